@@ -1,0 +1,51 @@
+import { hash } from "node:crypto";
+import { CodecError, encode, maxDepth } from "./codec.ts";
+
+/**
+ * RFC 8785 canonical JSON: no white space, keys sorted by UTF-16 code units, numbers as ECMAScript prints them.
+ * `canonicalize({ b: 1.0, a: [] })` → `{"a":[],"b":1}`. What is not JSON, and lone surrogates, are refused, as the RFC
+ * demands; use {@link fingerprint} for any value that the codec takes.
+ */
+export function canonicalize(value: unknown): string {
+  return write(value, 0, strictText);
+}
+
+/**
+ * SHA-256 (hex) of the canonical form of the encoded value. Equal values have equal fingerprints whatever the order of
+ * their keys; a Date, a bigint or bytes differ from the text that stands for them. The order of a Map or a Set counts,
+ * because programs can see it.
+ */
+export function fingerprint(value: unknown): string {
+  // Lone surrogates stay as escapes: values that can be stored must have a fingerprint.
+  return hash("sha256", write(JSON.parse(encode(value)), 0, JSON.stringify), "hex");
+}
+
+function strictText(text: string): string {
+  if (!text.isWellFormed()) throw noForm("text with a lone surrogate");
+  return JSON.stringify(text);
+}
+
+function write(value: unknown, depth: number, quote: (text: string) => string): string {
+  if (value === null || typeof value === "boolean") return String(value);
+  if (typeof value === "string") return quote(value);
+  if (typeof value === "number") {
+    if (Number.isFinite(value)) return JSON.stringify(value);
+    throw noForm(String(value));
+  }
+  if (typeof value !== "object") throw noForm(`the type ${typeof value}`);
+  // Not "≥": the codec's envelope adds one level to a value.
+  if (depth > maxDepth) throw new CodecError("too_deep", "", `nested deeper than ${maxDepth} levels`);
+  if (Array.isArray(value)) return `[${Array.from(value, (item) => write(item, depth + 1, quote)).join(",")}]`;
+  const proto = Object.getPrototypeOf(value);
+  if (proto !== null && proto !== Object.prototype) throw noForm("an instance of a class");
+  const record = value as Record<string, unknown>;
+  // Without an argument, sort() compares UTF-16 code units.
+  const members = Object.keys(record)
+    .sort()
+    .map((key) => `${quote(key)}:${write(record[key], depth + 1, quote)}`);
+  return `{${members.join(",")}}`;
+}
+
+function noForm(what: string): CodecError {
+  return new CodecError("not_encodable", "", `${what} has no canonical JSON form`);
+}

@@ -1,0 +1,63 @@
+import { readFileSync } from "node:fs";
+import { uptime } from "node:os";
+
+/**
+ * Time, as everything above this folder sees it. A seam: production uses {@link systemClock}, simulations a virtual one.
+ *
+ * `mono` never jumps but may stand still while the machine sleeps; `wall` never stands still but may jump. Whoever must
+ * be careful (a lease holder) asks both and believes the worse.
+ */
+export interface Clock {
+  /** Milliseconds of CLOCK_MONOTONIC: shared by all processes of one boot of one machine. */
+  mono(): number;
+  /** Milliseconds since 1970. */
+  wall(): number;
+  /** Names the boot to which `mono` belongs. */
+  boot(): string;
+  /** Calls `fn` once after `ms`; the returned function cancels. Pending timers do not keep a process alive. */
+  after(ms: number, fn: () => void): () => void;
+  /** Calls `fn` once the current turn of the event loop is over. */
+  soon(fn: () => void): void;
+  /** Resolves after `ms`, or at once when `signal` aborts. Keeps the process alive: somebody is waiting. */
+  sleep(ms: number, signal?: AbortSignal): Promise<void>;
+}
+
+let bootId: string | undefined;
+
+function readBootId(): string {
+  try {
+    return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
+  } catch {
+    // Elsewhere the moment of boot, to ten seconds, is the best name there is. A wrong guess only ends terms early.
+    return `boot-${Math.round((Date.now() / 1000 - uptime()) / 10)}`;
+  }
+}
+
+export const systemClock: Clock = {
+  mono: () => Number(process.hrtime.bigint() / 1000n) / 1000,
+  wall: () => Date.now(),
+  boot: () => {
+    bootId ??= readBootId();
+    return bootId;
+  },
+  after(ms, fn) {
+    const timer = setTimeout(fn, ms);
+    timer.unref();
+    return () => clearTimeout(timer);
+  },
+  soon: (fn) => {
+    setImmediate(fn);
+  },
+  sleep(ms, signal) {
+    return new Promise((resolve) => {
+      if (signal?.aborted) return resolve();
+      const done = () => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", done);
+        resolve();
+      };
+      const timer = setTimeout(done, Math.max(0, ms));
+      signal?.addEventListener("abort", done, { once: true });
+    });
+  },
+};

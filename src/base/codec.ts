@@ -1,0 +1,79 @@
+import { openEnvelope } from "./codec/decoder.ts";
+import { isPlain, toEnvelope } from "./codec/encoder.ts";
+import { CodecError, codecId, isEnvelope, maxDepth } from "./codec/format.ts";
+
+export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
+
+/*
+ * Values as text: readable JSON, plus a side-table for what JSON cannot say.
+ *
+ *   plain      {"to":"ada","tries":2}
+ *   envelope   {"$codec":1,"data":{"at":"2026-01-02T03:04:05.006Z"},"types":{"/at":"date"}}
+ *
+ * `types` maps JSON pointers into `data` to: date bigint bytes error map set undefined number regexp url. A text is an
+ * envelope exactly when its top-level object has the key `$codec`; a user's object with that key is wrapped too, so
+ * the two forms cannot be confused. Plain is the hot path: one walk to make sure, then JSON.stringify.
+ *
+ * The text is well-formed Unicode without U+0000 (JSON.stringify escapes NUL and lone surrogates), because a UTF-8
+ * text column can hold neither.
+ *
+ * Not kept: identity (a shared reference becomes copies), array holes (they become undefined), named properties of
+ * arrays, symbol and non-enumerable keys, RegExp.lastIndex, stacks, the class of an instance without methods.
+ */
+
+/** `encode({ at: new Date(0) })` → `{"$codec":1,"data":{"at":"1970-01-01T00:00:00.000Z"},"types":{"/at":"date"}}` */
+export function encode(value: unknown): string {
+  if (value === undefined) return undefinedText;
+  const encodable = isPlain(value, 0) && !isEnvelope(value) ? value : toEnvelope(value);
+  try {
+    return JSON.stringify(encodable);
+  } catch (error) {
+    // Only a text beyond the runtime's longest string gets here.
+    throw new CodecError("not_encodable", "", `too large: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/** The inverse of {@link encode}. Unknown texts end in a CodecError, never in a half-restored value. */
+export function decode(text: string): unknown {
+  checkDepth(text);
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text, which may hold a secret.
+    throw new CodecError("bad_text", "", `not valid JSON (${text.length} characters)`);
+  }
+  return isEnvelope(parsed) ? openEnvelope(parsed) : parsed;
+}
+
+/** Bytes the text takes in a store (UTF-8). */
+export function sizeOf(text: string): number {
+  return Buffer.byteLength(text, "utf8");
+}
+
+// The result of everything that returns nothing: common enough to have it ready.
+const undefinedText = `{"$codec":${codecId},"data":null,"types":{"":"undefined"}}`;
+
+/** Refuses before parsing, so that a hostile text costs one scan. The envelope adds one level. */
+function checkDepth(text: string): void {
+  if (text.length < 2 * maxDepth) return; // too short to open and close that many
+  let depth = 0;
+  let quoted = false;
+  for (let i = 0; i < text.length; i++) {
+    const char = text.charCodeAt(i);
+    if (quoted) {
+      if (char === backslash) i++;
+      else if (char === quote) quoted = false;
+    } else if (char === quote) quoted = true;
+    else if (char === openBracket || char === openBrace) {
+      if (++depth > maxDepth + 1) throw new CodecError("too_deep", "", `nested deeper than ${maxDepth} levels`);
+    } else if (char === closeBracket || char === closeBrace) depth--;
+  }
+}
+
+const quote = 0x22;
+const backslash = 0x5c;
+const openBracket = 0x5b;
+const closeBracket = 0x5d;
+const openBrace = 0x7b;
+const closeBrace = 0x7d;

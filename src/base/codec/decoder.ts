@@ -1,0 +1,139 @@
+import { assign, CodecError, codecId, fromPointer, type Json } from "./format.ts";
+
+/** Restores in place what the side-table names. The text may be hostile: every step of a path must be an own key. */
+export function openEnvelope(envelope: { [key: string]: Json }): unknown {
+  const { $codec: id, data, types = {} } = envelope;
+  if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 1) throw bad("", "the codec id is not a number");
+  if (id > codecId) {
+    throw new CodecError("newer_codec", "", `written by codec ${id}, this program knows up to ${codecId}; upgrade it`);
+  }
+  if (data === undefined) throw bad("", "the envelope has no data");
+  if (!isRecord(types)) throw bad("", "the type table is not an object");
+  // A path is shorter than the paths below it: longest first restores what is inside before what is around it.
+  const entries = Object.entries(types).sort(([a], [b]) => b.length - a.length);
+  for (const [path, type] of entries) {
+    const [parent, key] = locate(envelope, path);
+    const restore = typeof type === "string" ? restorers.get(type) : undefined;
+    if (restore === undefined) throw bad(path, `unknown type ${JSON.stringify(type)}`);
+    assign(parent, key, restore(parent[key], path));
+  }
+  return envelope.data;
+}
+
+type Parent = Record<string, unknown>;
+
+function locate(envelope: Parent, path: string): [parent: Parent, key: string] {
+  const keys = fromPointer(path);
+  if (keys === undefined) throw bad(path, "not a JSON pointer");
+  let parent = envelope;
+  let key = "data";
+  for (const next of keys) {
+    const node = parent[key];
+    if (!isRecord(node) && !Array.isArray(node)) throw bad(path, "the type table points nowhere");
+    // An array's `length` is an own key too.
+    if (!Object.hasOwn(node, next) || (Array.isArray(node) && !/^\d+$/.test(next))) {
+      throw bad(path, "the type table points nowhere");
+    }
+    parent = node as Parent;
+    key = next;
+  }
+  return [parent, key];
+}
+
+const restorers = new Map<string, (data: unknown, path: string) => unknown>([
+  ["undefined", (data, path) => (data === null ? undefined : mismatch(path, "undefined"))],
+  ["number", (data, path) => specialNumbers.get(data) ?? mismatch(path, "a number")],
+  ["bigint", (data, path) => (isString(data) && /^-?\d+$/.test(data) ? BigInt(data) : mismatch(path, "a bigint"))],
+  ["bytes", restoreBytes],
+  ["date", restoreDate],
+  ["regexp", restoreRegExp],
+  ["url", (data, path) => (isString(data) && URL.parse(data)) || mismatch(path, "a URL")],
+  ["set", (data, path) => (Array.isArray(data) ? new Set(data) : mismatch(path, "a set"))],
+  ["map", (data, path) => (Array.isArray(data) && data.every(isPair) ? new Map(data) : mismatch(path, "a map"))],
+  ["error", restoreError],
+]);
+
+const specialNumbers = new Map<unknown, number>([
+  ["NaN", Number.NaN],
+  ["Infinity", Number.POSITIVE_INFINITY],
+  ["-Infinity", Number.NEGATIVE_INFINITY],
+  ["-0", -0],
+]);
+
+function restoreBytes(data: unknown, path: string): Uint8Array {
+  if (!isString(data) || data.length % 4 !== 0) return mismatch(path, "bytes");
+  const bytes = Buffer.from(data, "base64");
+  // Buffer skips what is not base64; the length then tells.
+  const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
+  if (bytes.length !== (data.length / 4) * 3 - padding) return mismatch(path, "bytes");
+  return new Uint8Array(bytes); // a copy: small Buffers share one memory pool
+}
+
+function restoreDate(data: unknown, path: string): Date {
+  if (data === null) return new Date(Number.NaN);
+  const date = isString(data) ? new Date(data) : undefined;
+  // The comparison refuses texts that Date reads by guessing, in local time.
+  return date !== undefined && !Number.isNaN(date.getTime()) && date.toISOString() === data
+    ? date
+    : mismatch(path, "a date");
+}
+
+function restoreRegExp(data: unknown, path: string): RegExp {
+  if (!isString(data) || !data.startsWith("/")) return mismatch(path, "a regular expression");
+  const end = data.lastIndexOf("/");
+  try {
+    return new RegExp(data.slice(1, end), data.slice(end + 1));
+  } catch {
+    return mismatch(path, "a regular expression");
+  }
+}
+
+const builtInErrors = new Map<string, (message: string) => Error>([
+  ["AggregateError", (message) => new AggregateError([], message)],
+  ["EvalError", (message) => new EvalError(message)],
+  ["RangeError", (message) => new RangeError(message)],
+  ["ReferenceError", (message) => new ReferenceError(message)],
+  ["SyntaxError", (message) => new SyntaxError(message)],
+  ["TypeError", (message) => new TypeError(message)],
+  ["URIError", (message) => new URIError(message)],
+]);
+
+/** Built-in classes come back as themselves; any other is an Error that carries the subclass's name. */
+function restoreError(data: unknown, path: string): Error {
+  if (!isRecord(data)) return mismatch(path, "an error");
+  const { name, message, ...extras } = data;
+  if (!isString(name) || !isString(message)) return mismatch(path, "an error");
+  const error = builtInErrors.get(name)?.(message) ?? new Error(message);
+  if (error.name !== name) define(error, "name", name, false);
+  // The stack of this decoder would mislead; that of the original was not stored.
+  define(error, "stack", `${name}: ${message}`, false);
+  for (const [key, extra] of Object.entries(extras)) {
+    if (key === "stack") continue;
+    define(error, key, extra, key !== "cause" && !(key === "errors" && error instanceof AggregateError));
+  }
+  return error;
+}
+
+function define(target: object, key: string, value: unknown, enumerable: boolean): void {
+  Object.defineProperty(target, key, { value, enumerable, writable: true, configurable: true });
+}
+
+function isString(value: unknown): value is string {
+  return typeof value === "string";
+}
+
+function isPair(value: unknown): value is [unknown, unknown] {
+  return Array.isArray(value) && value.length === 2;
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+function mismatch(path: string, what: string): never {
+  throw bad(path, `the stored data is not ${what}`);
+}
+
+function bad(path: string, problem: string): CodecError {
+  return new CodecError("bad_text", path, problem);
+}

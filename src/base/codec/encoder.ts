@@ -1,0 +1,196 @@
+import { types } from "node:util";
+import { assign, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
+
+/** Whether JSON.stringify keeps all of it. Cycles end at the depth limit; the encoder then finds the reason. */
+export function isPlain(value: unknown, depth: number): boolean {
+  switch (typeof value) {
+    case "string":
+    case "boolean":
+      return true;
+    case "number":
+      return Number.isFinite(value) && (value !== 0 || !Object.is(value, -0));
+    case "object":
+      break;
+    default:
+      return false;
+  }
+  if (value === null) return true;
+  if (depth === maxDepth) return false;
+  const proto = Object.getPrototypeOf(value);
+  if (proto === Array.prototype && Array.isArray(value)) {
+    for (let i = 0; i < value.length; i++) if (!isPlain(value[i], depth + 1)) return false;
+    return true;
+  }
+  if (proto !== Object.prototype && proto !== null) return false;
+  for (const key in value) if (!isPlain((value as Record<string, unknown>)[key], depth + 1)) return false;
+  return Object.getOwnPropertySymbols(value).length === 0;
+}
+
+export function toEnvelope(value: unknown): Json {
+  return new Encoder().envelope(value);
+}
+
+/** Builds a plain copy and the side-table. */
+class Encoder {
+  readonly #types: [path: string, type: TypeName][] = [];
+  readonly #keys: (string | number)[] = [];
+  /** The containers around the current value, to see cycles. */
+  readonly #around = new Set<object>();
+
+  envelope(value: unknown): Json {
+    const data = this.#value(value);
+    // Every path is "" or starts with "/", so none is a prototype key.
+    return this.#types.length === 0
+      ? { $codec: codecId, data }
+      : { $codec: codecId, data, types: Object.fromEntries(this.#types) };
+  }
+
+  #value(value: unknown): Json {
+    switch (typeof value) {
+      case "string":
+      case "boolean":
+        return value;
+      case "number":
+        if (Object.is(value, -0)) return this.#typed("number", "-0");
+        return Number.isFinite(value) ? value : this.#typed("number", String(value));
+      case "undefined":
+        return this.#typed("undefined", null);
+      case "bigint":
+        return this.#typed("bigint", String(value));
+      case "function":
+        return this.#refuse("a function cannot be stored; store the data it needs");
+      case "symbol":
+        return this.#refuse("a symbol cannot be stored; use a string");
+      default:
+        return value === null ? null : this.#object(value as object);
+    }
+  }
+
+  #object(value: object): Json {
+    if (isDirect(value)) {
+      if (types.isDate(value)) return this.#typed("date", Number.isNaN(value.getTime()) ? null : value.toISOString());
+      if (types.isRegExp(value)) return this.#typed("regexp", `/${value.source}/${value.flags}`);
+      if (value instanceof URL) return this.#typed("url", value.href);
+    }
+    // Buffer is a subclass, and the usual way to hold bytes in Node.
+    if (types.isUint8Array(value)) {
+      return this.#typed("bytes", Buffer.from(value.buffer, value.byteOffset, value.byteLength).toString("base64"));
+    }
+    if (this.#around.has(value)) throw new CodecError("cyclic", toPointer(this.#keys), "the value contains itself");
+    if (this.#around.size >= maxDepth) {
+      throw new CodecError("too_deep", toPointer(this.#keys), `nested deeper than ${maxDepth} levels`);
+    }
+    this.#around.add(value);
+    try {
+      return this.#container(value);
+    } finally {
+      this.#around.delete(value);
+    }
+  }
+
+  #container(value: object): Json {
+    if (types.isNativeError(value) || value instanceof Error) return this.#error(value);
+    if (isDirect(value)) {
+      if (Array.isArray(value)) return this.#items(value);
+      if (types.isSet(value)) return this.#typed("set", this.#items([...value]));
+      if (types.isMap(value)) return this.#typed("map", this.#items([...value]));
+    }
+    if (!isData(value)) return this.#refuse(instanceProblem(value));
+    const symbol = Object.getOwnPropertySymbols(value).find((key) =>
+      Object.prototype.propertyIsEnumerable.call(value, key),
+    );
+    if (symbol !== undefined) return this.#refuse(`the key ${String(symbol)} cannot be stored; use a string`);
+    const copy: { [key: string]: Json } = {};
+    for (const [key, item] of Object.entries(value)) assign(copy, key, this.#child(key, item));
+    return copy;
+  }
+
+  #items(items: readonly unknown[]): Json[] {
+    const copy: Json[] = [];
+    for (let i = 0; i < items.length; i++) copy.push(this.#child(i, items[i]));
+    return copy;
+  }
+
+  /** A failure must be storable whatever hangs on it (a socket, a request, itself): such extras are left out. */
+  #error(error: Error & { code?: unknown; errors?: unknown }): Json {
+    const copy: { [key: string]: Json } = { name: errorName(error), message: String(error.message) };
+    const extras = new Map<string, unknown>();
+    // These three may be inherited or not enumerable.
+    if ("cause" in error) extras.set("cause", error.cause);
+    if (error.code !== undefined) extras.set("code", error.code);
+    if (Array.isArray(error.errors)) extras.set("errors", error.errors);
+    for (const [key, extra] of Object.entries(error)) extras.set(key, extra);
+    for (const hidden of ["name", "message", "stack"]) extras.delete(hidden);
+    for (const [key, extra] of extras) {
+      const before = { types: this.#types.length, keys: this.#keys.length };
+      try {
+        assign(copy, key, this.#child(key, extra));
+      } catch (problem) {
+        if (!(problem instanceof CodecError)) throw problem;
+        this.#types.length = before.types;
+        this.#keys.length = before.keys;
+      }
+    }
+    return this.#typed("error", copy);
+  }
+
+  #child(key: string | number, value: unknown): Json {
+    this.#keys.push(key);
+    const copy = this.#value(value);
+    this.#keys.pop();
+    return copy;
+  }
+
+  #typed(type: TypeName, data: Json): Json {
+    this.#types.push([toPointer(this.#keys), type]);
+    return data;
+  }
+
+  #refuse(problem: string): never {
+    throw new CodecError("not_encodable", toPointer(this.#keys), problem);
+  }
+}
+
+/** An instance of a built-in or class itself, not of a subclass: two prototypes. Unlike identity it spans realms. */
+function isDirect(value: object): boolean {
+  const base = Object.getPrototypeOf(Object.getPrototypeOf(value) ?? value);
+  return base !== null && Object.getPrototypeOf(base) === null;
+}
+
+/** A plain object, or an instance of a class that adds nothing but fields: no method is lost with its prototype. */
+function isData(value: object): boolean {
+  let proto: object | null = Object.getPrototypeOf(value);
+  while (proto !== null) {
+    const base: object | null = Object.getPrototypeOf(proto);
+    if (base !== null && Reflect.ownKeys(proto).some((key) => key !== "constructor")) return false;
+    proto = base;
+  }
+  return !Array.isArray(value);
+}
+
+function instanceProblem(value: object): string {
+  if (types.isPromise(value)) return "a promise cannot be stored; await it first";
+  if (types.isAnyArrayBuffer(value) || ArrayBuffer.isView(value)) {
+    return "only Uint8Array is stored as bytes; wrap the buffer in one";
+  }
+  const name = Object.getPrototypeOf(value)?.constructor?.name || "a class";
+  return `an instance of ${name} would lose its methods; pass a plain object with its data, such as { ...value }`;
+}
+
+/** `class Refused extends Error {}` answers "Error" when asked for its name, but "Refused" is what tells it apart. */
+function errorName(error: Error): string {
+  const name = String(error.name);
+  if (Object.hasOwn(error, "name") || !builtInErrorNames.has(name)) return name;
+  return Object.getPrototypeOf(error)?.constructor?.name || name;
+}
+
+const builtInErrorNames = new Set([
+  "Error",
+  "AggregateError",
+  "EvalError",
+  "RangeError",
+  "ReferenceError",
+  "SyntaxError",
+  "TypeError",
+  "URIError",
+]);

@@ -1,0 +1,262 @@
+import type { ErrorCode } from "./errors.ts";
+import type { EffectStatus, GateStatus, ObligationStatus, RunPhase, TimerStatus } from "./machines.ts";
+import type { RecordKind } from "./records.ts";
+import type { EffectRow, JournalKind } from "./rows.ts";
+
+/**
+ * What a record does to the tables, as data. A store carries each kind out with the one statement of that name in its
+ * `sql/` folder, and the fields below are that statement's parameters. A change is conditional: where its condition
+ * does not hold, the whole append is refused with the code in {@link refusals}, and nothing of it is written.
+ */
+export type Change =
+  | {
+      readonly do: "run.create";
+      readonly journal: number;
+      /** null for a child: the parent's. */
+      readonly tenant: string | null;
+      readonly id: string;
+      readonly workflow: string;
+      readonly version: string | null;
+      readonly inputHash: string;
+      readonly labels: string | null;
+      readonly parent: number | null;
+      readonly parentPos: number | null;
+    }
+  | {
+      readonly do: "lease.create";
+      readonly journal: number;
+      readonly kind: JournalKind;
+      readonly run: number;
+      /** null: copied from the lease of `source`. */
+      readonly tenant: string | null;
+      readonly source: number | null;
+      readonly token: bigint;
+      readonly wants: string | null;
+    }
+  | {
+      readonly do: "record.create";
+      readonly journal: number;
+      readonly seq: number;
+      readonly token: bigint;
+      readonly kind: RecordKind;
+      readonly body: string;
+    }
+  | {
+      readonly do: "run.phase";
+      readonly journal: number;
+      readonly to: RunPhase;
+      readonly from: string;
+      readonly cause: string | null;
+      readonly outcome: string | null;
+      readonly parent: number | null;
+    }
+  | { readonly do: "run.settled"; readonly journal: number; readonly armed: boolean }
+  | {
+      readonly do: "note.create";
+      readonly journal: number;
+      readonly kind: RecordKind;
+      readonly body: string;
+      /** false: a closed inbox is no refusal (a late settlement of a finished run). */
+      readonly must: boolean;
+    }
+  | { readonly do: "lease.wake"; readonly journal: number; readonly wants: string; readonly inMs: number }
+  | ({ readonly do: "effect.create"; readonly source: number } & Pick<
+      EffectRow,
+      | "run"
+      | "pos"
+      | "sub"
+      | "role"
+      | "name"
+      | "connector"
+      | "semantics"
+      | "dispatch"
+      | "status"
+      | "authority"
+      | "item"
+      | "key"
+      | "businessKey"
+      | "argsHash"
+      | "args"
+      | "policy"
+      | "surplus"
+    >)
+  | {
+      readonly do: "effect.status";
+      readonly run: number;
+      readonly pos: number;
+      readonly sub: number;
+      /** The journal under whose fence this is written: it must be the effect's authority. */
+      readonly by: number;
+      readonly to: EffectStatus | ObligationStatus;
+      readonly from: string;
+      readonly attempt: number | null;
+      readonly token: bigint | null;
+      readonly nonce: bigint | null;
+      readonly sendInMs: number | null;
+      readonly reason: string | null;
+      readonly outcome: string | null;
+      /** The item journal that becomes the authority, or null to leave it. */
+      readonly hand: number | null;
+    }
+  | { readonly do: "effects.withdraw"; readonly run: number }
+  | { readonly do: "claims.sweep"; readonly run: number }
+  | { readonly do: "items.sweep"; readonly run: number }
+  | {
+      readonly do: "claim.create";
+      readonly run: number;
+      readonly pos: number;
+      readonly scope: string;
+      readonly businessKey: string;
+    }
+  | { readonly do: "claim.drop"; readonly run: number; readonly pos: number }
+  /** All armed ones of the run (of its whole tree, when it is the root), or the one at `pos`. */
+  | { readonly do: "obligations.due"; readonly run: number; readonly pos: number | null; readonly sub: number | null }
+  | { readonly do: "obligations.next"; readonly run: number }
+  | { readonly do: "obligations.discharge"; readonly run: number }
+  | {
+      readonly do: "gate.create";
+      readonly run: number;
+      readonly pos: number;
+      readonly name: string;
+      readonly binds: string | null;
+      readonly payload: string | null;
+    }
+  | {
+      readonly do: "gate.status";
+      readonly run: number;
+      readonly pos: number;
+      readonly to: GateStatus;
+      readonly value: string | null;
+    }
+  | { readonly do: "gates.withdraw"; readonly run: number }
+  | {
+      readonly do: "timer.create";
+      readonly run: number;
+      readonly pos: number;
+      readonly purpose: string;
+      readonly inMs: number;
+    }
+  | {
+      readonly do: "timer.status";
+      readonly run: number;
+      readonly pos: number;
+      readonly purpose: string;
+      readonly to: TimerStatus;
+      readonly must: boolean;
+    }
+  | { readonly do: "timers.cancel"; readonly run: number }
+  | { readonly do: "budget.create"; readonly run: number; readonly unit: string; readonly cap: number }
+  | {
+      readonly do: "budget.reserve";
+      readonly by: number;
+      readonly run: number;
+      readonly unit: string;
+      readonly amount: number;
+    }
+  | {
+      readonly do: "budget.charge";
+      readonly by: number;
+      readonly run: number;
+      readonly unit: string;
+      readonly spent: number;
+      readonly reserved: number;
+    }
+  | {
+      readonly do: "value.put";
+      readonly tenant: string | null;
+      readonly source: number | null;
+      readonly key: string;
+      readonly version: number;
+      readonly value: string | null;
+    }
+  | {
+      readonly do: "value.log";
+      readonly tenant: string | null;
+      readonly source: number | null;
+      readonly key: string;
+      readonly version: number;
+      readonly value: string | null;
+      /** Versions up to this one are forgotten. */
+      readonly through: number;
+    }
+  | {
+      readonly do: "lease.release";
+      readonly journal: number;
+      readonly taken: number;
+      readonly wants: string | null;
+      readonly inMs: number;
+      readonly end: string;
+      /** false once the journal's run has its outcome: its inbox refuses notes from then on. */
+      readonly open: boolean;
+    };
+
+export type ChangeKind = Change["do"];
+
+/** The code with which an append is refused when the change's condition does not hold. null: it has none. */
+export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
+  "run.create": "TAPE_RUN_CONFLICT",
+  "lease.create": "TAPE_INVARIANT",
+  "record.create": "TAPE_INVARIANT",
+  "run.phase": "TAPE_ILLEGAL_TRANSITION",
+  "run.settled": "TAPE_RUN_UNSETTLED",
+  "note.create": "TAPE_RUN_ENDED",
+  "lease.wake": null,
+  "effect.create": "TAPE_ILLEGAL_TRANSITION",
+  "effect.status": "TAPE_ILLEGAL_TRANSITION",
+  "effects.withdraw": null,
+  "claims.sweep": null,
+  "items.sweep": null,
+  "claim.create": "TAPE_BUSINESS_KEY_TAKEN",
+  "claim.drop": null,
+  "obligations.due": "TAPE_ILLEGAL_TRANSITION",
+  "obligations.next": null,
+  "obligations.discharge": null,
+  "gate.create": "TAPE_ILLEGAL_TRANSITION",
+  "gate.status": "TAPE_ILLEGAL_TRANSITION",
+  "gates.withdraw": null,
+  "timer.create": "TAPE_ILLEGAL_TRANSITION",
+  "timer.status": "TAPE_ILLEGAL_TRANSITION",
+  "timers.cancel": null,
+  "budget.create": "TAPE_INVARIANT",
+  "budget.reserve": "TAPE_BUDGET_EXCEEDED",
+  "budget.charge": "TAPE_BUDGET_EXCEEDED",
+  "value.put": "TAPE_VERSION_CONFLICT",
+  "value.log": null,
+  "lease.release": "TAPE_NOTES_WAIT",
+};
+
+/** Whether a change that found nothing to change refuses the append. */
+export function isRequired(change: Change): boolean {
+  if ("must" in change) return change.must;
+  if (change.do === "obligations.due") return change.pos !== null;
+  return refusals[change.do] !== null;
+}
+
+/**
+ * The row a change contends for beyond its own journal, or undefined. Two writes of one batch that contend for the
+ * same row go into different batches: a set-based statement can change a row only once.
+ */
+export function contended(change: Change): string | undefined {
+  switch (change.do) {
+    case "note.create":
+    case "lease.wake":
+      return `j${change.journal}`;
+    case "run.create":
+      return `r${change.tenant ?? ""}/${change.id}`;
+    case "claim.create":
+      return `c${change.scope}/${change.businessKey}`;
+    case "budget.reserve":
+    case "budget.charge":
+      return `b${change.run}`;
+    case "value.put":
+      return `v${change.tenant ?? ""}/${change.key}`;
+    case "effect.status":
+    case "effect.create":
+    case "obligations.due":
+    case "obligations.next":
+    case "obligations.discharge":
+      return `e${change.run}`;
+    default:
+      return undefined;
+  }
+}

@@ -1,0 +1,229 @@
+/**
+ * The closed table of refusals. Every error a user can meet has a row here and a section in docs/errors.md; a test keeps
+ * the two equal. `fault` says whose move it is, `retry` whether doing the same again can help, `next` what to do.
+ */
+export interface ErrorEntry {
+  readonly fault: "caller" | "owner" | "operator" | "store" | "tape";
+  /** no: the same call fails again; later: wait and repeat; reread: read the current state, then decide anew */
+  readonly retry: "no" | "later" | "reread";
+  readonly next: string;
+}
+
+const table = {
+  TAPE_BAD_INPUT: {
+    fault: "caller",
+    retry: "no",
+    next: "Correct the named field; nothing was written.",
+  },
+  TAPE_TOO_LARGE: {
+    fault: "caller",
+    retry: "no",
+    next: "Send less: keep large data elsewhere and record a reference, or raise the named limit.",
+  },
+  TAPE_NOT_ENCODABLE: {
+    fault: "caller",
+    retry: "no",
+    next: "Convert the named value to plain data (JSON types, Date, BigInt, bytes, Map, Set, Error) before recording it.",
+  },
+  TAPE_BAD_TIMING: {
+    fault: "caller",
+    retry: "no",
+    next: "Choose timings with heartbeat < trust deadline < TTL, and a TTL above the store's transaction bound.",
+  },
+  TAPE_BAD_STORE_URL: {
+    fault: "caller",
+    retry: "no",
+    next: "Use memory:, sqlite:./file.db, postgres://… or alloydb://…",
+  },
+  TAPE_RUN_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the run id and the tenant; list runs to see what exists.",
+  },
+  TAPE_RUN_CONFLICT: {
+    fault: "caller",
+    retry: "no",
+    next: "The id is taken by a run with another workflow or input: choose another id.",
+  },
+  TAPE_RUN_GONE: {
+    fault: "caller",
+    retry: "no",
+    next: "A run with this id existed and was deleted; an id is never started twice. Choose another id.",
+  },
+  TAPE_RUN_ENDED: {
+    fault: "caller",
+    retry: "no",
+    next: "The run has its final outcome. Read it, or fork the run under a new id.",
+  },
+  TAPE_RUN_UNSETTLED: {
+    fault: "owner",
+    retry: "later",
+    next: "An effect, gate, timer, child or obligation is still open: settle or withdraw it before ending the run.",
+  },
+  TAPE_RECORD_MISPLACED: {
+    fault: "tape",
+    retry: "no",
+    next: "This kind of record does not belong into this kind of journal; report it.",
+  },
+  TAPE_RECORD_NEWER: {
+    fault: "operator",
+    retry: "no",
+    next: "The journal was written by a newer Tape: upgrade this process.",
+  },
+  TAPE_ILLEGAL_TRANSITION: {
+    fault: "owner",
+    retry: "reread",
+    next: "Read the current state: somebody settled it first, or the step does not exist from here.",
+  },
+  TAPE_BUSINESS_KEY_TAKEN: {
+    fault: "caller",
+    retry: "no",
+    next: "Another act already owns this business key; look at the run named in the error.",
+  },
+  TAPE_BUDGET_EXCEEDED: {
+    fault: "caller",
+    retry: "no",
+    next: "Catch it and do less, or start the run with a larger budget.",
+  },
+  TAPE_VERSION_CONFLICT: {
+    fault: "caller",
+    retry: "reread",
+    next: "The value changed meanwhile: read it again and decide anew.",
+  },
+  TAPE_VALUE_COMPACTED: {
+    fault: "caller",
+    retry: "reread",
+    next: "That version is older than the kept history: read the value and watch from its version.",
+  },
+  TAPE_SIGNAL_DUPLICATE: {
+    fault: "caller",
+    retry: "no",
+    next: "A signal with this key is already in the inbox; this one was not needed.",
+  },
+  TAPE_FENCED: {
+    fault: "owner",
+    retry: "no",
+    next: "Another owner holds a newer token. Stop this work, write nothing more, acquire again if it is still wanted.",
+  },
+  TAPE_NOT_HEAD: {
+    fault: "owner",
+    retry: "reread",
+    next: "The journal ends elsewhere than this writer believes: read it again before going on.",
+  },
+  TAPE_NOTES_WAIT: {
+    fault: "owner",
+    retry: "reread",
+    next: "Take the waiting notes from the inbox first, then park or end.",
+  },
+  TAPE_LEASE_HELD: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait for the remaining time in the error, or take over with a reason.",
+  },
+  TAPE_LEASE_LOST: {
+    fault: "owner",
+    retry: "no",
+    next: "Stop acting: the term is over or its deadline has passed. Acquire again if the work is still wanted.",
+  },
+  TAPE_LEASE_PAUSED: {
+    fault: "operator",
+    retry: "later",
+    next: "An operator paused this lease; resume it to let somebody hold it.",
+  },
+  TAPE_LEASE_STALLED: {
+    fault: "owner",
+    retry: "no",
+    next: "The holder renewed without progress for longer than its maxStall: find out what it hangs on.",
+  },
+  TAPE_LEASE_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "No lease has this name; list the leases to see what exists.",
+  },
+  TAPE_OVERLOADED: {
+    fault: "store",
+    retry: "later",
+    next: "The write queue is full: slow down and repeat.",
+  },
+  TAPE_STORE_BUSY: {
+    fault: "store",
+    retry: "later",
+    next: "The store did not get its turn in time: repeat; if it lasts, look for a long transaction.",
+  },
+  TAPE_STORE_UNREACHABLE: {
+    fault: "store",
+    retry: "later",
+    next: "Check that the database runs and can be reached. It is certain that nothing was written.",
+  },
+  TAPE_OUTCOME_UNKNOWN: {
+    fault: "store",
+    retry: "reread",
+    next: "The store's answer was lost and could not be found out. Acquire a new term, then read, before writing again.",
+  },
+  TAPE_STORE_CLOSED: {
+    fault: "caller",
+    retry: "no",
+    next: "The store handle was closed: open a new one.",
+  },
+  TAPE_STORE_UNSAFE: {
+    fault: "operator",
+    retry: "no",
+    next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
+  },
+  TAPE_SCHEMA_NEWER: {
+    fault: "operator",
+    retry: "no",
+    next: "The store was migrated by a newer Tape: upgrade this process.",
+  },
+  TAPE_SCHEMA_CHANGED: {
+    fault: "operator",
+    retry: "no",
+    next: "An applied migration differs from the one shipped: restore the shipped file or the database.",
+  },
+  TAPE_INVARIANT: {
+    fault: "tape",
+    retry: "no",
+    next: "A rule that must never break was broken. Nothing more was written; report it with the details.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof table;
+export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = table;
+
+/** Facts a program may act on without reading the message. */
+export type ErrorDetails = Readonly<Record<string, unknown>>;
+
+/**
+ * The only error this package throws on purpose.
+ *
+ * @example
+ * try { await keeper.tryAcquire("sweeper"); }
+ * catch (error) { if (error instanceof TapeError && error.code === "TAPE_LEASE_PAUSED") console.log(error.next); }
+ */
+export class TapeError extends Error {
+  readonly code: ErrorCode;
+  readonly details: ErrorDetails;
+
+  constructor(code: ErrorCode, message: string, details: ErrorDetails = {}, cause?: unknown) {
+    super(`${code}: ${message}`, cause === undefined ? undefined : { cause });
+    this.name = "TapeError";
+    this.code = code;
+    this.details = details;
+  }
+
+  get fault(): ErrorEntry["fault"] {
+    return errorTable[this.code].fault;
+  }
+
+  get retry(): ErrorEntry["retry"] {
+    return errorTable[this.code].retry;
+  }
+
+  get next(): string {
+    return errorTable[this.code].next;
+  }
+}
+
+export function isTapeError(error: unknown, code?: ErrorCode): error is TapeError {
+  return error instanceof TapeError && (code === undefined || error.code === code);
+}

@@ -1,0 +1,57 @@
+/**
+ * THE FENCE. Read this file and you know why a stale owner cannot write.
+ *
+ * A lease row in the store carries `token` (rises with every term, never reused) and `nonce` (random, names the term).
+ * Whoever acquires the lease gets both as a Fence. Every write to a journal takes the Fence as its first argument, and
+ * the store compares it with the row *inside the transaction of the write, under a lock that conflicts with takeover*:
+ *
+ *   src/store/memory/leases.ts              the comparison in one line of TypeScript
+ *   src/store/sqlite/sql/fence.sql          BEGIN IMMEDIATE is the lock
+ *   src/store/postgres/sql/append.sql       FOR KEY SHARE + the unique index leases_fence is the lock
+ *
+ * Equal, not "at least": the door closes at the takeover's commit, not at the new holder's first write. The nonce and
+ * the rule that an append's predecessor must be the journal's head refuse old holders of a store that was rewound by a
+ * restore: there the token alone could be issued a second time.
+ *
+ * A Fence cannot be written down as an object literal (the brand is not exported), so an unfenced journal write does
+ * not compile. It is made only here, from a term that the store granted or from its wire form.
+ */
+declare const brand: unique symbol;
+
+export interface Fence {
+  readonly [brand]: "fence";
+  /** The journal (and lease) it opens. */
+  readonly journal: number;
+  readonly token: bigint;
+  readonly nonce: bigint;
+}
+
+export function makeFence(journal: number, token: bigint, nonce: bigint): Fence {
+  return Object.freeze({ journal, token, nonce }) as Fence;
+}
+
+/** What the lease row must say for a fenced write to be accepted. Clocks do not occur in it, on purpose. */
+export interface FencedRow {
+  readonly token: bigint;
+  readonly nonce: bigint | null;
+  readonly doomed: boolean;
+}
+
+export function admits(row: FencedRow | undefined, fence: Fence): boolean {
+  return row !== undefined && row.token === fence.token && row.nonce === fence.nonce && !row.doomed;
+}
+
+export function sameFence(a: Fence, b: Fence): boolean {
+  return a.journal === b.journal && a.token === b.token && a.nonce === b.nonce;
+}
+
+/** Decimal strings end to end: a JSON number would round tokens above 2^53. */
+export function fenceToWire(fence: Fence): string {
+  return `${fence.journal}.${fence.token}.${fence.nonce}`;
+}
+
+export function fenceFromWire(text: string): Fence | undefined {
+  const match = /^(\d{1,16})\.(\d{1,19})\.(\d{1,19})$/.exec(text);
+  if (match === null) return undefined;
+  return makeFence(Number(match[1]), BigInt(match[2]!), BigInt(match[3]!));
+}

@@ -1,0 +1,38 @@
+/**
+ * Explicit bounds, enforced at every entrance before anything is written. All can be raised when opening a store; none
+ * can be switched off, because an unbounded input is somebody's outage.
+ */
+export interface Limits {
+  /** Bytes of one encoded record or value. 4 MiB: a model request with a long context fits, a video does not. */
+  readonly payloadBytes: number;
+  /** Characters of ids, names, keys and labels. 512 fits a URL; longer ones make index rows that do not fit a page. */
+  readonly nameLength: number;
+  /** Records of one journal. 100 000: replay of more takes seconds; split the work into child runs instead. */
+  readonly journalRecords: number;
+  /** Records in one append. */
+  readonly appendRecords: number;
+  /** Items in one batch call. */
+  readonly batchItems: number;
+  /** Writes waiting for a commit in one process, and their bytes: beyond it the store refuses instead of swelling. */
+  readonly pendingItems: number;
+  readonly pendingBytes: number;
+  /** Notes waiting untaken in one inbox. */
+  readonly waitingNotes: number;
+  /** Versions of one value that are kept for watchers. */
+  readonly valueHistory: number;
+  /** Rows in one page of a listing, a journal or the feed. */
+  readonly pageRows: number;
+}
+
+export const defaultLimits: Limits = {
+  payloadBytes: 4 * 1024 * 1024,
+  nameLength: 512,
+  journalRecords: 100_000,
+  appendRecords: 1_000,
+  batchItems: 10_000,
+  pendingItems: 20_000,
+  pendingBytes: 256 * 1024 * 1024,
+  waitingNotes: 10_000,
+  valueHistory: 1_000,
+  pageRows: 1_000,
+};

@@ -1,0 +1,46 @@
+import { TapeError } from "./errors.ts";
+
+/** One named transition: from any of these states to that one. */
+export interface Transition<State extends string> {
+  readonly from: readonly State[];
+  readonly to: State;
+}
+
+/** A state machine as a table. What the table does not name is refused; there is no other rule anywhere. */
+export interface Machine<State extends string, Event extends string> {
+  readonly name: string;
+  readonly initial: readonly State[];
+  readonly states: readonly State[];
+  readonly final: readonly State[];
+  readonly events: Readonly<Record<Event, Transition<State>>>;
+  /** The state after `event`, or undefined where the table has none. */
+  next(state: State, event: Event): State | undefined;
+  /** All states from which some transition leads to `to`. */
+  before(to: State): readonly State[];
+  /** Throws TAPE_ILLEGAL_TRANSITION unless some transition leads from `from` to `to`. */
+  assert(from: State, to: State): void;
+}
+
+export function machine<const State extends string, const Event extends string>(spec: {
+  readonly name: string;
+  readonly states: readonly State[];
+  readonly initial: readonly NoInfer<State>[];
+  readonly final: readonly NoInfer<State>[];
+  readonly events: Readonly<Record<Event, Transition<NoInfer<State>>>>;
+}): Machine<State, Event> {
+  const transitions = Object.values<Transition<State>>(spec.events);
+  return {
+    ...spec,
+    next(state, event) {
+      const transition = spec.events[event];
+      return transition.from.includes(state) ? transition.to : undefined;
+    },
+    before(to) {
+      return [...new Set(transitions.filter((t) => t.to === to).flatMap((t) => t.from))];
+    },
+    assert(from, to) {
+      if (transitions.some((t) => t.to === to && t.from.includes(from))) return;
+      throw new TapeError("TAPE_ILLEGAL_TRANSITION", `a ${spec.name} does not go from ${from} to ${to}`, { from, to });
+    },
+  };
+}

@@ -1,0 +1,400 @@
+import { encode } from "../base/codec.ts";
+import type { Change } from "./changes.ts";
+import { TapeError } from "./errors.ts";
+import { effectMachine, obligationMachine, type RunPhase, runMachine } from "./machines.ts";
+import {
+  itemKinds,
+  type NewRecord,
+  nameKinds,
+  noteKinds,
+  type RecordData,
+  type RecordKind,
+  recordVersion,
+  storeKinds,
+} from "./records.ts";
+import type { JournalKind } from "./rows.ts";
+
+/** Where a record is being written, and under which fence. */
+export interface Place {
+  readonly journal: number;
+  readonly kind: JournalKind;
+  readonly token: bigint;
+  readonly nonce: bigint;
+  /** A fresh journal number, for a child or an item that the record opens. */
+  allocate(): number;
+  /** How many versions of a value are kept for watchers. */
+  readonly keepVersions: number;
+}
+
+/** The text of a record in the store: version first, so that an old reader can refuse before it understands. */
+export function bodyOf(data: unknown): string {
+  return encode({ v: recordVersion, ...(data as object) });
+}
+
+const payload = (value: unknown): string | null => (value === undefined ? null : encode(value));
+
+/**
+ * projection = fold(records): the only definition of what each kind of record does to the tables. Every store applies
+ * these changes in the transaction that writes the record; the checker applies them again and compares.
+ */
+export function changesOf(record: NewRecord, place: Place): Change[] {
+  assertPlace(record.kind, place.kind);
+  const own = place.journal;
+  switch (record.kind) {
+    case "run.decided":
+      return [
+        phase(own, "ENDING", { cause: record.data.cause, outcome: payload(record.data.outcome) }),
+        { do: "effects.withdraw", run: own },
+        { do: "claims.sweep", run: own },
+        { do: "items.sweep", run: own },
+        { do: "gates.withdraw", run: own },
+        { do: "timers.cancel", run: own },
+      ];
+    case "run.compensating":
+      return [
+        phase(own, "COMPENSATING"),
+        { do: "obligations.due", run: own, pos: null, sub: null },
+        { do: "obligations.next", run: own },
+      ];
+    case "run.ended":
+      return ended(record.data, own);
+    case "run.stuck":
+      return [phase(own, "STUCK", { outcome: payload(record.data) })];
+    case "run.unstuck":
+      return [{ ...phase(own, record.data.to), from: "STUCK" }];
+    case "run.retried":
+      return [];
+    case "term.ended": {
+      const { taken, wants, inMs, end } = record.data;
+      return [{ do: "lease.release", journal: own, taken, wants: wants ?? null, inMs: inMs ?? 0, end, open: true }];
+    }
+    case "child.started":
+      return childStarted(record.data, place);
+    case "effect.intended":
+      return intended(record.data, place);
+    case "effect.dispatched": {
+      const { run = own, pos, sub = 0, attempt, sendWithinMs } = record.data;
+      const to = sub === 0 ? "DISPATCHED" : "COMMITTED";
+      const { token, nonce } = place;
+      return [{ ...status(run, pos, sub, own, to), attempt, token, nonce, sendInMs: sendWithinMs }];
+    }
+    case "effect.settled":
+      return settled(record.data, place);
+    case "obligation.armed": {
+      const { run = own, pos, sub } = record.data;
+      const item = place.allocate();
+      return [
+        { ...inverse(record.data, run, item, own), pos, sub, status: "ARMED", surplus: false },
+        ...openItem(item, run, pos, sub, place, null),
+      ];
+    }
+    case "obligation.surplus": {
+      const { run = own, pos, sub, name } = record.data;
+      const item = place.allocate();
+      const stuck = name === undefined; // nobody knows how to undo it: a person must
+      return [
+        { ...inverse(record.data, run, item, own), pos, sub, status: stuck ? "STUCK" : "PENDING", surplus: true },
+        ...openItem(item, run, pos, sub, place, stuck ? null : "compensation"),
+      ];
+    }
+    case "obligation.due": {
+      const { pos, sub } = record.data;
+      return [
+        { do: "obligations.due", run: own, pos, sub },
+        { do: "obligations.next", run: own },
+      ];
+    }
+    case "obligation.settled":
+      return obligationSettled(record.data, place);
+    case "gate.opened": {
+      const { pos, name, binds, timeoutMs } = record.data;
+      const gate: Change = {
+        do: "gate.create",
+        run: own,
+        pos,
+        name,
+        binds: binds ?? null,
+        payload: payload(record.data.payload),
+      };
+      if (timeoutMs === undefined) return [gate];
+      return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", inMs: timeoutMs }];
+    }
+    case "gate.resolved": {
+      const { pos, to, value } = record.data;
+      return [
+        { do: "gate.status", run: own, pos, to, value: payload(value) },
+        { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", must: false },
+      ];
+    }
+    case "timer.set":
+      return [
+        { do: "timer.create", run: own, pos: record.data.pos, purpose: record.data.purpose, inMs: record.data.inMs },
+      ];
+    case "timer.cancelled": {
+      const { pos, purpose } = record.data;
+      return [{ do: "timer.status", run: own, pos, purpose, to: "CANCELLED", must: true }];
+    }
+    case "budget.reserved":
+      return Object.entries(record.data.amounts).map(([unit, amount]) => ({
+        do: "budget.reserve",
+        by: own,
+        run: record.data.of,
+        unit,
+        amount,
+      }));
+    case "budget.charged": {
+      const { of: run, spent, reserved } = record.data;
+      const units = [...new Set([...Object.keys(spent), ...Object.keys(reserved)])];
+      return units.map((unit) => ({
+        do: "budget.charge",
+        by: own,
+        run,
+        unit,
+        spent: spent[unit] ?? 0,
+        reserved: reserved[unit] ?? 0,
+      }));
+    }
+    case "value.written": {
+      const { key, version, value, deleted } = record.data;
+      const text = deleted === true ? null : encode(value);
+      return valueWritten({ tenant: null, source: own, key, version, value: text }, place.keepVersions);
+    }
+    default:
+      return []; // steps, decisions, samples and the like are facts in the journal alone
+  }
+}
+
+/** The changes that create a run, its lease and its budget; record 1 is among them. */
+export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: Place): Change[] {
+  const { id, workflow, version, inputHash, labels, parent, budget } = data;
+  const own = at.journal;
+  const changes: Change[] = [
+    {
+      do: "run.create",
+      journal: own,
+      tenant,
+      id,
+      workflow,
+      version: version ?? null,
+      inputHash,
+      labels: labels === undefined ? null : JSON.stringify(labels),
+      parent: parent?.journal ?? null,
+      parentPos: parent?.pos ?? null,
+    },
+    {
+      do: "lease.create",
+      journal: own,
+      kind: "run",
+      run: own,
+      tenant,
+      source: parent?.journal ?? null,
+      token: 0n,
+      wants: "recovery",
+    },
+    { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: bodyOf(data) },
+  ];
+  for (const [unit, cap] of Object.entries(budget ?? {})) changes.push({ do: "budget.create", run: own, unit, cap });
+  return changes;
+}
+
+/** A value's new version: the current row, the line of its history, and the end of that history. */
+export function valueWritten(value: Omit<Extract<Change, { do: "value.put" }>, "do">, keepVersions: number): Change[] {
+  return [
+    { do: "value.put", ...value },
+    { do: "value.log", ...value, through: value.version - keepVersions },
+  ];
+}
+
+function childStarted(data: RecordData<"child.started">, place: Place): Change[] {
+  const { pos, id, workflow, version, input, inputHash, labels } = data;
+  const child: RecordData<"run.created"> = {
+    id,
+    workflow,
+    input,
+    inputHash,
+    parent: { journal: place.journal, pos },
+    ...(version === undefined ? {} : { version }),
+    ...(labels === undefined ? {} : { labels }),
+  };
+  return changesOfCreation(null, child, { ...place, journal: place.allocate() });
+}
+
+function ended(data: RecordData<"run.ended">, own: number): Change[] {
+  const { status, outcome, taken, parent } = data;
+  const direct = outcome !== undefined;
+  const changes: Change[] = [
+    { do: "run.settled", journal: own, armed: status !== "COMPLETED" },
+    {
+      ...phase(own, status, { cause: direct ? causeOf(status) : null, outcome: payload(outcome) }),
+      parent: parent?.journal ?? null,
+    },
+  ];
+  if (status === "COMPLETED") changes.push({ do: "obligations.discharge", run: own });
+  if (parent !== undefined) {
+    const note: RecordData<"child.settled"> = { pos: parent.pos, id: parent.id, status, outcome };
+    changes.push({
+      do: "note.create",
+      journal: parent.journal,
+      kind: "child.settled",
+      body: bodyOf(note),
+      must: false,
+    });
+  }
+  changes.push({ do: "lease.release", journal: own, taken, wants: null, inMs: 0, end: "released", open: false });
+  return changes;
+}
+
+function intended(data: RecordData<"effect.intended">, place: Place): Change[] {
+  const { pos, name, connector, semantics, dispatch, key, businessKey, argsHash } = data;
+  const own = place.journal;
+  const item = dispatch === "outbox" ? place.allocate() : null;
+  const changes: Change[] = [
+    {
+      do: "effect.create",
+      source: own,
+      run: own,
+      pos,
+      sub: 0,
+      role: "act",
+      name,
+      connector: connector ?? null,
+      semantics,
+      dispatch,
+      status: "PENDING",
+      authority: item ?? own,
+      item,
+      key,
+      businessKey: businessKey ?? null,
+      argsHash,
+      args: encode(data.args),
+      policy: payload(data.policy),
+      surplus: false,
+    },
+  ];
+  if (businessKey !== undefined) {
+    changes.push({ do: "claim.create", run: own, pos, scope: connector ?? name, businessKey });
+  }
+  if (item !== null) changes.push(...openItem(item, own, pos, 0, place, "outbox"));
+  return changes;
+}
+
+function settled(data: RecordData<"effect.settled">, place: Place): Change[] {
+  const own = place.journal;
+  const { run = own, pos, sub = 0, to, reason } = data;
+  const inline = place.kind === "run";
+  const outcome = outcomeOf(data);
+  // An inline effect in doubt leaves the run's authority: from here on its item lease decides, under the reconciler.
+  const hand = inline && to === "UNKNOWN" ? place.allocate() : null;
+  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, hand }];
+  if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler"));
+  if (to === "FAILED") changes.push({ do: "claim.drop", run, pos });
+  if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK")) {
+    changes.push(outcomeNote(run, pos, sub, to, data));
+  }
+  return changes;
+}
+
+function obligationSettled(data: RecordData<"obligation.settled">, place: Place): Change[] {
+  const own = place.journal;
+  const { run = own, pos, sub, to, reason } = data;
+  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome: outcomeOf(data) }];
+  if (to === "COMPENSATED") {
+    if (sub === 1) changes.push({ do: "claim.drop", run, pos });
+    changes.push({ do: "obligations.next", run });
+  }
+  if (to === "COMPENSATED" || to === "STUCK") changes.push(outcomeNote(run, pos, sub, to, data));
+  return changes;
+}
+
+function outcomeOf(data: { readonly value?: unknown; readonly error?: unknown }): string | null {
+  const { value, error } = data;
+  if (error !== undefined) return encode({ error });
+  return value === undefined ? null : encode({ value });
+}
+
+function outcomeNote(run: number, pos: number, sub: number, to: string, data: object): Change {
+  const { value, error } = data as { value?: unknown; error?: unknown };
+  const note: RecordData<"effect.outcome"> = { pos, sub, status: to, value, error };
+  return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false };
+}
+
+function openItem(item: number, run: number, pos: number, sub: number, place: Place, wants: string | null): Change[] {
+  const opened: RecordData<"item.opened"> = { run, pos, sub };
+  const { token } = place; // the run's token: acquiring bumps it, so an item's first token is the run's plus one
+  return [
+    { do: "lease.create", journal: item, kind: "item", run, tenant: null, source: place.journal, token, wants },
+    { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: bodyOf(opened) },
+  ];
+}
+
+function inverse(
+  data: { name?: string | undefined; semantics: "idempotent" | "non_idempotent" | "read"; key: string; args?: unknown },
+  run: number,
+  item: number,
+  source: number,
+) {
+  return {
+    do: "effect.create",
+    source,
+    run,
+    role: "inverse",
+    name: data.name ?? null,
+    connector: null,
+    semantics: data.semantics,
+    dispatch: "outbox",
+    authority: item,
+    item,
+    key: data.key,
+    businessKey: null,
+    argsHash: null,
+    args: encode(data.args),
+    policy: null,
+  } as const;
+}
+
+function phase(journal: number, to: RunPhase, more: { cause?: string | null; outcome?: string | null } = {}) {
+  const from = runMachine.before(to).filter((state) => state !== "STUCK" || to === "STUCK");
+  const { cause = null, outcome = null } = more;
+  return { do: "run.phase", journal, to, from: from.join(","), cause, outcome, parent: null } as const satisfies Change;
+}
+
+type StatusChange = Extract<Change, { do: "effect.status" }>;
+
+function status(run: number, pos: number, sub: number, by: number, to: StatusChange["to"]): StatusChange {
+  const from = (sub === 0 ? effectMachine : obligationMachine) as { before(to: string): readonly string[] };
+  return {
+    do: "effect.status",
+    run,
+    pos,
+    sub,
+    by,
+    to,
+    from: from.before(to).join(","),
+    attempt: null,
+    token: null,
+    nonce: null,
+    sendInMs: null,
+    reason: null,
+    outcome: null,
+    hand: null,
+  };
+}
+
+function causeOf(status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED"): string | null {
+  return status === "COMPENSATED" ? null : status.toLowerCase();
+}
+
+function assertPlace(kind: RecordKind, journal: JournalKind): void {
+  const allowed =
+    journal === "item"
+      ? itemKinds.has(kind)
+      : journal === "name"
+        ? nameKinds.has(kind)
+        : journal === "run" && !noteKinds.has(kind) && !storeKinds.has(kind);
+  if (!allowed) {
+    throw new TapeError("TAPE_RECORD_MISPLACED", `a ${kind} record does not belong into the journal of a ${journal}`, {
+      kind,
+      journal,
+    });
+  }
+}

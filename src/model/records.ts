@@ -1,0 +1,290 @@
+import { z } from "zod";
+
+/**
+ * Journal records: a closed, versioned union. A kind that this code does not know is an error, never skipped. How each
+ * kind changes the store's tables is in project.ts; nothing else may change them.
+ */
+export const recordVersion = 1;
+
+const text = z.string();
+const name = z.string().min(1);
+const count = z.int().nonnegative();
+const journal = z.int().positive();
+const ms = z.number().nonnegative();
+/** A fencing token inside a record: a decimal string, because JSON numbers round above 2^53. */
+const tokenText = z.string().regex(/^\d{1,19}$/);
+/** A value of the user's: whatever the codec can carry. */
+const value = z.unknown();
+const labels = z.record(z.string(), z.string());
+/** Whole millionths of a unit: cents added a million times must still be cents. */
+const amounts = z.record(z.string(), z.int().nonnegative());
+const semantics = z.enum(["idempotent", "non_idempotent", "read"]);
+const dispatch = z.enum(["inline", "outbox"]);
+
+export const termReasons = [
+  "start",
+  "wake",
+  "release",
+  "stalled",
+  "recovery",
+  "timeout",
+  "manual",
+  "cancellation",
+] as const;
+export type TermReason = (typeof termReasons)[number];
+
+export const termEnds = [
+  "released",
+  "drained",
+  "expired",
+  "manual",
+  "stalled",
+  "cancelled",
+  "superseded",
+  "never_confirmed",
+] as const;
+export type TermEnd = (typeof termEnds)[number];
+
+const holder = z.strictObject({ owner: name, label: text, reactor: name, ttlMs: ms });
+const termFigures = z.strictObject({
+  renewals: count,
+  longestGapMs: ms,
+  progress: count,
+  progressNote: text.optional(),
+});
+/** Which effect: of which run, at which position; sub 0 is the act, 1 its inverse, 2… inverses of surplus acts. */
+const effectRef = { run: journal.optional(), pos: count, sub: count.optional() };
+const inverse = {
+  name,
+  semantics,
+  key: name,
+  args: value,
+};
+
+const schemas = {
+  "run.created": z.strictObject({
+    id: name,
+    workflow: name,
+    version: text.optional(),
+    input: value,
+    inputHash: name,
+    labels: labels.optional(),
+    budget: amounts.optional(),
+    parent: z.strictObject({ journal, pos: count }).optional(),
+    root: journal.optional(),
+    schedule: name.optional(),
+    forkedFrom: name.optional(),
+    /** Present when the creator holds the first term from the same transaction. */
+    holder: holder.optional(),
+  }),
+  "run.decided": z.strictObject({ cause: z.enum(["completed", "failed", "cancelled"]), outcome: value }),
+  "run.compensating": z.strictObject({}),
+  "run.ended": z.strictObject({
+    status: z.enum(["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"]),
+    /** Given when decided and ended at once; else the decision's outcome stays. */
+    outcome: value.optional(),
+    taken: count,
+    /** Whom to tell, in the same transaction. */
+    parent: z.strictObject({ journal, pos: count, id: name }).optional(),
+    term: termFigures.optional(),
+  }),
+  "run.stuck": z.strictObject({ why: text, detail: value.optional() }),
+  "run.unstuck": z.strictObject({ to: z.enum(["LIVE", "ENDING", "COMPENSATING"]) }),
+  "run.retried": z.strictObject({ attempt: count, error: value, inMs: ms }),
+  "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
+  "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
+  "lease.named": z.strictObject({ name }),
+  "term.begun": z.strictObject({
+    ...holder.shape,
+    reason: z.enum(termReasons),
+    by: text.optional(),
+    why: text.optional(),
+    /** How the term before ended, where its holder did not say so itself. */
+    previous: z.strictObject({ ...termFigures.shape, token: tokenText, end: z.enum(termEnds) }).optional(),
+  }),
+  "term.ended": z.strictObject({
+    end: z.enum(termEnds),
+    /** Notes taken so far: the store refuses the end of a run's term while others wait. */
+    taken: count,
+    /** Which reactor should hold the journal next, and how soon. Absent: nobody until a note arrives. */
+    wants: name.optional(),
+    inMs: ms.optional(),
+    waits: z.array(text).optional(),
+    term: termFigures.optional(),
+  }),
+  "notes.taken": z.strictObject({ through: count }),
+  "step.done": z.strictObject({ pos: count, name, value: value.optional(), error: value.optional() }),
+  "decision.made": z.strictObject({
+    pos: count,
+    name,
+    value: value.optional(),
+    error: value.optional(),
+    model: text.optional(),
+    request: value.optional(),
+    response: value.optional(),
+    rationale: text.optional(),
+    policy: text.optional(),
+    usage: z.record(z.string(), z.number()).optional(),
+  }),
+  "sample.taken": z.strictObject({ pos: count, name, value }),
+  "patch.marked": z.strictObject({ pos: count, name }),
+  "race.won": z.strictObject({ pos: count, winner: count }),
+  "child.started": z.strictObject({
+    pos: count,
+    id: name,
+    workflow: name,
+    version: text.optional(),
+    input: value,
+    inputHash: name,
+    labels: labels.optional(),
+  }),
+  "child.settled": z.strictObject({ pos: count, id: name, status: name, outcome: value.optional() }),
+  "effect.intended": z.strictObject({
+    pos: count,
+    name,
+    connector: name.optional(),
+    semantics,
+    dispatch,
+    key: name,
+    businessKey: name.optional(),
+    argsHash: name,
+    args: value,
+    policy: value.optional(),
+  }),
+  "effect.dispatched": z.strictObject({ ...effectRef, attempt: count, sendWithinMs: ms }),
+  "effect.settled": z.strictObject({
+    ...effectRef,
+    to: z.enum(["CONFIRMED", "FAILED", "UNKNOWN", "PENDING", "STUCK"]),
+    /** Why it went there: returned, definite, not_sent, ack_lost, lease_lost, observed, absent, operator, … */
+    reason: name,
+    value: value.optional(),
+    error: value.optional(),
+  }),
+  "effect.received": z.strictObject({ pos: count, status: name, value: value.optional(), error: value.optional() }),
+  "effect.observed": z.strictObject({
+    ...effectRef,
+    observation: z.enum(["confirmed", "absent", "duplicate", "inconclusive", "error"]),
+    detail: value.optional(),
+  }),
+  "effect.evidence": z.strictObject({
+    ...effectRef,
+    attempt: count,
+    token: tokenText,
+    happened: z.boolean(),
+    value: value.optional(),
+    error: value.optional(),
+  }),
+  "effect.outcome": z.strictObject({
+    pos: count,
+    sub: count,
+    status: name,
+    value: value.optional(),
+    error: value.optional(),
+  }),
+  "item.opened": z.strictObject({ run: journal, pos: count, sub: count }),
+  "obligation.armed": z.strictObject({ ...effectRef, sub: count, ...inverse }),
+  /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
+  "obligation.due": z.strictObject({ pos: count, sub: count, why: text }),
+  "obligation.surplus": z.strictObject({
+    run: journal.optional(),
+    pos: count,
+    sub: count,
+    name: name.optional(),
+    semantics,
+    key: name,
+    args: value,
+  }),
+  "obligation.settled": z.strictObject({
+    run: journal.optional(),
+    pos: count,
+    sub: count,
+    to: z.enum(["COMPENSATED", "UNKNOWN", "PENDING", "STUCK"]),
+    reason: name,
+    value: value.optional(),
+    error: value.optional(),
+  }),
+  "gate.opened": z.strictObject({
+    pos: count,
+    name,
+    payload: value.optional(),
+    binds: text.optional(),
+    timeoutMs: ms.optional(),
+  }),
+  "gate.resolved": z.strictObject({
+    pos: count,
+    to: z.enum(["RECEIVED", "TIMED_OUT", "WITHDRAWN"]),
+    value: value.optional(),
+  }),
+  "signal.sent": z.strictObject({ name, value, key: name.optional(), binds: text.optional(), by: text.optional() }),
+  "cancel.asked": z.strictObject({ reason: text, by: text.optional() }),
+  "timer.set": z.strictObject({ pos: count, purpose: z.enum(["sleep", "redrive", "reconcile"]), inMs: ms }),
+  "timer.fired": z.strictObject({ pos: count, purpose: name }),
+  "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
+  "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),
+  "budget.charged": z.strictObject({ pos: count, of: journal, spent: amounts, reserved: amounts }),
+  "value.written": z.strictObject({
+    key: name,
+    version: count,
+    value: value.optional(),
+    deleted: z.boolean().optional(),
+  }),
+  "operator.acted": z.strictObject({ who: name, action: name, reason: name, detail: value.optional() }),
+} as const;
+
+export type RecordKind = keyof typeof schemas;
+export type RecordData<K extends RecordKind> = z.infer<(typeof schemas)[K]>;
+/** A record that is about to be written. */
+export type NewRecord = { [K in RecordKind]: { readonly kind: K; readonly data: RecordData<K> } }[RecordKind];
+/** A record as a reader gets it. */
+export type JournalRecord = NewRecord & {
+  readonly journal: number;
+  readonly seq: number;
+  readonly token: bigint;
+  /** Store time, milliseconds since 1970. */
+  readonly at: number;
+};
+
+export const recordKinds = Object.keys(schemas) as readonly RecordKind[];
+
+export function isRecordKind(kind: string): kind is RecordKind {
+  return Object.hasOwn(schemas, kind);
+}
+
+/** Where the shape of `data` is wrong, in words; undefined when it is right. */
+export function recordFault(kind: RecordKind, data: unknown): string | undefined {
+  const result = schemas[kind].safeParse(data);
+  if (result.success) return undefined;
+  return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");
+}
+
+/** Kinds that go only into an inbox, by many writers, without a lease. */
+export const noteKinds: ReadonlySet<RecordKind> = new Set([
+  "signal.sent",
+  "cancel.asked",
+  "timer.fired",
+  "child.settled",
+  "effect.outcome",
+  "effect.evidence",
+]);
+/** Kinds that only the store itself writes: they open a journal, or a term in it. */
+export const storeKinds: ReadonlySet<RecordKind> = new Set([
+  "run.created",
+  "lease.named",
+  "item.opened",
+  "term.begun",
+  "run.pruned",
+  "store.restored",
+]);
+/** Kinds for the journal of one effect that a reactor owns by itself. */
+export const itemKinds: ReadonlySet<RecordKind> = new Set([
+  "effect.dispatched",
+  "effect.settled",
+  "effect.observed",
+  "obligation.surplus",
+  "obligation.settled",
+  "notes.taken",
+  "operator.acted",
+  "term.ended",
+]);
+/** Kinds for the journal of a named lease. */
+export const nameKinds: ReadonlySet<RecordKind> = new Set(["term.ended", "operator.acted"]);

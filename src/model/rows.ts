@@ -1,0 +1,155 @@
+import type { EffectStatus, GateStatus, ObligationStatus, RunPhase, TimerStatus } from "./machines.ts";
+import type { TermEnd, TermReason } from "./records.ts";
+
+/** Rows of the store's tables as TypeScript sees them. Payload columns hold the codec's text. */
+
+export type JournalKind = "run" | "item" | "name" | "store";
+
+export interface RunRow {
+  readonly journal: number;
+  readonly tenant: string;
+  readonly id: string;
+  readonly workflow: string;
+  readonly version: string | null;
+  readonly phase: RunPhase;
+  readonly cause: "completed" | "failed" | "cancelled" | null;
+  readonly stuckFrom: RunPhase | null;
+  readonly inputHash: string;
+  readonly labels: string | null;
+  readonly outcome: string | null;
+  readonly parent: number | null;
+  readonly parentPos: number | null;
+  readonly root: number;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+}
+
+export interface LeaseRow {
+  readonly journal: number;
+  readonly kind: JournalKind;
+  readonly tenant: string;
+  /** The run this journal belongs to; for a named lease its own number. */
+  readonly run: number;
+  readonly token: bigint;
+  readonly nonce: bigint | null;
+  readonly owner: string | null;
+  readonly label: string | null;
+  readonly reactor: string | null;
+  readonly ttlMs: number;
+  /** On the lease clock of the store, which is not wall time on SQLite. */
+  readonly expiresAt: number;
+  readonly acquiredAt: number;
+  readonly reason: TermReason | null;
+  readonly renewals: number;
+  readonly renewedAt: number;
+  readonly longestGapMs: number;
+  readonly progress: number;
+  readonly progressAt: number;
+  readonly progressNote: string | null;
+  readonly maxStallMs: number | null;
+  readonly doomed: boolean;
+  readonly paused: boolean;
+  /** The store refused to renew it for want of progress. */
+  readonly stalled: boolean;
+  readonly notes: number;
+  readonly open: boolean;
+  readonly wants: string | null;
+  readonly dueAt: number;
+  /** Why the last term ended, for the next one's reason. */
+  readonly lastEnd: TermEnd | null;
+}
+
+export interface EffectRow {
+  readonly run: number;
+  readonly pos: number;
+  readonly sub: number;
+  readonly tenant: string;
+  readonly root: number;
+  readonly role: "act" | "inverse";
+  readonly name: string | null;
+  readonly connector: string | null;
+  readonly semantics: "idempotent" | "non_idempotent" | "read";
+  readonly dispatch: "inline" | "outbox";
+  readonly status: EffectStatus | ObligationStatus;
+  /** The journal whose lease rules over it now. */
+  readonly authority: number;
+  /** The number of its item journal, reserved or open. */
+  readonly item: number | null;
+  readonly key: string;
+  readonly businessKey: string | null;
+  readonly argsHash: string | null;
+  readonly args: string;
+  readonly policy: string | null;
+  readonly attempt: number;
+  readonly attemptToken: bigint | null;
+  readonly attemptNonce: bigint | null;
+  readonly sendUntil: number | null;
+  readonly reason: string | null;
+  readonly outcome: string | null;
+  readonly surplus: boolean;
+  readonly createdAt: number;
+  readonly changedAt: number;
+}
+
+export interface GateRow {
+  readonly run: number;
+  readonly pos: number;
+  readonly tenant: string;
+  readonly name: string;
+  readonly status: GateStatus;
+  readonly binds: string | null;
+  readonly payload: string | null;
+  readonly value: string | null;
+  readonly openedAt: number;
+}
+
+export interface TimerRow {
+  readonly run: number;
+  readonly pos: number;
+  readonly purpose: string;
+  readonly tenant: string;
+  readonly status: TimerStatus;
+  /** Wall time. */
+  readonly dueAt: number;
+}
+
+export interface BudgetRow {
+  readonly run: number;
+  readonly unit: string;
+  readonly cap: number;
+  readonly reserved: number;
+  readonly spent: number;
+}
+
+export interface ClaimRow {
+  readonly tenant: string;
+  readonly scope: string;
+  readonly businessKey: string;
+  readonly run: number;
+  readonly pos: number;
+}
+
+export interface ValueRow {
+  readonly tenant: string;
+  readonly key: string;
+  readonly version: number;
+  /** null once deleted: the version lives on. */
+  readonly value: string | null;
+  readonly at: number;
+}
+
+export interface ScheduleRow {
+  readonly tenant: string;
+  readonly id: string;
+  readonly version: number;
+  readonly spec: string;
+  readonly nextAt: number | null;
+  readonly paused: boolean;
+}
+
+export interface TombstoneRow {
+  readonly tenant: string;
+  readonly id: string;
+  readonly token: bigint;
+  readonly at: number;
+}

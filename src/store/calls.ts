@@ -1,0 +1,57 @@
+import { TapeError } from "../model/errors.ts";
+import type { AcquireRequest, Target, Verdict } from "../model/lease.ts";
+import type { Limits } from "../model/limits.ts";
+import { termReasons } from "../model/records.ts";
+import { checkName, checkWhole } from "./check.ts";
+
+/** Starts every item before awaiting any, so that they share commits; each gets its own verdict. */
+export async function eachVerdict<I, T extends object>(
+  items: readonly I[],
+  limits: Limits,
+  work: (item: I) => Promise<T>,
+): Promise<Verdict<T>[]> {
+  if (!Array.isArray(items) || items.length > limits.batchItems) {
+    throw new TapeError("TAPE_TOO_LARGE", `a batch holds at most ${limits.batchItems} items`, { limit: "batchItems" });
+  }
+  return Promise.all(
+    items.map(async (item): Promise<Verdict<T>> => {
+      try {
+        return { ok: true, ...(await work(item)) };
+      } catch (error) {
+        if (error instanceof TapeError) return { ok: false, error };
+        throw error;
+      }
+    }),
+  );
+}
+
+export function checkTarget(target: Target, limits: Limits): void {
+  const keys = typeof target === "object" && target !== null ? Object.keys(target) : [];
+  if (keys.length !== 1 || !["run", "name", "journal"].includes(keys[0]!)) {
+    throw new TapeError("TAPE_BAD_INPUT", "a target is { run }, { name } or { journal }", { field: "target" });
+  }
+  if ("journal" in target) checkWhole("journal", target.journal, 1);
+  else checkName("target", "run" in target ? target.run : target.name, limits);
+}
+
+/** Whoever pre-empts a live holder says who they are and why: the ledger keeps it. */
+export function checkExpectation(request: AcquireRequest, limits: Limits): void {
+  const { expect, reason } = request;
+  const words = ["free", "expired", "free_or_expired", "any"];
+  if (typeof expect === "object" && expect !== null) {
+    if (typeof expect.token !== "bigint") {
+      throw new TapeError("TAPE_BAD_INPUT", "expect.token must be a bigint", { field: "expect" });
+    }
+  } else if (!words.includes(expect)) {
+    throw new TapeError("TAPE_BAD_INPUT", `expect must be ${words.join(", ")} or { owner, token }`, {
+      field: "expect",
+    });
+  }
+  if (reason !== undefined && !termReasons.includes(reason)) {
+    throw new TapeError("TAPE_BAD_INPUT", `reason must be one of ${termReasons.join(", ")}`, { field: "reason" });
+  }
+  if (expect === "any") {
+    checkName("by", request.by, limits);
+    checkName("why", request.why, limits);
+  }
+}

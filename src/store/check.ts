@@ -1,0 +1,179 @@
+import { fingerprint } from "../base/canonical.ts";
+import { CodecError, sizeOf } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
+import type { Claimant } from "../model/lease.ts";
+import type { Limits } from "../model/limits.ts";
+import { bodyOf } from "../model/project.ts";
+import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../model/records.ts";
+import type { Entry, RunSpec } from "./contract.ts";
+
+/** Input checks, the same for every store and before anything is written. Types may lie: callers may be JavaScript. */
+
+export function checkName(what: string, text: unknown, limits: Limits): asserts text is string {
+  if (typeof text !== "string" || text.length === 0) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a non-empty string`, { field: what });
+  }
+  if (text.length > limits.nameLength) {
+    const message = `${what} has ${text.length} characters, at most ${limits.nameLength} are allowed`;
+    throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "nameLength" });
+  }
+  // PostgreSQL text holds neither, and an id must mean the same on every store.
+  if (text.includes("\0") || !text.isWellFormed()) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} contains a NUL or a lone surrogate`, { field: what });
+  }
+}
+
+export function checkWhole(what: string, value: unknown, least = 0): asserts value is number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < least) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a whole number of at least ${least}`, { field: what });
+  }
+}
+
+export function checkFence(fence: unknown): asserts fence is Fence {
+  const f = fence as Fence | undefined | null;
+  const ok =
+    typeof f === "object" && f !== null && Number.isSafeInteger(f.journal) && inRange(f.token) && inRange(f.nonce);
+  if (!ok)
+    throw new TapeError("TAPE_BAD_INPUT", "a fence must come from a term that the store granted", { field: "fence" });
+}
+
+const inRange = (value: unknown): boolean => typeof value === "bigint" && value >= 0n && value < 2n ** 63n;
+
+export function checkNonce(nonce: unknown): asserts nonce is bigint {
+  if (!inRange(nonce)) throw new TapeError("TAPE_BAD_INPUT", "nonce must be a bigint of 63 bits", { field: "nonce" });
+}
+
+export function checkClaimant(claimant: Claimant, limits: Limits): void {
+  checkName("owner", claimant?.owner, limits);
+  checkName("label", claimant.label, limits);
+  checkName("reactor", claimant.reactor, limits);
+  checkWhole("ttlMs", claimant.ttlMs, 1);
+  if (claimant.maxStallMs !== undefined) checkWhole("maxStallMs", claimant.maxStallMs, 1);
+}
+
+/** An entry whose records are checked and encoded. */
+export interface CheckedEntry {
+  readonly after: number;
+  readonly records: readonly NewRecord[];
+  readonly bodies: readonly string[];
+  readonly bytes: number;
+  /** The entry ends its writer's term. */
+  readonly releases: boolean;
+  /** Nothing but facts for the journal of a run: no table changes with it. */
+  readonly plain: boolean;
+}
+
+const plainKinds: ReadonlySet<string> = new Set([
+  "step.done",
+  "decision.made",
+  "sample.taken",
+  "patch.marked",
+  "race.won",
+  "notes.taken",
+  "effect.received",
+  "run.retried",
+  "operator.acted",
+]);
+
+export function checkEntry(entry: Entry, limits: Limits): CheckedEntry {
+  checkWhole("after", entry?.after, 1);
+  const { records } = entry;
+  if (!Array.isArray(records) || records.length === 0) {
+    throw new TapeError("TAPE_BAD_INPUT", "an append needs at least one record", { field: "records" });
+  }
+  if (records.length > limits.appendRecords || entry.after + records.length > limits.journalRecords) {
+    const limit = records.length > limits.appendRecords ? "appendRecords" : "journalRecords";
+    throw new TapeError("TAPE_TOO_LARGE", `more records than ${limit} allows (${limits[limit]})`, { limit });
+  }
+  let bytes = 0;
+  let releases = false;
+  let plain = true;
+  const bodies = records.map((record, k) => {
+    const body = encodeRecord(record, limits);
+    bytes += body.length;
+    if (!plainKinds.has(record.kind)) plain = false;
+    if (record.kind === "term.ended" || record.kind === "run.ended") {
+      releases = true;
+      if (k !== records.length - 1) {
+        throw new TapeError("TAPE_BAD_INPUT", `${record.kind} ends the term: it must be the last record`, {
+          field: "records",
+        });
+      }
+    }
+    return body;
+  });
+  return { after: entry.after, records, bodies, bytes, releases, plain };
+}
+
+export function encodeRecord(record: NewRecord, limits: Limits): string {
+  const kind: unknown = record?.kind;
+  if (typeof kind !== "string" || !isRecordKind(kind)) {
+    throw new TapeError("TAPE_BAD_INPUT", `there is no record kind ${String(kind)}`, { field: "kind" });
+  }
+  const fault = recordFault(kind, record.data);
+  if (fault !== undefined) throw new TapeError("TAPE_BAD_INPUT", `${kind}: ${fault}`, { field: "data", kind });
+  checkStrings(kind, record.data, limits);
+  return checkPayload(kind, () => bodyOf(record.data), limits);
+}
+
+/** The record's own short strings (ids, names, keys) obey the limits of names; the user's values only the codec's. */
+function checkStrings(kind: string, data: object, limits: Limits): void {
+  for (const field of ["id", "name", "workflow", "key", "businessKey", "connector"] as const) {
+    const text = (data as Record<string, unknown>)[field];
+    if (text !== undefined) checkName(`${kind}.${field}`, text, limits);
+  }
+}
+
+/** Encodes a value of the user's; says what cannot be encoded or is too large. */
+export function checkPayload(what: string, encodeIt: () => string, limits: Limits): string {
+  let text: string;
+  try {
+    text = encodeIt();
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    throw new TapeError("TAPE_NOT_ENCODABLE", `${what}: ${error.message}`, { field: what }, error);
+  }
+  // Length first: counting bytes of what is surely small enough would cost the hot path.
+  if (text.length * 3 > limits.payloadBytes && sizeOf(text) > limits.payloadBytes) {
+    const message = `${what} takes ${sizeOf(text)} bytes, at most ${limits.payloadBytes} are allowed`;
+    throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "payloadBytes" });
+  }
+  return text;
+}
+
+export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.created"> {
+  checkName("id", spec?.id, limits);
+  checkName("workflow", spec.workflow, limits);
+  let inputHash: string;
+  try {
+    inputHash = fingerprint(spec.input);
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    throw new TapeError("TAPE_NOT_ENCODABLE", `input: ${error.message}`, { field: "input" }, error);
+  }
+  const { id, workflow, input, version, labels, budget, schedule, forkedFrom } = spec;
+  const data = Object.fromEntries(
+    Object.entries({ id, workflow, input, inputHash, version, labels, budget, schedule, forkedFrom }).filter(
+      ([key, value]) => value !== undefined || key === "input",
+    ),
+  ) as RecordData<"run.created">;
+  encodeRecord({ kind: "run.created", data }, limits);
+  return data;
+}
+
+/** Turns what a validator threw into a verdict, and lets everything else fly. */
+export function verdictOf<T>(work: () => T): { ok: true; value: T } | { ok: false; error: TapeError } {
+  try {
+    return { ok: true, value: work() };
+  } catch (error) {
+    if (error instanceof TapeError) return { ok: false, error };
+    throw error;
+  }
+}
+
+export function pageLimit(limit: number | undefined, limits: Limits): number {
+  if (limit === undefined) return limits.pageRows;
+  checkWhole("limit", limit, 1);
+  return Math.min(limit, limits.pageRows);
+}

@@ -1,0 +1,150 @@
+import { TapeError } from "../model/errors.ts";
+import type { AcquireRequest, LeaseView } from "../model/lease.ts";
+import type { RecordData, TermEnd, TermReason } from "../model/records.ts";
+import type { JournalKind, LeaseRow } from "../model/rows.ts";
+
+/** Who may take a lease, why a term begins, how the one before it ended: the same on every store, and pure. */
+
+type Raw = Readonly<Record<string, unknown>>;
+const orNull = <T>(value: unknown): T | null => (value === undefined ? null : (value as T | null));
+
+export function leaseRowOf(row: Raw): LeaseRow {
+  return {
+    journal: Number(row["journal"]),
+    kind: row["kind"] as JournalKind,
+    tenant: row["tenant"] as string,
+    run: Number(row["run"]),
+    token: BigInt(row["token"] as string),
+    nonce: row["nonce"] === null ? null : BigInt(row["nonce"] as string),
+    owner: orNull<string>(row["owner"]),
+    label: orNull<string>(row["label"]),
+    reactor: orNull<string>(row["reactor"]),
+    ttlMs: Number(row["ttl_ms"]),
+    expiresAt: Number(row["expires_at"]),
+    acquiredAt: Number(row["acquired_at"]),
+    reason: orNull<TermReason>(row["reason"]),
+    renewals: Number(row["renewals"]),
+    renewedAt: Number(row["renewed_at"]),
+    longestGapMs: Number(row["longest_gap_ms"]),
+    progress: Number(row["progress"]),
+    progressAt: Number(row["progress_at"]),
+    progressNote: orNull<string>(row["progress_note"]),
+    maxStallMs: row["max_stall_ms"] === null ? null : Number(row["max_stall_ms"]),
+    doomed: Boolean(row["doomed"]),
+    paused: Boolean(row["paused"]),
+    stalled: Boolean(row["stalled"]),
+    notes: Number(row["notes"]),
+    open: Boolean(row["open"]),
+    wants: orNull<string>(row["wants"]),
+    dueAt: Number(row["due_at"]),
+    lastEnd: orNull<TermEnd>(row["last_end"]),
+  };
+}
+
+export function leaseViewOf(row: Raw): LeaseView {
+  return viewOf(leaseRowOf(row), Number(row["now"]), orNull<string>(row["name"]));
+}
+
+export function viewOf(lease: LeaseRow, now: number, name: string | null): LeaseView {
+  const held = lease.owner !== null;
+  const { journal, kind, tenant, run, token, owner, label, reactor, ttlMs, reason, renewals, progress } = lease;
+  const { progressNote, maxStallMs, paused, wants } = lease;
+  const state = !held ? "FREE" : lease.doomed ? "DOOMED" : lease.expiresAt <= now ? "EXPIRED" : "HELD";
+  return {
+    journal,
+    kind,
+    tenant,
+    run,
+    name,
+    state,
+    token,
+    owner,
+    label,
+    reactor,
+    ttlMs,
+    remainingMs: state === "HELD" ? Math.max(0, lease.expiresAt - now) : 0,
+    heldMs: held ? now - lease.acquiredAt : 0,
+    reason,
+    renewals,
+    longestGapMs: lease.longestGapMs,
+    progress,
+    progressAgoMs: held ? now - lease.progressAt : 0,
+    progressNote,
+    maxStallMs,
+    paused,
+    wants,
+  };
+}
+
+/** Why this request may not have the lease now; undefined: it may. */
+export function mayTake(
+  lease: LeaseRow,
+  now: number,
+  request: Pick<AcquireRequest, "expect" | "claimant">,
+): TapeError | undefined {
+  const { journal, owner, token } = lease;
+  if (lease.paused) return new TapeError("TAPE_LEASE_PAUSED", "an operator paused this lease", { journal });
+  if (lease.kind === "run" && !lease.open) {
+    return new TapeError("TAPE_RUN_ENDED", "the run has its final outcome: nobody drives it again", { journal });
+  }
+  const { expect } = request;
+  if (expect === "any") return undefined;
+  const expired = owner !== null && (lease.expiresAt <= now || lease.doomed);
+  if (typeof expect === "object") {
+    if (owner === expect.owner && token === expect.token && (owner === null || expired)) return undefined;
+  } else {
+    if (owner === null && expect !== "expired") return undefined;
+    if (expired && expect !== "free") return undefined;
+  }
+  const remainingMs = owner === null ? 0 : Math.max(0, lease.expiresAt - now);
+  const message =
+    owner === null
+      ? `nobody holds it (token ${token})`
+      : `held by ${lease.label ?? owner} under token ${token} for another ${Math.round(remainingMs)} ms`;
+  return new TapeError("TAPE_LEASE_HELD", message, {
+    journal,
+    owner,
+    label: lease.label,
+    token: String(token),
+    remainingMs,
+  });
+}
+
+/** Why the next term begins, where the claimant gives no reason of its own. */
+export function beginsBy(lease: LeaseRow, now: number): TermReason {
+  if (lease.owner !== null) {
+    if (lease.stalled) return "stalled";
+    if (lease.expiresAt > now && !lease.doomed) return "manual";
+    return lease.kind === "name" ? "timeout" : "recovery";
+  }
+  if (lease.lastEnd === null) return "start";
+  return lease.kind === "name" ? "release" : "wake";
+}
+
+/** How the present holder's term ends now that somebody else takes the lease: written by the successor. */
+export function previousOf(
+  lease: LeaseRow,
+  now: number,
+  head: number,
+  reason: TermReason,
+): RecordData<"term.begun">["previous"] | undefined {
+  if (lease.owner === null) return undefined;
+  const { renewals, longestGapMs, progress, progressNote } = lease;
+  return {
+    token: String(lease.token),
+    end: endOf(lease, now, head, reason),
+    renewals,
+    longestGapMs,
+    progress,
+    ...(progressNote === null ? {} : { progressNote }),
+  };
+}
+
+function endOf(lease: LeaseRow, now: number, head: number, reason: TermReason): TermEnd {
+  if (lease.stalled) return "stalled";
+  if (lease.doomed && lease.lastEnd === "superseded") return "superseded"; // the store was restored
+  if (lease.expiresAt > now) return reason === "cancellation" ? "cancelled" : "manual";
+  // Granted with the run, never renewed, and nothing was written: the answer never reached anybody.
+  const unused = lease.kind === "run" && lease.reason === "start" && lease.renewals === 0 && head === 1;
+  return unused ? "never_confirmed" : "expired";
+}

@@ -1,0 +1,86 @@
+import type { LeaseView, TermView } from "../model/lease.ts";
+import type { JournalRecord } from "../model/records.ts";
+
+/**
+ * The ledger of terms, folded from the journal: why every term began and ended. A term whose holder did not say how it
+ * ended was ended by its successor, who says it in its own first record; a store that was restored says nothing, and
+ * that reads as superseded.
+ */
+export function termsOf(records: readonly JournalRecord[], lease: LeaseView): TermView[] {
+  const terms: TermView[] = [];
+  const amend = (token: bigint, more: Partial<TermView>): void => {
+    const k = terms.findLastIndex((term) => term.token === token);
+    if (k >= 0) terms[k] = { ...terms[k]!, ...more };
+  };
+  for (const record of records) {
+    const { at, token } = record;
+    switch (record.kind) {
+      case "run.created": {
+        const { holder } = record.data;
+        // Held from its creation: record 1 is written under token 0, the term's own token follows from the next record.
+        if (holder !== undefined) terms.push({ ...holder, ...blank, token: 0n, begunAt: at, begunBy: "start" });
+        break;
+      }
+      case "term.begun": {
+        const { owner, label, reactor, reason, by, why, previous } = record.data;
+        if (previous !== undefined) {
+          const { token: before, ...figures } = previous;
+          adoptFirst(terms, BigInt(before));
+          amend(BigInt(before), { ...withoutUndefined(figures), endedAt: at });
+        }
+        terms.push({
+          owner,
+          label,
+          reactor,
+          token,
+          begunAt: at,
+          begunBy: reason,
+          ...withoutUndefined({ by, why }),
+          ...blank,
+        });
+        break;
+      }
+      case "term.ended":
+      case "run.ended": {
+        const end = record.kind === "term.ended" ? record.data.end : "released";
+        adoptFirst(terms, token);
+        amend(token, { end, endedAt: at, ...withoutUndefined(record.data.term ?? {}) });
+        break;
+      }
+      default:
+    }
+  }
+  return finish(terms, lease);
+}
+
+const blank = { renewals: 0, longestGapMs: 0, progress: 0 };
+
+function adoptFirst(terms: TermView[], token: bigint): void {
+  const first = terms[0];
+  if (first !== undefined && first.token === 0n) terms[0] = { ...first, token };
+}
+
+function finish(terms: TermView[], lease: LeaseView): TermView[] {
+  const last = terms.length - 1;
+  return terms.map((term, k) => {
+    if (term.end !== undefined) return term;
+    if (k === last && lease.owner !== null) {
+      const { token, renewals, longestGapMs, progress, progressNote } = lease;
+      return {
+        ...term,
+        token,
+        renewals,
+        longestGapMs,
+        progress,
+        ...withoutUndefined({ progressNote: progressNote ?? undefined }),
+      };
+    }
+    return { ...term, end: "superseded" };
+  });
+}
+
+type Defined<T> = { [K in keyof T]: Exclude<T[K], undefined> };
+
+function withoutUndefined<T extends object>(value: T): Partial<Defined<T>> {
+  return Object.fromEntries(Object.entries(value).filter(([, v]) => v !== undefined)) as Partial<Defined<T>>;
+}

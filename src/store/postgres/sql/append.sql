@@ -1,0 +1,16 @@
+-- fenced
+-- The hot path: many journals in one autocommitted statement, each with its own fence. The items arrive sorted by
+-- journal and the lateral look-ups run in that order, so locks are always taken in that order (unordered ones deadlock
+-- with heartbeats). SKIP LOCKED: an open takeover of one journal costs the others nothing; what got no answer is tried
+-- again alone. See fence.sql for why this lock and no other.
+with f as materialized (
+  select i.*, l.notes, p.stamp
+  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :kinds::text[], :bodies::text[])
+    as i(journal, token, nonce, after, kind, body)
+  cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
+    and l.nonce = i.nonce and not l.doomed for key share skip locked) l
+  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p),
+w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
+  select f.journal, f.after + 1, f.token, greatest((select tape.stamp()), f.stamp), (select tape.now_ms()), f.kind, f.body from f),
+x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
+select journal, notes from f

@@ -1,0 +1,2 @@
+-- read
+select * from tape.budgets where run = :run order by unit

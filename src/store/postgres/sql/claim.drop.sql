@@ -1,0 +1,2 @@
+-- fenced
+delete from tape.claims where run = :run and pos = :pos

@@ -1,0 +1,3 @@
+-- read
+select c.*, r.id as run_id from tape.claims c join tape.runs r on r.journal = c.run
+where c.tenant = :tenant and c.scope = :scope and c.business_key = :business_key

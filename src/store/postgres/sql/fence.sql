@@ -1,0 +1,7 @@
+-- read
+-- THE FENCE (see src/model/fence.ts). FOR KEY SHARE together with the unique index leases_fence(journal, token) makes
+-- the token a key column: a takeover changes it and so waits for us, while heartbeats (non-key) pass. A writer that had
+-- to wait for a takeover re-evaluates to no row. Unlocked, or without that index, a stale write commits after a
+-- takeover; FOR SHARE would block our own heartbeat. The head is checked by record.append, with a newer snapshot.
+select l.kind, l.tenant, l.run, l.notes from tape.leases l
+where l.journal = :journal and l.token = :token and l.nonce = :nonce and not l.doomed for key share

@@ -1,0 +1,2 @@
+-- fenced
+update tape.gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN'

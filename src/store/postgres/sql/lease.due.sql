@@ -1,0 +1,4 @@
+-- read
+-- Work that asks for a reactor. The partial index holds nothing but such work: finished runs are never scanned.
+select journal from tape.leases where wants = :wants and due_at <= tape.now_ms() and not paused and (:tenant is null or tenant = :tenant)
+order by due_at limit :limit

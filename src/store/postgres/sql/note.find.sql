@@ -1,0 +1,2 @@
+-- read
+select n from tape.note_keys where journal = :journal and key = :key

@@ -1,0 +1,2 @@
+-- unfenced: only finished runs are pruned
+delete from tape.gates where run = :run

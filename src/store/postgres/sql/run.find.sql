@@ -1,0 +1,2 @@
+-- read
+select * from tape.runs where tenant = :tenant and id = :id

@@ -1,0 +1,2 @@
+-- read
+select * from tape.schedules where tenant = :tenant order by id

@@ -1,0 +1,2 @@
+-- fenced
+update tape.timers set status = 'CANCELLED' where run = :run and status = 'SET'

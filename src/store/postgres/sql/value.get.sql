@@ -1,0 +1,2 @@
+-- read
+select * from tape.vals where tenant = :tenant and key = :key

@@ -1,0 +1,2 @@
+-- read
+select * from tape.val_log where tenant = :tenant and key = :key and version > :after order by version limit :limit

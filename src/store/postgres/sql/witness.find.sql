@@ -1,0 +1,2 @@
+-- read
+select 1 as ok from tape.witness where id = :id

@@ -1,0 +1,231 @@
+import { encode } from "../../base/codec.ts";
+import type { Random } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import { checkExpectation, checkTarget, eachVerdict } from "../calls.ts";
+import {
+  checkClaimant,
+  checkEntry,
+  checkFence,
+  checkName,
+  checkNonce,
+  checkPayload,
+  checkRunSpec,
+  checkWhole,
+  encodeRecord,
+  pageLimit,
+} from "../check.ts";
+import type { Claim, Fenced, Intake, Read, Store } from "../contract.ts";
+import { leaseViewOf } from "../lease-rules.ts";
+import { budgetRowOf, claimRowOf, recordOf, scheduleRowOf, timerRowOf, valueOf } from "../rows.ts";
+import type { Driver } from "./driver.ts";
+import { ask, askRow, askRows, type Plan } from "./plan.ts";
+import { findPlan, pausePlan, restoredPlan } from "./plans/claim.ts";
+import * as intake from "./plans/intake.ts";
+import * as reads from "./plans/reads.ts";
+import { findTarget } from "./plans/target.ts";
+
+/** The contract over a driver: check the input, then run one plan. */
+export function assembleStore(driver: Driver, random: Random): Store {
+  const { backend, limits, transactionBoundMs, exclusive } = driver;
+  return {
+    backend,
+    limits,
+    transactionBoundMs,
+    exclusive,
+    intake: intakeOf(driver, limits),
+    claim: claimOf(driver, limits, random),
+    fenced: fencedOf(driver, limits),
+    read: readOf(driver, limits),
+    onWake: (listener) => driver.onWake(listener),
+    close: () => driver.close(),
+  };
+}
+
+function fencedOf(driver: Driver, limits: Limits): Fenced {
+  const append: Fenced["append"] = async (fence, entry) => {
+    checkFence(fence);
+    return driver.append(fence, checkEntry(entry, limits));
+  };
+  return {
+    append,
+    appendAll(batch) {
+      return eachVerdict(batch, limits, ([fence, entry]) => append(fence, entry));
+    },
+  };
+}
+
+function intakeOf(driver: Driver, limits: Limits): Intake {
+  return {
+    async createRuns(tenant, specs, first) {
+      checkName("tenant", tenant, limits);
+      if (first !== undefined) {
+        checkClaimant(first, limits);
+        checkNonce(first.nonce);
+      }
+      return eachVerdict(specs, limits, async (spec) => driver.create(tenant, checkRunSpec(spec, limits), first));
+    },
+    async signal(tenant, run, signal) {
+      checkNames(limits, { tenant, run });
+      const data = definedOnly(signal);
+      encodeRecord({ kind: "signal.sent", data }, limits);
+      return driver.write((ground) => intake.signalPlan(ground, tenant, run, data));
+    },
+    async cancel(tenant, run, asked) {
+      checkNames(limits, { tenant, run });
+      const data = definedOnly(asked);
+      encodeRecord({ kind: "cancel.asked", data }, limits);
+      return driver.write((ground) => intake.cancelPlan(ground, tenant, run, data));
+    },
+    async leaveEvidence(attempt, evidence) {
+      const { run, pos, token, nonce } = attempt;
+      checkWhole("run", run, 1);
+      checkWhole("pos", pos);
+      checkNonce(token);
+      checkNonce(nonce);
+      checkPayload("evidence", () => encode(evidence), limits);
+      return driver.write((ground) => intake.evidencePlan(ground, attempt, definedOnly(evidence)));
+    },
+    async fireTimer({ run, pos, purpose }) {
+      return driver.write((ground) => intake.fireTimerPlan(ground, run, pos, purpose));
+    },
+    async putValue(tenant, key, value, when) {
+      checkNames(limits, { tenant, key });
+      if (typeof when === "object") checkWhole("version", when?.version);
+      else if (when !== "must_create" && when !== "unconditional") {
+        throw new TapeError("TAPE_BAD_INPUT", "when must be must_create, unconditional or { version }", {
+          field: "when",
+        });
+      }
+      const text = checkPayload("value", () => encode(value), limits);
+      return driver.write((ground) => intake.putValuePlan(ground, tenant, key, text, when));
+    },
+    async deleteValue(tenant, key, version) {
+      checkNames(limits, { tenant, key });
+      checkWhole("version", version, 1);
+      return driver.write((ground) => intake.putValuePlan(ground, tenant, key, null, { version }));
+    },
+    async putSchedule(tenant, row) {
+      checkNames(limits, { tenant, id: row.id });
+      if (row.nextAt !== null) checkWhole("nextAt", row.nextAt);
+      return driver.write(() => intake.putSchedulePlan(tenant, row));
+    },
+    async deleteSchedule(tenant, id) {
+      return driver.write(function* (): Plan<boolean> {
+        return (yield* ask("schedule.delete", { tenant, id })).count > 0;
+      });
+    },
+    async fireSchedule(tenant, id, version, nextAt, runs) {
+      const specs = runs.map((spec) => checkRunSpec(spec, limits));
+      return driver.write((ground) => intake.fireSchedulePlan(ground, { tenant, id, version, nextAt }, specs));
+    },
+    async prune(tenant, endedBefore, limit) {
+      checkWhole("limit", limit, 1);
+      return driver.write(() => intake.prunePlan(tenant, Math.floor(endedBefore), limit));
+    },
+  };
+}
+
+function claimOf(driver: Driver, limits: Limits, random: Random): Claim {
+  return {
+    async acquire(tenant, request) {
+      checkName("tenant", tenant, limits);
+      checkTarget(request.target, limits);
+      checkClaimant(request.claimant, limits);
+      checkNonce(request.nonce);
+      checkExpectation(request, limits);
+      return driver.acquire(tenant, request);
+    },
+    async find(request) {
+      checkClaimant(request.claimant, limits);
+      checkNonce(request.nonce);
+      checkName("wants", request.wants, limits);
+      checkWhole("limit", request.limit, 1);
+      const journals = await driver.read(findPlan(request));
+      const terms = await Promise.all(journals.map((journal) => driver.take(journal, request)));
+      return terms.filter((term) => term !== undefined);
+    },
+    async renew(renewals) {
+      for (const renewal of renewals) {
+        checkFence(renewal.fence);
+        checkWhole("progress", renewal.progress);
+      }
+      return renewals.length === 0 ? [] : driver.renew(renewals);
+    },
+    async pause(tenant, name, paused, by, why) {
+      checkNames(limits, { tenant, name, by, why });
+      const nonce = random.bits63();
+      await driver.write((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce }));
+    },
+    async restored(reason) {
+      checkName("reason", reason, limits);
+      return driver.write(() => restoredPlan(reason));
+    },
+  };
+}
+
+function readOf(driver: Driver, limits: Limits): Read {
+  const rows = <T>(sql: string, params: Record<string, unknown>, map: (row: Readonly<Record<string, unknown>>) => T) =>
+    driver.read(
+      (function* (): Plan<T[]> {
+        return (yield* askRows(sql, params)).map(map);
+      })(),
+    );
+  const row = <T>(sql: string, params: Record<string, unknown>, map: (row: Readonly<Record<string, unknown>>) => T) =>
+    driver.read(
+      (function* (): Plan<T | undefined> {
+        const found = yield* askRow(sql, params);
+        return found === undefined ? undefined : map(found);
+      })(),
+    );
+  return {
+    run: (tenant, id) => driver.read(reads.runPlanById(tenant, id)),
+    runs: async (tenant, filter = {}) => driver.read(reads.runsPlan(tenant, filter, limits)),
+    async journal(tenant, target, page = {}) {
+      const journal = await driver.read(findTarget(tenant, target));
+      if (journal === undefined) return [];
+      const limit = pageLimit(page.limit, limits);
+      const number = page.inbox === true ? -journal : journal;
+      return rows("journal.page", { journal: number, from: page.from ?? 1, limit }, recordOf);
+    },
+    effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits)),
+    gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits)),
+    timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits)),
+    dueTimers: async (limit) =>
+      rows("timer.due", { limit: pageLimit(limit, limits) }, (r) => ({
+        ...timerRowOf(r),
+        lateMs: Number(r["late_ms"]),
+      })),
+    async nextTimerMs() {
+      const inMs = await row("timer.next", {}, (r) => r["in_ms"]);
+      return inMs === null || inMs === undefined ? undefined : Math.max(0, Number(inMs));
+    },
+    schedules: (tenant) => rows("schedule.list", { tenant }, scheduleRowOf),
+    dueSchedules: async (limit) => rows("schedule.due", { limit: pageLimit(limit, limits) }, scheduleRowOf),
+    async budgets(tenant, run) {
+      const journal = await driver.read(findTarget(tenant, { run }));
+      return journal === undefined ? [] : rows("budget.list", { run: journal }, budgetRowOf);
+    },
+    claimOf: (tenant, scope, businessKey) => row("claim.find", { tenant, scope, businessKey }, claimRowOf),
+    value: (tenant, key) => row("value.get", { tenant, key }, valueOf),
+    values: async (tenant, prefix, limit) =>
+      rows("value.list", { tenant, prefix, limit: pageLimit(limit, limits) }, valueOf),
+    valueHistory: async (tenant, key, after, limit) =>
+      driver.read(reads.historyPlan(tenant, key, after, pageLimit(limit, limits))),
+    lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target)),
+    leases: async (tenant, filter = {}) =>
+      rows("lease.list", { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) }, leaseViewOf),
+    terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target)),
+    feed: async (cursor, limit, tenant) => driver.feed(cursor, pageLimit(limit, limits), tenant),
+    settings: () => driver.settings(),
+    now: async () => (await row("meta.get", {}, (r) => Number(r["at"]))) ?? 0,
+  };
+}
+
+function checkNames(limits: Limits, names: Record<string, unknown>): void {
+  for (const [what, text] of Object.entries(names)) checkName(what, text, limits);
+}
+
+function definedOnly<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([key, v]) => v !== undefined || key === "value")) as T;
+}

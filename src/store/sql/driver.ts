@@ -1,0 +1,30 @@
+import type { Fence } from "../../model/fence.ts";
+import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { CheckedEntry } from "../check.ts";
+import type { Appended, Created, FeedPage, FindRequest, Settings, Store, Wake } from "../contract.ts";
+import type { Ground, Plan } from "./plan.ts";
+import type { FirstTerm } from "./plans/create.ts";
+
+/** What an SQL backend must be able to do. Everything else of the contract is shared (assemble.ts and plans/). */
+export interface Driver {
+  readonly backend: Store["backend"];
+  readonly limits: Limits;
+  readonly transactionBoundMs: number;
+  readonly exclusive: boolean;
+  /** One transaction. The answer is known or TAPE_OUTCOME_UNKNOWN; a lost one has been resolved. */
+  write<T>(make: (ground: Ground) => Plan<T>): Promise<T>;
+  /** Statements that change nothing, outside a transaction. */
+  read<T>(plan: Plan<T>): Promise<T>;
+  /** The hot path. */
+  append(fence: Fence, entry: CheckedEntry): Promise<Appended>;
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created>;
+  acquire(tenant: string, request: AcquireRequest): Promise<Acquired>;
+  take(journal: number, request: FindRequest): Promise<Term | undefined>;
+  renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
+  feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;
+  settings(): Promise<Settings>;
+  onWake(listener: (wake: Wake) => void): () => void;
+  close(): Promise<void>;
+}

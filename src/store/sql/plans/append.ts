@@ -1,0 +1,147 @@
+import { type Change, isRequired, refusals } from "../../../model/changes.ts";
+import { TapeError } from "../../../model/errors.ts";
+import type { Fence } from "../../../model/fence.ts";
+import { changesOf, type Place } from "../../../model/project.ts";
+import type { JournalKind } from "../../../model/rows.ts";
+import type { CheckedEntry } from "../../check.ts";
+import type { Appended } from "../../contract.ts";
+import { ask, askRow, type Ground, type Plan, type Row } from "../plan.ts";
+
+/** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
+export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): Plan<Appended> {
+  const { journal, token, nonce } = fence;
+  const { after, records } = entry;
+  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";
+  const row = yield* askRow(sql, { journal, token, nonce, after });
+  if (row === undefined) throw yield* whyRefused(fence, after);
+  const place = placeOf(ground, fence, row);
+  // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
+  const changes = records.flatMap((record) => changesOf(record, place));
+  for (const [k, record] of records.entries()) {
+    const seq = after + 1 + k;
+    const { count } = yield* ask("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k] });
+    if (count === 0) throw yield* whyRefused(fence, after);
+  }
+  for (const change of changes) yield* applyChange(ground, change, place.tenant);
+  return { head: after + records.length, notes: Number(row["notes"]) };
+}
+
+export type FencedPlace = Place & { readonly tenant: string };
+
+export function placeOf(ground: Ground, fence: Fence, row: Row): FencedPlace {
+  return {
+    journal: fence.journal,
+    kind: row["kind"] as JournalKind,
+    token: fence.token,
+    nonce: fence.nonce,
+    tenant: row["tenant"] as string,
+    keepVersions: ground.limits.valueHistory,
+    allocate: () => ground.allocate(),
+  };
+}
+
+/** Carries out one change by the statement of its name; throws its refusal where its condition does not hold. */
+export function* applyChange(ground: Ground, change: Change, tenant: string): Plan<void> {
+  if (change.do === "note.create") return yield* createNote(ground, change);
+  const answer = yield* ask(change.do, { ...change, ...("armed" in change ? { armed: change.armed } : {}) });
+  if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
+  switch (change.do) {
+    case "lease.create":
+      if (change.wants !== null) ground.wake({ of: "reactor", reactor: change.wants });
+      return;
+    case "lease.wake":
+      return ground.wake({ of: "reactor", reactor: change.wants });
+    case "obligations.next":
+      return ground.wake({ of: "reactor", reactor: "compensation" });
+    case "lease.release":
+      if (change.wants !== null) ground.wake({ of: "reactor", reactor: change.wants });
+      ground.wake({ of: "run", journal: change.journal });
+      return;
+    case "value.log":
+      if (change.through > 0) yield* ask("value.forget", change);
+      return ground.wake({ of: "value", tenant: change.tenant ?? tenant, key: change.key });
+    case "timer.create":
+      return ground.wake({ of: "reactor", reactor: "timers" });
+    default:
+  }
+}
+
+/** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
+export function* createNote(ground: Ground, note: Extract<Change, { do: "note.create" }>): Plan<void> {
+  yield* sendNote(ground, note.journal, note.kind, note.body, note.must);
+}
+
+export function* sendNote(
+  ground: Ground,
+  journal: number,
+  kind: string,
+  body: string,
+  must: boolean,
+): Plan<number | undefined> {
+  const row = yield* askRow("note.count", { journal });
+  if (row === undefined) {
+    if (!must) return undefined;
+    throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
+  }
+  const seq = Number(row["notes"]);
+  yield* ask("note.create", { journal, seq, kind, body });
+  if (row["wakes"] !== null) ground.wake({ of: "reactor", reactor: row["wakes"] as string });
+  ground.wake({ of: "run", journal });
+  return seq;
+}
+
+function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
+  const code = refusals[change.do] ?? "TAPE_INVARIANT";
+  switch (change.do) {
+    case "effect.status":
+      return new TapeError(code, `effect ${change.pos}.${change.sub} cannot become ${change.to} from where it is`, {
+        ...change,
+      });
+    case "run.phase":
+      return new TapeError(code, `the run cannot become ${change.to} from where it is`, { ...change });
+    case "claim.create": {
+      const { scope, businessKey } = change;
+      const owner = yield* askRow("claim.find", { tenant, scope, businessKey });
+      const run = owner?.["run_id"];
+      return new TapeError(code, `${scope} ${businessKey} belongs to run ${run}`, { scope, businessKey, run });
+    }
+    case "budget.reserve":
+      return new TapeError(code, `reserving ${change.amount} millionths of ${change.unit} would exceed the cap`, {
+        ...change,
+      });
+    case "lease.release":
+      return new TapeError(code, `notes beyond ${change.taken} wait in the inbox`, { ...change });
+    case "run.create":
+      return new TapeError(code, `run ${change.id} exists already, or existed`, { id: change.id });
+    case "value.put":
+      return new TapeError(code, `${change.key} is not at version ${change.version - 1}`, { key: change.key });
+    default:
+      return new TapeError(code, `${change.do} is not possible from here`, { ...change });
+  }
+}
+
+/** Token first: a stale owner is told that it is stale, whatever else is wrong with its write. */
+export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
+  const row = yield* askRow("fence.why", { journal: fence.journal });
+  return refusalFromRow(fence, after, row);
+}
+
+export function refusalFromRow(fence: Fence, after: number, row: Row | undefined): TapeError {
+  const current = row?.["token"] as string | undefined;
+  const stale =
+    row === undefined ||
+    current !== String(fence.token) ||
+    row["nonce"] !== String(fence.nonce) ||
+    Boolean(row["doomed"]);
+  if (stale) {
+    const owner = row?.["label"] ?? row?.["owner"] ?? "nobody";
+    const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
+    return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
+  }
+  const head = Number(row["head"]);
+  return new TapeError("TAPE_NOT_HEAD", `the journal ends at ${head}, not at ${after}`, {
+    journal: fence.journal,
+    head,
+    after,
+  });
+}

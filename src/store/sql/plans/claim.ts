@@ -1,0 +1,182 @@
+import { TapeError } from "../../../model/errors.ts";
+import { makeFence } from "../../../model/fence.ts";
+import type { Acquired, AcquireRequest, Claimant, Renewal, Renewed, Term } from "../../../model/lease.ts";
+import { bodyOf } from "../../../model/project.ts";
+import type { RecordData, TermReason } from "../../../model/records.ts";
+import type { LeaseRow } from "../../../model/rows.ts";
+import type { FindRequest } from "../../contract.ts";
+import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
+import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
+import { openTarget } from "./target.ts";
+
+/**
+ * Read, decide, CAS on (owner, token) as read, then the head with a newer snapshot, then the term record: in this order,
+ * because a stale holder may have appended until the moment of the CAS.
+ */
+export function* acquirePlan(ground: Ground, tenant: string, request: AcquireRequest): Plan<Acquired> {
+  const journal = yield* openTarget(ground, tenant, request.target);
+  const row = yield* askRow("lease.read", { journal });
+  if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
+  const lease = leaseRowOf(row);
+  const now = Number(row["now"]);
+  if (lease.nonce === request.nonce && lease.owner === request.claimant.owner && !lease.doomed) {
+    return { ok: true, term: yield* heldTerm(lease, request.claimant) }; // this very attempt: its answer was lost
+  }
+  const refusal = mayTake(lease, now, request);
+  if (refusal !== undefined) return { ok: false, error: refusal, holder: leaseViewOf(row) };
+  const taken = yield* takeTerm(lease, now, request);
+  if (taken !== undefined) return { ok: true, term: taken };
+  const current = yield* askRow("lease.read", { journal });
+  return {
+    ok: false,
+    error: new TapeError("TAPE_LEASE_HELD", "another claimant was faster", { journal, remainingMs: 0 }),
+    ...(current === undefined ? {} : { holder: leaseViewOf(current) }),
+  };
+}
+
+type Taking = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "why">;
+
+export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Term | undefined> {
+  const { journal } = lease;
+  const { claimant, nonce } = taking;
+  const reason = taking.reason ?? beginsBy(lease, now);
+  const { maxStallMs = null } = claimant;
+  const taken = yield* askRow("lease.take", {
+    ...claimant,
+    maxStallMs,
+    journal,
+    token: lease.token,
+    was: lease.owner,
+    nonce,
+    reason,
+  });
+  if (taken === undefined) return undefined;
+  const token = BigInt(taken["token"] as string);
+  const head = Number((yield* askRow("journal.head", { journal }))?.["head"]);
+  yield* ask("record.append", {
+    journal,
+    seq: head + 1,
+    token,
+    kind: "term.begun",
+    body: begun(lease, now, head, taking, reason),
+  });
+  const { kind, tenant, run } = lease;
+  const fence = makeFence(journal, token, nonce);
+  return {
+    fence,
+    journal,
+    kind,
+    tenant,
+    run,
+    ttlMs: claimant.ttlMs,
+    head: head + 1,
+    notes: Number(taken["notes"]),
+    reason,
+  };
+}
+
+export function begun(lease: LeaseRow, now: number, head: number, taking: Taking, reason: TermReason): string {
+  const { owner, label, reactor, ttlMs } = taking.claimant;
+  const previous = previousOf(lease, now, head, reason);
+  const data: RecordData<"term.begun"> = {
+    owner,
+    label,
+    reactor,
+    ttlMs,
+    reason,
+    ...(taking.by === undefined ? {} : { by: taking.by }),
+    ...(taking.why === undefined ? {} : { why: taking.why }),
+    ...(previous === undefined ? {} : { previous }),
+  };
+  return bodyOf(data);
+}
+
+function* heldTerm(lease: LeaseRow, claimant: Claimant): Plan<Term> {
+  const { journal, kind, tenant, run, notes, token, nonce, reason } = lease;
+  const head = Number((yield* askRow("journal.head", { journal }))?.["head"]);
+  const fence = makeFence(journal, token, nonce!);
+  return { fence, journal, kind, tenant, run, ttlMs: claimant.ttlMs, head, notes, reason: reason ?? "start" };
+}
+
+/** Journals that could be claimed now. Each is then taken in a transaction of its own: one bad item never blocks others. */
+export function* findPlan(request: FindRequest): Plan<number[]> {
+  const { wants, limit, tenant = null } = request;
+  const found = [...(yield* askRows("lease.due", { wants, limit, tenant }))];
+  if (found.length < limit && request.staleOf.length > 0) {
+    const staleOf = request.staleOf.join(",");
+    found.push(...(yield* askRows("lease.stale", { staleOf, limit: limit - found.length, tenant })));
+  }
+  return found.map((row) => Number(row["journal"]));
+}
+
+export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {
+  const row = yield* askRow("lease.read", { journal });
+  if (row === undefined) return undefined;
+  const lease = leaseRowOf(row);
+  const now = Number(row["now"]);
+  const { claimant, nonce } = request;
+  if (lease.nonce === nonce && lease.owner === claimant.owner) return yield* heldTerm(lease, claimant);
+  const due = lease.owner === null && lease.wants === request.wants && lease.dueAt <= now;
+  const stale = lease.owner !== null && request.staleOf.includes(lease.reactor ?? "");
+  const taking = { claimant, nonce, expect: "free_or_expired" } as const;
+  if (!(due || stale) || mayTake(lease, now, taking) !== undefined) return undefined;
+  return yield* takeTerm(lease, now, taking);
+}
+
+export function* renewPlan(renewal: Renewal): Plan<Renewed> {
+  const { fence, progress, progressNote = null } = renewal;
+  const { journal, token, nonce } = fence;
+  const row = yield* askRow("lease.renew", { journal, token, nonce, progress, progressNote });
+  if (row !== undefined) return { ok: true, notes: Number(row["notes"]), ttlMs: Number(row["ttl_ms"]) };
+  return yield* lostPlan(renewal);
+}
+
+/** Why a renewal was refused: stalled, or no longer ours. */
+export function* lostPlan(renewal: Renewal): Plan<Renewed> {
+  const { fence, progress } = renewal;
+  const { journal, token, nonce } = fence;
+  const stalled = yield* askRow("lease.stall", { journal, token, nonce, progress });
+  if (stalled !== undefined) {
+    const error = new TapeError("TAPE_LEASE_STALLED", "renewed without progress for longer than maxStall", { journal });
+    return { ok: false, error };
+  }
+  const message = `the term with token ${token} is over`;
+  return { ok: false, error: new TapeError("TAPE_LEASE_LOST", message, { journal, token: String(token) }) };
+}
+
+/** Pausing takes the lease over first, so that a live holder is fenced, and says so in the journal. */
+export function* pausePlan(
+  ground: Ground,
+  tenant: string,
+  name: string,
+  paused: boolean,
+  act: { by: string; why: string; nonce: bigint },
+): Plan<void> {
+  const journal = yield* openTarget(ground, tenant, { name });
+  if (!paused) yield* ask("lease.pause", { journal, paused });
+  const row = yield* askRow("lease.read", { journal });
+  const lease = leaseRowOf(row!);
+  if (lease.paused) return; // paused already
+  const { by, why, nonce } = act;
+  const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
+  const taking = { claimant, nonce, expect: "any", reason: "manual", by, why } as const;
+  const term = yield* takeTerm(lease, Number(row!["now"]), taking);
+  if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; repeat", { name });
+  const { token } = term.fence;
+  const acted: RecordData<"operator.acted"> = { who: by, action: paused ? "lease.pause" : "lease.resume", reason: why };
+  const ended: RecordData<"term.ended"> = { end: "manual", taken: 0 };
+  yield* ask("record.append", { journal, seq: term.head + 1, token, kind: "operator.acted", body: bodyOf(acted) });
+  yield* ask("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: bodyOf(ended) });
+  yield* ask("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
+  if (paused) yield* ask("lease.pause", { journal, paused });
+  ground.wake({ of: "lease", tenant, name });
+}
+
+export function* restoredPlan(reason: string): Plan<{ epoch: number; ended: number }> {
+  const row = yield* askRow("meta.restored");
+  const epoch = Number(row?.["epoch"]);
+  const { count: ended } = yield* ask("leases.doom");
+  const data: RecordData<"store.restored"> = { epoch, reason, ended };
+  yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });
+  return { epoch, ended };
+}

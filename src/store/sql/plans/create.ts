@@ -1,0 +1,66 @@
+import type { Change } from "../../../model/changes.ts";
+import { TapeError } from "../../../model/errors.ts";
+import { makeFence } from "../../../model/fence.ts";
+import type { Claimant } from "../../../model/lease.ts";
+import { changesOfCreation } from "../../../model/project.ts";
+import type { RecordData } from "../../../model/records.ts";
+import type { Created } from "../../contract.ts";
+import { ask, askRow, type Ground, type Plan } from "../plan.ts";
+import { applyChange } from "./append.ts";
+
+export type FirstTerm = Claimant & { readonly nonce: bigint };
+
+/** Creates a run, or finds the same one; with `first`, its creator holds the first term from the same transaction. */
+export function* createPlan(
+  ground: Ground,
+  tenant: string,
+  data: RecordData<"run.created">,
+  first?: FirstTerm,
+): Plan<Created> {
+  const journal = ground.allocate();
+  const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: ground.allocate } as const;
+  const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, place);
+  for (const change of changes) {
+    if (change.do === "run.create") {
+      const { count } = yield* ask(change.do, { ...change });
+      if (count === 0) return yield* existingRun(tenant, data);
+    } else if (first === undefined || change.do !== "lease.create") {
+      yield* applyChange(ground, change, tenant);
+    } else {
+      yield* ask(change.do, { ...change, wants: null } satisfies Change);
+    }
+  }
+  if (first === undefined) return { journal, fresh: true };
+  const { nonce, ttlMs } = first;
+  const row = yield* askRow("lease.first", { journal, ...first, maxStallMs: first.maxStallMs ?? null });
+  const fence = makeFence(journal, BigInt(row?.["token"] as string), nonce);
+  const term = {
+    fence,
+    journal,
+    kind: "run",
+    tenant,
+    run: journal,
+    ttlMs,
+    head: 1,
+    notes: 0,
+    reason: "start",
+  } as const;
+  return { journal, fresh: true, term };
+}
+
+export function holderOf(first: Claimant): NonNullable<RecordData<"run.created">["holder"]> {
+  const { owner, label, reactor, ttlMs } = first;
+  return { owner, label, reactor, ttlMs };
+}
+
+function* existingRun(tenant: string, data: RecordData<"run.created">): Plan<Created> {
+  const row = yield* askRow("run.find", { tenant, id: data.id });
+  if (row === undefined) {
+    throw new TapeError("TAPE_RUN_GONE", `run ${data.id} existed and was deleted`, { id: data.id });
+  }
+  if (row["workflow"] !== data.workflow || row["input_hash"] !== data.inputHash) {
+    const message = `run ${data.id} exists with another ${row["workflow"] !== data.workflow ? "workflow" : "input"}`;
+    throw new TapeError("TAPE_RUN_CONFLICT", message, { id: data.id });
+  }
+  return { journal: Number(row["journal"]), fresh: false };
+}

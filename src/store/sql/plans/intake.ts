@@ -1,0 +1,145 @@
+import { TapeError } from "../../../model/errors.ts";
+import { bodyOf, valueWritten } from "../../../model/project.ts";
+import type { RecordData } from "../../../model/records.ts";
+import type { ScheduleRow } from "../../../model/rows.ts";
+import type { Value, ValueCondition } from "../../contract.ts";
+import { scheduleRowOf, valueOf } from "../../rows.ts";
+import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
+import { applyChange, sendNote } from "./append.ts";
+import { createPlan } from "./create.ts";
+import { absentTarget } from "./target.ts";
+
+/** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
+
+export function* signalPlan(
+  ground: Ground,
+  tenant: string,
+  run: string,
+  data: RecordData<"signal.sent">,
+): Plan<{ n: number; duplicate: boolean }> {
+  const journal = yield* runJournal(tenant, run);
+  const { key } = data;
+  if (key !== undefined) {
+    const known = yield* askRow("note.find", { journal, key });
+    if (known !== undefined) return { n: Number(known["n"]), duplicate: true };
+  }
+  const n = (yield* note(ground, journal, "signal.sent", data))!;
+  if (key !== undefined) yield* ask("note.key", { journal, key, n });
+  return { n, duplicate: false };
+}
+
+export function* cancelPlan(
+  ground: Ground,
+  tenant: string,
+  run: string,
+  data: RecordData<"cancel.asked">,
+): Plan<{ n: number }> {
+  const journal = yield* runJournal(tenant, run);
+  return { n: (yield* note(ground, journal, "cancel.asked", data))! };
+}
+
+function* note(ground: Ground, journal: number, kind: string, data: object): Plan<number | undefined> {
+  return yield* sendNote(ground, journal, kind, bodyOf(data), true);
+}
+
+function* runJournal(tenant: string, run: string): Plan<number> {
+  const row = yield* askRow("run.find", { tenant, id: run });
+  if (row === undefined) throw absentTarget({ run });
+  return Number(row["journal"]);
+}
+
+export interface Attempt {
+  readonly run: number;
+  readonly pos: number;
+  readonly sub?: number;
+  readonly token: bigint;
+  readonly nonce: bigint;
+}
+
+/** The late answer goes to whoever has authority over the effect now; that is its inbox, and it is woken. */
+export function* evidencePlan(
+  ground: Ground,
+  attempt: Attempt,
+  evidence: { happened: boolean; value?: unknown; error?: unknown },
+): Plan<{ journal: number; n: number }> {
+  const { run, pos, sub = 0, token, nonce } = attempt;
+  const effect = yield* askRow("effect.find", { run, pos, sub });
+  if (effect?.["attempt_token"] !== String(token) || effect["attempt_nonce"] !== String(nonce)) {
+    throw new TapeError("TAPE_FENCED", "no attempt of this effect was made under that token and nonce", {
+      run,
+      pos,
+      sub,
+    });
+  }
+  const journal = Number(effect["authority"]);
+  const data: RecordData<"effect.evidence"> = {
+    run,
+    pos,
+    sub,
+    attempt: Number(effect["attempt"]),
+    token: String(token),
+    ...evidence,
+  };
+  const n = (yield* note(ground, journal, "effect.evidence", data))!;
+  return { journal, n };
+}
+
+export function* fireTimerPlan(ground: Ground, run: number, pos: number, purpose: string): Plan<boolean> {
+  const { count } = yield* ask("timer.fire", { run, pos, purpose });
+  if (count === 0) return false;
+  const data: RecordData<"timer.fired"> = { pos, purpose };
+  yield* sendNote(ground, run, "timer.fired", bodyOf(data), false);
+  return true;
+}
+
+export function* putValuePlan(
+  ground: Ground,
+  tenant: string,
+  key: string,
+  value: string | null,
+  when: ValueCondition,
+): Plan<Value> {
+  const row = yield* askRow("value.get", { tenant, key });
+  const version = row === undefined ? 0 : Number(row["version"]);
+  const alive = row !== undefined && row["value"] !== null;
+  if (when === "must_create" ? alive : typeof when === "object" && when.version !== version) {
+    throw new TapeError("TAPE_VERSION_CONFLICT", `${key} is at version ${version}`, { key, version });
+  }
+  const next = version + 1;
+  const changes = valueWritten({ tenant, source: null, key, version: next, value }, ground.limits.valueHistory);
+  for (const change of changes) yield* applyChange(ground, change, tenant);
+  return valueOf((yield* askRow("value.get", { tenant, key }))!);
+}
+
+export function* putSchedulePlan(tenant: string, row: Omit<ScheduleRow, "tenant" | "version">): Plan<ScheduleRow> {
+  const { id, spec, nextAt, paused } = row;
+  return scheduleRowOf((yield* askRow("schedule.put", { tenant, id, spec, nextAt, paused }))!);
+}
+
+export function* fireSchedulePlan(
+  ground: Ground,
+  firing: { tenant: string; id: string; version: number; nextAt: number | null },
+  runs: readonly RecordData<"run.created">[],
+): Plan<boolean> {
+  const { count } = yield* ask("schedule.fire", firing);
+  if (count === 0) return false;
+  for (const run of runs) yield* createPlan(ground, firing.tenant, run);
+  ground.wake({ of: "reactor", reactor: "timers" });
+  return true;
+}
+
+const pruned = ["records", "effects", "claims", "gates", "timers", "budgets", "keys", "leases", "run"] as const;
+
+export function* prunePlan(tenant: string, before: number, limit: number): Plan<number> {
+  const rows = yield* askRows("prune.find", { tenant, before, limit });
+  for (const row of rows) {
+    const run = Number(row["journal"]);
+    const id = row["id"] as string;
+    const token = row["token"] as string;
+    yield* ask("prune.tombstone", { tenant, id, token });
+    const data: RecordData<"run.pruned"> = { tenant, id, token };
+    yield* ask("store.record", { kind: "run.pruned", body: bodyOf(data) });
+    for (const table of pruned) yield* ask(`prune.${table}`, { run });
+  }
+  return rows.length;
+}

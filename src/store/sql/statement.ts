@@ -1,0 +1,102 @@
+import { readdirSync, readFileSync } from "node:fs";
+
+/**
+ * SQL lives in plain named files, one statement each. The first line says what the statement may do:
+ *
+ *   -- fenced              changes rows under a fence that the same transaction has checked
+ *   -- unfenced: <why>     changes rows without one, and why that is right
+ *   -- read                changes nothing
+ *
+ * A file that says neither is refused, so a write that nobody thought about cannot be shipped. Parameters are written
+ * `:snake_case`, are bound by position, and have one type each by name (see paramTypes).
+ */
+export interface Statement {
+  readonly name: string;
+  readonly role: "fenced" | "unfenced" | "read";
+  readonly text: string;
+  /** In order of position, in camelCase: the fields of the object they are taken from. */
+  readonly params: readonly string[];
+  readonly returnsRows: boolean;
+}
+
+export type Placeholder = (position: number, name: string) => string;
+
+export function loadStatements(folder: URL, placeholder: Placeholder, schema?: string): ReadonlyMap<string, Statement> {
+  const statements = new Map<string, Statement>();
+  for (const file of readdirSync(folder).sort()) {
+    if (!file.endsWith(".sql")) continue;
+    const name = file.slice(0, -".sql".length);
+    statements.set(name, parseStatement(name, readFileSync(new URL(file, folder), "utf8"), placeholder, schema));
+  }
+  return statements;
+}
+
+export function parseStatement(name: string, source: string, placeholder: Placeholder, schema?: string): Statement {
+  const lines = source.split("\n");
+  const header = lines[0] ?? "";
+  const match = /^-- (fenced$|unfenced: \S.*|read$)/.exec(header);
+  if (match === null) {
+    throw new Error(`${name}.sql must begin with "-- fenced", "-- unfenced: <why>" or "-- read", not "${header}"`);
+  }
+  const role = match[1]!.startsWith("unfenced") ? "unfenced" : (match[1] as "fenced" | "read");
+  const body = lines
+    .filter((line) => !line.startsWith("--"))
+    .join("\n")
+    .trim();
+  if (role === "read" && /\b(insert into|update \S+ set|delete from)\b/i.test(body)) {
+    throw new Error(`${name}.sql changes rows but says "-- read"`);
+  }
+  const params: string[] = [];
+  const text = body.replace(/(?<![:\w]):([a-z][a-z_]*)/g, (_whole, snake: string) => {
+    const camel = toCamel(snake);
+    let position = params.indexOf(camel);
+    if (position < 0) position = params.push(camel) - 1;
+    return placeholder(position + 1, camel);
+  });
+  return {
+    name,
+    role,
+    text: schema === undefined ? text : qualify(text, schema),
+    params,
+    returnsRows: role === "read" || /\breturning\b/i.test(body) || /^with\b[\s\S]*\bselect\b[^()]*$/i.test(body),
+  };
+}
+
+/** The SQL files say `tape.`; a store may live in a schema of another name. */
+export function qualify(text: string, schema: string): string {
+  return schema === "tape" ? text : text.replace(/\btape\./g, `"${schema.replaceAll('"', '""')}".`);
+}
+
+const camels = new Map<string, string>();
+
+export function toCamel(snake: string): string {
+  let camel = camels.get(snake);
+  if (camel === undefined) {
+    camel = snake.replace(/_([a-z])/g, (_whole, letter: string) => letter.toUpperCase());
+    camels.set(snake, camel);
+  }
+  return camel;
+}
+
+/** One name, one type, in every statement. What is not listed is text. */
+export const bigintParams: ReadonlySet<string> = new Set(
+  (
+    "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs " +
+    "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
+    "olderMs n stamp id"
+  ).split(" "),
+);
+export const booleanParams: ReadonlySet<string> = new Set("open paused surplus armed force held".split(" "));
+/** Exceptions, by statement: there the same word names text. */
+export const textIn: Readonly<Record<string, readonly string[]>> = {
+  "run.phase": ["from"],
+  "effect.status": ["from"],
+  "run.create": ["id", "version"],
+  "run.find": ["id"],
+  "run.get": ["id"],
+  "tombstone.find": ["id"],
+  "prune.tombstone": ["id"],
+  "schedule.put": ["id"],
+  "schedule.delete": ["id"],
+  "schedule.fire": ["id"],
+};

@@ -1,0 +1,315 @@
+import type { DatabaseSync } from "node:sqlite";
+import { backoffMs } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import { isBusy, Statements, type Times } from "./database.ts";
+
+/** One write waiting for its turn. `work` runs inside the transaction and may be run again alone. */
+interface Waiting {
+  readonly work: (session: Session) => unknown;
+  /** Checks everything before it writes, so that it needs no savepoint to undo. */
+  readonly atomic: boolean;
+  readonly bytes: number;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  outcome?: { readonly value: unknown } | { readonly error: unknown };
+}
+
+export interface Session {
+  readonly db: DatabaseSync;
+  readonly statements: Statements;
+  readonly times: Times;
+  /** true when another connection has committed since our last transaction: nothing remembered of the file holds. */
+  readonly foreign: boolean;
+  /** Called once the transaction has committed. */
+  afterCommit(fn: () => void): void;
+  /** Called if what the item did so far is undone, by itself or with its group. */
+  onUndo(fn: () => void): void;
+  /** The item wrote this record: if it is in the file after a failed COMMIT, the whole group is. */
+  wrote(journal: number, seq: number, token: bigint): void;
+}
+
+/** A session with what the committer keeps for itself. */
+class Group implements Session {
+  readonly db: DatabaseSync;
+  readonly statements: Statements;
+  readonly times: Times;
+  readonly foreign: boolean;
+  readonly after: (() => void)[] = [];
+  witness: Witness | undefined;
+  #candidate: Witness | undefined;
+  readonly #undo: (() => void)[] = [];
+
+  constructor(db: DatabaseSync, statements: Statements, times: Times, foreign: boolean) {
+    this.db = db;
+    this.statements = statements;
+    this.times = times;
+    this.foreign = foreign;
+  }
+
+  afterCommit(fn: () => void): void {
+    this.after.push(fn);
+  }
+
+  onUndo(fn: () => void): void {
+    this.#undo.push(fn);
+  }
+
+  /** How much there is to undo so far. */
+  mark(): { readonly after: number; readonly undo: number } {
+    return { after: this.after.length, undo: this.#undo.length };
+  }
+
+  wrote(journal: number, seq: number, token: bigint): void {
+    this.#candidate = { journal, seq, token };
+  }
+
+  /** Only what an item wrote that was not undone can bear witness. */
+  keep(): void {
+    this.witness ??= this.#candidate;
+    this.#candidate = undefined;
+  }
+
+  drop(mark = { after: 0, undo: 0 }): void {
+    this.#candidate = undefined;
+    this.after.length = mark.after;
+    for (const fn of this.#undo.splice(mark.undo)) fn();
+  }
+}
+
+type Witness = { readonly journal: number; readonly seq: number; readonly token: bigint } | { readonly id: bigint };
+
+export interface CommitterOptions {
+  readonly connect: () => DatabaseSync;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  /** How long to wait for another process's transaction before giving up. */
+  readonly busyMs: number;
+  readonly times: () => Times;
+  /** Whatever was remembered of the file is void. */
+  readonly forget: () => void;
+}
+
+/** One transaction takes at most so many writes: a longer one would hold up the event loop, and with it heartbeats. */
+const groupItems = 1_000;
+
+/**
+ * The only write path. Writes that arrive in one turn of the event loop are committed together; while a commit is under
+ * way (it blocks the thread) the next ones gather. Each keeps its own verdict: one that throws is undone alone.
+ *
+ *   idle ──submit──▶ scheduled ──▶ committing ──▶ idle | scheduled (more arrived) | waiting (file busy) ──▶ scheduled
+ */
+export class Committer {
+  readonly #options: CommitterOptions;
+  #db: DatabaseSync;
+  #statements: Statements;
+  #queue: Waiting[] = [];
+  #queueBytes = 0;
+  #scheduled = false;
+  #busySince: number | undefined;
+  #busyTries = 0;
+  #version: unknown;
+  #closed = false;
+  #idle: (() => void)[] = [];
+  #witnesses = 0;
+  commits = 0;
+
+  constructor(options: CommitterOptions) {
+    this.#options = options;
+    this.#db = options.connect();
+    this.#statements = new Statements(this.#db);
+  }
+
+  get db(): DatabaseSync {
+    return this.#db;
+  }
+
+  get statements(): Statements {
+    return this.#statements;
+  }
+
+  submit<T>(work: (session: Session) => T, options: { atomic?: boolean; bytes?: number } = {}): Promise<T> {
+    const { atomic = false, bytes = 0 } = options;
+    if (this.#closed) return Promise.reject(new TapeError("TAPE_STORE_CLOSED", "this store handle is closed"));
+    const { pendingItems, pendingBytes } = this.#options.limits;
+    if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
+      return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
+    }
+    return new Promise<T>((resolve, reject) => {
+      this.#queue.push({ work, atomic, bytes, resolve: resolve as (value: unknown) => void, reject });
+      this.#queueBytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  /** Waits for what has been submitted, then closes the file. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    if (this.#queue.length > 0) await new Promise<void>((resolve) => this.#idle.push(resolve));
+    this.#db.close();
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#options.clock.soon(() => this.#flush());
+  }
+
+  #flush(): void {
+    this.#scheduled = false;
+    if (this.#queue.length === 0) return this.#settleIdle();
+    const session = this.#begin();
+    if (session === undefined) return;
+    const group = this.#queue.length <= groupItems ? this.#queue : this.#queue.slice(0, groupItems);
+    this.#queue = this.#queue.length <= groupItems ? [] : this.#queue.slice(groupItems);
+    for (const item of group) this.#queueBytes -= item.bytes;
+    this.#commitGroup(session, group);
+    if (this.#queue.length > 0) this.#schedule();
+    else this.#settleIdle();
+  }
+
+  #settleIdle(): void {
+    for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** undefined: the file is busy; the queue waits and gathers more. */
+  #begin(): Group | undefined {
+    const { clock, random, busyMs, times, forget } = this.#options;
+    try {
+      this.#statements.begin();
+    } catch (error) {
+      if (!isBusy(error)) return this.#failAll(unreachable(error));
+      this.#busySince ??= clock.mono();
+      if (clock.mono() - this.#busySince > busyMs) {
+        const message = `another process kept the file locked for ${busyMs} ms`;
+        return this.#failAll(new TapeError("TAPE_STORE_BUSY", message, {}, error));
+      }
+      this.#scheduled = true;
+      // The file is free again in well under a millisecond as a rule: start low, never spin.
+      const wait = backoffMs(++this.#busyTries, { baseMs: 1, capMs: 20 }, random);
+      clock.after(wait, () => this.#flush());
+      return undefined;
+    }
+    this.#busySince = undefined;
+    this.#busyTries = 0;
+    // Read inside the transaction: unchanged means that nobody else has committed since our own last one.
+    const version = this.#statements.dataVersion();
+    const foreign = version !== this.#version;
+    if (foreign) forget();
+    this.#version = version;
+    return new Group(this.#db, this.#statements, times(), foreign);
+  }
+
+  #failAll(error: TapeError): undefined {
+    const group = this.#queue.splice(0);
+    this.#queueBytes = 0;
+    this.#busySince = undefined;
+    for (const item of group) item.reject(error);
+    this.#settleIdle();
+    return undefined;
+  }
+
+  #commitGroup(session: Group, group: readonly Waiting[]): void {
+    try {
+      for (const item of group) this.#runItem(session, item);
+      this.#bearWitness(session, group);
+    } catch (error) {
+      session.drop();
+      this.#abandon();
+      // Something unforeseen in an item that promised to check first. Nobody is harmed by a neighbour: each alone.
+      if (group.length === 1) return group[0]!.reject(error);
+      return this.#eachAlone(group);
+    }
+    try {
+      this.#statements.commit();
+    } catch (error) {
+      if (!this.#landed(error, session, group)) return;
+    }
+    this.commits++;
+    for (const fn of session.after) fn();
+    for (const item of group) {
+      if ("error" in item.outcome!) item.reject(item.outcome.error);
+      else item.resolve(item.outcome!.value);
+    }
+  }
+
+  #runItem(session: Group, item: Waiting): void {
+    const mark = session.mark();
+    if (!item.atomic) this.#statements.savepoint();
+    try {
+      item.outcome = { value: item.work(session) };
+      session.keep();
+    } catch (error) {
+      session.drop(mark);
+      if (!item.atomic) this.#statements.undo();
+      else if (!(error instanceof TapeError)) throw error;
+      item.outcome = { error };
+    }
+    if (!item.atomic) this.#statements.release();
+  }
+
+  /** A group that wrote no record of its own leaves a row that says it was here. */
+  #bearWitness(session: Group, group: readonly Waiting[]): void {
+    if (session.witness !== undefined || group.every((item) => "error" in item.outcome!)) return;
+    const id = this.#options.random.bits63();
+    session.statements.run("witness.create", { id }, session.times);
+    session.witness = { id };
+    if (++this.#witnesses % 1_000 === 0) session.statements.run("witness.purge", { olderMs: witnessMs }, session.times);
+  }
+
+  #eachAlone(group: readonly Waiting[]): void {
+    for (const item of group) {
+      this.submit(item.work, { bytes: item.bytes }).then(item.resolve, item.reject);
+    }
+  }
+
+  #abandon(): void {
+    if (this.#db.isTransaction) this.#db.exec("rollback");
+    this.#options.forget();
+  }
+
+  /**
+   * COMMIT failed, which does not say that nothing was committed. A new connection sees what the file holds: the witness
+   * that the group wrote is there, or it never will be, because the old connection is closed.
+   */
+  #landed(error: unknown, session: Group, group: readonly Waiting[]): boolean {
+    try {
+      if (this.#db.isTransaction) this.#db.exec("rollback");
+      this.#db.close();
+    } catch {
+      // closing a broken connection may fail; what counts is what a new one sees
+    }
+    this.#options.forget();
+    session.drop();
+    try {
+      this.#db = this.#options.connect();
+      this.#statements = new Statements(this.#db);
+      this.#version = undefined;
+      if (this.#sees(session.witness, session.times)) return true;
+      for (const item of group) item.reject(unreachable(error));
+    } catch (again) {
+      const message = "the commit failed and the file could not be opened again to see whether it landed";
+      for (const item of group) item.reject(new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, again));
+    }
+    return false;
+  }
+
+  #sees(witness: Witness | undefined, times: Times): boolean {
+    if (witness === undefined) return false;
+    if ("id" in witness) return this.#statements.run("witness.find", witness, times).count > 0;
+    const { journal, seq, token } = witness;
+    const { rows } = this.#statements.run("journal.page", { journal, from: seq, limit: 1 }, times);
+    return rows[0]?.["seq"] === seq && rows[0]["token"] === String(token);
+  }
+}
+
+/** Witnesses of groups without records are kept for an hour; one is asked after within milliseconds. */
+const witnessMs = 3_600_000;
+
+function unreachable(cause: unknown): TapeError {
+  return new TapeError("TAPE_STORE_UNREACHABLE", `nothing was written: ${(cause as Error).message}`, {}, cause);
+}

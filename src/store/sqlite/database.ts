@@ -1,0 +1,153 @@
+import { closeSync, openSync } from "node:fs";
+import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
+import { TapeError } from "../../model/errors.ts";
+import type { Answer, Row } from "../sql/plan.ts";
+import { loadStatements, type Statement } from "../sql/statement.ts";
+
+/** A seam: tests give a database whose COMMIT fails after it was carried out. */
+export type OpenDatabase = (file: string) => DatabaseSync;
+
+// Busy time-out 0: a blocking one would stall the event loop, and with it the heartbeats, for its whole length.
+export const openDatabase: OpenDatabase = (file) => new DatabaseSync(file, { timeout: 0 });
+
+export interface DatabaseOptions {
+  readonly file: string;
+  /** One process only: the file is locked for good, others are refused. */
+  readonly exclusive: boolean;
+  /** false: a power cut may lose acknowledged commits. Somebody has to ask for that. */
+  readonly durable: boolean;
+  readonly open: OpenDatabase;
+}
+
+export const isMemory = (file: string): boolean => file === ":memory:";
+
+/** SQLITE_BUSY and SQLITE_LOCKED, with all their extended codes. */
+export function isBusy(error: unknown): boolean {
+  const code = (error as { errcode?: number } | undefined)?.errcode;
+  return code !== undefined && ((code & 0xff) === 5 || (code & 0xff) === 6);
+}
+
+export function connect(options: DatabaseOptions): DatabaseSync {
+  const { file, exclusive, durable } = options;
+  // Made by us with mode 0600 before SQLite touches it; its -wal and -shm files inherit the mode.
+  if (!isMemory(file)) closeSync(openSync(file, "a", 0o600));
+  const db = options.open(file);
+  try {
+    if (exclusive) db.exec("pragma locking_mode = exclusive");
+    const mode = Object.values(db.prepare("pragma journal_mode = wal").get() ?? {})[0];
+    if (mode !== "wal" && !isMemory(file)) {
+      throw new TapeError(
+        "TAPE_STORE_UNSAFE",
+        `this file system does not take a write-ahead log (journal_mode ${mode})`,
+        {
+          setting: "journal_mode",
+        },
+      );
+    }
+    // 2 = FULL: every commit is on disk before it is acknowledged. NORMAL loses acknowledged rows in a power cut.
+    db.exec(`pragma synchronous = ${durable ? 2 : 1}`);
+    // 64 MiB of cache, and a checkpoint every 16 MiB of log: fewer, larger write-backs.
+    db.exec("pragma cache_size = -65536; pragma temp_store = memory; pragma wal_autocheckpoint = 4000");
+    db.exec("pragma trusted_schema = off");
+    return db;
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+}
+
+/** Prepared statements by name. */
+export class Statements {
+  readonly #db: DatabaseSync;
+  readonly #prepared = new Map<string, { sql: StatementSync; statement: Statement }>();
+  static readonly all = loadStatements(new URL("sql/", import.meta.url), (position) => `?${position}`);
+
+  // Control statements, prepared once: they frame every transaction.
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+  readonly #version: StatementSync;
+  readonly #savepoint: StatementSync;
+  readonly #undo: StatementSync;
+  readonly #release: StatementSync;
+
+  constructor(db: DatabaseSync) {
+    this.#db = db;
+    this.#begin = db.prepare("begin immediate");
+    this.#commit = db.prepare("commit");
+    this.#version = db.prepare("pragma data_version");
+    this.#savepoint = db.prepare("savepoint item");
+    this.#undo = db.prepare("rollback to item");
+    this.#release = db.prepare("release item");
+  }
+
+  begin(): void {
+    this.#begin.run();
+  }
+
+  commit(): void {
+    this.#commit.run();
+  }
+
+  /** Changes whenever another connection has committed; ours do not count. */
+  dataVersion(): unknown {
+    return this.#version.get()?.["data_version"];
+  }
+
+  savepoint(): void {
+    this.#savepoint.run();
+  }
+
+  undo(): void {
+    this.#undo.run();
+  }
+
+  release(): void {
+    this.#release.run();
+  }
+
+  get(name: string): { readonly sql: StatementSync; readonly statement: Statement } {
+    let found = this.#prepared.get(name);
+    if (found === undefined) {
+      const statement = Statements.all.get(name);
+      if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
+      const sql = this.#db.prepare(statement.text);
+      // Tokens go up to 2^63; what fits a number becomes one again in `plainRow`.
+      if (statement.returnsRows) sql.setReadBigInts(true);
+      found = { sql, statement };
+      this.#prepared.set(name, found);
+    }
+    return found;
+  }
+
+  run(name: string, params: Readonly<Record<string, unknown>>, times: Times): Answer {
+    const { sql, statement } = this.get(name);
+    const values = statement.params.map((param) =>
+      bindable(param === "at" || param === "now" ? times[param] : params[param]),
+    );
+    if (statement.returnsRows) {
+      const rows = sql.all(...values).map(plainRow);
+      return { rows, count: rows.length };
+    }
+    return { rows: [], count: Number(sql.run(...values).changes) };
+  }
+}
+
+/** Store time of one transaction: wall for people and timers, monotonic for leases. Whole milliseconds. */
+export interface Times {
+  readonly at: number;
+  readonly now: number;
+}
+
+function bindable(value: unknown): SQLInputValue {
+  if (typeof value === "boolean") return value ? 1 : 0;
+  return value === undefined ? null : (value as SQLInputValue);
+}
+
+function plainRow(row: Record<string, unknown>): Row {
+  for (const key in row) {
+    const value = row[key];
+    if (typeof value === "bigint" && value >= -9007199254740991n && value <= 9007199254740991n)
+      row[key] = Number(value);
+  }
+  return row;
+}

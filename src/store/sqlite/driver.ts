@@ -1,0 +1,205 @@
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { CheckedEntry } from "../check.ts";
+import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
+import { feedRecordOf } from "../rows.ts";
+import type { Driver } from "../sql/driver.ts";
+import { type Answer, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
+import { appendPlan, refusalFromRow } from "../sql/plans/append.ts";
+import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import type { Wakes } from "../wakes.ts";
+import type { Committer, Session } from "./committer.ts";
+import { isBusy, type Times } from "./database.ts";
+import type { HeadCache } from "./heads.ts";
+import { type Neighbours, watchNeighbours } from "./neighbours.ts";
+
+export interface SqliteDriverOptions {
+  readonly committer: Committer;
+  readonly heads: HeadCache;
+  readonly wakes: Wakes;
+  readonly limits: Limits;
+  readonly exclusive: boolean;
+  readonly durable: boolean;
+  readonly schema: number;
+  readonly busyMs: number;
+  readonly times: () => Times;
+  readonly neighbours: Neighbours;
+}
+
+/** Journal numbers are taken from the file in blocks of this size. */
+const blockSize = 1_000;
+
+export class SqliteDriver implements Driver {
+  readonly backend = "sqlite" as const;
+  readonly limits: Limits;
+  readonly transactionBoundMs: number;
+  readonly exclusive: boolean;
+  readonly #options: SqliteDriverOptions;
+  #nextJournal = 0;
+  #journalsLeft = 0;
+
+  constructor(options: SqliteDriverOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+    this.exclusive = options.exclusive;
+    // A transaction lives within one turn of the event loop: a stopped process cannot be inside one for long, but one
+    // that is stopped in mid-commit blocks the file, and others wait for it this long.
+    this.transactionBoundMs = 0;
+  }
+
+  write<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+    return this.#options.committer.submit((session) => this.#perform(session, make));
+  }
+
+  async read<T>(plan: Plan<T>): Promise<T> {
+    const times = this.#options.times();
+    return this.#retryBusy(() =>
+      runPlan(plan, (call) => this.#options.committer.statements.run(call.sql, call.params, times)),
+    );
+  }
+
+  /** Readers wait for nobody in WAL mode, except while another process recovers the log. */
+  #retryBusy<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      throw new TapeError("TAPE_STORE_BUSY", "the file is being recovered by another process", {}, error);
+    }
+  }
+
+  append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
+    const { committer } = this.#options;
+    const { bytes } = entry;
+    if (!entry.plain)
+      return committer.submit((s) => this.#perform(s, (ground) => appendPlan(ground, fence, entry)), { bytes });
+    return committer.submit((session) => this.#appendPlain(session, fence, entry), { atomic: true, bytes });
+  }
+
+  /** Fence and head once for the entry, then plain inserts. Everything is checked before the first of them. */
+  #appendPlain(session: Session, fence: Fence, entry: CheckedEntry): Appended {
+    const { journal, token } = fence;
+    const { statements, times } = session;
+    const head = this.#options.heads.admit(session, fence, entry.after);
+    if (head === undefined) {
+      const { rows } = statements.run("fence.why", { journal }, times);
+      throw refusalFromRow(fence, entry.after, rows[0]);
+    }
+    if (head.kind !== "run" && entry.records.some(({ kind }) => kind !== "notes.taken" && kind !== "operator.acted")) {
+      throw new TapeError("TAPE_RECORD_MISPLACED", `these records do not belong into the journal of a ${head.kind}`, {
+        journal,
+      });
+    }
+    const insert = statements.get("record.append").sql;
+    for (const [k, record] of entry.records.entries()) {
+      // In the order of the statement's parameters: journal, seq, token, at, kind, body.
+      insert.run(journal, entry.after + 1 + k, token, times.at, record.kind, entry.bodies[k]!);
+    }
+    head.seq = entry.after + entry.records.length;
+    session.wrote(journal, head.seq, token);
+    return { head: head.seq, notes: head.notes };
+  }
+
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
+    return this.#options.committer.submit((session) => {
+      const created = this.#perform(session, (ground) => createPlan(ground, tenant, data, first));
+      if (created.term !== undefined) this.#options.heads.remember(created.term);
+      return created;
+    });
+  }
+
+  acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
+    return this.write((ground) => acquirePlan(ground, tenant, request));
+  }
+
+  take(journal: number, request: FindRequest): Promise<Term | undefined> {
+    return this.write(() => takeFoundPlan(journal, request));
+  }
+
+  renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
+    return this.#options.committer.submit((session) =>
+      renewals.map((renewal) => this.#perform(session, () => renewPlan(renewal))),
+    );
+  }
+
+  async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
+    const after = cursor === undefined ? 0 : Number(cursor);
+    if (!Number.isSafeInteger(after) || after < 0) {
+      throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+    }
+    const params = { after, limit, tenant: tenant ?? null };
+    const { rows } = this.#options.committer.statements.run("feed.page", params, this.#options.times());
+    const last = rows.at(-1)?.["id"];
+    return { records: rows.map(feedRecordOf), cursor: String(last ?? after) };
+  }
+
+  async settings(): Promise<Settings> {
+    const { committer, durable, exclusive, schema } = this.#options;
+    const row = committer.statements.run("meta.get", {}, this.#options.times()).rows[0];
+    return {
+      schema,
+      epoch: Number(row?.["epoch"]),
+      durable,
+      facts: {
+        journalMode: "wal",
+        synchronous: durable ? "full" : "normal",
+        exclusive,
+        storeId: String(row?.["store_id"]),
+      },
+    };
+  }
+
+  onWake(listener: (wake: Wake) => void): () => void {
+    const stop = this.#options.wakes.on(listener);
+    const leave = watchNeighbours(this.#options.neighbours);
+    return () => {
+      stop();
+      leave();
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#options.committer.close();
+  }
+
+  #perform<T>(session: Session, make: (ground: Ground) => Plan<T>): T {
+    return runPlan(make(this.#ground(session)), (call) => this.#answer(session, call));
+  }
+
+  #answer(session: Session, call: Call): Answer {
+    this.#options.heads.noticeWrite(call);
+    const answer = session.statements.run(call.sql, call.params, session.times);
+    if (call.sql === "record.append" || call.sql === "record.create") {
+      const { journal, seq, token } = call.params as { journal: number; seq: number; token: bigint };
+      session.wrote(journal, seq, token);
+    }
+    return answer;
+  }
+
+  #ground(session: Session): Ground {
+    return {
+      limits: this.limits,
+      locksRelease: false,
+      allocate: () => this.#allocate(session),
+      wake: (wake) => session.afterCommit(() => this.#options.wakes.emit(wake)),
+    };
+  }
+
+  #allocate(session: Session): number {
+    if (this.#journalsLeft === 0) {
+      const { rows } = session.statements.run("journals.block", { size: blockSize }, session.times);
+      this.#nextJournal = Number(rows[0]?.["first"]);
+      this.#journalsLeft = blockSize;
+      // Undone, the block belongs to nobody and may be handed out again: use none of it.
+      session.onUndo(() => {
+        this.#journalsLeft = 0;
+      });
+    }
+    this.#journalsLeft--;
+    return this.#nextJournal++;
+  }
+}

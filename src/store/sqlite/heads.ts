@@ -1,0 +1,80 @@
+import { type Fence, makeFence } from "../../model/fence.ts";
+import type { Term } from "../../model/lease.ts";
+import type { JournalKind } from "../../model/rows.ts";
+import type { Call } from "../sql/plan.ts";
+import type { Session } from "./committer.ts";
+import { Statements } from "./database.ts";
+
+export interface Head {
+  readonly fence: Fence;
+  readonly kind: JournalKind;
+  readonly notes: number;
+  seq: number;
+}
+
+/**
+ * What this connection last read or wrote about a lease and the head of its journal. It may answer instead of the fence
+ * statement only inside BEGIN IMMEDIATE and only while `pragma data_version`, read there, is unchanged: then nobody else
+ * has committed since, and what we remember is what the file holds. The committer forgets everything when it is not;
+ * here every statement of ours that writes a lease or a record drops what it may have changed.
+ */
+export class HeadCache {
+  readonly #heads = new Map<number, Head>();
+  /** Enough for every run a process drives at once; beyond it the oldest half goes. */
+  readonly #most = 50_000;
+
+  admit(session: Session, fence: Fence, after: number): Head | undefined {
+    const known = this.#heads.get(fence.journal);
+    if (
+      known !== undefined &&
+      known.seq === after &&
+      known.fence.token === fence.token &&
+      known.fence.nonce === fence.nonce
+    ) {
+      return known;
+    }
+    const { journal, token, nonce } = fence;
+    const { rows } = session.statements.run("fence", { journal, token, nonce, after }, session.times);
+    const row = rows[0];
+    if (row === undefined) return undefined;
+    const head = { fence, kind: row["kind"] as JournalKind, notes: Number(row["notes"]), seq: after };
+    this.#set(head);
+    return head;
+  }
+
+  remember(term: Term): void {
+    const { fence, kind, notes, head } = term;
+    this.#set({ fence: makeFence(fence.journal, fence.token, fence.nonce), kind, notes, seq: head });
+  }
+
+  #set(head: Head): void {
+    if (this.#heads.size >= this.#most) {
+      for (const journal of [...this.#heads.keys()].slice(0, this.#most / 2)) this.#heads.delete(journal);
+    }
+    this.#heads.set(head.fence.journal, head);
+  }
+
+  /** Called before each statement of a plan. */
+  noticeWrite(call: Call): void {
+    if (!touchesHeads(call.sql)) return;
+    const { journal } = call.params;
+    if (typeof journal === "number") this.#heads.delete(journal);
+    else this.#heads.clear();
+  }
+
+  clear(): void {
+    this.#heads.clear();
+  }
+}
+
+const touching = new Map<string, boolean>();
+
+function touchesHeads(name: string): boolean {
+  let answer = touching.get(name);
+  if (answer === undefined) {
+    const statement = Statements.all.get(name);
+    answer = statement !== undefined && statement.role !== "read" && /\b(leases|records)\b/.test(statement.text);
+    touching.set(name, answer);
+  }
+  return answer;
+}

@@ -1,0 +1,109 @@
+import { type Clock, systemClock } from "../../base/clock.ts";
+import { type Log, silentLog } from "../../base/log.ts";
+import { type Random, systemRandom } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import { defaultLimits, type Limits } from "../../model/limits.ts";
+import type { Store } from "../contract.ts";
+import { assembleStore } from "../sql/assemble.ts";
+import { Wakes } from "../wakes.ts";
+import { Committer } from "./committer.ts";
+import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
+import { SqliteDriver } from "./driver.ts";
+import { HeadCache } from "./heads.ts";
+import { migrate } from "./migrate.ts";
+
+export interface SqliteOptions {
+  /** A path, or ":memory:". */
+  readonly file: string;
+  /** "single" locks the file for this process: leases and standby become unnecessary, a second process is refused. */
+  readonly processes?: "many" | "single";
+  /** "relaxed" may lose acknowledged commits in a power cut. Default "full". */
+  readonly durability?: "full" | "relaxed";
+  readonly limits?: Partial<Limits>;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+  readonly busyMs?: number;
+  /** A seam for tests. */
+  readonly open?: OpenDatabase;
+}
+
+/** Ten seconds: longer than any transaction of ours, shorter than the usual TTL of 30 s. */
+const defaultBusyMs = 10_000;
+
+export async function openSqlite(options: SqliteOptions): Promise<Store> {
+  const { file, clock = systemClock, random = systemRandom, log = silentLog, busyMs = defaultBusyMs } = options;
+  const limits = { ...defaultLimits, ...options.limits };
+  const durable = options.durability !== "relaxed";
+  const exclusive = options.processes === "single" || isMemory(file);
+  const open = options.open ?? openDatabase;
+  const times = (): Times => ({ at: Math.floor(clock.wall()), now: Math.floor(clock.mono()) });
+  const heads = new HeadCache();
+  if (!durable) log("warn", "store.unsafe", { file, durability: "relaxed" });
+
+  const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable, open });
+  const committer = await patiently(clock, busyMs, () => {
+    const opened = new Committer({
+      connect: connectAgain,
+      clock,
+      random,
+      limits,
+      busyMs,
+      times,
+      forget: () => heads.clear(),
+    });
+    try {
+      migrate(opened.db);
+      noticeBoot(opened.statements, clock, times());
+      return opened;
+    } catch (error) {
+      opened.db.close();
+      throw error;
+    }
+  });
+  const schema = Number(Object.values(committer.db.prepare("select max(number) from migrations").get() ?? {})[0]);
+  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
+  const neighbours = {
+    clock,
+    version: () => committer.statements.dataVersion(),
+    onCommit: () => wakes.emit({ of: "any" }),
+    everyMs: 50, // 20 looks a second at some microseconds each; a hand-over between processes takes that long at worst
+    state: { watchers: exclusive ? 1 : 0 }, // an exclusive file has no neighbours: never look
+  };
+  const driver = new SqliteDriver({
+    committer,
+    heads,
+    wakes,
+    limits,
+    exclusive,
+    durable,
+    schema,
+    busyMs,
+    times,
+    neighbours,
+  });
+  return assembleStore(driver, random);
+}
+
+/** A new boot of the machine began a new lease clock: every term of before has expired. */
+function noticeBoot(statements: Statements, clock: Clock, times: Times): void {
+  statements.begin();
+  if (statements.run("meta.boot", { boot: clock.boot() }, times).count > 0) statements.run("leases.reboot", {}, times);
+  statements.commit();
+}
+
+/** Opening may meet another process that opens, migrates or recovers: wait for it, with the event loop free. */
+async function patiently<T>(clock: Clock, busyMs: number, work: () => T): Promise<T> {
+  const start = clock.mono();
+  for (;;) {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      if (clock.mono() - start > busyMs) {
+        throw new TapeError("TAPE_STORE_BUSY", "another process keeps the file locked", {}, error);
+      }
+      await clock.sleep(10);
+    }
+  }
+}

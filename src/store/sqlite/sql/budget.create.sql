@@ -1,0 +1,2 @@
+-- unfenced: written with the run it belongs to
+insert into budgets(run, unit, cap) values (:run, :unit, :cap)

@@ -1,0 +1,2 @@
+-- read
+select * from budgets where run = :run order by unit

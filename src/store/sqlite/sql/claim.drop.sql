@@ -1,0 +1,2 @@
+-- fenced
+delete from claims where run = :run and pos = :pos

@@ -1,0 +1,2 @@
+-- fenced
+update gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN'

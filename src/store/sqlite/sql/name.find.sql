@@ -1,0 +1,2 @@
+-- read
+select journal from names where tenant = :tenant and name = :name

@@ -1,0 +1,2 @@
+-- read
+select n from note_keys where journal = :journal and key = :key

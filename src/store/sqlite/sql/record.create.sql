@@ -1,0 +1,3 @@
+-- fenced
+-- The first record of a journal that the fenced write opens.
+insert into records(journal, seq, token, at, kind, body) values (:journal, :seq, :token, :at, :kind, :body)

@@ -1,0 +1,7 @@
+-- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append
+insert into runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at)
+select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, :at
+from (select coalesce(:tenant, (select p.tenant from runs p where p.journal = :parent)) as tenant,
+             coalesce((select p.root from runs p where p.journal = :parent), :journal) as root) x
+where not exists (select 1 from tombstones t where t.tenant = x.tenant and t.id = :id)
+on conflict do nothing

@@ -1,0 +1,2 @@
+-- read
+select * from runs where tenant = :tenant and id = :id

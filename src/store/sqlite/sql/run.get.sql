@@ -1,0 +1,3 @@
+-- read
+select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants from runs r join leases l on l.journal = r.journal
+where r.tenant = :tenant and r.id = :id

@@ -1,0 +1,8 @@
+-- fenced
+update runs set phase = :to, cause = coalesce(:cause, cause), outcome = coalesce(:outcome, outcome),
+  stuck_from = case when :to = 'STUCK' then phase end,
+  ended_at = case when :to in ('COMPLETED', 'FAILED', 'CANCELLED', 'COMPENSATED') then :at end
+where journal = :journal and instr(',' || :from || ',', ',' || phase || ',') > 0
+  and (phase <> 'STUCK' or stuck_from = :to)
+  and (ended_at is null)
+  and (:to not in ('COMPLETED', 'FAILED', 'CANCELLED', 'COMPENSATED') or parent is :parent)

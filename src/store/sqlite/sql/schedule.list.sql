@@ -1,0 +1,2 @@
+-- read
+select * from schedules where tenant = :tenant order by id

@@ -1,0 +1,2 @@
+-- fenced
+update timers set status = 'CANCELLED' where run = :run and status = 'SET'

@@ -1,0 +1,2 @@
+-- read
+select cast(token as text) as token from tombstones where tenant = :tenant and id = :id

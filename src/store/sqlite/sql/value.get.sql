@@ -1,0 +1,2 @@
+-- read
+select * from vals where tenant = :tenant and key = :key

@@ -1,0 +1,2 @@
+-- read
+select 1 as ok from witness where id = :id

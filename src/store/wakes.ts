@@ -1,0 +1,32 @@
+import type { Wake } from "./contract.ts";
+
+/** Listeners of one store handle. A listener that throws harms neither the others nor the writer that woke it. */
+export class Wakes {
+  readonly #listeners = new Set<(wake: Wake) => void>();
+  readonly #onFault: (error: unknown) => void;
+
+  constructor(onFault: (error: unknown) => void = () => {}) {
+    this.#onFault = onFault;
+  }
+
+  get size(): number {
+    return this.#listeners.size;
+  }
+
+  on(listener: (wake: Wake) => void): () => void {
+    this.#listeners.add(listener);
+    return () => {
+      this.#listeners.delete(listener);
+    };
+  }
+
+  emit(wake: Wake): void {
+    for (const listener of this.#listeners) {
+      try {
+        listener(wake);
+      } catch (error) {
+        this.#onFault(error);
+      }
+    }
+  }
+}

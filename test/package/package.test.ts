@@ -1,0 +1,32 @@
+import { execFileSync } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { expect, it } from "vitest";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** What `npm publish` would send. npm names itself to the scripts that it runs; elsewhere it is on the PATH. */
+function packedPaths(): string[] {
+  const npm = process.env.npm_execpath;
+  const [program, first] = npm ? [process.execPath, [npm]] : ["npm", []];
+  const flags = ["pack", "--dry-run", "--json", "--ignore-scripts"];
+  const output = execFileSync(program, [...first, ...flags], {
+    cwd: root,
+    encoding: "utf8",
+    stdio: ["ignore", "pipe", "ignore"],
+  });
+  const [packed] = JSON.parse(output) as { files: { path: string }[] }[];
+  return packed!.files.map(({ path }) => path);
+}
+
+it("publishes the program and what it needs, and nothing of ours besides", () => {
+  const paths = packedPaths();
+  expect(paths).toContain("bin/durable-tape.js");
+  expect(paths).toContain("package.json");
+  const sources = paths.filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts"));
+  expect(sources).toEqual([]);
+  const unexpected = paths.filter(
+    (path) => !/^(bin\/|dist\/|package\.json$|(README|CHANGELOG|SECURITY)\.md$|LICENSE$)/.test(path),
+  );
+  expect(unexpected).toEqual([]);
+  expect(paths.filter((path) => /(^|\/)(test|tools|bench)\//.test(path))).toEqual([]);
+});

@@ -1,0 +1,156 @@
+import { once } from "node:events";
+import { connect, createServer, type Socket } from "node:net";
+import { type Message, Splitter } from "./wire.ts";
+
+type Match = RegExp | string;
+
+export interface PostgresProxy {
+  /** The target's url with the proxy in between. */
+  readonly url: string;
+  /**
+   * Lets the next request with a matching message reach the server and be carried out, swallows the answer and cuts
+   * the connection: the client cannot know. Resolves once the server has finished the request.
+   */
+  cutAfterRequest(match: Match): Promise<void>;
+  /** Cuts the connection in front of the next matching message, which the server never sees. Resolves once cut. */
+  cutBeforeRequest(match: Match): Promise<void>;
+  /** While on, nothing passes in either direction and nothing is lost; off lets it all through. */
+  hang(on: boolean): void;
+  close(): Promise<void>;
+}
+
+interface Cut {
+  when: "before" | "after";
+  match: Match;
+  bitten(): void;
+  spared(): void;
+}
+
+/**
+ * A TCP proxy that speaks enough of the PostgreSQL protocol to lose exactly one answer. A match sees one message's
+ * payload: the text of a simple query, or the Parse (SQL) and Bind (parameters) messages of an extended one.
+ */
+export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
+  const target = new URL(targetUrl);
+  const cuts = new Set<Cut>();
+  const links = new Set<Link>();
+  let hung = false;
+
+  const take = (message: Message): Cut | undefined => {
+    const cut = [...cuts].find(({ match }) =>
+      typeof match === "string"
+        ? message.text.includes(match)
+        : new RegExp(match, match.flags.replace(/[gy]/g, "")).test(message.text),
+    );
+    if (cut) cuts.delete(cut);
+    return cut;
+  };
+  const server = createServer({ noDelay: true }, (client) => {
+    const upstream = connect({ host: target.hostname, port: Number(target.port || 5432), noDelay: true });
+    const link = new Link(client, upstream, take);
+    links.add(link);
+    client.once("close", () => links.delete(link));
+    link.hang(hung);
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  if (!address || typeof address === "string") throw new Error("no port");
+  const url = new URL(targetUrl);
+  url.hostname = "127.0.0.1";
+  url.port = String(address.port);
+
+  const arm = (when: Cut["when"], match: Match): Promise<void> =>
+    new Promise((resolve, reject) => {
+      // A cut that never bit has tested nothing.
+      const spared = () => reject(new Error(`the proxy was closed before it could cut ${when} ${match}`));
+      cuts.add({ when, match, bitten: resolve, spared });
+    });
+
+  return {
+    url: url.href,
+    cutAfterRequest: (match) => arm("after", match),
+    cutBeforeRequest: (match) => arm("before", match),
+    hang(on) {
+      hung = on;
+      for (const link of links) link.hang(on);
+    },
+    async close() {
+      for (const cut of cuts) cut.spared();
+      cuts.clear();
+      for (const link of links) link.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+/** One client's connection with its counterpart to the server. */
+class Link {
+  readonly #client: Socket;
+  readonly #upstream: Socket;
+  readonly #take: (message: Message) => Cut | undefined;
+  readonly #toServer = new Splitter("client");
+  readonly #toClient = new Splitter("server");
+  // With pipelining several requests are under way; answers come in order and each ends with ReadyForQuery. Counting
+  // both tells which answer belongs to the request that is to be lost.
+  #asked = 0;
+  #answered = 0;
+  /** The cut that has taken a request, and that request's number. */
+  #lost: { cut: Cut; request: number; complete: boolean } | undefined;
+
+  constructor(client: Socket, upstream: Socket, take: (message: Message) => Cut | undefined) {
+    this.#client = client;
+    this.#upstream = upstream;
+    this.#take = take;
+    client.on("data", (chunk: Buffer) => this.#fromClient(chunk));
+    upstream.on("data", (chunk: Buffer) => this.#fromServer(chunk));
+    for (const socket of [client, upstream]) {
+      socket.on("error", () => this.destroy());
+      socket.on("close", () => this.destroy());
+    }
+  }
+
+  hang(on: boolean): void {
+    for (const socket of [this.#client, this.#upstream]) on ? socket.pause() : socket.resume();
+  }
+
+  destroy(): void {
+    this.#client.destroy();
+    this.#upstream.destroy();
+    this.#lost?.cut.bitten();
+    this.#lost = undefined;
+  }
+
+  #fromClient(chunk: Buffer): void {
+    for (const message of this.#toServer.push(chunk)) {
+      if (this.#client.destroyed || this.#lost?.complete) return;
+      if (!this.#lost) {
+        const cut = this.#take(message);
+        if (cut) this.#lost = { cut, request: this.#asked, complete: false };
+        if (cut?.when === "before") {
+          this.destroy();
+          return;
+        }
+      }
+      this.#upstream.write(message.bytes);
+      // Start-up, a simple query (Q) and Sync (S) are what the server answers with ReadyForQuery (Z). An extended
+      // query commits only at its Sync, so the request is complete no earlier.
+      if (message.type === "" || message.type === "Q" || message.type === "S") {
+        this.#asked += 1;
+        if (this.#lost) this.#lost.complete = true;
+      }
+    }
+  }
+
+  #fromServer(chunk: Buffer): void {
+    for (const message of this.#toClient.push(chunk)) {
+      if (this.#upstream.destroyed) return;
+      const swallowed = this.#lost?.request === this.#answered;
+      if (!swallowed) this.#client.write(message.bytes);
+      if (message.type === "Z") {
+        this.#answered += 1;
+        if (swallowed) this.destroy();
+      }
+    }
+  }
+}

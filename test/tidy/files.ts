@@ -1,0 +1,42 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+/** What a rule looks at: a path relative to the repository's root, with forward slashes, and the text. */
+export interface SourceFile {
+  path: string;
+  text: string;
+}
+
+export const root = fileURLToPath(new URL("../../", import.meta.url));
+
+/** Everything that is or could be committed: tracked files and new ones that are not ignored. */
+export function repositoryPaths(): string[] {
+  return (fromGit() ?? fromDisk("")).filter((path) => existsSync(join(root, path))).sort();
+}
+
+export function readFiles(paths: string[]): SourceFile[] {
+  return paths.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));
+}
+
+function fromGit(): string[] | undefined {
+  try {
+    const flags = ["ls-files", "-z", "--cached", "--others", "--exclude-standard"];
+    const output = execFileSync("git", flags, { cwd: root, encoding: "utf8", stdio: ["ignore", "pipe", "ignore"] });
+    return [...new Set(output.split("\0").filter(Boolean))];
+  } catch {
+    // An unpacked archive, or a clone owned by somebody else, in which git refuses to work.
+    return undefined;
+  }
+}
+
+const generated = new Set(["node_modules", "dist", "coverage", ".git", ".tape"]);
+
+function fromDisk(folder: string): string[] {
+  return readdirSync(join(root, folder), { withFileTypes: true }).flatMap((entry) => {
+    if (generated.has(entry.name)) return [];
+    const path = folder ? `${folder}/${entry.name}` : entry.name;
+    return entry.isDirectory() ? fromDisk(path) : entry.isFile() ? [path] : [];
+  });
+}

@@ -1,0 +1,124 @@
+import { existsSync, readFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { readFiles, repositoryPaths, root } from "./files.ts";
+import { brokenLinks } from "./rules/links.ts";
+import {
+  dependencyReasons,
+  errorSections,
+  foreignPlaces,
+  type Lookup,
+  type Manifest,
+  manifestRules,
+  publishedInstallScripts,
+} from "./rules/project.ts";
+
+const paths = repositoryPaths();
+const read = (path: string) => readFileSync(join(root, path), "utf8");
+const manifest = JSON.parse(read("package.json")) as Manifest;
+
+const installed: Lookup = (name, from) => {
+  const folder = join(from, "node_modules", name);
+  if (existsSync(join(folder, "package.json"))) {
+    const found = JSON.parse(readFileSync(join(folder, "package.json"), "utf8")) as Manifest;
+    return { folder, manifest: found, compiles: existsSync(join(folder, "binding.gyp")) };
+  }
+  return from === dirname(from) ? undefined : installed(name, dirname(from));
+};
+
+describe("package.json", () => {
+  it("holds", () => expect(manifestRules(manifest, read("package-lock.json"))).toEqual([]));
+
+  it("can fail", () => {
+    const good: Manifest = { engines: { node: ">=24" }, license: "Apache-2.0" };
+    expect(manifestRules(good, "")).toEqual([]);
+    expect(manifestRules({ ...good, engines: { node: ">=20" } }, "")).toHaveLength(1);
+    expect(manifestRules({ ...good, license: "MIT" }, "")).toHaveLength(1);
+    expect(manifestRules({ ...good, scripts: { prepare: "a", postinstall: "b", prepack: "c" } }, "")).toHaveLength(2);
+    expect(manifestRules(good, '"resolved": "https://example.org/a.tgz"')).toHaveLength(1);
+    for (const version of ["^1.2.3", "~1.2.3", "1.x", "*", "latest", "npm:a@^1.2.3", "https://example.org/a.tgz"]) {
+      expect(manifestRules({ ...good, devDependencies: { a: version } }, "")).toHaveLength(1);
+    }
+    for (const version of ["1.2.3", "1.2.3-beta.4", "npm:a@1.2.3", "npm:@a/b@1.2.3", "file:tools/node"]) {
+      expect(manifestRules({ ...good, dependencies: { a: version } }, "")).toEqual([]);
+    }
+  });
+});
+
+describe("dependencies", () => {
+  it("each has its reason in docs/dependencies.md", () => {
+    expect(dependencyReasons(manifest, read("docs/dependencies.md"))).toEqual([]);
+  });
+
+  it("no reason is missing, left over or given twice", () => {
+    const sample: Manifest = { dependencies: { a: "1.0.0" }, devDependencies: { "@b/c": "1.0.0" } };
+    expect(dependencyReasons(sample, "| name | why |\n| `a` | x |\n| `@b/c` | y |\n")).toEqual([]);
+    expect(dependencyReasons(sample, "| `a` | x |\n| `a` | x |\n| `d` | z |\n")).toHaveLength(3);
+  });
+
+  it("what we publish installs without scripts", () => {
+    expect(publishedInstallScripts(manifest, root, installed)).toEqual([]);
+  });
+
+  it("finds a script at any depth", () => {
+    const tree: Record<string, Manifest> = {
+      a: { dependencies: { b: "1" }, optionalDependencies: { absent: "1" } },
+      b: { dependencies: { c: "1", a: "1" }, scripts: { test: "x" } },
+      c: { scripts: { postinstall: "node-gyp rebuild" } },
+    };
+    const lookup: Lookup = (name) => tree[name] && { folder: name, manifest: tree[name], compiles: false };
+    expect(publishedInstallScripts({ dependencies: { a: "1" } }, "", lookup)).toEqual([
+      expect.stringContaining("a > b > c"),
+    ]);
+    expect(publishedInstallScripts({ dependencies: { absent: "1" } }, "", lookup)).toHaveLength(1);
+    const gyp: Lookup = () => ({ folder: "a", manifest: {}, compiles: true });
+    expect(publishedInstallScripts({ dependencies: { a: "1" } }, "", gyp)).toHaveLength(1);
+  });
+});
+
+describe("errors", () => {
+  it("docs/errors.md has a section for each code and none more", async () => {
+    const { errorTable } = (await import("../../src/model/errors.ts")) as { errorTable: Record<string, object> };
+    expect(Object.keys(errorTable).length).toBeGreaterThan(0);
+    expect(errorSections(Object.keys(errorTable), read("docs/errors.md"))).toEqual([]);
+  });
+
+  it("no section is missing, left over or given twice", () => {
+    expect(errorSections(["TAPE_A"], "# Errors\n## How to read\n## TAPE_A\n")).toEqual([]);
+    expect(errorSections(["TAPE_A", "TAPE_B"], "## TAPE_A\n### TAPE_B\n## TAPE_C\n## TAPE_A\n")).toHaveLength(3);
+    expect(errorSections(["TAPE_A"], "## TAPE_A: stale\n")).toHaveLength(2);
+  });
+});
+
+describe("the project speaks of itself alone", () => {
+  it("holds", () => expect(foreignPlaces(readFiles(paths))).toEqual([]));
+
+  it("can fail", () => {
+    // Put together here, or this file would break the rule.
+    const path = (...parts: string[]) => ["", ...parts].join("/");
+    const host = ["registry", "npmjs", "org"].join(".");
+    const sample = (text: string, name = "a.md") => foreignPlaces([{ path: name, text }]);
+    for (const folder of ["work", "root", "home"]) expect(sample(`see ${path(folder, "a", "b")}`)).toHaveLength(1);
+    expect(sample(`file://${path("work", "a")}`)).toHaveLength(1);
+    expect(sample(`"https://${host}/a"`)).toHaveLength(1);
+    expect(sample(`"resolved": "https://${host}/a"`, "package-lock.json")).toEqual([]);
+    expect(sample("the home/work balance of network/home/a, registry.ts and npm.test(a)")).toEqual([]);
+  });
+});
+
+describe("links", () => {
+  it("of every Markdown file lead somewhere", () => {
+    expect(brokenLinks(readFiles(paths.filter((path) => path.endsWith(".md"))), paths)).toEqual([]);
+  });
+
+  it("can be broken", () => {
+    const repository = ["README.md", "docs/a.md", "docs/b.md", "docs/c d.md"];
+    const from = (path: string, text: string) => brokenLinks([{ path, text }], repository);
+    expect(from("docs/a.md", "[b](b.md#x) [up](../README.md) [folder](../docs/) [s](c%20d.md) [i](#here)")).toEqual([]);
+    expect(from("README.md", "[web](https://example.org/x.md) `[no](link.md)`\n```\n[no](link.md)\n```\n")).toEqual([]);
+    expect(from("README.md", "[b](b.md)")).toHaveLength(1);
+    expect(from("docs/a.md", "![b](docs/b.md)")).toHaveLength(1);
+    expect(from("docs/a.md", "[b]: ./no.md")).toHaveLength(1);
+    expect(from("docs/a.md", '<img src="no.png">')).toHaveLength(1);
+  });
+});

@@ -1,0 +1,109 @@
+import { posix } from "node:path";
+import type { SourceFile } from "../files.ts";
+import { importsOf, nameOf, parse } from "../syntax.ts";
+
+/** Lowest first. Folders of one layer do not know each other. */
+export const layers: readonly (readonly string[])[] = [
+  ["base"],
+  ["model"],
+  ["sdk", "protocol"],
+  ["store", "connector", "client", "lease"],
+  ["engine"],
+  ["reactor", "server"],
+  ["host"],
+  ["cli", "testing"],
+  ["exports"],
+];
+
+/** Only the composition root may choose one of these; everybody else speaks to the contract. */
+const concreteStores = ["src/store/memory", "src/store/sqlite", "src/store/postgres"];
+
+const layerOf = (folder: string) => layers.findIndex((layer) => layer.includes(folder));
+const order = layers.map((layer) => layer.join(", ")).join(" < ");
+
+export function importOrder(files: SourceFile[]): string[] {
+  const findings: string[] = [];
+  for (const file of files) {
+    const folder = file.path.split("/")[1] ?? "";
+    if (layerOf(folder) < 0) {
+      findings.push(`${file.path}: src/${folder} has no place in the order (${order}); put the file into one of these`);
+      continue;
+    }
+    for (const { specifier, line } of importsOf(file)) {
+      if (!specifier.startsWith(".")) continue;
+      const target = resolve(file, specifier);
+      const at = `${file.path}:${line} imports ${target}`;
+      if (!target.startsWith("src/")) {
+        findings.push(`${at}, which is not published; move what it needs into src`);
+        continue;
+      }
+      const other = target.split("/")[1] ?? "";
+      if (other !== folder && layerOf(other) >= layerOf(folder)) {
+        findings.push(`${at}, but ${folder} may import only from lower layers (${order}); move the shared part down`);
+      }
+      const store = concreteStores.find((path) => target.startsWith(`${path}/`));
+      if (store && folder !== "host" && !file.path.startsWith(`${store}/`)) {
+        findings.push(`${at}, but only src/host knows concrete stores; take the store contract as a parameter`);
+      }
+    }
+  }
+  return findings;
+}
+
+/** What src imports from npm must come with the published package. */
+export function publishedImports(files: SourceFile[], dependencies: string[]): string[] {
+  return files.flatMap((file) =>
+    importsOf(file)
+      .filter(({ specifier }) => !specifier.startsWith(".") && !specifier.startsWith("node:"))
+      .filter(({ specifier }) => !dependencies.includes(packageOf(specifier)))
+      .map(
+        ({ specifier, line }) =>
+          `${file.path}:${line} imports ${specifier}, which users would not get; ` +
+          "add it to dependencies (with its reason in docs/dependencies.md), or write node: in front of a built-in",
+      ),
+  );
+}
+
+function packageOf(specifier: string): string {
+  return specifier
+    .split("/")
+    .slice(0, specifier.startsWith("@") ? 2 : 1)
+    .join("/");
+}
+
+function resolve(file: SourceFile, specifier: string): string {
+  return posix.normalize(posix.join(posix.dirname(file.path), specifier));
+}
+
+export function importCycles(files: SourceFile[]): string[] {
+  const targets = new Map(
+    files.map((file) => [file.path, importsOf(file).map((found) => resolve(file, found.specifier))]),
+  );
+  const findings: string[] = [];
+  const done = new Set<string>();
+  const visit = (path: string, trail: string[]): void => {
+    const start = trail.indexOf(path);
+    if (start >= 0) {
+      const cycle = [...trail.slice(start), path].join(" -> ");
+      findings.push(`import cycle ${cycle}; move what both need into a file of its own`);
+      return;
+    }
+    if (done.has(path)) return;
+    for (const next of targets.get(path) ?? []) visit(next, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return findings;
+}
+
+export function reexportsOnly(files: SourceFile[]): string[] {
+  return files
+    .filter((file) => file.path.startsWith("src/exports/"))
+    .filter((file) => !(parse(file).body as { source?: unknown; type: string }[]).every(isReexport))
+    .map((file) => `${file.path}: src/exports holds nothing but \`export … from\`; move the code to its own folder`);
+}
+
+function isReexport(statement: { source?: unknown; type: string }): boolean {
+  const exporting = statement.type === "ExportAllDeclaration" || statement.type === "ExportNamedDeclaration";
+  return exporting && nameOf(statement.source) !== undefined;
+}

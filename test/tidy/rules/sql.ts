@@ -1,0 +1,82 @@
+import type { SourceFile } from "../files.ts";
+import { stringsOf } from "../syntax.ts";
+
+const statementFile = /^src\/store\/([^/]+)\/sql\/(.+\.sql)$/;
+const kinds = "`-- fenced`, `-- unfenced: <why>` or `-- read`";
+
+/** The text without comments and quoted strings, in which a keyword is a keyword. */
+export function bareSql(text: string): string {
+  return text.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'/g, " ");
+}
+
+export function sqlHeaders(files: SourceFile[]): string[] {
+  return files.filter((file) => statementFile.test(file.path)).flatMap(headerOf);
+}
+
+function headerOf(file: SourceFile): string[] {
+  const lines = file.text.split("\n");
+  const firstCode = lines.findIndex((line) => line.trim() !== "" && !line.startsWith("--"));
+  const header = firstCode < 0 ? lines : lines.slice(0, firstCode);
+  const declarations = header.filter((line) => /^--\s*(fenced|unfenced|read)\b/.test(line));
+  const declaration = declarations[0];
+  if (declaration === undefined || declarations.length > 1) {
+    return [`${file.path}: ${declarations.length} declarations in the first comment; say exactly one of ${kinds}`];
+  }
+  if (!/^-- (fenced|read|unfenced: \S.*)\s*$/.test(declaration)) {
+    return [`${file.path}: "${declaration}" is no declaration; say ${kinds}`];
+  }
+  // `for update` and `for no key update` lock rows and change none.
+  const code = bareSql(file.text).replace(/\bfor\s+(no\s+key\s+)?update\b/gi, " ");
+  const write = /\b(insert|update|delete|merge|truncate)\b/i.exec(code);
+  if (write && declaration.trimEnd() === "-- read") {
+    return [`${file.path}: declared as read but contains ${write[0]}; declare it fenced, or unfenced with the reason`];
+  }
+  return [];
+}
+
+/**
+ * Both SQL stores have the same statements, so that the difference between the folders is the difference between the
+ * databases. `exceptions` maps a name that only one of them has to the reason.
+ */
+export function sqlParity(files: SourceFile[], exceptions: Record<string, string>): string[] {
+  const sqlite = namesIn(files, "sqlite");
+  const postgres = namesIn(files, "postgres");
+  const lonely = [...new Set([...sqlite, ...postgres])].filter((name) => sqlite.has(name) !== postgres.has(name));
+  return [
+    ...lonely
+      .filter((name) => !Object.hasOwn(exceptions, name))
+      .map((name) => {
+        const [has, lacks] = sqlite.has(name) ? ["sqlite", "postgres"] : ["postgres", "sqlite"];
+        return `${name} is in src/store/${has}/sql only; add it to src/store/${lacks}/sql or name the reason in the test`;
+      }),
+    ...Object.keys(exceptions)
+      .filter((name) => !lonely.includes(name))
+      .map((name) => `${name} is listed as a difference but is none; remove the entry`),
+  ];
+}
+
+function namesIn(files: SourceFile[], store: string): Set<string> {
+  const parts = files.map(({ path }) => statementFile.exec(path));
+  return new Set(parts.flatMap((found) => (found?.[1] === store && found[2] ? [found[2]] : [])));
+}
+
+const rowStatement = /\binsert\s+into\b|\bupdate\b[^;]*?\bset\b|\bdelete\s+from\b|\bselect\b[^;]*?\bfrom\b/i;
+const sessionStatement =
+  /^\s*(begin\s+(immediate|transaction|isolation)|savepoint\s+\w|pragma\s+\w|listen\s+\w|notify\s+\w)/i;
+
+/** Statements on rows live in .sql files; a store's code itself may only steer its session (begin, pragma, listen, …). */
+export function sqlInCode(files: SourceFile[]): string[] {
+  const findings: string[] = [];
+  for (const file of files.filter(({ path }) => path.endsWith(".ts"))) {
+    const inStore = /^src\/store\/[^/]+\//.test(file.path);
+    for (const { text, line } of stringsOf(file)) {
+      const found = rowStatement.exec(text)?.[0] ?? (inStore ? undefined : sessionStatement.exec(text)?.[0]);
+      if (!found) continue;
+      const statement = found.replaceAll(/\s+/g, " ").trim().slice(0, 60);
+      findings.push(
+        `${file.path}:${line} has SQL in a string ("${statement}"); put it into src/store/<store>/sql/<name>.sql`,
+      );
+    }
+  }
+  return findings;
+}

@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
+import { sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.ts";
+
+/** Statements that only one of the SQL stores has, each with its reason. */
+const onlyInOne: Record<string, string> = {};
+
+const sources = readFiles(repositoryPaths().filter((path) => /^src\/.*\.(ts|sql)$/.test(path)));
+const statement = (text: string): SourceFile => ({ path: "src/store/sqlite/sql/a.sql", text });
+const code = (path: string, text: string): SourceFile => ({ path, text });
+
+describe("each statement says how it relates to the fence", () => {
+  it("there are statements to judge", () => {
+    expect(sources.some(({ path }) => /^src\/store\/[^/]+\/sql\/.*\.sql$/.test(path))).toBe(true);
+  });
+
+  it("holds", () => expect(sqlHeaders(sources)).toEqual([]));
+
+  it.each([
+    "insert into a values (1)",
+    "-- what it does\nselect 1",
+    "-- fenced\n-- read\nselect 1",
+    "-- unfenced\ninsert into a values (1)",
+    "-- unfenced:\ninsert into a values (1)",
+    "-- fenced, mostly\nupdate a set b = 1",
+    "-- read\nupdate a set b = 1",
+    "-- read\nwith x as (delete from a returning b) select b from x",
+    "-- read\n-- more words\nINSERT INTO a values (1)",
+    "select 1;\n-- read",
+  ])("refuses %j", (text) => expect(sqlHeaders([statement(text)])).toHaveLength(1));
+
+  it.each([
+    "-- fenced\nupdate a set b = 1",
+    "-- Puts the row.\n-- unfenced: nobody owns it yet\ninsert into a values (1)",
+    "-- read\n-- update is a word here\nselect 'delete' as verb from a",
+    "-- read\nselect b from a for no key update",
+    "-- read\nselect updated_at from a",
+  ])("allows %j", (text) => expect(sqlHeaders([statement(text)])).toEqual([]));
+});
+
+describe("the SQL stores have the same statements", () => {
+  it("holds", () => expect(sqlParity(sources, onlyInOne)).toEqual([]));
+
+  it("refuses a lonely statement without a reason, and a reason without one", () => {
+    const files = ["sqlite/sql/a.sql", "sqlite/sql/b.sql", "postgres/sql/a.sql", "postgres/sql/c.sql"];
+    const lonely = files.map((path) => ({ path: `src/store/${path}`, text: "" }));
+    expect(sqlParity(lonely, {})).toHaveLength(2);
+    expect(sqlParity(lonely, { "b.sql": "why", "c.sql": "why" })).toEqual([]);
+    expect(sqlParity(lonely, { "a.sql": "why", "b.sql": "why", "c.sql": "why" })).toHaveLength(1);
+  });
+});
+
+describe("no SQL in strings", () => {
+  it("holds", () => expect(sqlInCode(sources)).toEqual([]));
+
+  it.each([
+    ["src/engine/a.ts", "const q = 'insert into a values (1)';"],
+    ["src/engine/a.ts", "const q = `update $" + "{table} set b = 1`;"],
+    ["src/engine/a.ts", "const q = 'delete from a';"],
+    ["src/store/sqlite/a.ts", "const q = `\n  select b\n  from a`;"],
+    ["src/engine/a.ts", "db.exec('begin immediate');"],
+    ["src/engine/a.ts", "db.exec('pragma synchronous');"],
+  ])("refuses in %s %s", (path, text) => expect(sqlInCode([code(path, text)])).toHaveLength(1));
+
+  it.each([
+    ["src/store/sqlite/a.ts", "db.exec('begin immediate'); db.exec('pragma synchronous = full');"],
+    ["src/store/postgres/a.ts", "db.query('listen tape'); db.query('set local lock_timeout = 1');"],
+    ["src/engine/a.ts", "throw new Error('cannot update the run');"],
+    ["src/engine/a.ts", "// select a from b"],
+  ])("allows in %s %s", (path, text) => expect(sqlInCode([code(path, text)])).toEqual([]));
+});
