@@ -18,7 +18,7 @@ export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/form
  * text column can hold neither.
  *
  * Not kept: identity (a shared reference becomes copies), array holes (they become undefined), named properties of
- * arrays, symbol and non-enumerable keys, RegExp.lastIndex, stacks, the class of an instance without methods.
+ * arrays, non-enumerable keys, RegExp.lastIndex, stacks, the class of an instance without methods.
  */
 
 /** `encode({ at: new Date(0) })` → `{"$codec":1,"data":{"at":"1970-01-01T00:00:00.000Z"},"types":{"/at":"date"}}` */
@@ -35,13 +35,16 @@ export function encode(value: unknown): string {
 
 /** The inverse of {@link encode}. Unknown texts end in a CodecError, never in a half-restored value. */
 export function decode(text: string): unknown {
-  checkDepth(text);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
     // The parser's own message quotes the text, which may hold a secret.
     throw new CodecError("bad_text", "", `not valid JSON (${text.length} characters)`);
+  }
+  // A shorter text cannot open and close that many. The parser itself is not recursive; the envelope adds a level.
+  if (text.length > 2 * maxDepth && isDeeper(parsed, maxDepth + 1)) {
+    throw new CodecError("too_deep", "", `nested deeper than ${maxDepth} levels`);
   }
   return isEnvelope(parsed) ? openEnvelope(parsed) : parsed;
 }
@@ -54,26 +57,10 @@ export function sizeOf(text: string): number {
 // The result of everything that returns nothing: common enough to have it ready.
 const undefinedText = `{"$codec":${codecId},"data":null,"types":{"":"undefined"}}`;
 
-/** Refuses before parsing, so that a hostile text costs one scan. The envelope adds one level. */
-function checkDepth(text: string): void {
-  if (text.length < 2 * maxDepth) return; // too short to open and close that many
-  let depth = 0;
-  let quoted = false;
-  for (let i = 0; i < text.length; i++) {
-    const char = text.charCodeAt(i);
-    if (quoted) {
-      if (char === backslash) i++;
-      else if (char === quote) quoted = false;
-    } else if (char === quote) quoted = true;
-    else if (char === openBracket || char === openBrace) {
-      if (++depth > maxDepth + 1) throw new CodecError("too_deep", "", `nested deeper than ${maxDepth} levels`);
-    } else if (char === closeBracket || char === closeBrace) depth--;
-  }
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (levels === 0) return true;
+  if (Array.isArray(value)) return value.some((item) => isDeeper(item, levels - 1));
+  for (const key in value) if (isDeeper((value as Record<string, unknown>)[key], levels - 1)) return true;
+  return false;
 }
-
-const quote = 0x22;
-const backslash = 0x5c;
-const openBracket = 0x5b;
-const closeBracket = 0x5d;
-const openBrace = 0x7b;
-const closeBrace = 0x7d;

@@ -10,39 +10,39 @@ const orNull = <T>(value: unknown): T | null => (value === undefined ? null : (v
 
 export function leaseRowOf(row: Raw): LeaseRow {
   return {
-    journal: Number(row["journal"]),
-    kind: row["kind"] as JournalKind,
-    tenant: row["tenant"] as string,
-    run: Number(row["run"]),
-    token: BigInt(row["token"] as string),
-    nonce: row["nonce"] === null ? null : BigInt(row["nonce"] as string),
-    owner: orNull<string>(row["owner"]),
-    label: orNull<string>(row["label"]),
-    reactor: orNull<string>(row["reactor"]),
-    ttlMs: Number(row["ttl_ms"]),
-    expiresAt: Number(row["expires_at"]),
-    acquiredAt: Number(row["acquired_at"]),
-    reason: orNull<TermReason>(row["reason"]),
-    renewals: Number(row["renewals"]),
-    renewedAt: Number(row["renewed_at"]),
-    longestGapMs: Number(row["longest_gap_ms"]),
-    progress: Number(row["progress"]),
-    progressAt: Number(row["progress_at"]),
-    progressNote: orNull<string>(row["progress_note"]),
-    maxStallMs: row["max_stall_ms"] === null ? null : Number(row["max_stall_ms"]),
-    doomed: Boolean(row["doomed"]),
-    paused: Boolean(row["paused"]),
-    stalled: Boolean(row["stalled"]),
-    notes: Number(row["notes"]),
-    open: Boolean(row["open"]),
-    wants: orNull<string>(row["wants"]),
-    dueAt: Number(row["due_at"]),
-    lastEnd: orNull<TermEnd>(row["last_end"]),
+    journal: Number(row.journal),
+    kind: row.kind as JournalKind,
+    tenant: row.tenant as string,
+    run: Number(row.run),
+    token: BigInt(row.token as string),
+    nonce: row.nonce === null ? null : BigInt(row.nonce as string),
+    owner: orNull<string>(row.owner),
+    label: orNull<string>(row.label),
+    reactor: orNull<string>(row.reactor),
+    ttlMs: Number(row.ttl_ms),
+    expiresAt: Number(row.expires_at),
+    acquiredAt: Number(row.acquired_at),
+    reason: orNull<TermReason>(row.reason),
+    renewals: Number(row.renewals),
+    renewedAt: Number(row.renewed_at),
+    longestGapMs: Number(row.longest_gap_ms),
+    progress: Number(row.progress),
+    progressAt: Number(row.progress_at),
+    progressNote: orNull<string>(row.progress_note),
+    maxStallMs: row.max_stall_ms === null ? null : Number(row.max_stall_ms),
+    doomed: Boolean(row.doomed),
+    paused: Boolean(row.paused),
+    stalled: Boolean(row.stalled),
+    notes: Number(row.notes),
+    open: Boolean(row.open),
+    wants: orNull<string>(row.wants),
+    dueAt: Number(row.due_at),
+    lastEnd: orNull<TermEnd>(row.last_end),
   };
 }
 
 export function leaseViewOf(row: Raw): LeaseView {
-  return viewOf(leaseRowOf(row), Number(row["now"]), orNull<string>(row["name"]));
+  return viewOf(leaseRowOf(row), Number(row.now), orNull<string>(row.name));
 }
 
 export function viewOf(lease: LeaseRow, now: number, name: string | null): LeaseView {

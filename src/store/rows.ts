@@ -17,12 +17,12 @@ const decoded = (value: unknown): unknown => (value === null || value === undefi
 
 export function recordOf(row: Raw): JournalRecord {
   return decodeRecord({
-    journal: Number(row["journal"]),
-    seq: Number(row["seq"]),
-    token: BigInt(row["token"] as string),
-    at: Number(row["at"]),
-    kind: text(row["kind"]),
-    body: text(row["body"]),
+    journal: Number(row.journal),
+    seq: Number(row.seq),
+    token: BigInt(row.token as string),
+    at: Number(row.at),
+    kind: text(row.kind),
+    body: text(row.body),
   });
 }
 
@@ -58,124 +58,124 @@ export function statusOf(phase: RunPhase, held: boolean, wanted: boolean): RunSt
 }
 
 export function runViewOf(row: Raw, lease: LeaseView): RunView {
-  const phase = row["phase"] as RunPhase;
+  const phase = row.phase as RunPhase;
   return {
-    journal: Number(row["journal"]),
-    tenant: text(row["tenant"]),
-    id: text(row["id"]),
-    workflow: text(row["workflow"]),
-    version: orNull(row["version"]),
+    journal: Number(row.journal),
+    tenant: text(row.tenant),
+    id: text(row.id),
+    workflow: text(row.workflow),
+    version: orNull(row.version),
     status: statusOf(phase, lease.owner !== null, lease.wants !== null),
-    cause: orNull(row["cause"]),
-    stuckFrom: orNull(row["stuck_from"]),
-    inputHash: text(row["input_hash"]),
-    labels: row["labels"] === null ? {} : (JSON.parse(text(row["labels"])) as Record<string, string>),
-    outcome: decoded(row["outcome"]),
-    parent: numberOrNull(row["parent"]),
-    root: Number(row["root"]),
-    createdAt: Number(row["created_at"]),
-    endedAt: numberOrNull(row["ended_at"]),
-    notes: Number(row["notes"]),
+    cause: orNull(row.cause),
+    stuckFrom: orNull(row.stuck_from),
+    inputHash: text(row.input_hash),
+    labels: row.labels === null ? {} : (JSON.parse(text(row.labels)) as Record<string, string>),
+    outcome: decoded(row.outcome),
+    parent: numberOrNull(row.parent),
+    root: Number(row.root),
+    createdAt: Number(row.created_at),
+    endedAt: numberOrNull(row.ended_at),
+    notes: Number(row.notes),
     lease,
   };
 }
 
 export function effectRowOf(row: Raw): EffectRow {
   return {
-    run: Number(row["run"]),
-    pos: Number(row["pos"]),
-    sub: Number(row["sub"]),
-    tenant: text(row["tenant"]),
-    root: Number(row["root"]),
-    role: row["role"] as EffectRow["role"],
-    name: orNull(row["name"]),
-    connector: orNull(row["connector"]),
-    semantics: row["semantics"] as EffectRow["semantics"],
-    dispatch: row["dispatch"] as EffectRow["dispatch"],
-    status: row["status"] as EffectStatus | ObligationStatus,
-    authority: Number(row["authority"]),
-    item: numberOrNull(row["item"]),
-    key: text(row["key"]),
-    businessKey: orNull(row["business_key"]),
-    argsHash: orNull(row["args_hash"]),
-    args: text(row["args"]),
-    policy: orNull(row["policy"]),
-    attempt: Number(row["attempt"]),
-    attemptToken: tokenOrNull(row["attempt_token"]),
-    attemptNonce: tokenOrNull(row["attempt_nonce"]),
-    sendUntil: numberOrNull(row["send_until"]),
-    reason: orNull(row["reason"]),
-    outcome: orNull(row["outcome"]),
-    surplus: Boolean(row["surplus"]),
-    createdAt: Number(row["created_at"]),
-    changedAt: Number(row["changed_at"]),
+    run: Number(row.run),
+    pos: Number(row.pos),
+    sub: Number(row.sub),
+    tenant: text(row.tenant),
+    root: Number(row.root),
+    role: row.role as EffectRow["role"],
+    name: orNull(row.name),
+    connector: orNull(row.connector),
+    semantics: row.semantics as EffectRow["semantics"],
+    dispatch: row.dispatch as EffectRow["dispatch"],
+    status: row.status as EffectStatus | ObligationStatus,
+    authority: Number(row.authority),
+    item: numberOrNull(row.item),
+    key: text(row.key),
+    businessKey: orNull(row.business_key),
+    argsHash: orNull(row.args_hash),
+    args: text(row.args),
+    policy: orNull(row.policy),
+    attempt: Number(row.attempt),
+    attemptToken: tokenOrNull(row.attempt_token),
+    attemptNonce: tokenOrNull(row.attempt_nonce),
+    sendUntil: numberOrNull(row.send_until),
+    reason: orNull(row.reason),
+    outcome: orNull(row.outcome),
+    surplus: Boolean(row.surplus),
+    createdAt: Number(row.created_at),
+    changedAt: Number(row.changed_at),
   };
 }
 
 export function gateRowOf(row: Raw): GateRow {
   return {
-    run: Number(row["run"]),
-    pos: Number(row["pos"]),
-    tenant: text(row["tenant"]),
-    name: text(row["name"]),
-    status: row["status"] as GateRow["status"],
-    binds: orNull(row["binds"]),
-    payload: orNull(row["payload"]),
-    value: orNull(row["value"]),
-    openedAt: Number(row["opened_at"]),
+    run: Number(row.run),
+    pos: Number(row.pos),
+    tenant: text(row.tenant),
+    name: text(row.name),
+    status: row.status as GateRow["status"],
+    binds: orNull(row.binds),
+    payload: orNull(row.payload),
+    value: orNull(row.value),
+    openedAt: Number(row.opened_at),
   };
 }
 
 export function timerRowOf(row: Raw): TimerRow {
   return {
-    run: Number(row["run"]),
-    pos: Number(row["pos"]),
-    purpose: text(row["purpose"]),
-    tenant: text(row["tenant"]),
-    status: row["status"] as TimerRow["status"],
-    dueAt: Number(row["due_at"]),
+    run: Number(row.run),
+    pos: Number(row.pos),
+    purpose: text(row.purpose),
+    tenant: text(row.tenant),
+    status: row.status as TimerRow["status"],
+    dueAt: Number(row.due_at),
   };
 }
 
 export function budgetRowOf(row: Raw): BudgetRow {
   return {
-    run: Number(row["run"]),
-    unit: text(row["unit"]),
-    cap: Number(row["cap"]),
-    reserved: Number(row["reserved"]),
-    spent: Number(row["spent"]),
+    run: Number(row.run),
+    unit: text(row.unit),
+    cap: Number(row.cap),
+    reserved: Number(row.reserved),
+    spent: Number(row.spent),
   };
 }
 
 export function claimRowOf(row: Raw): ClaimRow & { runId: string } {
   return {
-    tenant: text(row["tenant"]),
-    scope: text(row["scope"]),
-    businessKey: text(row["business_key"]),
-    run: Number(row["run"]),
-    pos: Number(row["pos"]),
-    runId: text(row["run_id"]),
+    tenant: text(row.tenant),
+    scope: text(row.scope),
+    businessKey: text(row.business_key),
+    run: Number(row.run),
+    pos: Number(row.pos),
+    runId: text(row.run_id),
   };
 }
 
 export function scheduleRowOf(row: Raw): ScheduleRow {
   return {
-    tenant: text(row["tenant"]),
-    id: text(row["id"]),
-    version: Number(row["version"]),
-    spec: text(row["spec"]),
-    nextAt: numberOrNull(row["next_at"]),
-    paused: Boolean(row["paused"]),
+    tenant: text(row.tenant),
+    id: text(row.id),
+    version: Number(row.version),
+    spec: text(row.spec),
+    nextAt: numberOrNull(row.next_at),
+    paused: Boolean(row.paused),
   };
 }
 
-export function valueOf(row: Raw): Value {
-  const stored = row["value"];
+export function valueRowOf(row: Raw): Value {
+  const stored = row.value;
   return {
-    key: text(row["key"]),
-    version: Number(row["version"]),
+    key: text(row.key),
+    version: Number(row.version),
     value: decoded(stored),
     deleted: stored === null,
-    at: Number(row["at"]),
+    at: Number(row.at),
   };
 }

@@ -1,4 +1,5 @@
-import type { LeaseInput, LeaseOutput, Operation } from "../../src/testing/linearizable.ts";
+import type { LeaseInput, LeaseOutput } from "../../src/testing/lease-model.ts";
+import type { Operation } from "../../src/testing/linearizable.ts";
 
 export type Bug = "unfenced append" | "token twice" | "lost append";
 

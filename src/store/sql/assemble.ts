@@ -17,7 +17,7 @@ import {
 } from "../check.ts";
 import type { Claim, Fenced, Intake, Read, Store } from "../contract.ts";
 import { leaseViewOf } from "../lease-rules.ts";
-import { budgetRowOf, claimRowOf, recordOf, scheduleRowOf, timerRowOf, valueOf } from "../rows.ts";
+import { budgetRowOf, claimRowOf, recordOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { ask, askRow, askRows, type Plan } from "./plan.ts";
 import { findPlan, pausePlan, restoredPlan } from "./plans/claim.ts";
@@ -194,10 +194,10 @@ function readOf(driver: Driver, limits: Limits): Read {
     dueTimers: async (limit) =>
       rows("timer.due", { limit: pageLimit(limit, limits) }, (r) => ({
         ...timerRowOf(r),
-        lateMs: Number(r["late_ms"]),
+        lateMs: Number(r.late_ms),
       })),
     async nextTimerMs() {
-      const inMs = await row("timer.next", {}, (r) => r["in_ms"]);
+      const inMs = await row("timer.next", {}, (r) => r.in_ms);
       return inMs === null || inMs === undefined ? undefined : Math.max(0, Number(inMs));
     },
     schedules: (tenant) => rows("schedule.list", { tenant }, scheduleRowOf),
@@ -207,9 +207,9 @@ function readOf(driver: Driver, limits: Limits): Read {
       return journal === undefined ? [] : rows("budget.list", { run: journal }, budgetRowOf);
     },
     claimOf: (tenant, scope, businessKey) => row("claim.find", { tenant, scope, businessKey }, claimRowOf),
-    value: (tenant, key) => row("value.get", { tenant, key }, valueOf),
+    value: (tenant, key) => row("value.get", { tenant, key }, valueRowOf),
     values: async (tenant, prefix, limit) =>
-      rows("value.list", { tenant, prefix, limit: pageLimit(limit, limits) }, valueOf),
+      rows("value.list", { tenant, prefix, limit: pageLimit(limit, limits) }, valueRowOf),
     valueHistory: async (tenant, key, after, limit) =>
       driver.read(reads.historyPlan(tenant, key, after, pageLimit(limit, limits))),
     lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target)),
@@ -218,7 +218,7 @@ function readOf(driver: Driver, limits: Limits): Read {
     terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target)),
     feed: async (cursor, limit, tenant) => driver.feed(cursor, pageLimit(limit, limits), tenant),
     settings: () => driver.settings(),
-    now: async () => (await row("meta.get", {}, (r) => Number(r["at"]))) ?? 0,
+    now: async () => (await row("meta.get", {}, (r) => Number(r.at))) ?? 0,
   };
 }
 

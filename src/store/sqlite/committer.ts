@@ -161,7 +161,10 @@ export class Committer {
 
   #flush(): void {
     this.#scheduled = false;
-    if (this.#queue.length === 0) return this.#settleIdle();
+    if (this.#queue.length === 0) {
+      this.#settleIdle();
+      return;
+    }
     const session = this.#begin();
     if (session === undefined) return;
     const group = this.#queue.length <= groupItems ? this.#queue : this.#queue.slice(0, groupItems);
@@ -221,8 +224,9 @@ export class Committer {
       session.drop();
       this.#abandon();
       // Something unforeseen in an item that promised to check first. Nobody is harmed by a neighbour: each alone.
-      if (group.length === 1) return group[0]!.reject(error);
-      return this.#eachAlone(group);
+      if (group.length === 1) group[0]!.reject(error);
+      else this.#eachAlone(group);
+      return;
     }
     try {
       this.#statements.commit();
@@ -303,7 +307,7 @@ export class Committer {
     if ("id" in witness) return this.#statements.run("witness.find", witness, times).count > 0;
     const { journal, seq, token } = witness;
     const { rows } = this.#statements.run("journal.page", { journal, from: seq, limit: 1 }, times);
-    return rows[0]?.["seq"] === seq && rows[0]["token"] === String(token);
+    return rows[0]?.seq === seq && rows[0].token === String(token);
   }
 }
 

@@ -90,7 +90,7 @@ export class Statements {
 
   /** Changes whenever another connection has committed; ours do not count. */
   dataVersion(): unknown {
-    return this.#version.get()?.["data_version"];
+    return this.#version.get()?.data_version;
   }
 
   savepoint(): void {

@@ -133,7 +133,7 @@ export class SqliteDriver implements Driver {
     }
     const params = { after, limit, tenant: tenant ?? null };
     const { rows } = this.#options.committer.statements.run("feed.page", params, this.#options.times());
-    const last = rows.at(-1)?.["id"];
+    const last = rows.at(-1)?.id;
     return { records: rows.map(feedRecordOf), cursor: String(last ?? after) };
   }
 
@@ -142,13 +142,13 @@ export class SqliteDriver implements Driver {
     const row = committer.statements.run("meta.get", {}, this.#options.times()).rows[0];
     return {
       schema,
-      epoch: Number(row?.["epoch"]),
+      epoch: Number(row?.epoch),
       durable,
       facts: {
         journalMode: "wal",
         synchronous: durable ? "full" : "normal",
         exclusive,
-        storeId: String(row?.["store_id"]),
+        storeId: String(row?.store_id),
       },
     };
   }
@@ -192,7 +192,7 @@ export class SqliteDriver implements Driver {
   #allocate(session: Session): number {
     if (this.#journalsLeft === 0) {
       const { rows } = session.statements.run("journals.block", { size: blockSize }, session.times);
-      this.#nextJournal = Number(rows[0]?.["first"]);
+      this.#nextJournal = Number(rows[0]?.first);
       this.#journalsLeft = blockSize;
       // Undone, the block belongs to nobody and may be handed out again: use none of it.
       session.onUndo(() => {

@@ -37,7 +37,7 @@ export class HeadCache {
     const { rows } = session.statements.run("fence", { journal, token, nonce, after }, session.times);
     const row = rows[0];
     if (row === undefined) return undefined;
-    const head = { fence, kind: row["kind"] as JournalKind, notes: Number(row["notes"]), seq: after };
+    const head = { fence, kind: row.kind as JournalKind, notes: Number(row.notes), seq: after };
     this.#set(head);
     return head;
   }

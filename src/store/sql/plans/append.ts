@@ -23,7 +23,7 @@ export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): 
     if (count === 0) throw yield* whyRefused(fence, after);
   }
   for (const change of changes) yield* applyChange(ground, change, place.tenant);
-  return { head: after + records.length, notes: Number(row["notes"]) };
+  return { head: after + records.length, notes: Number(row.notes) };
 }
 
 export type FencedPlace = Place & { readonly tenant: string };
@@ -31,10 +31,10 @@ export type FencedPlace = Place & { readonly tenant: string };
 export function placeOf(ground: Ground, fence: Fence, row: Row): FencedPlace {
   return {
     journal: fence.journal,
-    kind: row["kind"] as JournalKind,
+    kind: row.kind as JournalKind,
     token: fence.token,
     nonce: fence.nonce,
-    tenant: row["tenant"] as string,
+    tenant: row.tenant as string,
     keepVersions: ground.limits.valueHistory,
     allocate: () => ground.allocate(),
   };
@@ -83,9 +83,9 @@ export function* sendNote(
     if (!must) return undefined;
     throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
   }
-  const seq = Number(row["notes"]);
+  const seq = Number(row.notes);
   yield* ask("note.create", { journal, seq, kind, body });
-  if (row["wakes"] !== null) ground.wake({ of: "reactor", reactor: row["wakes"] as string });
+  if (row.wakes !== null) ground.wake({ of: "reactor", reactor: row.wakes as string });
   ground.wake({ of: "run", journal });
   return seq;
 }
@@ -102,7 +102,7 @@ function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
     case "claim.create": {
       const { scope, businessKey } = change;
       const owner = yield* askRow("claim.find", { tenant, scope, businessKey });
-      const run = owner?.["run_id"];
+      const run = owner?.run_id;
       return new TapeError(code, `${scope} ${businessKey} belongs to run ${run}`, { scope, businessKey, run });
     }
     case "budget.reserve":
@@ -127,18 +127,15 @@ export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
 }
 
 export function refusalFromRow(fence: Fence, after: number, row: Row | undefined): TapeError {
-  const current = row?.["token"] as string | undefined;
+  const current = row?.token as string | undefined;
   const stale =
-    row === undefined ||
-    current !== String(fence.token) ||
-    row["nonce"] !== String(fence.nonce) ||
-    Boolean(row["doomed"]);
+    row === undefined || current !== String(fence.token) || row.nonce !== String(fence.nonce) || Boolean(row.doomed);
   if (stale) {
-    const owner = row?.["label"] ?? row?.["owner"] ?? "nobody";
+    const owner = row?.label ?? row?.owner ?? "nobody";
     const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
     return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
   }
-  const head = Number(row["head"]);
+  const head = Number(row.head);
   return new TapeError("TAPE_NOT_HEAD", `the journal ends at ${head}, not at ${after}`, {
     journal: fence.journal,
     head,

@@ -18,7 +18,7 @@ export function* acquirePlan(ground: Ground, tenant: string, request: AcquireReq
   const row = yield* askRow("lease.read", { journal });
   if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
   const lease = leaseRowOf(row);
-  const now = Number(row["now"]);
+  const now = Number(row.now);
   if (lease.nonce === request.nonce && lease.owner === request.claimant.owner && !lease.doomed) {
     return { ok: true, term: yield* heldTerm(lease, request.claimant) }; // this very attempt: its answer was lost
   }
@@ -51,8 +51,8 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Te
     reason,
   });
   if (taken === undefined) return undefined;
-  const token = BigInt(taken["token"] as string);
-  const head = Number((yield* askRow("journal.head", { journal }))?.["head"]);
+  const token = BigInt(taken.token as string);
+  const head = Number((yield* askRow("journal.head", { journal }))?.head);
   yield* ask("record.append", {
     journal,
     seq: head + 1,
@@ -70,7 +70,7 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Te
     run,
     ttlMs: claimant.ttlMs,
     head: head + 1,
-    notes: Number(taken["notes"]),
+    notes: Number(taken.notes),
     reason,
   };
 }
@@ -93,7 +93,7 @@ export function begun(lease: LeaseRow, now: number, head: number, taking: Taking
 
 function* heldTerm(lease: LeaseRow, claimant: Claimant): Plan<Term> {
   const { journal, kind, tenant, run, notes, token, nonce, reason } = lease;
-  const head = Number((yield* askRow("journal.head", { journal }))?.["head"]);
+  const head = Number((yield* askRow("journal.head", { journal }))?.head);
   const fence = makeFence(journal, token, nonce!);
   return { fence, journal, kind, tenant, run, ttlMs: claimant.ttlMs, head, notes, reason: reason ?? "start" };
 }
@@ -106,14 +106,14 @@ export function* findPlan(request: FindRequest): Plan<number[]> {
     const staleOf = request.staleOf.join(",");
     found.push(...(yield* askRows("lease.stale", { staleOf, limit: limit - found.length, tenant })));
   }
-  return found.map((row) => Number(row["journal"]));
+  return found.map((row) => Number(row.journal));
 }
 
 export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {
   const row = yield* askRow("lease.read", { journal });
   if (row === undefined) return undefined;
   const lease = leaseRowOf(row);
-  const now = Number(row["now"]);
+  const now = Number(row.now);
   const { claimant, nonce } = request;
   if (lease.nonce === nonce && lease.owner === claimant.owner) return yield* heldTerm(lease, claimant);
   const due = lease.owner === null && lease.wants === request.wants && lease.dueAt <= now;
@@ -127,7 +127,7 @@ export function* renewPlan(renewal: Renewal): Plan<Renewed> {
   const { fence, progress, progressNote = null } = renewal;
   const { journal, token, nonce } = fence;
   const row = yield* askRow("lease.renew", { journal, token, nonce, progress, progressNote });
-  if (row !== undefined) return { ok: true, notes: Number(row["notes"]), ttlMs: Number(row["ttl_ms"]) };
+  if (row !== undefined) return { ok: true, notes: Number(row.notes), ttlMs: Number(row.ttl_ms) };
   return yield* lostPlan(renewal);
 }
 
@@ -160,7 +160,7 @@ export function* pausePlan(
   const { by, why, nonce } = act;
   const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
   const taking = { claimant, nonce, expect: "any", reason: "manual", by, why } as const;
-  const term = yield* takeTerm(lease, Number(row!["now"]), taking);
+  const term = yield* takeTerm(lease, Number(row!.now), taking);
   if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; repeat", { name });
   const { token } = term.fence;
   const acted: RecordData<"operator.acted"> = { who: by, action: paused ? "lease.pause" : "lease.resume", reason: why };
@@ -174,7 +174,7 @@ export function* pausePlan(
 
 export function* restoredPlan(reason: string): Plan<{ epoch: number; ended: number }> {
   const row = yield* askRow("meta.restored");
-  const epoch = Number(row?.["epoch"]);
+  const epoch = Number(row?.epoch);
   const { count: ended } = yield* ask("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
   yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });

@@ -33,7 +33,7 @@ export function* createPlan(
   if (first === undefined) return { journal, fresh: true };
   const { nonce, ttlMs } = first;
   const row = yield* askRow("lease.first", { journal, ...first, maxStallMs: first.maxStallMs ?? null });
-  const fence = makeFence(journal, BigInt(row?.["token"] as string), nonce);
+  const fence = makeFence(journal, BigInt(row?.token as string), nonce);
   const term = {
     fence,
     journal,
@@ -58,9 +58,9 @@ function* existingRun(tenant: string, data: RecordData<"run.created">): Plan<Cre
   if (row === undefined) {
     throw new TapeError("TAPE_RUN_GONE", `run ${data.id} existed and was deleted`, { id: data.id });
   }
-  if (row["workflow"] !== data.workflow || row["input_hash"] !== data.inputHash) {
-    const message = `run ${data.id} exists with another ${row["workflow"] !== data.workflow ? "workflow" : "input"}`;
+  if (row.workflow !== data.workflow || row.input_hash !== data.inputHash) {
+    const message = `run ${data.id} exists with another ${row.workflow !== data.workflow ? "workflow" : "input"}`;
     throw new TapeError("TAPE_RUN_CONFLICT", message, { id: data.id });
   }
-  return { journal: Number(row["journal"]), fresh: false };
+  return { journal: Number(row.journal), fresh: false };
 }

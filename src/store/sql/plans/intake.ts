@@ -3,7 +3,7 @@ import { bodyOf, valueWritten } from "../../../model/project.ts";
 import type { RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
 import type { Value, ValueCondition } from "../../contract.ts";
-import { scheduleRowOf, valueOf } from "../../rows.ts";
+import { scheduleRowOf, valueRowOf } from "../../rows.ts";
 import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
 import { applyChange, sendNote } from "./append.ts";
 import { createPlan } from "./create.ts";
@@ -21,7 +21,7 @@ export function* signalPlan(
   const { key } = data;
   if (key !== undefined) {
     const known = yield* askRow("note.find", { journal, key });
-    if (known !== undefined) return { n: Number(known["n"]), duplicate: true };
+    if (known !== undefined) return { n: Number(known.n), duplicate: true };
   }
   const n = (yield* note(ground, journal, "signal.sent", data))!;
   if (key !== undefined) yield* ask("note.key", { journal, key, n });
@@ -45,7 +45,7 @@ function* note(ground: Ground, journal: number, kind: string, data: object): Pla
 function* runJournal(tenant: string, run: string): Plan<number> {
   const row = yield* askRow("run.find", { tenant, id: run });
   if (row === undefined) throw absentTarget({ run });
-  return Number(row["journal"]);
+  return Number(row.journal);
 }
 
 export interface Attempt {
@@ -64,19 +64,19 @@ export function* evidencePlan(
 ): Plan<{ journal: number; n: number }> {
   const { run, pos, sub = 0, token, nonce } = attempt;
   const effect = yield* askRow("effect.find", { run, pos, sub });
-  if (effect?.["attempt_token"] !== String(token) || effect["attempt_nonce"] !== String(nonce)) {
+  if (effect?.attempt_token !== String(token) || effect.attempt_nonce !== String(nonce)) {
     throw new TapeError("TAPE_FENCED", "no attempt of this effect was made under that token and nonce", {
       run,
       pos,
       sub,
     });
   }
-  const journal = Number(effect["authority"]);
+  const journal = Number(effect.authority);
   const data: RecordData<"effect.evidence"> = {
     run,
     pos,
     sub,
-    attempt: Number(effect["attempt"]),
+    attempt: Number(effect.attempt),
     token: String(token),
     ...evidence,
   };
@@ -100,15 +100,15 @@ export function* putValuePlan(
   when: ValueCondition,
 ): Plan<Value> {
   const row = yield* askRow("value.get", { tenant, key });
-  const version = row === undefined ? 0 : Number(row["version"]);
-  const alive = row !== undefined && row["value"] !== null;
+  const version = row === undefined ? 0 : Number(row.version);
+  const alive = row !== undefined && row.value !== null;
   if (when === "must_create" ? alive : typeof when === "object" && when.version !== version) {
     throw new TapeError("TAPE_VERSION_CONFLICT", `${key} is at version ${version}`, { key, version });
   }
   const next = version + 1;
   const changes = valueWritten({ tenant, source: null, key, version: next, value }, ground.limits.valueHistory);
   for (const change of changes) yield* applyChange(ground, change, tenant);
-  return valueOf((yield* askRow("value.get", { tenant, key }))!);
+  return valueRowOf((yield* askRow("value.get", { tenant, key }))!);
 }
 
 export function* putSchedulePlan(tenant: string, row: Omit<ScheduleRow, "tenant" | "version">): Plan<ScheduleRow> {
@@ -133,9 +133,9 @@ const pruned = ["records", "effects", "claims", "gates", "timers", "budgets", "k
 export function* prunePlan(tenant: string, before: number, limit: number): Plan<number> {
   const rows = yield* askRows("prune.find", { tenant, before, limit });
   for (const row of rows) {
-    const run = Number(row["journal"]);
-    const id = row["id"] as string;
-    const token = row["token"] as string;
+    const run = Number(row.journal);
+    const id = row.id as string;
+    const token = row.token as string;
     yield* ask("prune.tombstone", { tenant, id, token });
     const data: RecordData<"run.pruned"> = { tenant, id, token };
     yield* ask("store.record", { kind: "run.pruned", body: bodyOf(data) });

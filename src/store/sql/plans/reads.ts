@@ -6,7 +6,7 @@ import { pageLimit } from "../../check.ts";
 import type { EffectFilter, RunFilter, RunView, Value } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
 import { termsOf } from "../../ledger.ts";
-import { effectRowOf, gateRowOf, recordOf, runViewOf, timerRowOf, valueOf } from "../../rows.ts";
+import { effectRowOf, gateRowOf, recordOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
 import { askRow, askRows, type Plan, type Row } from "../plan.ts";
 import { absentTarget, findTarget } from "./target.ts";
 
@@ -33,7 +33,7 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
 }
 
 function* viewOfRun(row: Row): Plan<RunView> {
-  const lease = yield* askRow("lease.read", { journal: Number(row["journal"]) });
+  const lease = yield* askRow("lease.read", { journal: Number(row.journal) });
   return runViewOf(row, leaseViewOf(lease!));
 }
 
@@ -41,7 +41,7 @@ function* viewOfRun(row: Row): Plan<RunView> {
 function* runNumber(tenant: string, run: string | undefined): Plan<number | null | undefined> {
   if (run === undefined) return null;
   const row = yield* askRow("run.find", { tenant, id: run });
-  return row === undefined ? undefined : Number(row["journal"]);
+  return row === undefined ? undefined : Number(row.journal);
 }
 
 export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limits): Plan<EffectRow[]> {
@@ -81,10 +81,10 @@ export function* timersPlan(
 
 export function* historyPlan(tenant: string, key: string, after: number, limit: number): Plan<Value[]> {
   const rows = yield* askRows("value.history", { tenant, key, after, limit });
-  const values = rows.map(valueOf);
+  const values = rows.map(valueRowOf);
   const first = values[0]?.version;
   const current = yield* askRow("value.get", { tenant, key });
-  const version = current === undefined ? 0 : Number(current["version"]);
+  const version = current === undefined ? 0 : Number(current.version);
   if (first === undefined ? after < version : first !== after + 1) {
     const message = `version ${after + 1} of ${key} is no longer kept; the oldest kept one is ${first ?? version}`;
     throw new TapeError("TAPE_VALUE_COMPACTED", message, { key, oldest: first ?? version });

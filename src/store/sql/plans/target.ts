@@ -7,13 +7,13 @@ import { ask, askRow, type Ground, type Plan } from "../plan.ts";
 export function* findTarget(tenant: string, target: Target): Plan<number | undefined> {
   if ("journal" in target) {
     const row = yield* askRow("lease.read", { journal: target.journal });
-    return row !== undefined && row["tenant"] === tenant ? target.journal : undefined;
+    return row !== undefined && row.tenant === tenant ? target.journal : undefined;
   }
   const row =
     "run" in target
       ? yield* askRow("run.find", { tenant, id: target.run })
       : yield* askRow("name.find", { tenant, name: target.name });
-  return row === undefined ? undefined : Number(row["journal"]);
+  return row === undefined ? undefined : Number(row.journal);
 }
 
 /** As above, but a named lease comes to be when it is first asked for. */
@@ -27,7 +27,7 @@ export function* openTarget(ground: Ground, tenant: string, target: Target): Pla
   if (count === 0) {
     // Somebody else's transaction made it meanwhile; it is committed by now, because the insert waited for it.
     const other = yield* askRow("name.find", { tenant, name });
-    return Number(other?.["journal"]);
+    return Number(other?.journal);
   }
   const row = { journal, kind: "name", run: journal, tenant, source: null, token: 0n, wants: null };
   yield* ask("lease.create", row);

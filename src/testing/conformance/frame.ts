@@ -1,0 +1,116 @@
+import { strict as assert } from "node:assert";
+import { type ErrorCode, TapeError } from "../../model/errors.ts";
+import { makeFence } from "../../model/fence.ts";
+import type { AcquireRequest, Claimant, Term } from "../../model/lease.ts";
+import type { NewRecord, RecordData, RecordKind } from "../../model/records.ts";
+import type { RunSpec, Store } from "../../store/contract.ts";
+
+/** The test runner's words; vitest's and node:test's both fit. */
+export interface TestApi {
+  describe(name: string, body: () => void): void;
+  it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
+  beforeEach(body: () => Promise<void>): void;
+  afterEach(body: () => Promise<void>): void;
+}
+
+/** One empty store, and what the suite must be able to do to it. */
+export interface Fixture {
+  readonly store: Store;
+  /** A second client of the same data: another connection, another process's view. The same object where there is none. */
+  another(): Promise<Store>;
+  /** Lets store time pass: moves a virtual clock, or sleeps. */
+  elapse(ms: number): Promise<void>;
+  /** Closes every store it opened and removes the data. */
+  close(): Promise<void>;
+}
+
+/** A group of cases, added to the suite by name. `fresh` gives the fixture of the running case. */
+export type Cases = (api: TestApi, fresh: () => Fixture) => void;
+
+/** Short, so that a store on real time does not sleep long; long enough that a busy machine does not lose it by itself. */
+export const ttlMs = 400;
+
+let counter = 0;
+/** A name no other case uses. */
+export const unique = (what: string): string => `${what}-${++counter}`;
+export const tenant = "acme";
+
+export function claimant(owner = unique("owner"), more: Partial<Claimant> = {}): Claimant {
+  return { owner, label: `label of ${owner}`, reactor: "agent", ttlMs, ...more };
+}
+
+let nonces = 1_000n;
+export const nonce = (): bigint => ++nonces;
+
+export function step(pos: number, value: unknown = pos): NewRecord {
+  return record("step.done", { pos, name: `step-${pos}`, value });
+}
+
+export function record<K extends RecordKind>(kind: K, data: RecordData<K>): NewRecord {
+  return { kind, data } as unknown as NewRecord;
+}
+
+export function spec(more: Partial<RunSpec> = {}): RunSpec {
+  return { id: unique("run"), workflow: "w", input: { n: 1 }, ...more };
+}
+
+/** A fresh run whose creator holds its first term. */
+export async function heldRun(
+  store: Store,
+  more: Partial<RunSpec> = {},
+  who = claimant(),
+): Promise<Term & { id: string }> {
+  const run = spec(more);
+  const [created] = await store.intake.createRuns(tenant, [run], { ...who, nonce: nonce() });
+  if (created === undefined || !created.ok || created.term === undefined)
+    throw new Error("the run was not created held");
+  return { ...created.term, id: run.id };
+}
+
+export function request(target: AcquireRequest["target"], more: Partial<AcquireRequest> = {}): AcquireRequest {
+  return { target, claimant: claimant(), nonce: nonce(), expect: "free_or_expired", ...more };
+}
+
+export async function acquired(store: Store, req: AcquireRequest, of = tenant): Promise<Term> {
+  const answer = await store.claim.acquire(of, req);
+  if (!answer.ok) throw answer.error;
+  return answer.term;
+}
+
+/** Asserts that the work is refused with this code, and says what came instead. */
+export async function refused(code: ErrorCode, work: Promise<unknown>): Promise<TapeError> {
+  let value: unknown;
+  try {
+    value = await work;
+  } catch (error) {
+    assert.ok(error instanceof TapeError, `expected ${code}, got ${String(error)}`);
+    assert.equal(error.code, code, error.message);
+    return error;
+  }
+  throw new assert.AssertionError({
+    message: `expected ${code}, but it was accepted: ${JSON.stringify(value, bigintText)}`,
+  });
+}
+
+export const bigintText = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
+
+/** The same term with another token or nonce: what a forger or a stale owner would send. */
+export function forged(term: Term, more: { token?: bigint; nonce?: bigint }): Term["fence"] {
+  const { journal, token, nonce: own } = term.fence;
+  return makeFence(journal, more.token ?? token, more.nonce ?? own);
+}
+
+/** Everything a refused write might have changed: equal before and after means the store is unchanged. */
+export async function snapshot(store: Store, of = tenant): Promise<string> {
+  const { records } = await store.read.feed(undefined, store.limits.pageRows);
+  const [runs, effects, gates, timers, leases] = await Promise.all([
+    store.read.runs(of),
+    store.read.effects(of),
+    store.read.gates(of),
+    store.read.timers(of),
+    store.read.leases(of),
+  ]);
+  const still = leases.map(({ remainingMs: _r, heldMs: _h, progressAgoMs: _p, ...rest }) => rest);
+  const quiet = runs.map(({ lease: _lease, ...rest }) => rest);
+  return JSON.stringify({ records, runs: quiet, effects, gates, timers, leases: still }, bigintText);
+}

@@ -1,0 +1,36 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, it } from "vitest";
+import type { Store } from "../../src/store/contract.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { ManualClock } from "../../src/testing/clock.ts";
+import { storeConformance } from "../../src/testing/conformance/index.ts";
+
+const api = { describe, it, beforeEach, afterEach };
+
+storeConformance("SQLite in memory", api, async () => {
+  const clock = new ManualClock();
+  const store = await openSqlite({ file: ":memory:", clock });
+  return { store, another: async () => store, elapse: (ms) => clock.elapse(ms), close: () => store.close() };
+});
+
+storeConformance("SQLite on file, several connections", api, async () => {
+  const clock = new ManualClock();
+  const folder = await mkdtemp(join(tmpdir(), "tape-"));
+  const opened: Store[] = [];
+  const open = async () => {
+    const store = await openSqlite({ file: join(folder, "tape.db"), clock });
+    opened.push(store);
+    return store;
+  };
+  return {
+    store: await open(),
+    another: open,
+    elapse: (ms) => clock.elapse(ms),
+    close: async () => {
+      await Promise.all(opened.map((store) => store.close()));
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+});
