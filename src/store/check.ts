@@ -14,6 +14,12 @@ export function checkName(what: string, text: unknown, limits: Limits): asserts 
   if (typeof text !== "string" || text.length === 0) {
     throw new TapeError("TAPE_BAD_INPUT", `${what} must be a non-empty string`, { field: what });
   }
+  checkText(what, text, limits);
+}
+
+/** Short text of a person's or a program's: it may be empty. */
+export function checkText(what: string, text: unknown, limits: Limits): asserts text is string {
+  if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
   if (text.length > limits.nameLength) {
     const message = `${what} has ${text.length} characters, at most ${limits.nameLength} are allowed`;
     throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "nameLength" });

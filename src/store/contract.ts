@@ -45,9 +45,9 @@ export interface Store {
 
 export type Wake =
   | { readonly of: "reactor"; readonly reactor: string }
-  | { readonly of: "lease"; readonly tenant: string; readonly name: string }
   | { readonly of: "value"; readonly tenant: string; readonly key: string }
-  | { readonly of: "run"; readonly journal: number }
+  /** A note arrived, a term ended, a run ended: its lease may be free. */
+  | { readonly of: "journal"; readonly journal: number }
   /** Somebody else wrote something: a store without notifications says no more. */
   | { readonly of: "any" };
 

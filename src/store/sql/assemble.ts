@@ -11,6 +11,7 @@ import {
   checkNonce,
   checkPayload,
   checkRunSpec,
+  checkText,
   checkWhole,
   encodeRecord,
   pageLimit,
@@ -20,7 +21,7 @@ import { leaseViewOf } from "../lease-rules.ts";
 import { budgetRowOf, claimRowOf, recordOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { ask, askRow, askRows, type Plan } from "./plan.ts";
-import { findPlan, pausePlan, restoredPlan } from "./plans/claim.ts";
+import { findPlan, pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import * as intake from "./plans/intake.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
@@ -134,7 +135,7 @@ function claimOf(driver: Driver, limits: Limits, random: Random): Claim {
       checkClaimant(request.claimant, limits);
       checkNonce(request.nonce);
       checkExpectation(request, limits);
-      return driver.acquire(tenant, request);
+      return (await driver.read(peekPlan(tenant, request))) ?? driver.acquire(tenant, request);
     },
     async find(request) {
       checkClaimant(request.claimant, limits);
@@ -149,6 +150,7 @@ function claimOf(driver: Driver, limits: Limits, random: Random): Claim {
       for (const renewal of renewals) {
         checkFence(renewal.fence);
         checkWhole("progress", renewal.progress);
+        if (renewal.progressNote !== undefined) checkText("progressNote", renewal.progressNote, limits);
       }
       return renewals.length === 0 ? [] : driver.renew(renewals);
     },
@@ -159,7 +161,7 @@ function claimOf(driver: Driver, limits: Limits, random: Random): Claim {
     },
     async restored(reason) {
       checkName("reason", reason, limits);
-      return driver.write(() => restoredPlan(reason));
+      return (await driver.write(() => restoredPlan(reason)))!;
     },
   };
 }

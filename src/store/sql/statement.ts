@@ -19,7 +19,8 @@ export interface Statement {
   readonly returnsRows: boolean;
 }
 
-export type Placeholder = (position: number, name: string) => string;
+/** How the backend writes the parameter `param` of the statement `name`; `cast`: the SQL casts it by itself. */
+export type Placeholder = (position: number, param: string, name: string, cast: boolean) => string;
 
 export function loadStatements(folder: URL, placeholder: Placeholder, schema?: string): ReadonlyMap<string, Statement> {
   const statements = new Map<string, Statement>();
@@ -47,11 +48,11 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
     throw new Error(`${name}.sql changes rows but says "-- read"`);
   }
   const params: string[] = [];
-  const text = body.replace(/(?<![:\w]):([a-z][a-z_]*)/g, (_whole, snake: string) => {
+  const text = body.replace(/(?<![:\w]):([a-z][a-z_]*)/g, (whole, snake: string, offset: number) => {
     const camel = toCamel(snake);
     let position = params.indexOf(camel);
     if (position < 0) position = params.push(camel) - 1;
-    return placeholder(position + 1, camel);
+    return placeholder(position + 1, camel, name, body.startsWith("::", offset + whole.length));
   });
   return {
     name,

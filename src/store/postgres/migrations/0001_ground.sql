@@ -85,7 +85,7 @@ create table tape.effects(
 );
 create index effects_open on tape.effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-create index effects_armed on tape.effects(root) where status = 'ARMED';
+create index effects_owed on tape.effects(root) where role = 'inverse';
 create index effects_item on tape.effects(item) where item is not null;
 
 create table tape.claims(

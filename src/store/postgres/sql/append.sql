@@ -8,7 +8,7 @@ with f as materialized (
   from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :kinds::text[], :bodies::text[])
     as i(journal, token, nonce, after, kind, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
-    and l.nonce = i.nonce and not l.doomed for key share skip locked) l
+    and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token, greatest((select tape.stamp()), f.stamp), (select tape.now_ms()), f.kind, f.body from f),

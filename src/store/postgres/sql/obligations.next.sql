@@ -3,7 +3,8 @@
 update tape.leases set wants = 'compensation', due_at = tape.now_ms()
 where owner is null and wants is null and kind = 'item' and journal in (
   select e.item from tape.effects e
-  where (e.run = :run or e.root = :run) and e.role = 'inverse' and not e.surplus and e.status = 'PENDING'
+  where e.root = (select r.root from tape.runs r where r.journal = :run) and (e.run = :run or e.root = :run)
+    and e.role = 'inverse' and not e.surplus and e.status = 'PENDING'
     and not exists (
       select 1 from tape.effects n where n.run = e.run and n.role = 'inverse' and not n.surplus
         and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))

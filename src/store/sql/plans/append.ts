@@ -55,7 +55,7 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
       return ground.wake({ of: "reactor", reactor: "compensation" });
     case "lease.release":
       if (change.wants !== null) ground.wake({ of: "reactor", reactor: change.wants });
-      ground.wake({ of: "run", journal: change.journal });
+      ground.wake({ of: "journal", journal: change.journal });
       return;
     case "value.log":
       if (change.through > 0) yield* ask("value.forget", change);
@@ -86,7 +86,7 @@ export function* sendNote(
   const seq = Number(row.notes);
   yield* ask("note.create", { journal, seq, kind, body });
   if (row.wakes !== null) ground.wake({ of: "reactor", reactor: row.wakes as string });
-  ground.wake({ of: "run", journal });
+  ground.wake({ of: "journal", journal });
   return seq;
 }
 

@@ -7,7 +7,7 @@ import type { LeaseRow } from "../../../model/rows.ts";
 import type { FindRequest } from "../../contract.ts";
 import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
 import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
-import { openTarget } from "./target.ts";
+import { findTarget, openTarget } from "./target.ts";
 
 /**
  * Read, decide, CAS on (owner, token) as read, then the head with a newer snapshot, then the term record: in this order,
@@ -20,7 +20,7 @@ export function* acquirePlan(ground: Ground, tenant: string, request: AcquireReq
   const lease = leaseRowOf(row);
   const now = Number(row.now);
   if (lease.nonce === request.nonce && lease.owner === request.claimant.owner && !lease.doomed) {
-    return { ok: true, term: yield* heldTerm(lease, request.claimant) }; // this very attempt: its answer was lost
+    return { ok: true, term: yield* heldTerm(lease) }; // this very attempt: its answer was lost
   }
   const refusal = mayTake(lease, now, request);
   if (refusal !== undefined) return { ok: false, error: refusal, holder: leaseViewOf(row) };
@@ -32,6 +32,17 @@ export function* acquirePlan(ground: Ground, tenant: string, request: AcquireReq
     error: new TapeError("TAPE_LEASE_HELD", "another claimant was faster", { journal, remainingMs: 0 }),
     ...(current === undefined ? {} : { holder: leaseViewOf(current) }),
   };
+}
+
+/** A standby's question, answered without a transaction while the answer is no. undefined: it is worth trying. */
+export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquired | undefined> {
+  const journal = yield* findTarget(tenant, request.target);
+  const row = journal === undefined ? undefined : yield* askRow("lease.read", { journal });
+  if (row === undefined) return undefined;
+  const lease = leaseRowOf(row);
+  if (lease.nonce === request.nonce) return undefined;
+  const error = mayTake(lease, Number(row.now), request);
+  return error === undefined ? undefined : { ok: false, error, holder: leaseViewOf(row) };
 }
 
 type Taking = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "why">;
@@ -91,22 +102,27 @@ export function begun(lease: LeaseRow, now: number, head: number, taking: Taking
   return bodyOf(data);
 }
 
-function* heldTerm(lease: LeaseRow, claimant: Claimant): Plan<Term> {
-  const { journal, kind, tenant, run, notes, token, nonce, reason } = lease;
+function* heldTerm(lease: LeaseRow): Plan<Term> {
+  const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason } = lease;
   const head = Number((yield* askRow("journal.head", { journal }))?.head);
   const fence = makeFence(journal, token, nonce!);
-  return { fence, journal, kind, tenant, run, ttlMs: claimant.ttlMs, head, notes, reason: reason ?? "start" };
+  return { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
 }
 
 /** Journals that could be claimed now. Each is then taken in a transaction of its own: one bad item never blocks others. */
 export function* findPlan(request: FindRequest): Plan<number[]> {
-  const { wants, limit, tenant = null } = request;
-  const found = [...(yield* askRows("lease.due", { wants, limit, tenant }))];
+  const { wants, limit, tenant = null, nonce } = request;
+  const { owner } = request.claimant;
+  // What this very find acquired before comes first: its answer may have been lost.
+  const found = [...(yield* askRows("lease.mine", { owner, nonce }))];
+  if (found.length < limit) {
+    found.push(...(yield* askRows("lease.due", { wants, limit: limit - found.length, tenant })));
+  }
   if (found.length < limit && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
     found.push(...(yield* askRows("lease.stale", { staleOf, limit: limit - found.length, tenant })));
   }
-  return found.map((row) => Number(row.journal));
+  return [...new Set(found.map((row) => Number(row.journal)))];
 }
 
 export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {
@@ -115,7 +131,7 @@ export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term
   const lease = leaseRowOf(row);
   const now = Number(row.now);
   const { claimant, nonce } = request;
-  if (lease.nonce === nonce && lease.owner === claimant.owner) return yield* heldTerm(lease, claimant);
+  if (lease.nonce === nonce && lease.owner === claimant.owner && !lease.doomed) return yield* heldTerm(lease);
   const due = lease.owner === null && lease.wants === request.wants && lease.dueAt <= now;
   const stale = lease.owner !== null && request.staleOf.includes(lease.reactor ?? "");
   const taking = { claimant, nonce, expect: "free_or_expired" } as const;
@@ -153,10 +169,10 @@ export function* pausePlan(
   act: { by: string; why: string; nonce: bigint },
 ): Plan<void> {
   const journal = yield* openTarget(ground, tenant, { name });
-  if (!paused) yield* ask("lease.pause", { journal, paused });
   const row = yield* askRow("lease.read", { journal });
   const lease = leaseRowOf(row!);
-  if (lease.paused) return; // paused already
+  if (lease.paused === paused) return; // done already: a repeated resume must not throw out whoever holds it by now
+  if (!paused) yield* ask("lease.pause", { journal, paused });
   const { by, why, nonce } = act;
   const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
   const taking = { claimant, nonce, expect: "any", reason: "manual", by, why } as const;
@@ -169,12 +185,17 @@ export function* pausePlan(
   yield* ask("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: bodyOf(ended) });
   yield* ask("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
   if (paused) yield* ask("lease.pause", { journal, paused });
-  ground.wake({ of: "lease", tenant, name });
+  ground.wake({ of: "journal", journal });
 }
 
-export function* restoredPlan(reason: string): Plan<{ epoch: number; ended: number }> {
-  const row = yield* askRow("meta.restored");
-  const epoch = Number(row?.epoch);
+/** Raises the store epoch and ends every term. `sql` may find that another process has done it already. */
+export function* restoredPlan(
+  reason: string,
+  sql: "meta.restored" | "meta.promoted" = "meta.restored",
+): Plan<{ epoch: number; ended: number } | undefined> {
+  const row = yield* askRow(sql);
+  if (row === undefined) return undefined;
+  const epoch = Number(row.epoch);
   const { count: ended } = yield* ask("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
   yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });

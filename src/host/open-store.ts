@@ -1,0 +1,71 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import { suggest } from "../base/suggest.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Limits } from "../model/limits.ts";
+import type { Store } from "../store/contract.ts";
+import { openMemory } from "../store/memory/open.ts";
+import { openPostgres } from "../store/postgres/open.ts";
+import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
+
+export interface OpenStoreOptions {
+  readonly limits?: Partial<Limits>;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+}
+
+/**
+ * Opens a store by its URL; the only place that knows which stores there are.
+ *
+ * - `memory:` for tests
+ * - `sqlite:./tape.db` one file, several processes; `?processes=single` locks it for one, `?durability=relaxed`
+ * - `postgres://user@host/db` many replicas; `alloydb://` likewise; `?schema=…&connections=…&pooler=transaction&…`
+ *
+ * @example
+ * const store = await openStore("sqlite:./tape.db");
+ */
+export async function openStore(url: string, options: OpenStoreOptions = {}): Promise<Store> {
+  const scheme = /^([a-z]+):/.exec(typeof url === "string" ? url : "")?.[1];
+  switch (scheme) {
+    case "memory":
+      return openMemory(options);
+    case "sqlite":
+      return openSqlite({ ...options, ...parseSqliteUrl(url) });
+    case "postgres":
+    case "postgresql":
+    case "alloydb":
+      return openPostgres({ ...options, url });
+    default: {
+      const near = scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb"]);
+      const hint = near === undefined ? "" : `; did you mean ${near}:?`;
+      throw new TapeError("TAPE_BAD_STORE_URL", `no store has the scheme ${scheme ?? "(none)"}${hint}`, { scheme });
+    }
+  }
+}
+
+const sqliteChoices = { processes: ["many", "single"], durability: ["full", "relaxed"] } as const;
+
+export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "processes" | "durability"> {
+  const [path = "", query = ""] = url.slice("sqlite:".length).split("?", 2);
+  const file = path.replace(/^\/\/(?=\/)/, "");
+  if (file === "") throw new TapeError("TAPE_BAD_STORE_URL", "sqlite: needs a path, for example sqlite:./tape.db");
+  const chosen: Record<string, string> = {};
+  for (const [key, value] of new URLSearchParams(query)) {
+    const choices: readonly string[] | undefined = Object.hasOwn(sqliteChoices, key)
+      ? sqliteChoices[key as keyof typeof sqliteChoices]
+      : undefined;
+    if (choices === undefined) {
+      const near = suggest(key, Object.keys(sqliteChoices));
+      throw new TapeError("TAPE_BAD_STORE_URL", `unknown parameter ${key}${near === undefined ? "" : `; did you mean ${near}?`}`, {
+        key,
+      });
+    }
+    if (!choices.includes(value)) {
+      throw new TapeError("TAPE_BAD_STORE_URL", `${key} is ${choices.join(" or ")}, not ${value}`, { key });
+    }
+    chosen[key] = value;
+  }
+  return { file, ...chosen };
+}

@@ -1,0 +1,50 @@
+import { TapeError } from "../model/errors.ts";
+
+export interface Timings {
+  /** How long a term lasts without renewal. */
+  readonly ttlMs: number;
+  /** How often the keeper renews. */
+  readonly heartbeatMs: number;
+  /** How long, from the sending of the last successful renewal, the holder trusts its lease. */
+  readonly trustMs: number;
+}
+
+/** 30 s, as the reactors' documented default: a crash costs half a minute, a heartbeat a statement every ten seconds. */
+const defaultTtlMs = 30_000;
+
+/** heartbeat = TTL / 3 lets two renewals fail; trust = 5/6 TTL stops the holder well before anybody may take over. */
+export function timingsOf(given: Partial<Timings>, transactionBoundMs: number): Timings {
+  const ttlMs = given.ttlMs ?? defaultTtlMs;
+  const timings = { ttlMs, heartbeatMs: given.heartbeatMs ?? ttlMs / 3, trustMs: given.trustMs ?? (ttlMs * 5) / 6 };
+  checkTimings(timings, transactionBoundMs);
+  return timings;
+}
+
+export function checkTimings(timings: Timings, transactionBoundMs: number): void {
+  const { ttlMs, heartbeatMs, trustMs } = timings;
+  for (const [name, value] of Object.entries(timings)) {
+    if (!Number.isFinite(value) || value <= 0) refuse(timings, `${name} must be a positive number of milliseconds`);
+  }
+  if (heartbeatMs >= trustMs) {
+    refuse(
+      timings,
+      `heartbeat ${heartbeatMs} ms must be shorter than trust ${trustMs} ms: the lease would lapse between renewals`,
+    );
+  }
+  if (trustMs >= ttlMs) {
+    refuse(
+      timings,
+      `trust ${trustMs} ms must be shorter than TTL ${ttlMs} ms: the holder would act after others may take over`,
+    );
+  }
+  if (transactionBoundMs >= ttlMs) {
+    refuse(
+      timings,
+      `TTL ${ttlMs} ms must be longer than the store's transaction bound ${transactionBoundMs} ms: a worker stopped inside a transaction would hold up its successor`,
+    );
+  }
+}
+
+function refuse(timings: Timings, message: string): never {
+  throw new TapeError("TAPE_BAD_TIMING", message, { ...timings });
+}

@@ -1,0 +1,43 @@
+import type { Clock } from "../base/clock.ts";
+import type { FeedRecord, Store } from "./contract.ts";
+
+export interface FollowOptions {
+  readonly from?: string;
+  readonly tenant?: string;
+  readonly signal?: AbortSignal;
+  readonly pollMs?: number;
+}
+
+/** The feed as a stream: every record once, in order within each journal, with the cursor that resumes behind it. */
+export async function* followFeed(
+  store: Pick<Store, "read" | "onWake">,
+  clock: Clock,
+  options: FollowOptions = {},
+): AsyncGenerator<{ readonly record: FeedRecord; readonly cursor: string }> {
+  const { signal, pollMs = 1_000, tenant } = options;
+  let cursor = options.from;
+  let woken = () => {};
+  let pending = false;
+  const stop = store.onWake(() => {
+    pending = true;
+    woken();
+  });
+  try {
+    while (!signal?.aborted) {
+      pending = false;
+      const page = await store.read.feed(cursor, undefined, tenant);
+      // A page is acknowledged as a whole: its cursor belongs to its last record, the ones before resume at the page.
+      for (const [k, record] of page.records.entries()) {
+        const last = k === page.records.length - 1;
+        yield { record, cursor: last ? page.cursor : (cursor ?? "") };
+      }
+      cursor = page.cursor;
+      if (page.records.length > 0 || pending || signal?.aborted) continue;
+      const local = new AbortController();
+      woken = () => local.abort();
+      await clock.sleep(pollMs, signal === undefined ? local.signal : AbortSignal.any([signal, local.signal]));
+    }
+  } finally {
+    stop();
+  }
+}

@@ -1,0 +1,121 @@
+import pg from "pg";
+import { TapeError } from "../../model/errors.ts";
+import type { Answer, Row } from "../sql/plan.ts";
+import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statement.ts";
+import type { PostgresSettings } from "./url.ts";
+
+/** bigint columns that fit become numbers; tokens and nonces are selected as text and never rounded. */
+const types = {
+  getTypeParser(oid: number, format?: "text" | "binary") {
+    if (oid !== 20) return pg.types.getTypeParser(oid, format);
+    return (text: string) => {
+      const value = Number(text);
+      return Number.isSafeInteger(value) ? value : BigInt(text);
+    };
+  },
+} as pg.CustomTypesConfig;
+
+/**
+ * Plans must not depend on when the tables were last analysed: index look-ups per item, generic plans, always. (A
+ * sequential scan chosen on an empty table stays chosen for as long as the connection lives.)
+ */
+const plans = {
+  enable_seqscan: "off",
+  enable_hashjoin: "off",
+  enable_mergejoin: "off",
+  plan_cache_mode: "force_generic_plan",
+  jit: "off",
+};
+
+export class Connections {
+  readonly settings: PostgresSettings;
+  readonly pool: pg.Pool;
+  readonly #statements: ReadonlyMap<string, Statement>;
+
+  constructor(settings: PostgresSettings) {
+    this.settings = settings;
+    this.#statements = loadStatements(
+      new URL("sql/", import.meta.url),
+      (position, param, name, cast) => `$${position}${cast ? "" : castOf(param, name)}`,
+      settings.schema,
+    );
+    this.pool = new pg.Pool({
+      connectionString: settings.connectionString,
+      max: settings.connections,
+      types,
+      connectionTimeoutMillis: settings.transactionBoundMs,
+      // An answer that never comes is a lost answer: the witness then tells what happened.
+      query_timeout: settings.transactionBoundMs + 1_000,
+      idleTimeoutMillis: 30_000,
+      allowExitOnIdle: true,
+      application_name: "durable-tape",
+      ...(settings.pooler === "none" ? { options: startupOptions(settings) } : {}),
+    });
+    this.pool.on("error", () => {}); // an idle connection broke; the next query opens another
+  }
+
+  /** Text put before a transaction's first statement; behind a pooler SET lasts only inside it. */
+  begin(lockMs: number): string {
+    if (this.settings.pooler === "none") {
+      return lockMs === this.settings.transactionBoundMs ? "begin" : `begin; set local lock_timeout = ${lockMs}`;
+    }
+    const bound = this.settings.transactionBoundMs;
+    const pins = Object.entries(plans).map(([key, value]) => `set local ${key} = ${value}`);
+    return [
+      "begin",
+      `set local lock_timeout = ${lockMs}`,
+      `set local statement_timeout = ${bound}`,
+      `set local idle_in_transaction_session_timeout = ${bound}`,
+      "set local synchronous_commit = on",
+      ...pins,
+    ].join("; ");
+  }
+
+  statement(name: string): Statement {
+    const statement = this.#statements.get(name);
+    if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
+    return statement;
+  }
+
+  async query(
+    client: pg.ClientBase | pg.Pool,
+    name: string,
+    params: Readonly<Record<string, unknown>>,
+  ): Promise<Answer> {
+    const statement = this.statement(name);
+    const values = statement.params.map((param) => {
+      const value = params[param];
+      // Times come as fractions of milliseconds; the columns hold whole ones.
+      return typeof value === "number" && isWhole(param, name) ? Math.floor(value) : (value ?? null);
+    });
+    const config = this.settings.pooler === "none" ? { name: `tape.${name}` } : {};
+    const result = await client.query({ ...config, text: statement.text, values });
+    return { rows: result.rows as Row[], count: result.rowCount ?? 0 };
+  }
+
+  async close(): Promise<void> {
+    await this.pool.end();
+  }
+}
+
+function castOf(param: string, name: string): string {
+  if (booleanParams.has(param)) return "::boolean";
+  return isWhole(param, name) ? "::bigint" : "::text";
+}
+
+const isWhole = (param: string, name: string): boolean =>
+  bigintParams.has(param) && textIn[name]?.includes(param) !== true;
+
+function startupOptions(settings: PostgresSettings): string {
+  const bound = settings.transactionBoundMs;
+  const all = {
+    ...plans,
+    statement_timeout: bound,
+    lock_timeout: bound,
+    idle_in_transaction_session_timeout: bound,
+    synchronous_commit: "on",
+  };
+  return Object.entries(all)
+    .map(([key, value]) => `-c ${key}=${value}`)
+    .join(" ");
+}

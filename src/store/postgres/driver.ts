@@ -1,0 +1,229 @@
+import type { Clock } from "../../base/clock.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { CheckedEntry } from "../check.ts";
+import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
+import { feedRecordOf } from "../rows.ts";
+import type { Driver } from "../sql/driver.ts";
+import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
+import { appendPlan } from "../sql/plans/append.ts";
+import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import type { Wakes } from "../wakes.ts";
+import type { Appender } from "./appender.ts";
+import { numbersLiteral, textsLiteral } from "./arrays.ts";
+import type { Connections } from "./connections.ts";
+import { busy, faultOf, unreachable } from "./faults.ts";
+import type { Notifier } from "./notifier.ts";
+import type { Writer } from "./writer.ts";
+
+export interface PostgresDriverOptions {
+  readonly connections: Connections;
+  readonly writer: Writer;
+  readonly appender: Appender;
+  readonly notifier: Notifier;
+  readonly wakes: Wakes;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly schema: number;
+  readonly durable: boolean;
+  readonly stop: () => void;
+  /** Raises the epoch if the server behind the address is another one than before. */
+  readonly lookAgain: () => Promise<void>;
+}
+
+/** A takeover waits so long for open guarded transactions before it announces itself. */
+const politeMs = 50;
+const renewalsAtOnce = 1_000;
+
+export class PostgresDriver implements Driver {
+  readonly backend = "postgres" as const;
+  readonly exclusive = false;
+  readonly limits: Limits;
+  readonly transactionBoundMs: number;
+  readonly #options: PostgresDriverOptions;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: PostgresDriverOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+    this.transactionBoundMs = options.connections.settings.transactionBoundMs;
+  }
+
+  async write<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+    this.#assertOpen();
+    try {
+      return await this.#options.writer.transact(make);
+    } catch (error) {
+      throw error instanceof TapeError ? error : busy(error);
+    }
+  }
+
+  async read<T>(plan: Plan<T>): Promise<T> {
+    this.#assertOpen();
+    const { connections } = this.#options;
+    try {
+      return await awaitPlan(plan, (call) => connections.query(connections.pool, call.sql, call.params));
+    } catch (error) {
+      throw readFault(error);
+    }
+  }
+
+  async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
+    this.#assertOpen();
+    if (entry.plain && entry.records.length === 1) return this.#options.appender.submit(fence, entry);
+    return this.write((ground) => appendPlan(ground, fence, entry));
+  }
+
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
+    return this.write((ground) => createPlan(ground, tenant, data, first));
+  }
+
+  acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
+    return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request));
+  }
+
+  take(journal: number, request: FindRequest): Promise<Term | undefined> {
+    return this.#takeOver(false, () => takeFoundPlan(journal, request));
+  }
+
+  /**
+   * A takeover must not starve behind overlapping guarded transactions: each holds its key share only briefly, but
+   * together they never let go. So: a short polite try; then `doomed` is committed, which needs no lock of theirs and
+   * lets no new one begin; then the takeover proper waits only for those already open.
+   */
+  async #takeOver<T>(force: boolean, make: (ground: Ground) => Plan<T>): Promise<T> {
+    this.#assertOpen();
+    const { writer, lookAgain } = this.#options;
+    await lookAgain();
+    let taking: Call | undefined;
+    const notice = (call: Call): void => {
+      if (call.sql === "lease.take") taking = call;
+    };
+    try {
+      return await writer.transact(make, { lockMs: Math.min(politeMs, this.transactionBoundMs), notice });
+    } catch (error) {
+      if (error instanceof TapeError || taking === undefined) throw error instanceof TapeError ? error : busy(error);
+      const { journal, token } = taking.params;
+      await this.write(function* (): Plan<void> {
+        yield { sql: "lease.doom", params: { journal, token, force } };
+      });
+      return this.write(make);
+    }
+  }
+
+  async renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
+    this.#assertOpen();
+    const held = new Map<string, { notes: number; ttlMs: number }>();
+    const sorted = [...renewals].sort((a, b) => a.fence.journal - b.fence.journal);
+    for (let k = 0; k < sorted.length; k += renewalsAtOnce)
+      await this.#renewSome(sorted.slice(k, k + renewalsAtOnce), held);
+    return Promise.all(
+      renewals.map(async (renewal): Promise<Renewed> => {
+        const verdict = held.get(keyOf(renewal.fence));
+        // No verdict: lost, stalled, or locked by somebody for the moment. Alone it gets its reason.
+        return verdict === undefined ? this.write(() => renewPlan(renewal)) : { ok: true, ...verdict };
+      }),
+    );
+  }
+
+  async #renewSome(renewals: readonly Renewal[], held: Map<string, { notes: number; ttlMs: number }>): Promise<void> {
+    const { connections } = this.#options;
+    const params = {
+      journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
+      tokens: numbersLiteral(renewals.map((r) => r.fence.token)),
+      nonces: numbersLiteral(renewals.map((r) => r.fence.nonce)),
+      progresses: numbersLiteral(renewals.map((r) => r.progress)),
+      progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
+    };
+    try {
+      const { rows } = await connections.query(connections.pool, "renew", params);
+      const byJournal = new Map(rows.map((row) => [Number(row.journal), row]));
+      for (const { fence } of renewals) {
+        const row = byJournal.get(fence.journal);
+        if (row !== undefined) held.set(keyOf(fence), { notes: Number(row.notes), ttlMs: Number(row.ttl_ms) });
+      }
+    } catch (error) {
+      // A renewal may be repeated: whether this one happened is no question. Refused ones are tried alone.
+      if (faultOf(error).kind === "connection") throw unreachable(error);
+    }
+  }
+
+  async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
+    this.#assertOpen();
+    const from = /^(\d{1,19})\.(-?\d{1,19})\.(\d{1,19})$/.exec(cursor ?? "0.0.0");
+    if (from === null)
+      throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+    const [, stamp, journal, seq] = from;
+    const params = { stamp, journal, seq, limit, tenant: tenant ?? null };
+    const { connections } = this.#options;
+    try {
+      const { rows } = await connections.query(connections.pool, "feed.page", params);
+      const last = rows.at(-1);
+      if (last !== undefined) {
+        return { records: rows.map(feedRecordOf), cursor: `${last.stamp}.${last.journal}.${last.seq}` };
+      }
+      const blocker = (await connections.query(connections.pool, "feed.blocker", {})).rows[0];
+      const at = cursor ?? "0.0.0";
+      return blocker === undefined
+        ? { records: [], cursor: at }
+        : { records: [], cursor: at, blockedBy: describe(blocker) };
+    } catch (error) {
+      throw readFault(error);
+    }
+  }
+
+  async settings(): Promise<Settings> {
+    const { connections, schema, durable } = this.#options;
+    const row = (await connections.query(connections.pool, "meta.get", {})).rows[0] ?? {};
+    return {
+      schema,
+      epoch: Number(row.epoch),
+      durable,
+      facts: {
+        serverVersion: Number(row.server_version),
+        fsync: String(row.fsync),
+        synchronousCommit: String(row.synchronous_commit),
+        schemaName: connections.settings.schema,
+        pooler: connections.settings.pooler,
+        storeId: String(row.store_id),
+      },
+    };
+  }
+
+  onWake(listener: (wake: Wake) => void): () => void {
+    this.#options.notifier.listen();
+    return this.#options.wakes.on(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { appender, notifier, connections, stop } = this.#options;
+    stop();
+    await appender.close();
+    await notifier.close();
+    await connections.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
+  }
+}
+
+const keyOf = (fence: Fence): string => `${fence.journal}.${fence.token}.${fence.nonce}`;
+
+function readFault(error: unknown): TapeError {
+  if (error instanceof TapeError) return error;
+  return faultOf(error).kind === "connection" ? unreachable(error) : busy(error);
+}
+
+function describe(row: Readonly<Record<string, unknown>>): string {
+  return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
+}

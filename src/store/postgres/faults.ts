@@ -1,0 +1,43 @@
+import { TapeError } from "../../model/errors.ts";
+
+/** What an error of the database means for the transaction that met it. */
+export type Fault =
+  | { readonly kind: "refused"; readonly code: string; readonly constraint: string | undefined } // the statement is wrong here
+  | { readonly kind: "again" } // rolled back for a reason that has nothing to do with us
+  | { readonly kind: "slow" } // a time-out of ours or of the operator's
+  | { readonly kind: "blocked" } // somebody else's lock
+  | { readonly kind: "connection" }; // no answer: what was sent may or may not have happened
+
+interface DatabaseError extends Error {
+  readonly code?: string;
+  readonly constraint?: string;
+  readonly severity?: string;
+}
+
+/** Serialization failure, deadlock: PostgreSQL has rolled back and asks to be asked again. */
+const transient = new Set(["40001", "40P01"]);
+/** Query cancelled, idle in transaction, transaction time-out. */
+const timeouts = new Set(["57014", "25P03", "25P04"]);
+
+export function faultOf(error: unknown): Fault {
+  const { code, constraint, severity } = error as DatabaseError;
+  if (code === "55P03") return { kind: "blocked" };
+  if (code !== undefined && transient.has(code)) return { kind: "again" };
+  if (code !== undefined && timeouts.has(code)) return { kind: "slow" };
+  // Class 08 connection, 57P0x shutting down, 53 resources, 25006 a standby; and every error of the socket itself.
+  if (code === undefined || severity === undefined || /^(08|57P|53|25006)/.test(code)) return { kind: "connection" };
+  return { kind: "refused", code, constraint };
+}
+
+export function unreachable(cause: unknown): TapeError {
+  return new TapeError("TAPE_STORE_UNREACHABLE", `nothing was written: ${(cause as Error).message}`, {}, cause);
+}
+
+export function busy(cause: unknown): TapeError {
+  return new TapeError("TAPE_STORE_BUSY", `nothing was written: ${(cause as Error).message}`, {}, cause);
+}
+
+export function unclear(cause: unknown): TapeError {
+  const message = "the answer to a commit was lost, and the database could not be asked whether it happened";
+  return new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, cause);
+}

@@ -1,0 +1,118 @@
+import pg from "pg";
+import { backoffMs } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Log } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { Wake } from "../contract.ts";
+import type { Wakes } from "../wakes.ts";
+import type { Connections } from "./connections.ts";
+
+export interface NotifierOptions {
+  readonly connections: Connections;
+  readonly wakes: Wakes;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** More hints than this in one go say no more than "look everywhere". A payload may have 8000 bytes. */
+const mostHints = 40;
+/** Between two notifications: a burst of commits becomes one. */
+const quietMs = 5;
+
+/**
+ * Hints between processes: NOTIFY after the commit, never inside it (there it takes a lock of the whole database and
+ * halves the throughput), coalesced, and LISTEN on a connection of its own. Lossy by nature: whoever waits also polls.
+ */
+export class Notifier {
+  readonly #options: NotifierOptions;
+  readonly #sender: string;
+  readonly #channel: string;
+  #hints = new Map<string, Wake>();
+  #sending = false;
+  #listener: pg.Client | undefined;
+  #listening = false;
+  #closed = false;
+
+  constructor(options: NotifierOptions) {
+    this.#options = options;
+    this.#sender = options.random.bits63().toString(36);
+    this.#channel = `tape_${options.connections.settings.schema}`;
+  }
+
+  /** A hint of our own: our listeners at once, other processes soon. */
+  send(wake: Wake): void {
+    this.#options.wakes.emit(wake);
+    this.#hints.set(JSON.stringify(wake), wake);
+    if (this.#sending || this.#closed) return;
+    this.#sending = true;
+    this.#options.clock.soon(() => void this.#drain());
+  }
+
+  async #drain(): Promise<void> {
+    const { connections, clock } = this.#options;
+    while (this.#hints.size > 0 && !this.#closed) {
+      const hints = this.#hints.size > mostHints ? [{ of: "any" }] : [...this.#hints.values()];
+      this.#hints.clear();
+      const payload = JSON.stringify({ from: this.#sender, hints });
+      try {
+        await connections.pool.query("select pg_notify($1, $2)", [
+          this.#channel,
+          payload.length < 7_900 ? payload : this.#any(),
+        ]);
+      } catch {
+        // lost hints are found by polling
+      }
+      await clock.sleep(quietMs);
+    }
+    this.#sending = false;
+  }
+
+  #any(): string {
+    return JSON.stringify({ from: this.#sender, hints: [{ of: "any" }] });
+  }
+
+  /** Begins to listen, once; without an address to listen on, polling has to do. */
+  listen(): void {
+    const { settings } = this.#options.connections;
+    if (this.#listening || (settings.pooler === "transaction" && settings.listenUrl === undefined)) return;
+    this.#listening = true;
+    void this.#listenLoop(settings.listenUrl ?? settings.connectionString);
+  }
+
+  async #listenLoop(connectionString: string): Promise<void> {
+    const { clock, random, log, wakes } = this.#options;
+    for (let tries = 1; !this.#closed; tries++) {
+      const client = new pg.Client({ connectionString, application_name: "durable-tape listener", keepAlive: true });
+      try {
+        const broken = new Promise<void>((resolve) => {
+          client.on("error", () => resolve());
+          client.on("end", () => resolve());
+        });
+        await client.connect();
+        this.#listener = client;
+        client.on("notification", ({ payload }) => this.#receive(payload));
+        await client.query(`listen ${this.#channel}`);
+        tries = 1;
+        wakes.emit({ of: "any" }); // whatever was said while nobody listened
+        await broken;
+      } catch (error) {
+        log("debug", "listen.failed", { error: String(error) });
+      }
+      await client.end().catch(() => {});
+      if (!this.#closed) await clock.sleep(backoffMs(tries, { baseMs: 100, capMs: 5_000 }, random));
+    }
+  }
+
+  #receive(payload: string | undefined): void {
+    if (payload === undefined) return;
+    const { from, hints } = JSON.parse(payload) as { from: string; hints: Wake[] };
+    if (from === this.#sender) return;
+    for (const wake of hints) this.#options.wakes.emit(wake);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#listener?.end().catch(() => {});
+  }
+}

@@ -1,0 +1,170 @@
+import type pg from "pg";
+import { backoffMs } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { Wake } from "../contract.ts";
+import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
+import type { Connections } from "./connections.ts";
+import { busy, type Fault, faultOf, unclear, unreachable } from "./faults.ts";
+import type { Journals } from "./journals.ts";
+
+export interface WriterOptions {
+  readonly connections: Connections;
+  readonly journals: Journals;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  readonly wake: (wake: Wake) => void;
+  /** Told when a connection broke: the server behind the address may be another one now. */
+  readonly onBroken: () => void;
+}
+
+export interface TransactionOptions {
+  /** How long to wait for a row lock; default: the transaction bound. */
+  readonly lockMs?: number;
+  /** Told of each call before it is made. */
+  readonly notice?: (call: Call) => void;
+}
+
+/** Deadlocks and serialization failures are rolled back by the server: so many times we simply ask again. */
+const mostTries = 8;
+
+/**
+ * Runs plans as transactions, each with a witness: a row of a unique name. When the answer to COMMIT is lost, the same
+ * witness is inserted again on another connection. A conflict proves that the transaction happened; success proves that
+ * it never can, and it is run again. (An error on COMMIT is not a "no": of 56 cut connections 19 had committed.)
+ */
+export class Writer {
+  readonly #options: WriterOptions;
+
+  constructor(options: WriterOptions) {
+    this.#options = options;
+  }
+
+  async transact<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const outcome = await this.#once(make, options);
+      if ("value" in outcome) return outcome.value;
+      const { error, fault } = outcome;
+      if (fault.kind === "blocked") throw error; // the caller knows what to do about a lock
+      if (fault.kind === "slow") throw busy(error);
+      if (fault.kind === "refused") throw refusal(error, fault);
+      if (tries >= mostTries) throw fault.kind === "again" ? busy(error) : unreachable(error);
+      const { clock, random } = this.#options;
+      await clock.sleep(backoffMs(tries, { baseMs: 5, capMs: 500 }, random));
+    }
+  }
+
+  async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions): Promise<Outcome<T>> {
+    const { connections, random } = this.#options;
+    await this.#options.journals.ready();
+    let client: pg.PoolClient;
+    try {
+      client = await connections.pool.connect();
+    } catch (error) {
+      this.#options.onBroken();
+      return { error, fault: { kind: "connection" } };
+    }
+    const witness = random.bits63();
+    const wakes: Wake[] = [];
+    let broken: Error | undefined;
+    try {
+      const value = await this.#perform(client, make, witness, wakes, options);
+      try {
+        await client.query("commit");
+      } catch (error) {
+        broken = error as Error;
+        this.#options.onBroken();
+        client.release(broken);
+        if (!(await this.landed(witness, error))) return { error, fault: { kind: "connection" } };
+      }
+      for (const wake of wakes) this.#options.wake(wake);
+      return { value };
+    } catch (error) {
+      if (broken !== undefined) throw error; // the outcome stays unknown
+      const fault = error instanceof TapeError ? undefined : faultOf(error);
+      if (fault?.kind === "connection") {
+        broken = error as Error;
+        this.#options.onBroken();
+        client.release(broken);
+      } else {
+        await client.query("rollback").catch((e: Error) => {
+          broken = e;
+          client.release(e);
+        });
+      }
+      if (fault === undefined) throw error;
+      return { error, fault };
+    } finally {
+      if (broken === undefined) client.release();
+    }
+  }
+
+  async #perform<T>(
+    client: pg.PoolClient,
+    make: (ground: Ground) => Plan<T>,
+    witness: bigint,
+    wakes: Wake[],
+    options: TransactionOptions,
+  ): Promise<T> {
+    const { connections, journals, limits } = this.#options;
+    const { schema, transactionBoundMs } = connections.settings;
+    // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
+    const begin = connections.begin(options.lockMs ?? transactionBoundMs);
+    await client.query(`${begin}; ${witnessSql(schema, witness)}`);
+    const ground: Ground = {
+      limits,
+      locksRelease: true,
+      allocate: () => journals.next(),
+      wake: (wake) => wakes.push(wake),
+    };
+    return awaitPlan(make(ground), (call) => {
+      options.notice?.(call);
+      return connections.query(client, call.sql, call.params);
+    });
+  }
+
+  /** Asks until there is an answer, or nobody can tell. Only for questions that change nothing. */
+  async insist<T>(question: () => Promise<T>, cause: unknown): Promise<T> {
+    const { clock, random } = this.#options;
+    for (let tries = 1; tries <= mostTries; tries++) {
+      try {
+        return await question();
+      } catch {
+        await clock.sleep(backoffMs(tries, { baseMs: 20, capMs: 1_000 }, random));
+      }
+    }
+    throw unclear(cause);
+  }
+
+  /** true: the transaction of this witness happened. false: it did not and never will. Throws when nobody can tell. */
+  async landed(witness: bigint, cause: unknown): Promise<boolean> {
+    const { connections } = this.#options;
+    return this.insist(async () => {
+      try {
+        await connections.pool.query(witnessSql(connections.settings.schema, witness));
+        return false;
+      } catch (error) {
+        const fault = faultOf(error);
+        if (fault.kind === "refused" && fault.code === "23505") return true;
+        throw error;
+      }
+    }, cause);
+  }
+}
+
+type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fault: Fault };
+
+function witnessSql(schema: string, witness: bigint): string {
+  return `insert into "${schema}".witness(id, at) values (${witness}, "${schema}".now_ms())`;
+}
+
+function refusal(error: unknown, fault: Extract<Fault, { kind: "refused" }>): TapeError {
+  if (fault.code === "23505" && fault.constraint === "records_head") {
+    return new TapeError("TAPE_NOT_HEAD", "another writer of this term was faster", {}, error);
+  }
+  const message = `the database refused a statement (${fault.code}): ${(error as Error).message}`;
+  return new TapeError("TAPE_INVARIANT", message, { sqlstate: fault.code, constraint: fault.constraint }, error);
+}
