@@ -18,4 +18,4 @@ const { existsSync } = await import("node:fs");
 // A checkout has no dist: there Node runs the sources.
 const built = new URL("../dist/cli/main.js", import.meta.url);
 const { main } = await import((existsSync(built) ? built : new URL("../src/cli/main.ts", import.meta.url)).href);
-await main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2));

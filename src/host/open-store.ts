@@ -58,9 +58,13 @@ export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "proce
       : undefined;
     if (choices === undefined) {
       const near = suggest(key, Object.keys(sqliteChoices));
-      throw new TapeError("TAPE_BAD_STORE_URL", `unknown parameter ${key}${near === undefined ? "" : `; did you mean ${near}?`}`, {
-        key,
-      });
+      throw new TapeError(
+        "TAPE_BAD_STORE_URL",
+        `unknown parameter ${key}${near === undefined ? "" : `; did you mean ${near}?`}`,
+        {
+          key,
+        },
+      );
     }
     if (!choices.includes(value)) {
       throw new TapeError("TAPE_BAD_STORE_URL", `${key} is ${choices.join(" or ")}, not ${value}`, { key });

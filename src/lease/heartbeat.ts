@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import type { ErrorCode } from "../model/errors.ts";
 import type { Renewal, Renewed } from "../model/lease.ts";
 import { type Moment, momentOf } from "./belief.ts";
 import type { Lease } from "./lease.ts";
@@ -13,14 +14,28 @@ export interface HeartbeatOptions {
 /** After a failed renewal the next try comes soon: there is little time left. */
 const hurriedMs = 250;
 
+/** Verdicts that end a term. Any other (the row was locked, an answer got lost) says nothing about it. */
+const final: ReadonlySet<ErrorCode> = new Set(["TAPE_FENCED", "TAPE_LEASE_LOST", "TAPE_LEASE_STALLED"]);
+
+/** When a lease is looked at next, on the monotonic clock, and whether an attempt is under way until then. */
+interface Watch {
+  readonly at: number;
+  readonly waiting: boolean;
+}
+
 /**
  * One timer for all leases of a process. When the earliest is due, every lease that is due soon renews with it, in one
- * call. A renewal that fails or takes too long says nothing about the lease: it is tried again until the deadline.
+ * call; the others keep their own time, also while that call hangs. For each lease:
+ *
+ *   resting ──due──▶ waiting ──answer──▶ resting (a heartbeat after it was sent) | gone (lost)
+ *      ▲                └──failed, or out of patience──▶ resting, in doubt (tried again soon)
+ *
+ * Whatever its state, it is looked at no later than its deadline, so that a loss is noticed even if nobody asks. An
+ * answer that comes after we lost patience still counts if the deadline has not passed.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  /** When each lease is to be renewed next, on the monotonic clock. */
-  readonly #due = new Map<Lease, number>();
+  readonly #watches = new Map<Lease, Watch>();
   #cancel: (() => void) | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
   #stopped = false;
@@ -30,30 +45,41 @@ export class Heartbeat {
   }
 
   get leases(): readonly Lease[] {
-    return [...this.#due.keys()];
+    return [...this.#watches.keys()];
   }
 
   add(lease: Lease): void {
-    this.#plan(lease, lease.timings.heartbeatMs);
+    if (!this.#stopped && lease.belief !== "lost") this.#rest(lease, beatInMs(lease));
   }
 
   remove(lease: Lease): void {
-    this.#due.delete(lease);
-    if (this.#due.size === 0) this.#disarm();
+    this.#watches.delete(lease);
+    if (this.#watches.size === 0) this.#disarm();
   }
 
   stop(): void {
     this.#stopped = true;
     this.#disarm();
-    this.#due.clear();
+    this.#watches.clear();
   }
 
-  #plan(lease: Lease, inMs: number): void {
-    if (this.#stopped) return;
-    // Never later than the deadline: its passing must be noticed even if nobody asks.
-    const at = this.#options.clock.mono() + Math.min(inMs, lease.remainingMs() + 1);
-    this.#due.set(lease, at);
-    if (at < this.#armedFor) this.#arm(at);
+  /** Renews one lease at once. Resolves when that is answered or its patience is over. */
+  async renewNow(lease: Lease): Promise<void> {
+    const answered = new AbortController();
+    const patience = this.#options.clock.sleep(patienceMs(lease), answered.signal);
+    await Promise.race([this.#renew([lease]), patience]);
+    answered.abort();
+  }
+
+  #rest(lease: Lease, inMs: number): void {
+    // At least a millisecond: what is left of a deadline may be less than the clock can tell apart.
+    const ms = Math.max(1, Math.min(inMs, lease.remainingMs()));
+    this.#watch(lease, { at: this.#options.clock.mono() + ms, waiting: false });
+  }
+
+  #watch(lease: Lease, watch: Watch): void {
+    this.#watches.set(lease, watch);
+    if (watch.at < this.#armedFor) this.#arm(watch.at);
   }
 
   #arm(at: number): void {
@@ -72,75 +98,66 @@ export class Heartbeat {
     this.#disarm();
     const now = this.#options.clock.mono();
     const ready: Lease[] = [];
-    for (const [lease, at] of this.#due) {
-      if (lease.belief === "lost") {
-        // Noticed here, without a question to the store: its time is up by our own clocks.
-        lease.lost("the deadline passed without a successful renewal");
-        this.#due.delete(lease);
-      } else if (at <= now + lease.timings.heartbeatMs / 4) ready.push(lease);
+    for (const [lease, { at, waiting }] of this.#watches) {
+      if (lease.belief === "lost") continue; // noticed by asking: it has left the watches
+      if (waiting && at <= now) this.#doubt(lease, "the renewal was not answered in time");
+      else if (!waiting && at <= now + lease.timings.heartbeatMs / 4) ready.push(lease);
     }
-    if (ready.length > 0) void this.renewNow(ready);
-    else this.#rearm();
-  }
-
-  #rearm(): void {
+    void this.#renew(ready);
     let next = Number.POSITIVE_INFINITY;
-    for (const at of this.#due.values()) next = Math.min(next, at);
-    if (next !== Number.POSITIVE_INFINITY && !this.#stopped) this.#arm(next);
+    for (const { at } of this.#watches.values()) next = Math.min(next, at);
+    if (next !== Number.POSITIVE_INFINITY) this.#arm(next);
   }
 
-  async renewNow(leases: readonly Lease[]): Promise<void> {
+  async #renew(due: readonly Lease[]): Promise<void> {
     const { clock, log } = this.#options;
     const sent = momentOf(clock);
-    // Cut to what is left: an answer after the deadline of the most urgent lease is of no use to it.
-    let patience = Number.POSITIVE_INFINITY;
-    for (const lease of leases) patience = Math.min(patience, lease.timings.heartbeatMs, lease.remainingMs());
-    patience = Math.max(1, patience);
-    for (const lease of leases) this.#due.set(lease, sent.mono + patience);
-    const renewals = leases.map((lease): Renewal => {
-      const { progress, progressNote } = lease.counters();
-      return { fence: lease.fence, progress, ...(progressNote === undefined ? {} : { progressNote }) };
-    });
-    const late = Symbol("late");
-    let cancel = () => {};
-    const timeout = new Promise<typeof late>((resolve) => {
-      cancel = clock.after(patience, () => resolve(late));
-    });
+    // A lease that a listener gave back meanwhile, or that was never ours to keep, is not renewed.
+    const leases = due.filter((lease) => this.#watches.has(lease) && lease.belief !== "lost");
+    if (leases.length === 0) return;
+    for (const lease of leases) this.#watch(lease, { at: sent.mono + patienceMs(lease), waiting: true });
     try {
-      const answer = this.#options.renew(renewals);
-      answer.catch(() => {}); // an answer that nobody waits for any more
-      const verdicts = await Promise.race([answer, timeout]);
-      if (verdicts === late) this.#doubt(leases, `no answer within ${Math.round(patience)} ms`);
-      else for (const [k, lease] of leases.entries()) this.#judge(lease, verdicts[k]!, sent);
+      const verdicts = await this.#options.renew(leases.map(renewalOf));
+      for (const [k, lease] of leases.entries()) this.#judge(lease, verdicts[k], sent);
     } catch (error) {
       log("debug", "lease.renewal_failed", { error: String(error), leases: leases.length });
-      this.#doubt(leases, `renewal failed: ${(error as Error).message}`);
-    } finally {
-      cancel();
-      this.#rearm();
+      for (const lease of leases) this.#doubt(lease, `renewal failed: ${(error as Error).message}`);
     }
   }
 
-  #judge(lease: Lease, verdict: Renewed, sent: Moment): void {
-    if (!this.#due.has(lease)) return; // released or lost meanwhile
-    if (verdict.ok) {
+  #judge(lease: Lease, verdict: Renewed | undefined, sent: Moment): void {
+    if (!this.#watches.has(lease)) return; // released or lost meanwhile
+    if (verdict?.ok) {
       lease.renewed(sent, verdict.notes);
-      this.#plan(lease, lease.timings.heartbeatMs);
-      return;
+      if (lease.belief !== "lost") this.#rest(lease, beatInMs(lease));
+    } else if (verdict !== undefined && final.has(verdict.error.code)) {
+      const { code, message } = verdict.error;
+      this.#options.log("warn", "lease.lost", { name: lease.name, token: lease.token, code });
+      lease.lost(code === "TAPE_LEASE_STALLED" ? "stalled: renewed without progress" : message);
+    } else {
+      this.#doubt(lease, `renewal failed: ${verdict?.error.message ?? "no verdict"}`);
     }
-    const { log } = this.#options;
-    log("warn", "lease.lost", { name: lease.name, token: lease.token, code: verdict.error.code });
-    lease.lost(
-      verdict.error.code === "TAPE_LEASE_STALLED" ? "stalled: renewed without progress" : verdict.error.message,
-    );
   }
 
-  #doubt(leases: readonly Lease[], why: string): void {
-    for (const lease of leases) {
-      if (!this.#due.has(lease)) continue;
-      lease.doubted(why);
-      if (lease.belief === "lost") lease.lost("the deadline passed without a successful renewal");
-      else this.#plan(lease, Math.min(hurriedMs, lease.timings.heartbeatMs / 3));
-    }
+  #doubt(lease: Lease, why: string): void {
+    if (!this.#watches.has(lease)) return;
+    lease.doubted(why);
+    if (lease.belief !== "lost") this.#rest(lease, Math.min(hurriedMs, lease.timings.heartbeatMs / 3));
   }
+}
+
+/** From the sending of the last success: an answer that took long must not put off the next heartbeat. */
+function beatInMs(lease: Lease): number {
+  const { heartbeatMs, trustMs } = lease.timings;
+  return heartbeatMs - (trustMs - lease.remainingMs());
+}
+
+/** How long one attempt may take: cut to what is left, because an answer after the deadline is of no use. */
+function patienceMs(lease: Lease): number {
+  return Math.max(1, Math.min(lease.timings.heartbeatMs, lease.remainingMs()));
+}
+
+function renewalOf(lease: Lease): Renewal {
+  const { progress, progressNote } = lease.counters();
+  return { fence: lease.fence, progress, ...(progressNote === undefined ? {} : { progressNote }) };
 }

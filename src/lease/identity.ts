@@ -10,6 +10,6 @@ export interface Identity {
 }
 
 export function identify(env: Readonly<Record<string, string | undefined>>, random: Random): Identity {
-  const label = env["TAPE_REPLICA_ID"] || env["HOSTNAME"] || hostname() || "unnamed";
+  const label = env.TAPE_REPLICA_ID || env.HOSTNAME || hostname() || "unnamed";
   return { owner: `${label}/${random.bits63().toString(36)}`, label };
 }

@@ -6,15 +6,19 @@ import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Acquired, AcquireRequest, Expectation, LeaseView, Renewal, Renewed, Term } from "../model/lease.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
-import { type Moment, momentOf } from "./belief.ts";
+import { Attempt } from "./attempt.ts";
+import { Awakening, type Wakes } from "./awakening.ts";
+import type { Moment } from "./belief.ts";
+import { sayFarewell } from "./farewell.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Identity } from "./identity.ts";
-import { Lease } from "./lease.ts";
-import { type Timings, timingsOf } from "./timings.ts";
+import { Lease, type LeaseCare } from "./lease.ts";
+import { type Timings, timingsFor, timingsOf } from "./timings.ts";
 
 /** What the keeper needs of a store. */
-export interface LeaseStore {
+export interface LeaseStore extends Wakes {
   readonly transactionBoundMs: number;
+  readonly limits: { readonly nameLength: number };
   readonly claim: {
     acquire(tenant: string, request: AcquireRequest): Promise<Acquired>;
     renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
@@ -22,7 +26,6 @@ export interface LeaseStore {
   readonly fenced: {
     append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<{ readonly head: number }>;
   };
-  onWake(listener: (wake: { readonly of: string; readonly journal?: number }) => void): () => void;
 }
 
 export interface KeeperOptions {
@@ -69,7 +72,8 @@ export class LeaseKeeper {
   readonly #random: Random;
   readonly #log: Log;
   readonly #heartbeat: Heartbeat;
-  #closed = false;
+  readonly #care: LeaseCare;
+  readonly #closed = new AbortController();
 
   constructor(options: KeeperOptions) {
     const { store, identity, tenant = "default", timings = {} } = options;
@@ -85,6 +89,14 @@ export class LeaseKeeper {
       clock: this.#clock,
       log: this.#log,
     });
+    this.#care = {
+      clock: this.#clock,
+      noteLength: store.limits.nameLength,
+      renew: (lease) => this.#heartbeat.renewNow(lease),
+      release: (lease, end) => this.#release(lease, end),
+      forget: (lease) => this.#heartbeat.remove(lease),
+      onFault: (error) => this.#log("error", "lease.listener_failed", { error: String(error) }),
+    };
   }
 
   /** Leases this process holds or may hold. */
@@ -94,192 +106,162 @@ export class LeaseKeeper {
 
   /** One try for a lease that nobody holds. undefined: somebody does. */
   tryAcquire(name: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#attempt(name, "free", options);
+    return this.#try(name, "free", options);
   }
 
-  /** One try for a lease whose holder's time has run out. */
+  /** One try for a lease whose holder's time has run out. undefined: it has not, or there is no holder. */
   stealExpired(name: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#attempt(name, "expired", options);
+    return this.#try(name, "expired", options);
   }
 
   /** One try for a lease that is free or expired. */
   acquireOrSteal(name: string, options: AcquireOptions = {}): Promise<Lease | undefined> {
-    return this.#attempt(name, "free_or_expired", options);
+    return this.#try(name, "free_or_expired", options);
   }
 
   /** Pre-empts a live holder, who is fenced at that instant. `by` and `why` go into the ledger. */
   async takeover(name: string, by: string, why: string, options: AcquireOptions = {}): Promise<Lease> {
-    const { lease, refused } = await this.#ask(name, "any", options, { by, why, reason: "manual" });
-    if (lease === undefined) throw refused!.error;
-    return lease;
+    const asked = { expect: "any", by, why, reason: "manual" } as const;
+    const answer = await this.#ask(name, asked, options, this.#attempt());
+    if (answer instanceof Lease) return answer;
+    throw answer.error;
   }
 
   /**
-   * Stands by until the lease is ours, or the signal aborts (then undefined). Sleeps exactly as long as the store says the
-   * holder's term lasts, is woken by a release, and looks every `pollMs` in case the notification was lost.
+   * Stands by until the lease is ours, or the signal aborts or the keeper is closed (then undefined). Sleeps exactly as
+   * long as the store says the holder's term lasts, is woken by a release, and looks every `pollMs` in case the
+   * notification was lost.
    */
   async acquire(name: string, options: StandbyOptions = {}): Promise<Lease | undefined> {
-    const { signal, pollMs = defaultPollMs } = options;
-    let lostRaces = 0;
-    for (;;) {
-      if (signal?.aborted) return undefined;
-      // Listening begins before the question: a release between the two is not missed.
-      const wake = this.#wakeOf();
+    const { pollMs = defaultPollMs } = options;
+    this.#assertOpen();
+    const stop =
+      options.signal === undefined ? this.#closed.signal : AbortSignal.any([this.#closed.signal, options.signal]);
+    let attempt = this.#attempt();
+    for (let lostRaces = 0; !stop.aborted; ) {
+      const awakening = new Awakening(this.#store);
       try {
-        const { lease, refused } = await this.#ask(name, "free_or_expired", options);
-        if (lease !== undefined) return await this.#unlessAborted(lease, signal);
-        const { holder } = refused!;
+        const answer = await this.#ask(name, { expect: "free_or_expired" }, options, attempt);
+        if (answer instanceof Lease) return await this.#unless(stop, answer);
+        const { holder } = answer;
+        lostRaces = holder !== undefined && holder.remainingMs > 0 ? 0 : lostRaces + 1;
         this.#log("debug", "lease.standby", { name, holder: holder?.label, remainingMs: holder?.remainingMs });
-        await wake.within(this.#pauseMs(holder, pollMs, ++lostRaces), holder?.journal, signal, this.#clock);
-        if (holder !== undefined && holder.remainingMs > 0) lostRaces = 0;
+        await awakening.within(this.#pauseMs(holder, pollMs, lostRaces), holder?.journal, this.#clock, stop);
       } catch (error) {
+        if (this.#closed.signal.aborted) return undefined;
         if (!isTapeError(error) || error.retry === "no") throw error;
-        await this.#clock.sleep(backoffMs(++lostRaces, takeoverBackoff, this.#random), signal);
+        await this.#clock.sleep(backoffMs(++lostRaces, takeoverBackoff, this.#random), stop);
       } finally {
-        wake.stop();
+        awakening.stop();
       }
+      // While it is in doubt whether the store granted it, only the same attempt can find out.
+      if (!attempt.doubtful) attempt = this.#attempt();
     }
+    return undefined;
   }
 
   /** Takes care of a term that the store granted otherwise: with a new run, or by a reactor's find. */
   adopt(name: string, term: Term, sent: Moment, timings: Partial<Timings> = {}): Lease {
-    const checked = timingsOf({ ...this.timings, ...timings, ttlMs: term.ttlMs }, this.#store.transactionBoundMs);
-    return this.#keep(new Lease(name, term, checked, sent, this.#care()));
+    this.#assertOpen();
+    const { ttlMs } = term;
+    return this.#keep(
+      name,
+      term,
+      timingsFor(this.timings, { ...timings, ttlMs }, this.#store.transactionBoundMs),
+      sent,
+    );
   }
 
   /** Stops renewing. Leases that were not released run out by themselves; release them first to hand over at once. */
   close(): void {
-    this.#closed = true;
+    this.#closed.abort();
     for (const lease of this.leases) lease.lost("the keeper was closed");
     this.#heartbeat.stop();
   }
 
-  async #attempt(name: string, expect: Expectation, options: AcquireOptions): Promise<Lease | undefined> {
-    const { lease, refused } = await this.#ask(name, expect, options);
-    if (lease !== undefined) return lease;
-    if (refused!.error.code === "TAPE_LEASE_HELD") return undefined;
-    throw refused!.error;
+  #assertOpen(): void {
+    if (this.#closed.signal.aborted) throw new TapeError("TAPE_STORE_CLOSED", "this keeper is closed");
   }
 
-  /** Repeats the same attempt, by its nonce, while answers get lost: it neither blocks itself nor bumps the token again. */
+  #attempt(): Attempt {
+    return new Attempt(this.#clock, this.#random);
+  }
+
+  async #try(name: string, expect: Expectation, options: AcquireOptions): Promise<Lease | undefined> {
+    const answer = await this.#ask(name, { expect }, options, this.#attempt());
+    if (answer instanceof Lease) return answer;
+    if (answer.error.code === "TAPE_LEASE_HELD") return undefined;
+    throw answer.error;
+  }
+
   async #ask(
     name: string,
-    expect: Expectation,
+    asked: Pick<AcquireRequest, "expect" | "by" | "why" | "reason">,
     options: AcquireOptions,
-    more: Partial<AcquireRequest> = {},
-  ): Promise<{ lease?: Lease; refused?: Extract<Acquired, { ok: false }> }> {
-    if (this.#closed) throw new TapeError("TAPE_STORE_CLOSED", "this keeper is closed");
-    const timings = timingsOf({ ...this.timings, ...options.timings }, this.#store.transactionBoundMs);
+    attempt: Attempt,
+  ): Promise<Lease | Extract<Acquired, { ok: false }>> {
+    this.#assertOpen();
+    const timings = timingsFor(this.timings, options.timings ?? {}, this.#store.transactionBoundMs);
     const { reactor = "agent", maxStallMs } = options;
     const claimant = {
       ...this.identity,
       reactor,
-      ttlMs: Math.round(timings.ttlMs),
+      ttlMs: Math.ceil(timings.ttlMs), // never shorter than what the trust was checked against
       ...(maxStallMs === undefined ? {} : { maxStallMs }),
     };
-    const nonce = this.#random.bits63();
-    // From the first sending on: an earlier try may be the one that was granted.
-    const sent = momentOf(this.#clock);
-    for (let tries = 1; ; tries++) {
-      try {
-        const answer = await this.#store.claim.acquire(this.#tenant, {
-          target: { name },
-          claimant,
-          nonce,
-          expect,
-          ...more,
-        });
-        if (!answer.ok) return { refused: answer };
-        return { lease: this.#keep(new Lease(name, answer.term, timings, sent, this.#care())) };
-      } catch (error) {
-        const unclear = isTapeError(error, "TAPE_OUTCOME_UNKNOWN") || isTapeError(error, "TAPE_STORE_UNREACHABLE");
-        if (!unclear || tries >= 4) throw error;
-        await this.#clock.sleep(backoffMs(tries, { baseMs: 50, capMs: 1_000 }, this.#random));
-      }
+    const request = { target: { name }, claimant, nonce: attempt.nonce, ...asked };
+    const answer = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
+    if (!answer.ok) return answer;
+    const lease = this.#keep(name, answer.term, timings, attempt.sent);
+    if (this.#closed.signal.aborted) {
+      await this.#tell(lease, "released", timings.heartbeatMs);
+      throw new TapeError("TAPE_STORE_CLOSED", "this keeper was closed while it acquired; the lease was given back");
     }
+    if (lease.belief === "lost") {
+      await this.#tell(lease, "never_confirmed", timings.heartbeatMs);
+      const message = "the grant came later than it could be trusted; the lease was given back";
+      throw new TapeError("TAPE_STORE_BUSY", message, { name, trustMs: timings.trustMs });
+    }
+    return lease;
   }
 
-  async #unlessAborted(lease: Lease, signal: AbortSignal | undefined): Promise<Lease | undefined> {
-    if (!signal?.aborted) return lease;
+  async #unless(stop: AbortSignal, lease: Lease): Promise<Lease | undefined> {
+    if (!stop.aborted) return lease;
     await lease.release(); // stopped while acquiring: nobody waits for it any more
     return undefined;
   }
 
-  #keep(lease: Lease): Lease {
+  #keep(name: string, term: Term, timings: Timings, sent: Moment): Lease {
+    const lease = new Lease(name, term, timings, sent, this.#care);
     this.#heartbeat.add(lease);
-    this.#log("info", "lease.acquired", {
-      ...this.identity,
-      name: lease.name,
-      token: lease.token,
-      reason: lease.term.reason,
-    });
+    this.#log("info", "lease.acquired", { ...this.identity, name, token: lease.token, reason: term.reason });
     return lease;
   }
 
-  #care() {
-    return {
-      clock: this.#clock,
-      renew: (lease: Lease) => this.#heartbeat.renewNow([lease]),
-      release: (lease: Lease, end: TermEnd) => this.#release(lease, end),
-      forget: (lease: Lease) => this.#heartbeat.remove(lease),
-      onFault: (error: unknown) => this.#log("error", "lease.listener_failed", { error: String(error) }),
-    };
+  /** The holder stops believing before the store is told: the successor may act before our answer comes. */
+  async #release(lease: Lease, end: TermEnd): Promise<boolean> {
+    const withinMs = lease.remainingMs();
+    if (withinMs === 0) return false;
+    lease.lost(end);
+    return this.#tell(lease, end, withinMs);
   }
 
-  async #release(lease: Lease, end: TermEnd): Promise<boolean> {
-    if (lease.belief === "lost") return false;
-    const data = { end, taken: lease.notes, term: lease.figures() };
-    const entry = { after: lease.head, records: [{ kind: "term.ended", data } as const] };
-    this.#heartbeat.remove(lease);
-    let told = false;
-    for (let tries = 1; !told && lease.remainingMs() > 0; tries++) {
-      try {
-        await this.#store.fenced.append(lease.fence, entry);
-        told = true;
-      } catch (error) {
-        // An unclear answer may have been a yes: then the next try is refused as stale, which is what we wanted.
-        if (isTapeError(error, "TAPE_FENCED")) {
-          told = tries > 1;
-          break;
-        }
-        if (!isTapeError(error) || error.retry === "no") break;
-        await this.#clock.sleep(backoffMs(tries, { baseMs: 50, capMs: 1_000 }, this.#random));
-      }
-    }
-    lease.lost(told ? "released" : "the release could not be told to the store; the lease runs out");
-    this.#log("info", told ? "lease.released" : "lease.left_to_expire", { name: lease.name, token: lease.token, end });
+  async #tell(lease: Lease, end: TermEnd, withinMs: number): Promise<boolean> {
+    const append: LeaseStore["fenced"]["append"] = (fence, entry) => this.#store.fenced.append(fence, entry);
+    const { told, error } = await sayFarewell(lease, end, withinMs, {
+      append,
+      clock: this.#clock,
+      random: this.#random,
+    });
+    const { name, token } = lease;
+    const why = error === undefined ? {} : { error: String(error) };
+    this.#log("info", told ? "lease.released" : "lease.not_released", { name, token, end, ...why });
     return told;
   }
 
   #pauseMs(holder: LeaseView | undefined, pollMs: number, lostRaces: number): number {
+    if (lostRaces > 0) return Math.min(pollMs, backoffMs(lostRaces, takeoverBackoff, this.#random));
     const jitter = this.#random.float() * 20;
-    if (holder === undefined || holder.remainingMs <= 0)
-      return Math.min(pollMs, backoffMs(lostRaces, takeoverBackoff, this.#random));
-    return Math.min(pollMs, holder.remainingMs + jitter);
-  }
-
-  /** Listens from now on; once the journal is known, only what concerns it counts, also what came before. */
-  #wakeOf() {
-    const seen = new Set<number | "any">();
-    let journal: number | undefined;
-    let woken: (() => void) | undefined;
-    const concerns = (): boolean => seen.has("any") || journal === undefined || seen.has(journal);
-    const stop = this.#store.onWake((wake) => {
-      if (wake.of === "any") seen.add("any");
-      else if (wake.of === "journal" && wake.journal !== undefined) seen.add(wake.journal);
-      else return;
-      if (concerns()) woken?.();
-    });
-    return {
-      stop,
-      /** Until the journal's lease may be free, or `ms` have passed, or the signal aborts. */
-      async within(ms: number, of: number | undefined, signal: AbortSignal | undefined, clock: Clock): Promise<void> {
-        journal = of;
-        if (seen.size > 0 && concerns()) return;
-        const local = new AbortController();
-        woken = () => local.abort();
-        await clock.sleep(ms, signal === undefined ? local.signal : AbortSignal.any([signal, local.signal]));
-      },
-    };
+    return Math.min(pollMs, (holder?.remainingMs ?? 0) + jitter);
   }
 }

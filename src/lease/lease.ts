@@ -5,6 +5,7 @@ import type { Term } from "../model/lease.ts";
 import type { RecordData, TermEnd } from "../model/records.ts";
 import { type Belief, elapsedSince, type Moment } from "./belief.ts";
 import type { Timings } from "./timings.ts";
+import { Transitions } from "./transitions.ts";
 
 export interface Transition {
   readonly to: Belief;
@@ -14,6 +15,8 @@ export interface Transition {
 /** What the keeper does for a lease. */
 export interface LeaseCare {
   readonly clock: Clock;
+  /** Characters of a progress note that the store takes. */
+  readonly noteLength: number;
   renew(lease: Lease): Promise<void>;
   release(lease: Lease, end: TermEnd): Promise<boolean>;
   forget(lease: Lease): void;
@@ -39,9 +42,10 @@ export class Lease {
   #renewals = 0;
   #longestGapMs = 0;
   #notes: number;
+  #releasing: Promise<boolean> | undefined;
   readonly #care: LeaseCare;
   readonly #abort = new AbortController();
-  readonly #listeners = new Set<(transition: Transition) => void>();
+  readonly #transitions: Transitions<Transition>;
   /** Where the journal ends, for the record that releases a named lease. Runs keep their own count. */
   head: number;
 
@@ -53,6 +57,7 @@ export class Lease {
     this.#sent = sent;
     this.#notes = term.notes;
     this.#care = care;
+    this.#transitions = new Transitions((error) => care.onFault(error));
   }
 
   get fence(): Fence {
@@ -73,49 +78,47 @@ export class Lease {
     return this.#notes;
   }
 
+  /** Whoever asks first after the deadline finds the lease lost, and it stays lost whatever the clocks say later. */
   get belief(): Belief {
-    if (this.#belief !== "lost" && this.#spentMs() >= this.timings.trustMs) return "lost";
+    this.#look();
     return this.#belief;
   }
 
   /** Milliseconds during which the holder may still act, by the worse of its clocks; 0: not one. */
   remainingMs(): number {
-    return this.#belief === "lost" ? 0 : Math.max(0, this.timings.trustMs - this.#spentMs());
+    return this.belief === "lost" ? 0 : Math.max(0, this.timings.trustMs - this.#spentMs());
   }
 
   /** Throws unless the holder may act at this very moment. Reads the clocks: no timer has to have fired. */
   assert(): void {
-    if (this.#belief !== "lost" && this.#spentMs() >= this.timings.trustMs) {
-      this.#become(
-        "lost",
-        `no renewal for ${Math.round(this.#spentMs())} ms; it was trusted for ${this.timings.trustMs} ms`,
-      );
-    }
-    if (this.#belief === "lost") {
-      throw new TapeError("TAPE_LEASE_LOST", `${this.name}: ${this.#why}`, {
-        name: this.name,
-        token: String(this.token),
-      });
-    }
-  }
-
-  /** Work has moved on. Not a heartbeat: that says only that the process lives. */
-  progress(note?: string): void {
-    this.#progress++;
-    if (note !== undefined) this.#progressNote = note;
-  }
-
-  /** Renews now instead of at the next heartbeat. */
-  renew(): Promise<void> {
-    return this.#care.renew(this);
+    if (this.belief !== "lost") return;
+    throw this.#lossOf(this.#why);
   }
 
   /**
-   * Gives the lease back: a standby takes over at once. Stop the work first; to drain, use {@link releaseAfter}.
+   * Work has moved on. Not a heartbeat: that says only that the process lives. A note that the store would not take is
+   * cut to fit: it travels with the renewal of every other lease, and none of them may fail for it.
+   */
+  progress(note?: string): void {
+    this.#progress++;
+    if (note === undefined) return;
+    this.#progressNote = note.slice(0, this.#care.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
+  }
+
+  /** Renews now instead of at the next heartbeat, and says what may be believed then: "held" if the store agreed. */
+  async renew(): Promise<Belief> {
+    await this.#care.renew(this);
+    return this.belief;
+  }
+
+  /**
+   * Gives the lease back: a standby takes over at once. Stop the work first (to drain, use {@link releaseAfter}): from
+   * this call on {@link assert} throws, because the answer may reach us after the successor has begun to act.
    * false: the store could not be told, and the lease runs out by itself.
    */
   release(end: TermEnd = "released"): Promise<boolean> {
-    return this.#care.release(this, end);
+    this.#releasing ??= this.#care.release(this, end);
+    return this.#releasing;
   }
 
   /**
@@ -123,26 +126,22 @@ export class Lease {
    * acting, and only the running out of the TTL makes that safe.
    */
   async releaseAfter(work: Promise<unknown>, boundMs: number): Promise<boolean> {
-    const late = Symbol("late");
-    const finished = work.then(
-      () => undefined,
-      () => undefined,
-    );
-    const first = await Promise.race([finished, this.#care.clock.sleep(boundMs).then(() => late)]);
-    if (first === late) {
-      this.#care.forget(this);
-      this.#become("lost", `the work did not end within ${boundMs} ms; the lease is left to run out`);
-      return false;
-    }
-    return this.release("drained");
+    const finished = new AbortController();
+    const over = this.#care.clock.sleep(boundMs, finished.signal).then(() => !finished.signal.aborted);
+    const done = () => false;
+    const late = await Promise.race([work.then(done, done), over]);
+    finished.abort(); // a sleep that nobody waits for would keep the process from ending
+    if (!late) return this.release("drained");
+    this.lost(`the work did not end within ${boundMs} ms; the lease is left to run out`);
+    return false;
   }
 
-  /** Told of every change, in order, as it happens. A listener that throws harms nobody. Returns the unsubscriber. */
-  onChange(listener: (transition: Transition) => void): () => void {
-    this.#listeners.add(listener);
-    return () => {
-      this.#listeners.delete(listener);
-    };
+  /**
+   * Told of every change, in order, as it happens; what a listener does to the lease is told after it has returned. One
+   * that throws, rejects or never comes to an end harms nobody. Returns the unsubscriber.
+   */
+  onChange(listener: (transition: Transition) => unknown): () => void {
+    return this.#transitions.on(listener);
   }
 
   /** Figures for the ledger line that the holder itself writes. */
@@ -160,19 +159,22 @@ export class Lease {
     };
   }
 
-  /** For the keeper: a renewal sent at `sent` succeeded. */
+  /** For the keeper: a renewal sent at `sent` succeeded. An answer that comes after the end changes nothing. */
   renewed(sent: Moment, notes: number): void {
-    if (this.#belief === "lost") return; // an answer that comes after the end changes nothing
-    this.#longestGapMs = Math.max(this.#longestGapMs, sent.mono - this.#sent.mono);
-    this.#sent = sent;
+    if (this.belief === "lost") return;
     this.#renewals++;
-    this.#notes = notes;
+    this.#notes = Math.max(this.#notes, notes);
+    // Answers may overtake each other: only a later sending moves the deadline.
+    if (sent.mono >= this.#sent.mono) {
+      this.#longestGapMs = Math.max(this.#longestGapMs, sent.mono - this.#sent.mono);
+      this.#sent = sent;
+    }
     if (this.#belief === "unknown") this.#become("held", "renewed");
   }
 
   /** For the keeper: a renewal failed, which says nothing about the lease. */
   doubted(why: string): void {
-    if (this.#belief === "held") this.#become("unknown", why);
+    if (this.belief === "held") this.#become("unknown", why);
   }
 
   /** For the keeper: it is over. */
@@ -180,8 +182,19 @@ export class Lease {
     if (this.#belief !== "lost") this.#become("lost", why);
   }
 
+  #look(): void {
+    if (this.#belief === "lost" || this.#spentMs() < this.timings.trustMs) return;
+    const spent = Math.round(this.#spentMs());
+    this.#become("lost", `no renewal for ${spent} ms; it was trusted for ${Math.round(this.timings.trustMs)} ms`);
+  }
+
   #spentMs(): number {
     return elapsedSince(this.#sent, this.#care.clock);
+  }
+
+  #lossOf(why: string): TapeError {
+    const { name, token } = this;
+    return new TapeError("TAPE_LEASE_LOST", `${name}: ${why}`, { name, token: String(token) });
   }
 
   #become(to: Belief, why: string): void {
@@ -189,14 +202,8 @@ export class Lease {
     this.#why = why;
     if (to === "lost") {
       this.#care.forget(this);
-      this.#abort.abort(new TapeError("TAPE_LEASE_LOST", `${this.name}: ${why}`, { name: this.name }));
+      this.#abort.abort(this.#lossOf(why));
     }
-    for (const listener of this.#listeners) {
-      try {
-        listener({ to, why });
-      } catch (error) {
-        this.#care.onFault(error);
-      }
-    }
+    this.#transitions.tell({ to, why });
   }
 }

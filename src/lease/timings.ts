@@ -20,6 +20,12 @@ export function timingsOf(given: Partial<Timings>, transactionBoundMs: number): 
   return timings;
 }
 
+/** Timings of one lease: the keeper's, changed. A TTL of its own brings its own heartbeat and trust with it. */
+export function timingsFor(keeper: Timings, given: Partial<Timings>, transactionBoundMs: number): Timings {
+  const { ttlMs = keeper.ttlMs } = given;
+  return timingsOf(ttlMs === keeper.ttlMs ? { ...keeper, ...given } : given, transactionBoundMs);
+}
+
 export function checkTimings(timings: Timings, transactionBoundMs: number): void {
   const { ttlMs, heartbeatMs, trustMs } = timings;
   for (const [name, value] of Object.entries(timings)) {

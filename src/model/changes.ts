@@ -46,6 +46,9 @@ export type Change =
       readonly journal: number;
       readonly to: RunPhase;
       readonly from: string;
+      /** From ENDING only if the outcome was decided so (comma-separated causes); null: whatever it was. */
+      readonly decided: string | null;
+      /** Cause and outcome are the decision's: they are written by the step out of LIVE and stay from then on. */
       readonly cause: string | null;
       readonly outcome: string | null;
       readonly parent: number | null;

@@ -95,11 +95,6 @@ const table = {
     retry: "reread",
     next: "That version is older than the kept history: read the value and watch from its version.",
   },
-  TAPE_SIGNAL_DUPLICATE: {
-    fault: "caller",
-    retry: "no",
-    next: "A signal with this key is already in the inbox; this one was not needed.",
-  },
   TAPE_FENCED: {
     fault: "owner",
     retry: "no",

@@ -16,8 +16,8 @@ export interface Limits {
   /** Writes waiting for a commit in one process, and their bytes: beyond it the store refuses instead of swelling. */
   readonly pendingItems: number;
   readonly pendingBytes: number;
-  /** Notes waiting untaken in one inbox. */
-  readonly waitingNotes: number;
+  /** Notes ever sent to one inbox from outside. A run that needs more signals than this is a queue, not a run. */
+  readonly inboxNotes: number;
   /** Versions of one value that are kept for watchers. */
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
@@ -32,7 +32,7 @@ export const defaultLimits: Limits = {
   batchItems: 10_000,
   pendingItems: 20_000,
   pendingBytes: 256 * 1024 * 1024,
-  waitingNotes: 10_000,
+  inboxNotes: 100_000,
   valueHistory: 1_000,
   pageRows: 1_000,
 };

@@ -52,14 +52,16 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
       ];
     case "run.compensating":
       return [
-        phase(own, "COMPENSATING"),
+        // Not before every doubt is settled: a confirmation that comes later would arm what nobody makes due any more.
+        { do: "run.settled", journal: own, armed: false },
+        phase(own, "COMPENSATING", { decided: "failed,cancelled" }),
         { do: "obligations.due", run: own, pos: null, sub: null },
         { do: "obligations.next", run: own },
       ];
     case "run.ended":
       return ended(record.data, own);
     case "run.stuck":
-      return [phase(own, "STUCK", { outcome: payload(record.data) })];
+      return [phase(own, "STUCK")]; // why is in the record: the row keeps the outcome that may have been decided
     case "run.unstuck":
       return [{ ...phase(own, record.data.to), from: "STUCK" }];
     case "run.retried":
@@ -225,7 +227,11 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
   const changes: Change[] = [
     { do: "run.settled", journal: own, armed: status !== "COMPLETED" },
     {
-      ...phase(own, status, { cause: direct ? causeOf(status) : null, outcome: payload(outcome) }),
+      ...phase(own, status, {
+        decided: causeOf(status),
+        cause: direct ? causeOf(status) : null,
+        outcome: payload(outcome),
+      }),
       parent: parent?.journal ?? null,
     },
   ];
@@ -352,16 +358,24 @@ function inverse(
   } as const;
 }
 
-function phase(journal: number, to: RunPhase, more: { cause?: string | null; outcome?: string | null } = {}) {
+type PhaseChange = Extract<Change, { do: "run.phase" }>;
+
+function phase(
+  journal: number,
+  to: RunPhase,
+  more: Partial<Pick<PhaseChange, "decided" | "cause" | "outcome">> = {},
+): PhaseChange {
   const from = runMachine.before(to).filter((state) => state !== "STUCK" || to === "STUCK");
-  const { cause = null, outcome = null } = more;
-  return { do: "run.phase", journal, to, from: from.join(","), cause, outcome, parent: null } as const satisfies Change;
+  const { decided = null, cause = null, outcome = null } = more;
+  return { do: "run.phase", journal, to, from: from.join(","), decided, cause, outcome, parent: null };
 }
 
 type StatusChange = Extract<Change, { do: "effect.status" }>;
 
 function status(run: number, pos: number, sub: number, by: number, to: StatusChange["to"]): StatusChange {
-  const from = (sub === 0 ? effectMachine : obligationMachine) as { before(to: string): readonly string[] };
+  const machine = (sub === 0 ? effectMachine : obligationMachine) as { before(to: string): readonly string[] };
+  // Whoever holds an item may try it again, but only the run makes an armed obligation due (obligations.due).
+  const from = machine.before(to).filter((state) => state !== "ARMED");
   return {
     do: "effect.status",
     run,
@@ -369,7 +383,7 @@ function status(run: number, pos: number, sub: number, by: number, to: StatusCha
     sub,
     by,
     to,
-    from: from.before(to).join(","),
+    from: from.join(","),
     attempt: null,
     token: null,
     nonce: null,

@@ -9,8 +9,12 @@ export const recordVersion = 1;
 const text = z.string();
 const name = z.string().min(1);
 const count = z.int().nonnegative();
+/** An obligation's place beside its act, which is 0. */
+const beside = z.int().positive();
 const journal = z.int().positive();
 const ms = z.number().nonnegative();
+/** Becomes a time in a column of whole milliseconds: no store may round what another refuses. */
+const delayMs = z.int().nonnegative();
 /** A fencing token inside a record: a decimal string, because JSON numbers round above 2^53. */
 const tokenText = z.string().regex(/^\d{1,19}$/);
 /** A value of the user's: whatever the codec can carry. */
@@ -90,7 +94,7 @@ const schemas = {
   }),
   "run.stuck": z.strictObject({ why: text, detail: value.optional() }),
   "run.unstuck": z.strictObject({ to: z.enum(["LIVE", "ENDING", "COMPENSATING"]) }),
-  "run.retried": z.strictObject({ attempt: count, error: value, inMs: ms }),
+  "run.retried": z.strictObject({ attempt: count, error: value, inMs: delayMs }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
@@ -108,7 +112,7 @@ const schemas = {
     taken: count,
     /** Which reactor should hold the journal next, and how soon. Absent: nobody until a note arrives. */
     wants: name.optional(),
-    inMs: ms.optional(),
+    inMs: delayMs.optional(),
     waits: z.array(text).optional(),
     term: termFigures.optional(),
   }),
@@ -151,7 +155,7 @@ const schemas = {
     args: value,
     policy: value.optional(),
   }),
-  "effect.dispatched": z.strictObject({ ...effectRef, attempt: count, sendWithinMs: ms }),
+  "effect.dispatched": z.strictObject({ ...effectRef, attempt: count, sendWithinMs: delayMs }),
   "effect.settled": z.strictObject({
     ...effectRef,
     to: z.enum(["CONFIRMED", "FAILED", "UNKNOWN", "PENDING", "STUCK"]),
@@ -182,13 +186,13 @@ const schemas = {
     error: value.optional(),
   }),
   "item.opened": z.strictObject({ run: journal, pos: count, sub: count }),
-  "obligation.armed": z.strictObject({ ...effectRef, sub: count, ...inverse }),
+  "obligation.armed": z.strictObject({ ...effectRef, sub: beside, ...inverse }),
   /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
-  "obligation.due": z.strictObject({ pos: count, sub: count, why: text }),
+  "obligation.due": z.strictObject({ pos: count, sub: beside, why: text }),
   "obligation.surplus": z.strictObject({
     run: journal.optional(),
     pos: count,
-    sub: count,
+    sub: beside,
     name: name.optional(),
     semantics,
     key: name,
@@ -197,7 +201,7 @@ const schemas = {
   "obligation.settled": z.strictObject({
     run: journal.optional(),
     pos: count,
-    sub: count,
+    sub: beside,
     to: z.enum(["COMPENSATED", "UNKNOWN", "PENDING", "STUCK"]),
     reason: name,
     value: value.optional(),
@@ -208,7 +212,7 @@ const schemas = {
     name,
     payload: value.optional(),
     binds: text.optional(),
-    timeoutMs: ms.optional(),
+    timeoutMs: delayMs.optional(),
   }),
   "gate.resolved": z.strictObject({
     pos: count,
@@ -217,7 +221,7 @@ const schemas = {
   }),
   "signal.sent": z.strictObject({ name, value, key: name.optional(), binds: text.optional(), by: text.optional() }),
   "cancel.asked": z.strictObject({ reason: text, by: text.optional() }),
-  "timer.set": z.strictObject({ pos: count, purpose: z.enum(["sleep", "redrive", "reconcile"]), inMs: ms }),
+  "timer.set": z.strictObject({ pos: count, purpose: z.enum(["sleep", "redrive", "reconcile"]), inMs: delayMs }),
   "timer.fired": z.strictObject({ pos: count, purpose: name }),
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
   "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),
@@ -280,6 +284,7 @@ export const itemKinds: ReadonlySet<RecordKind> = new Set([
   "effect.dispatched",
   "effect.settled",
   "effect.observed",
+  "obligation.armed",
   "obligation.surplus",
   "obligation.settled",
   "notes.taken",

@@ -2,7 +2,7 @@ import { TapeError } from "../model/errors.ts";
 import type { AcquireRequest, Target, Verdict } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import { termReasons } from "../model/records.ts";
-import { checkName, checkWhole } from "./check.ts";
+import { checkList, checkName, checkWhole } from "./check.ts";
 
 /** Starts every item before awaiting any, so that they share commits; each gets its own verdict. */
 export async function eachVerdict<I, T extends object>(
@@ -10,7 +10,8 @@ export async function eachVerdict<I, T extends object>(
   limits: Limits,
   work: (item: I) => Promise<T>,
 ): Promise<Verdict<T>[]> {
-  if (!Array.isArray(items) || items.length > limits.batchItems) {
+  checkList("batch", items);
+  if (items.length > limits.batchItems) {
     throw new TapeError("TAPE_TOO_LARGE", `a batch holds at most ${limits.batchItems} items`, { limit: "batchItems" });
   }
   return Promise.all(
@@ -42,6 +43,7 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
     if (typeof expect.token !== "bigint") {
       throw new TapeError("TAPE_BAD_INPUT", "expect.token must be a bigint", { field: "expect" });
     }
+    if (expect.owner !== null) checkName("expect.owner", expect.owner, limits);
   } else if (!words.includes(expect)) {
     throw new TapeError("TAPE_BAD_INPUT", `expect must be ${words.join(", ")} or { owner, token }`, {
       field: "expect",
@@ -54,4 +56,11 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
     checkName("by", request.by, limits);
     checkName("why", request.why, limits);
   }
+}
+
+/** The position in a feed that is numbered through; the cursor is that number. */
+export function positionOf(cursor: string | undefined): number {
+  if (cursor === undefined) return 0;
+  if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
+  throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
 }

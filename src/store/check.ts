@@ -24,9 +24,35 @@ export function checkText(what: string, text: unknown, limits: Limits): asserts 
     const message = `${what} has ${text.length} characters, at most ${limits.nameLength} are allowed`;
     throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "nameLength" });
   }
-  // PostgreSQL text holds neither, and an id must mean the same on every store.
+  checkLetters(what, text);
+}
+
+/** Text that is kept as it is, of any length that a payload may have. */
+export function checkStored(what: string, text: unknown, limits: Limits): asserts text is string {
+  if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
+  checkLetters(what, text);
+  checkSize(what, text, limits);
+}
+
+/** PostgreSQL text holds neither, and a text must mean the same on every store. */
+function checkLetters(what: string, text: string): void {
   if (text.includes("\0") || !text.isWellFormed()) {
     throw new TapeError("TAPE_BAD_INPUT", `${what} contains a NUL or a lone surrogate`, { field: what });
+  }
+}
+
+export function checkObject(what: string, value: unknown): asserts value is object {
+  if (typeof value === "object" && value !== null) return;
+  throw new TapeError("TAPE_BAD_INPUT", `${what} must be an object`, { field: what });
+}
+
+export function checkList(what: string, value: unknown): asserts value is readonly unknown[] {
+  if (!Array.isArray(value)) throw new TapeError("TAPE_BAD_INPUT", `${what} must be an array`, { field: what });
+}
+
+export function checkFlag(what: string, value: unknown): asserts value is boolean {
+  if (typeof value !== "boolean") {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be true or false`, { field: what });
   }
 }
 
@@ -123,11 +149,29 @@ export function encodeRecord(record: NewRecord, limits: Limits): string {
   return checkPayload(kind, () => bodyOf(record.data), limits);
 }
 
+/** Fields of records that are names, short text, and maps whose keys are names. All others are the user's own values. */
+const nameFields: ReadonlySet<string> = new Set(
+  "id name workflow key businessKey connector argsHash inputHash purpose wants schedule forkedFrom".split(" "),
+);
+const textFields: ReadonlySet<string> = new Set(["version", "binds"]);
+const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved"]);
+/** Elsewhere `reason` is a person's sentence; here it is a word in a column. */
+const reasonKinds: ReadonlySet<string> = new Set(["effect.settled", "obligation.settled"]);
+
 /** The record's own short strings (ids, names, keys) obey the limits of names; the user's values only the codec's. */
 function checkStrings(kind: string, data: object, limits: Limits): void {
-  for (const field of ["id", "name", "workflow", "key", "businessKey", "connector"] as const) {
-    const text = (data as Record<string, unknown>)[field];
-    if (text !== undefined) checkName(`${kind}.${field}`, text, limits);
+  for (const [field, value] of Object.entries(data)) {
+    if (value === undefined) continue;
+    if (nameFields.has(field) || (field === "reason" && reasonKinds.has(kind))) {
+      checkName(`${kind}.${field}`, value, limits);
+    } else if (textFields.has(field)) {
+      if (typeof value === "string") checkText(`${kind}.${field}`, value, limits);
+    } else if (mapFields.has(field)) {
+      for (const [key, one] of Object.entries(value as object)) {
+        checkName(`${kind}.${field}`, key, limits);
+        if (typeof one === "string") checkText(`${kind}.${field}`, one, limits);
+      }
+    }
   }
 }
 
@@ -140,12 +184,15 @@ export function checkPayload(what: string, encodeIt: () => string, limits: Limit
     if (!(error instanceof CodecError)) throw error;
     throw new TapeError("TAPE_NOT_ENCODABLE", `${what}: ${error.message}`, { field: what }, error);
   }
-  // Length first: counting bytes of what is surely small enough would cost the hot path.
-  if (text.length * 3 > limits.payloadBytes && sizeOf(text) > limits.payloadBytes) {
-    const message = `${what} takes ${sizeOf(text)} bytes, at most ${limits.payloadBytes} are allowed`;
-    throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "payloadBytes" });
-  }
+  checkSize(what, text, limits);
   return text;
+}
+
+function checkSize(what: string, text: string, limits: Limits): void {
+  // Length first: counting bytes of what is surely small enough would cost the hot path.
+  if (text.length * 3 <= limits.payloadBytes || sizeOf(text) <= limits.payloadBytes) return;
+  const message = `${what} takes ${sizeOf(text)} bytes, at most ${limits.payloadBytes} are allowed`;
+  throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "payloadBytes" });
 }
 
 export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.created"> {

@@ -208,6 +208,8 @@ export interface FeedPage {
 export type FeedRecord = JournalRecord & {
   /** "journal" for main, item and lease journals; "inbox" for notes. */
   readonly in: "journal" | "inbox";
+  /** Resumes exactly behind this record. */
+  readonly cursor: string;
 };
 
 export interface Settings {

@@ -8,12 +8,12 @@ export interface FollowOptions {
   readonly pollMs?: number;
 }
 
-/** The feed as a stream: every record once, in order within each journal, with the cursor that resumes behind it. */
+/** The feed as a stream: every record once, in order within each journal, each with the cursor that resumes behind it. */
 export async function* followFeed(
   store: Pick<Store, "read" | "onWake">,
   clock: Clock,
   options: FollowOptions = {},
-): AsyncGenerator<{ readonly record: FeedRecord; readonly cursor: string }> {
+): AsyncGenerator<FeedRecord> {
   const { signal, pollMs = 1_000, tenant } = options;
   let cursor = options.from;
   let woken = () => {};
@@ -26,11 +26,7 @@ export async function* followFeed(
     while (!signal?.aborted) {
       pending = false;
       const page = await store.read.feed(cursor, undefined, tenant);
-      // A page is acknowledged as a whole: its cursor belongs to its last record, the ones before resume at the page.
-      for (const [k, record] of page.records.entries()) {
-        const last = k === page.records.length - 1;
-        yield { record, cursor: last ? page.cursor : (cursor ?? "") };
-      }
+      yield* page.records;
       cursor = page.cursor;
       if (page.records.length > 0 || pending || signal?.aborted) continue;
       const local = new AbortController();

@@ -114,7 +114,7 @@ export function mayTake(
 export function beginsBy(lease: LeaseRow, now: number): TermReason {
   if (lease.owner !== null) {
     if (lease.stalled) return "stalled";
-    if (lease.expiresAt > now && !lease.doomed) return "manual";
+    if (lease.expiresAt > now) return "manual"; // also where the takeover had to announce itself first
     return lease.kind === "name" ? "timeout" : "recovery";
   }
   if (lease.lastEnd === null) return "start";

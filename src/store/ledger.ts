@@ -16,9 +16,10 @@ export function termsOf(records: readonly JournalRecord[], lease: LeaseView): Te
     const { at, token } = record;
     switch (record.kind) {
       case "run.created": {
-        const { holder } = record.data;
+        if (record.data.holder === undefined) break;
+        const { owner, label, reactor } = record.data.holder;
         // Held from its creation: record 1 is written under token 0, the term's own token follows from the next record.
-        if (holder !== undefined) terms.push({ ...holder, ...blank, token: 0n, begunAt: at, begunBy: "start" });
+        terms.push({ owner, label, reactor, ...blank, token: 0n, begunAt: at, begunBy: "start" });
         break;
       }
       case "term.begun": {

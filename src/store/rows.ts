@@ -47,9 +47,9 @@ export function decodeRecord(stored: StoredRecord): JournalRecord {
 }
 
 /** An inbox is stored under the negative number of its journal. */
-export function feedRecordOf(row: Raw): FeedRecord {
+export function feedRecordOf(row: Raw, cursor: string): FeedRecord {
   const record = recordOf(row);
-  return { ...record, journal: Math.abs(record.journal), in: record.journal < 0 ? "inbox" : "journal" };
+  return { ...record, journal: Math.abs(record.journal), in: record.journal < 0 ? "inbox" : "journal", cursor };
 }
 
 export function statusOf(phase: RunPhase, held: boolean, wanted: boolean): RunStatus {

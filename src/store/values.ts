@@ -58,7 +58,9 @@ export async function* watchValue(
   const start = await store.read.value(tenant, key);
   let version = options.after ?? start?.version ?? 0;
   if (version > (start?.version ?? 0)) {
-    throw new TapeError("TAPE_BAD_INPUT", `${key} is at version ${start?.version ?? 0}, not yet at ${version}`, { key });
+    throw new TapeError("TAPE_BAD_INPUT", `${key} is at version ${start?.version ?? 0}, not yet at ${version}`, {
+      key,
+    });
   }
   let previous = await valueAt(store, tenant, key, version);
   let woken = () => {};

@@ -59,7 +59,7 @@ export class ManualClock implements Clock {
       const due = this.#timers.filter((timer) => timer.at <= until).sort((a, b) => a.at - b.at || a.order - b.order)[0];
       if (due === undefined) break;
       this.#timers = this.#timers.filter((timer) => timer !== due);
-      this.#advance(due.at - this.#mono);
+      this.#advance(Math.max(0, due.at - this.#mono)); // overdue after a stall: time never goes back
       due.fn();
     }
     this.#advance(until - this.#mono);

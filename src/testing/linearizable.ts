@@ -64,6 +64,7 @@ export function checkLinearizable<S, I, O>(
   let entry = head.next;
   let index = 0;
   let placed = 0;
+  isNew(model.key(state), used);
   while (entry !== undefined) {
     if (!entry.isReturn) {
       const { input, output } = history[entry.id]!;
@@ -84,9 +85,7 @@ export function checkLinearizable<S, I, O>(
       const twin = earlierTwin[index];
       if ((used & bit) === 0n && (twin === undefined || (used & (1n << BigInt(twin))) !== 0n)) {
         const next = model.step(state, unknown[index]!.input, undefined);
-        const key = model.key(next.state);
-        // Without an effect it is the same as never.
-        if (next.ok && key !== model.key(state) && isNew(key, used | bit)) {
+        if (next.ok && isNew(model.key(next.state), used | bit)) {
           choose(next.state);
           used |= bit;
           continue;
@@ -120,7 +119,10 @@ export function checkLinearizable<S, I, O>(
     index = 0;
   }
 
-  /** Whether this place is worth a visit. Who was here with more unknown operations to spare had every chance of ours. */
+  /**
+   * Whether this place is worth a visit: who was here with more unknown operations to spare had every chance of ours.
+   * This also drops unknown operations that change nothing.
+   */
   function isNew(key: string, use: bigint): boolean {
     // The calls before the first return, and it, tell what is done: nothing that was called later can be.
     let place = "";

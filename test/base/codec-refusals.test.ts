@@ -54,7 +54,7 @@ describe("what is refused, with its path", () => {
       expect(decode(encode(nested(maxDepth, leaf)))).toEqual(nested(maxDepth, leaf));
       expect(refusal(() => encode(nested(maxDepth + 1, leaf))).code).toBe("too_deep");
     }
-    expect(refusal(() => decode("[".repeat(1_000_000) + "]".repeat(1_000_000))).code).toBe("too_deep");
+    expect(refusal(() => decode("[".repeat(100_000) + "]".repeat(100_000))).code).toBe("too_deep");
     expect(decode(`["${'\\"['.repeat(1000)}"]`)).toEqual(['"['.repeat(1000)]);
   });
 });
@@ -77,6 +77,7 @@ describe("hostile text", () => {
     ["path through a text", envelope({ a: "x" }, { "/a/0": "undefined" })],
     ["path to the length", envelope({ a: [null] }, { "/a/length": "undefined" })],
     ["path to a prototype", envelope({ a: {} }, { "/__proto__/toString": "undefined" })],
+    ["path to null behind a prototype", envelope({ a: {} }, { "/a/__proto__/__proto__": "undefined" })],
     ["path to a constructor", envelope({ a: {} }, { "/constructor/prototype/x": "undefined" })],
     ["bad escape", envelope({ "~": null }, { "/~": "undefined" })],
     ["undefined", envelope(1, { "": "undefined" })],

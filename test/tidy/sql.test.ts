@@ -3,7 +3,20 @@ import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
 import { sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.ts";
 
 /** Statements that only one of the SQL stores has, each with its reason. */
-const onlyInOne: Record<string, string> = {};
+const onlyInOne: Record<string, string> = {
+  "leases.reboot.sql": "SQLite counts lease time by the machine's monotonic clock, which begins anew with each boot",
+  "meta.boot.sql": "the same",
+  "append.sql": "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
+  "create.sql": "the same",
+  "create.check.sql": "the same",
+  "park.sql": "the same",
+  "end.sql": "the same",
+  "append.check.sql": "the answer to such a statement can be lost on its way",
+  "renew.sql": "PostgreSQL renews many leases in one statement",
+  "fence.release.sql": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
+  "feed.blocker.sql": "only where transactions overlap can one hold the feed back",
+  "meta.promoted.sql": "only a server can be promoted",
+};
 
 const sources = readFiles(repositoryPaths().filter((path) => /^src\/.*\.(ts|sql)$/.test(path)));
 const statement = (text: string): SourceFile => ({ path: "src/store/sqlite/sql/a.sql", text });

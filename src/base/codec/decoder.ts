@@ -29,9 +29,7 @@ function locate(envelope: Parent, path: string): [parent: Parent, key: string] {
   let key = "data";
   for (const next of keys) {
     const node = parent[key];
-    if (!isRecord(node) && !Array.isArray(node)) throw bad(path, "the type table points nowhere");
-    // An array's `length` is an own key too.
-    if (!Object.hasOwn(node, next) || (Array.isArray(node) && !/^\d+$/.test(next))) {
+    if (typeof node !== "object" || node === null || !Object.hasOwn(node, next)) {
       throw bad(path, "the type table points nowhere");
     }
     parent = node as Parent;

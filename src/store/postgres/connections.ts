@@ -27,6 +27,12 @@ const plans = {
   jit: "off",
 };
 
+/**
+ * Said each time, because a role or a database may have another default: under an older snapshot a takeover would not
+ * see what its predecessor wrote last.
+ */
+const begin = "begin isolation level read committed";
+
 export class Connections {
   readonly settings: PostgresSettings;
   readonly pool: pg.Pool;
@@ -57,12 +63,12 @@ export class Connections {
   /** Text put before a transaction's first statement; behind a pooler SET lasts only inside it. */
   begin(lockMs: number): string {
     if (this.settings.pooler === "none") {
-      return lockMs === this.settings.transactionBoundMs ? "begin" : `begin; set local lock_timeout = ${lockMs}`;
+      return lockMs === this.settings.transactionBoundMs ? begin : `${begin}; set local lock_timeout = ${lockMs}`;
     }
     const bound = this.settings.transactionBoundMs;
     const pins = Object.entries(plans).map(([key, value]) => `set local ${key} = ${value}`);
     return [
-      "begin",
+      begin,
       `set local lock_timeout = ${lockMs}`,
       `set local statement_timeout = ${bound}`,
       `set local idle_in_transaction_session_timeout = ${bound}`,
@@ -75,6 +81,12 @@ export class Connections {
     const statement = this.#statements.get(name);
     if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
     return statement;
+  }
+
+  /** A statement with whole numbers in place of its parameters, so that it can share a round trip with others. */
+  textOf(name: string, numbers: Readonly<Record<string, bigint | number>>): string {
+    const { text, params } = this.statement(name);
+    return text.replace(/\$(\d+)/g, (_whole, position: string) => String(numbers[params[Number(position) - 1]!]));
   }
 
   async query(
@@ -114,6 +126,7 @@ function startupOptions(settings: PostgresSettings): string {
     lock_timeout: bound,
     idle_in_transaction_session_timeout: bound,
     synchronous_commit: "on",
+    default_transaction_isolation: "read\\ committed",
   };
   return Object.entries(all)
     .map(([key, value]) => `-c ${key}=${value}`)

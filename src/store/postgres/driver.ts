@@ -8,22 +8,27 @@ import type { CheckedEntry } from "../check.ts";
 import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
 import { feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
-import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
+import { type Answer, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
 import { appendPlan } from "../sql/plans/append.ts";
 import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { Wakes } from "../wakes.ts";
-import type { Appender } from "./appender.ts";
 import { numbersLiteral, textsLiteral } from "./arrays.ts";
+import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
-import { busy, faultOf, unreachable } from "./faults.ts";
+import { faultOf, readFault, unreachable } from "./faults.ts";
+import { type Appending, type Creating, creating, isEnd, isPark } from "./hot.ts";
+import type { Journals } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
+import type { Patience } from "./patience.ts";
+import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
 
 export interface PostgresDriverOptions {
   readonly connections: Connections;
   readonly writer: Writer;
-  readonly appender: Appender;
+  readonly journals: Journals;
+  readonly hot: HotWrites;
   readonly notifier: Notifier;
   readonly wakes: Wakes;
   readonly limits: Limits;
@@ -31,8 +36,16 @@ export interface PostgresDriverOptions {
   readonly schema: number;
   readonly durable: boolean;
   readonly stop: () => void;
-  /** Raises the epoch if the server behind the address is another one than before. */
-  readonly lookAgain: () => Promise<void>;
+  readonly patience: Patience;
+  readonly timeline: Timeline;
+}
+
+/** The batchers of the hot writes. */
+export interface HotWrites {
+  readonly append: Batcher<Appending, Appended>;
+  readonly park: Batcher<Appending, Appended>;
+  readonly end: Batcher<Appending, Appended>;
+  readonly create: Batcher<Creating, Created>;
 }
 
 /** A takeover waits so long for open guarded transactions before it announces itself. */
@@ -55,31 +68,51 @@ export class PostgresDriver implements Driver {
 
   async write<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
     this.#assertOpen();
-    try {
-      return await this.#options.writer.transact(make);
-    } catch (error) {
-      throw error instanceof TapeError ? error : busy(error);
-    }
+    return this.#options.writer.perform(make);
   }
 
   async read<T>(plan: Plan<T>): Promise<T> {
     this.#assertOpen();
-    const { connections } = this.#options;
     try {
-      return await awaitPlan(plan, (call) => connections.query(connections.pool, call.sql, call.params));
+      return await awaitPlan(plan, (call) => this.#ask(call.sql, call.params));
     } catch (error) {
       throw readFault(error);
     }
   }
 
+  #ask(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+    const { connections, patience } = this.#options;
+    return patience.insist(() => connections.query(connections.pool, name, params));
+  }
+
   async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
     this.#assertOpen();
-    if (entry.plain && entry.records.length === 1) return this.#options.appender.submit(fence, entry);
+    const { append, park, end } = this.#options.hot;
+    if (entry.plain && entry.records.length === 1) return append.submit({ fence, entry });
+    if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
+    const [first] = entry.records;
+    if (isPark(entry) && first?.kind === "term.ended") {
+      return this.#released(fence, first.data.wants, await park.submit({ fence, entry }));
+    }
     return this.write((ground) => appendPlan(ground, fence, entry));
   }
 
-  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
-    return this.write((ground) => createPlan(ground, tenant, data, first));
+  /** Who waits for this journal, and who is wanted next, should know. */
+  #released(fence: Fence, wants: string | undefined, appended: Appended): Appended {
+    const { notifier } = this.#options;
+    if (wants !== undefined) notifier.send({ of: "reactor", reactor: wants });
+    notifier.send({ of: "journal", journal: fence.journal });
+    return appended;
+  }
+
+  async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
+    this.#assertOpen();
+    if (data.budget !== undefined) return this.write((ground) => createPlan(ground, tenant, data, first));
+    const { hot, journals, notifier } = this.#options;
+    await journals.ready();
+    const created = await hot.create.submit(creating(journals.next(), tenant, data, first));
+    if (created.fresh && first === undefined) notifier.send({ of: "reactor", reactor: "recovery" });
+    return created;
   }
 
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
@@ -97,8 +130,8 @@ export class PostgresDriver implements Driver {
    */
   async #takeOver<T>(force: boolean, make: (ground: Ground) => Plan<T>): Promise<T> {
     this.#assertOpen();
-    const { writer, lookAgain } = this.#options;
-    await lookAgain();
+    const { writer, timeline } = this.#options;
+    await timeline.look();
     let taking: Call | undefined;
     const notice = (call: Call): void => {
       if (call.sql === "lease.take") taking = call;
@@ -106,11 +139,13 @@ export class PostgresDriver implements Driver {
     try {
       return await writer.transact(make, { lockMs: Math.min(politeMs, this.transactionBoundMs), notice });
     } catch (error) {
-      if (error instanceof TapeError || taking === undefined) throw error instanceof TapeError ? error : busy(error);
-      const { journal, token } = taking.params;
-      await this.write(function* (): Plan<void> {
-        yield { sql: "lease.doom", params: { journal, token, force } };
-      });
+      if (error instanceof TapeError) throw error;
+      if (taking !== undefined) {
+        const { journal, token } = taking.params;
+        await this.write(function* (): Plan<void> {
+          yield { sql: "lease.doom", params: { journal, token, force } };
+        });
+      }
       return this.write(make);
     }
   }
@@ -131,7 +166,6 @@ export class PostgresDriver implements Driver {
   }
 
   async #renewSome(renewals: readonly Renewal[], held: Map<string, { notes: number; ttlMs: number }>): Promise<void> {
-    const { connections } = this.#options;
     const params = {
       journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
       tokens: numbersLiteral(renewals.map((r) => r.fence.token)),
@@ -140,11 +174,10 @@ export class PostgresDriver implements Driver {
       progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
     };
     try {
-      const { rows } = await connections.query(connections.pool, "renew", params);
-      const byJournal = new Map(rows.map((row) => [Number(row.journal), row]));
-      for (const { fence } of renewals) {
-        const row = byJournal.get(fence.journal);
-        if (row !== undefined) held.set(keyOf(fence), { notes: Number(row.notes), ttlMs: Number(row.ttl_ms) });
+      const { rows } = await this.#ask("renew", params);
+      for (const row of rows) {
+        const key = `${row.journal}.${row.token}.${row.nonce}`; // one journal may be asked for under two tokens
+        held.set(key, { notes: Number(row.notes), ttlMs: Number(row.ttl_ms) });
       }
     } catch (error) {
       // A renewal may be repeated: whether this one happened is no question. Refused ones are tried alone.
@@ -159,14 +192,12 @@ export class PostgresDriver implements Driver {
       throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
     const [, stamp, journal, seq] = from;
     const params = { stamp, journal, seq, limit, tenant: tenant ?? null };
-    const { connections } = this.#options;
     try {
-      const { rows } = await connections.query(connections.pool, "feed.page", params);
-      const last = rows.at(-1);
-      if (last !== undefined) {
-        return { records: rows.map(feedRecordOf), cursor: `${last.stamp}.${last.journal}.${last.seq}` };
-      }
-      const blocker = (await connections.query(connections.pool, "feed.blocker", {})).rows[0];
+      const { rows } = await this.#ask("feed.page", params);
+      const records = rows.map((row) => feedRecordOf(row, `${row.stamp}.${row.journal}.${row.seq}`));
+      const last = records.at(-1);
+      if (last !== undefined) return { records, cursor: last.cursor };
+      const blocker = (await this.#ask("feed.blocker", {})).rows[0];
       const at = cursor ?? "0.0.0";
       return blocker === undefined
         ? { records: [], cursor: at }
@@ -178,7 +209,13 @@ export class PostgresDriver implements Driver {
 
   async settings(): Promise<Settings> {
     const { connections, schema, durable } = this.#options;
-    const row = (await connections.query(connections.pool, "meta.get", {})).rows[0] ?? {};
+    this.#assertOpen();
+    let row: Row;
+    try {
+      row = (await this.#ask("meta.get", {})).rows[0] ?? {};
+    } catch (error) {
+      throw readFault(error);
+    }
     return {
       schema,
       epoch: Number(row.epoch),
@@ -205,9 +242,9 @@ export class PostgresDriver implements Driver {
   }
 
   async #close(): Promise<void> {
-    const { appender, notifier, connections, stop } = this.#options;
+    const { hot, notifier, connections, stop } = this.#options;
     stop();
-    await appender.close();
+    await Promise.all([hot.append.close(), hot.park.close(), hot.end.close(), hot.create.close()]);
     await notifier.close();
     await connections.close();
   }
@@ -218,11 +255,6 @@ export class PostgresDriver implements Driver {
 }
 
 const keyOf = (fence: Fence): string => `${fence.journal}.${fence.token}.${fence.nonce}`;
-
-function readFault(error: unknown): TapeError {
-  if (error instanceof TapeError) return error;
-  return faultOf(error).kind === "connection" ? unreachable(error) : busy(error);
-}
 
 function describe(row: Readonly<Record<string, unknown>>): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

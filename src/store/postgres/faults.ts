@@ -37,6 +37,12 @@ export function busy(cause: unknown): TapeError {
   return new TapeError("TAPE_STORE_BUSY", `nothing was written: ${(cause as Error).message}`, {}, cause);
 }
 
+/** For work that changes nothing, or whose change may be repeated. */
+export function readFault(error: unknown): TapeError {
+  if (error instanceof TapeError) return error;
+  return faultOf(error).kind === "connection" ? unreachable(error) : busy(error);
+}
+
 export function unclear(cause: unknown): TapeError {
   const message = "the answer to a commit was lost, and the database could not be asked whether it happened";
   return new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, cause);

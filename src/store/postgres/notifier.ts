@@ -91,6 +91,7 @@ export class Notifier {
         });
         await client.connect();
         this.#listener = client;
+        if (this.#closed) throw new Error("closed while connecting");
         client.on("notification", ({ payload }) => this.#receive(payload));
         await client.query(`listen ${this.#channel}`);
         tries = 1;

@@ -3,19 +3,21 @@ import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import { defaultLimits, type Limits } from "../../model/limits.ts";
-import type { Store } from "../contract.ts";
+import type { Store, Wake } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
-import type { Row } from "../sql/plan.ts";
 import { appendPlan } from "../sql/plans/append.ts";
-import { restoredPlan } from "../sql/plans/claim.ts";
+import { createPlan } from "../sql/plans/create.ts";
 import { Wakes } from "../wakes.ts";
-import { Appender } from "./appender.ts";
+import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
-import { PostgresDriver } from "./driver.ts";
+import { type HotWrites, PostgresDriver } from "./driver.ts";
 import { faultOf, unreachable } from "./faults.ts";
+import { type Appending, appendWrite, createWrite, endWrite, parkWrite } from "./hot.ts";
 import { Journals } from "./journals.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
+import { Patience } from "./patience.ts";
+import { metaOf, Timeline } from "./timeline.ts";
 import { parsePostgresUrl } from "./url.ts";
 import { Writer } from "./writer.ts";
 
@@ -41,56 +43,38 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const durable = await checkServer(connections, log);
     const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
     const notifier = new Notifier({ connections, wakes, clock, random, log });
-    const journals = new Journals(connections);
-    let suspect = true;
-    const writer: Writer = new Writer({
-      connections,
-      journals,
-      clock,
-      random,
-      limits,
-      wake: (wake) => notifier.send(wake),
-      onBroken: () => {
-        suspect = true;
-      },
-    });
-    // After a broken connection the address may lead to a promoted standby: look before the next term is granted.
-    const lookAgain = async (): Promise<void> => {
-      if (!suspect) return;
-      suspect = false;
-      await noticeTimeline(connections, writer, log);
-    };
-    await lookAgain();
-    const appender = new Appender({
-      connections,
-      writer,
-      clock,
-      random,
-      limits,
-      alone: (fence, entry) => writer.transact((ground) => appendPlan(ground, fence, entry)),
-    });
+    const patience = new Patience({ clock, random, boundMs: connections.settings.transactionBoundMs });
+    const timeline: Timeline = new Timeline({ connections, patience, writer: () => writer, log });
+    const journals = new Journals(connections, patience, () => timeline.look(true));
+    const wake = (hint: Wake): void => notifier.send(hint);
+    const writer = new Writer({ connections, journals, patience, random, limits, wake });
+    await timeline.look();
+    const hot = hotWrites({ connections, writer, patience, clock, random, limits, lanes: new Lanes() });
     const stop = purgeWitnesses(connections, clock);
-    return assembleStore(
-      new PostgresDriver({
-        connections,
-        writer,
-        appender,
-        notifier,
-        wakes,
-        limits,
-        clock,
-        schema,
-        durable,
-        stop,
-        lookAgain,
-      }),
-      random,
-    );
+    const parts = { connections, writer, journals, hot, notifier, wakes, patience, timeline };
+    const driver = new PostgresDriver({ ...parts, limits, clock, schema, durable, stop });
+    return assembleStore(driver, random);
   } catch (error) {
     await connections.close();
     if (error instanceof TapeError) throw error;
-    throw faultOf(error).kind === "connection" ? unreachable(error) : error;
+    // FATAL: no such database, wrong password, a start-up option refused. Nobody let us in.
+    const letIn = faultOf(error).kind !== "connection" && (error as { severity?: string }).severity !== "FATAL";
+    throw letIn ? error : unreachable(error);
   }
+}
+
+function hotWrites(options: BatcherOptions): HotWrites {
+  const { writer } = options;
+  const alone = ({ fence, entry }: Appending) => writer.perform((ground) => appendPlan(ground, fence, entry));
+  return {
+    append: new Batcher(appendWrite(alone), options),
+    park: new Batcher(parkWrite(alone), options),
+    end: new Batcher(endWrite(alone), options),
+    create: new Batcher(
+      createWrite(({ tenant, data, first }) => writer.perform((ground) => createPlan(ground, tenant, data, first))),
+      options,
+    ),
+  };
 }
 
 async function prepare(connections: Connections): Promise<number> {
@@ -104,7 +88,7 @@ async function prepare(connections: Connections): Promise<number> {
       throw new TapeError("TAPE_STORE_UNSAFE", `PostgreSQL 14 or newer is needed, this is ${version}`, { version });
     }
     if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
-    return await migrate(client, connections.settings.schema);
+    return await migrate(client, connections);
   } finally {
     client.release();
   }
@@ -113,7 +97,9 @@ async function prepare(connections: Connections): Promise<number> {
 /** A server that loses acknowledged commits in a crash breaks every promise; somebody has to accept that by name. */
 async function checkServer(connections: Connections, log: Log): Promise<boolean> {
   const row = await metaOf(connections);
-  const unsafe = (["fsync", "full_page_writes"] as const).filter((setting) => row[setting] !== "on");
+  const unsafe = ["fsync", "full_page_writes"].filter((setting) => row[setting] !== "on");
+  // Ours is on, unless something between us and the server drops what we ask for at the start of a connection.
+  if (row.synchronous_commit === "off") unsafe.push("synchronous_commit");
   if (unsafe.length === 0) return true;
   const message = `the server runs with ${unsafe.map((setting) => `${setting}=${row[setting]}`).join(", ")}`;
   if (!connections.settings.acceptLoss) {
@@ -129,27 +115,18 @@ async function checkServer(connections: Connections, log: Log): Promise<boolean>
   return false;
 }
 
-/** A promoted standby may have lost commits, and tokens with them: raise the epoch before any is issued again. */
-async function noticeTimeline(connections: Connections, writer: Writer, log: Log): Promise<void> {
-  const { timeline, timeline_now: current } = await metaOf(connections);
-  if (timeline === null || current === null || timeline === current) return;
-  const raised = await writer.transact(() => restoredPlan(`timeline ${timeline} became ${current}`, "meta.promoted"));
-  if (raised !== undefined) log("warn", "store.epoch_raised", { epoch: raised.epoch, timeline: current });
-}
-
-async function metaOf(connections: Connections): Promise<Row> {
-  const { rows } = await connections.query(connections.pool, "meta.get", {});
-  if (rows[0] === undefined) throw new TapeError("TAPE_INVARIANT", "the store has no meta row");
-  return rows[0];
-}
-
 function purgeWitnesses(connections: Connections, clock: Clock): () => void {
   let cancel = () => {};
+  let stopped = false;
   const again = (): void => {
+    if (stopped) return;
     cancel = clock.after(purgeEveryMs, () => {
       connections.query(connections.pool, "witness.purge", { olderMs: witnessMs }).then(again, again);
     });
   };
   again();
-  return () => cancel();
+  return () => {
+    stopped = true;
+    cancel();
+  };
 }

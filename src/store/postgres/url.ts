@@ -59,6 +59,12 @@ export function parsePostgresUrl(text: string): PostgresSettings {
   if (pooler !== "none" && pooler !== "transaction") {
     throw new TapeError("TAPE_BAD_STORE_URL", `pooler is none or transaction, not ${pooler}`, { key: "pooler" });
   }
+  const acceptLoss = given.get("accept_loss") ?? "false";
+  if (acceptLoss !== "true" && acceptLoss !== "false") {
+    throw new TapeError("TAPE_BAD_STORE_URL", `accept_loss is true or false, not ${acceptLoss}`, {
+      key: "accept_loss",
+    });
+  }
   const schema = given.get("schema") ?? "tape";
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema)) {
     throw new TapeError("TAPE_BAD_STORE_URL", "schema must be a plain lower-case name", { key: "schema" });
@@ -70,7 +76,7 @@ export function parsePostgresUrl(text: string): PostgresSettings {
     listenUrl: given.get("listen_url"),
     connections: whole("connections", given.get("connections") ?? "8", 2),
     transactionBoundMs: whole("transaction_bound_ms", given.get("transaction_bound_ms") ?? "5000", 50),
-    acceptLoss: given.get("accept_loss") === "true",
+    acceptLoss: acceptLoss === "true",
   };
 }
 

@@ -1,6 +1,4 @@
 import type pg from "pg";
-import { backoffMs } from "../../base/backoff.ts";
-import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
@@ -9,16 +7,15 @@ import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
 import type { Connections } from "./connections.ts";
 import { busy, type Fault, faultOf, unclear, unreachable } from "./faults.ts";
 import type { Journals } from "./journals.ts";
+import type { Patience } from "./patience.ts";
 
 export interface WriterOptions {
   readonly connections: Connections;
   readonly journals: Journals;
-  readonly clock: Clock;
+  readonly patience: Patience;
   readonly random: Random;
   readonly limits: Limits;
   readonly wake: (wake: Wake) => void;
-  /** Told when a connection broke: the server behind the address may be another one now. */
-  readonly onBroken: () => void;
 }
 
 export interface TransactionOptions {
@@ -26,6 +23,8 @@ export interface TransactionOptions {
   readonly lockMs?: number;
   /** Told of each call before it is made. */
   readonly notice?: (call: Call) => void;
+  /** false: the plan takes no journal numbers, so none need be at hand. */
+  readonly allocates?: boolean;
 }
 
 /** Deadlocks and serialization failures are rolled back by the server: so many times we simply ask again. */
@@ -33,8 +32,8 @@ const mostTries = 8;
 
 /**
  * Runs plans as transactions, each with a witness: a row of a unique name. When the answer to COMMIT is lost, the same
- * witness is inserted again on another connection. A conflict proves that the transaction happened; success proves that
- * it never can, and it is run again. (An error on COMMIT is not a "no": of 56 cut connections 19 had committed.)
+ * witness is inserted again on another connection, marked void. If the plan's own is there, the transaction happened; if
+ * ours is, it never can, and it is run again. (An error on COMMIT is not a "no": of 56 cut connections 19 had committed.)
  */
 export class Writer {
   readonly #options: WriterOptions;
@@ -43,7 +42,18 @@ export class Writer {
     this.#options = options;
   }
 
+  /** Refuses with a TapeError, whatever goes wrong. */
+  async perform<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+    try {
+      return await this.transact(make);
+    } catch (error) {
+      throw error instanceof TapeError ? error : busy(error);
+    }
+  }
+
   async transact<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
+    const { patience } = this.#options;
+    const until = patience.until();
     for (let tries = 1; ; tries++) {
       const outcome = await this.#once(make, options);
       if ("value" in outcome) return outcome.value;
@@ -51,22 +61,27 @@ export class Writer {
       if (fault.kind === "blocked") throw error; // the caller knows what to do about a lock
       if (fault.kind === "slow") throw busy(error);
       if (fault.kind === "refused") throw refusal(error, fault);
-      if (tries >= mostTries) throw fault.kind === "again" ? busy(error) : unreachable(error);
-      const { clock, random } = this.#options;
-      await clock.sleep(backoffMs(tries, { baseMs: 5, capMs: 500 }, random));
+      if (fault.kind === "again" ? tries >= mostTries : patience.over(until)) {
+        throw fault.kind === "again" ? busy(error) : unreachable(error);
+      }
+      await patience.pause(tries);
+    }
+  }
+
+  /** A connection of the pool's; TAPE_STORE_UNREACHABLE: there is none, and so nothing was sent. */
+  async connect(): Promise<pg.PoolClient> {
+    const { connections, patience } = this.#options;
+    try {
+      return await patience.insist(() => connections.pool.connect());
+    } catch (error) {
+      throw unreachable(error);
     }
   }
 
   async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions): Promise<Outcome<T>> {
-    const { connections, random } = this.#options;
-    await this.#options.journals.ready();
-    let client: pg.PoolClient;
-    try {
-      client = await connections.pool.connect();
-    } catch (error) {
-      this.#options.onBroken();
-      return { error, fault: { kind: "connection" } };
-    }
+    const { journals, random } = this.#options;
+    if (options.allocates !== false) await journals.ready();
+    const client = await this.connect();
     const witness = random.bits63();
     const wakes: Wake[] = [];
     let broken: Error | undefined;
@@ -76,7 +91,6 @@ export class Writer {
         await client.query("commit");
       } catch (error) {
         broken = error as Error;
-        this.#options.onBroken();
         client.release(broken);
         if (!(await this.landed(witness, error))) return { error, fault: { kind: "connection" } };
       }
@@ -87,7 +101,6 @@ export class Writer {
       const fault = error instanceof TapeError ? undefined : faultOf(error);
       if (fault?.kind === "connection") {
         broken = error as Error;
-        this.#options.onBroken();
         client.release(broken);
       } else {
         await client.query("rollback").catch((e: Error) => {
@@ -110,10 +123,10 @@ export class Writer {
     options: TransactionOptions,
   ): Promise<T> {
     const { connections, journals, limits } = this.#options;
-    const { schema, transactionBoundMs } = connections.settings;
+    const { transactionBoundMs } = connections.settings;
     // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
     const begin = connections.begin(options.lockMs ?? transactionBoundMs);
-    await client.query(`${begin}; ${witnessSql(schema, witness)}`);
+    await client.query(`${begin}; ${connections.textOf("witness.create", { id: witness })}`);
     const ground: Ground = {
       limits,
       locksRelease: true,
@@ -126,40 +139,20 @@ export class Writer {
     });
   }
 
-  /** Asks until there is an answer, or nobody can tell. Only for questions that change nothing. */
-  async insist<T>(question: () => Promise<T>, cause: unknown): Promise<T> {
-    const { clock, random } = this.#options;
-    for (let tries = 1; tries <= mostTries; tries++) {
-      try {
-        return await question();
-      } catch {
-        await clock.sleep(backoffMs(tries, { baseMs: 20, capMs: 1_000 }, random));
-      }
-    }
-    throw unclear(cause);
-  }
-
   /** true: the transaction of this witness happened. false: it did not and never will. Throws when nobody can tell. */
   async landed(witness: bigint, cause: unknown): Promise<boolean> {
-    const { connections } = this.#options;
-    return this.insist(async () => {
-      try {
-        await connections.pool.query(witnessSql(connections.settings.schema, witness));
-        return false;
-      } catch (error) {
-        const fault = faultOf(error);
-        if (fault.kind === "refused" && fault.code === "23505") return true;
-        throw error;
-      }
-    }, cause);
+    const { connections, patience } = this.#options;
+    try {
+      // Whatever goes wrong is no answer: so long as the first transaction is open, ours waits for it.
+      const ask = () => connections.query(connections.pool, "witness.settle", { id: witness });
+      return (await patience.insist(ask, () => true)).rows[0]?.void === false;
+    } catch {
+      throw unclear(cause);
+    }
   }
 }
 
 type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fault: Fault };
-
-function witnessSql(schema: string, witness: bigint): string {
-  return `insert into "${schema}".witness(id, at) values (${witness}, "${schema}".now_ms())`;
-}
 
 function refusal(error: unknown, fault: Extract<Fault, { kind: "refused" }>): TapeError {
   if (fault.code === "23505" && fault.constraint === "records_head") {

@@ -1,22 +1,10 @@
 import { encode } from "../../base/codec.ts";
 import type { Random } from "../../base/random.ts";
-import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import { checkExpectation, checkTarget, eachVerdict } from "../calls.ts";
-import {
-  checkClaimant,
-  checkEntry,
-  checkFence,
-  checkName,
-  checkNonce,
-  checkPayload,
-  checkRunSpec,
-  checkText,
-  checkWhole,
-  encodeRecord,
-  pageLimit,
-} from "../check.ts";
+import { eachVerdict } from "../calls.ts";
+import { checkEntry, checkFence, checkList, checkPayload, checkRunSpec, encodeRecord, pageLimit } from "../check.ts";
 import type { Claim, Fenced, Intake, Read, Store } from "../contract.ts";
+import { guarded } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
 import { budgetRowOf, claimRowOf, recordOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
@@ -26,21 +14,21 @@ import * as intake from "./plans/intake.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 
-/** The contract over a driver: check the input, then run one plan. */
+/** The contract over a driver: encode the input, then run one plan. The entrance has looked at every argument. */
 export function assembleStore(driver: Driver, random: Random): Store {
   const { backend, limits, transactionBoundMs, exclusive } = driver;
-  return {
+  return guarded({
     backend,
     limits,
     transactionBoundMs,
     exclusive,
     intake: intakeOf(driver, limits),
-    claim: claimOf(driver, limits, random),
+    claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
     read: readOf(driver, limits),
     onWake: (listener) => driver.onWake(listener),
     close: () => driver.close(),
-  };
+  });
 }
 
 function fencedOf(driver: Driver, limits: Limits): Fenced {
@@ -50,8 +38,11 @@ function fencedOf(driver: Driver, limits: Limits): Fenced {
   };
   return {
     append,
-    appendAll(batch) {
-      return eachVerdict(batch, limits, ([fence, entry]) => append(fence, entry));
+    async appendAll(batch) {
+      return eachVerdict(batch, limits, async (item) => {
+        checkList("a batch's item", item);
+        return append(item[0], item[1]);
+      });
     },
   };
 }
@@ -59,56 +50,35 @@ function fencedOf(driver: Driver, limits: Limits): Fenced {
 function intakeOf(driver: Driver, limits: Limits): Intake {
   return {
     async createRuns(tenant, specs, first) {
-      checkName("tenant", tenant, limits);
-      if (first !== undefined) {
-        checkClaimant(first, limits);
-        checkNonce(first.nonce);
-      }
       return eachVerdict(specs, limits, async (spec) => driver.create(tenant, checkRunSpec(spec, limits), first));
     },
     async signal(tenant, run, signal) {
-      checkNames(limits, { tenant, run });
       const data = definedOnly(signal);
       encodeRecord({ kind: "signal.sent", data }, limits);
       return driver.write((ground) => intake.signalPlan(ground, tenant, run, data));
     },
     async cancel(tenant, run, asked) {
-      checkNames(limits, { tenant, run });
       const data = definedOnly(asked);
       encodeRecord({ kind: "cancel.asked", data }, limits);
       return driver.write((ground) => intake.cancelPlan(ground, tenant, run, data));
     },
     async leaveEvidence(attempt, evidence) {
-      const { run, pos, token, nonce } = attempt;
-      checkWhole("run", run, 1);
-      checkWhole("pos", pos);
-      checkNonce(token);
-      checkNonce(nonce);
-      checkPayload("evidence", () => encode(evidence), limits);
-      return driver.write((ground) => intake.evidencePlan(ground, attempt, definedOnly(evidence)));
+      const { run, pos, token } = attempt;
+      const data = definedOnly(evidence);
+      encodeRecord({ kind: "effect.evidence", data: { ...data, run, pos, attempt: 0, token: String(token) } }, limits);
+      return driver.write((ground) => intake.evidencePlan(ground, attempt, data));
     },
     async fireTimer({ run, pos, purpose }) {
       return driver.write((ground) => intake.fireTimerPlan(ground, run, pos, purpose));
     },
     async putValue(tenant, key, value, when) {
-      checkNames(limits, { tenant, key });
-      if (typeof when === "object") checkWhole("version", when?.version);
-      else if (when !== "must_create" && when !== "unconditional") {
-        throw new TapeError("TAPE_BAD_INPUT", "when must be must_create, unconditional or { version }", {
-          field: "when",
-        });
-      }
       const text = checkPayload("value", () => encode(value), limits);
       return driver.write((ground) => intake.putValuePlan(ground, tenant, key, text, when));
     },
     async deleteValue(tenant, key, version) {
-      checkNames(limits, { tenant, key });
-      checkWhole("version", version, 1);
       return driver.write((ground) => intake.putValuePlan(ground, tenant, key, null, { version }));
     },
     async putSchedule(tenant, row) {
-      checkNames(limits, { tenant, id: row.id });
-      if (row.nextAt !== null) checkWhole("nextAt", row.nextAt);
       return driver.write(() => intake.putSchedulePlan(tenant, row));
     },
     async deleteSchedule(tenant, id) {
@@ -121,46 +91,29 @@ function intakeOf(driver: Driver, limits: Limits): Intake {
       return driver.write((ground) => intake.fireSchedulePlan(ground, { tenant, id, version, nextAt }, specs));
     },
     async prune(tenant, endedBefore, limit) {
-      checkWhole("limit", limit, 1);
       return driver.write(() => intake.prunePlan(tenant, Math.floor(endedBefore), limit));
     },
   };
 }
 
-function claimOf(driver: Driver, limits: Limits, random: Random): Claim {
+function claimOf(driver: Driver, random: Random): Claim {
   return {
     async acquire(tenant, request) {
-      checkName("tenant", tenant, limits);
-      checkTarget(request.target, limits);
-      checkClaimant(request.claimant, limits);
-      checkNonce(request.nonce);
-      checkExpectation(request, limits);
       return (await driver.read(peekPlan(tenant, request))) ?? driver.acquire(tenant, request);
     },
     async find(request) {
-      checkClaimant(request.claimant, limits);
-      checkNonce(request.nonce);
-      checkName("wants", request.wants, limits);
-      checkWhole("limit", request.limit, 1);
       const journals = await driver.read(findPlan(request));
       const terms = await Promise.all(journals.map((journal) => driver.take(journal, request)));
       return terms.filter((term) => term !== undefined);
     },
     async renew(renewals) {
-      for (const renewal of renewals) {
-        checkFence(renewal.fence);
-        checkWhole("progress", renewal.progress);
-        if (renewal.progressNote !== undefined) checkText("progressNote", renewal.progressNote, limits);
-      }
       return renewals.length === 0 ? [] : driver.renew(renewals);
     },
     async pause(tenant, name, paused, by, why) {
-      checkNames(limits, { tenant, name, by, why });
       const nonce = random.bits63();
       await driver.write((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce }));
     },
     async restored(reason) {
-      checkName("reason", reason, limits);
       return (await driver.write(() => restoredPlan(reason)))!;
     },
   };
@@ -222,10 +175,6 @@ function readOf(driver: Driver, limits: Limits): Read {
     settings: () => driver.settings(),
     now: async () => (await row("meta.get", {}, (r) => Number(r.at))) ?? 0,
   };
-}
-
-function checkNames(limits: Limits, names: Record<string, unknown>): void {
-  for (const [what, text] of Object.entries(names)) checkName(what, text, limits);
 }
 
 function definedOnly<T extends object>(value: T): T {

@@ -84,7 +84,7 @@ export const bigintParams: ReadonlySet<string> = new Set(
   (
     "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs " +
     "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
-    "olderMs n stamp id"
+    "olderMs n stamp id number"
   ).split(" "),
 );
 export const booleanParams: ReadonlySet<string> = new Set("open paused surplus armed force held".split(" "));

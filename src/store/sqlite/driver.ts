@@ -3,6 +3,7 @@ import type { Fence } from "../../model/fence.ts";
 import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
+import { positionOf } from "../calls.ts";
 import type { CheckedEntry } from "../check.ts";
 import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
 import { feedRecordOf } from "../rows.ts";
@@ -89,11 +90,8 @@ export class SqliteDriver implements Driver {
       const { rows } = statements.run("fence.why", { journal }, times);
       throw refusalFromRow(fence, entry.after, rows[0]);
     }
-    if (head.kind !== "run" && entry.records.some(({ kind }) => kind !== "notes.taken" && kind !== "operator.acted")) {
-      throw new TapeError("TAPE_RECORD_MISPLACED", `these records do not belong into the journal of a ${head.kind}`, {
-        journal,
-      });
-    }
+    // Items and named leases take few kinds, and the plan knows which. It too checks before it writes.
+    if (head.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
     const insert = statements.get("record.append").sql;
     for (const [k, record] of entry.records.entries()) {
       // In the order of the statement's parameters: journal, seq, token, at, kind, body.
@@ -127,14 +125,11 @@ export class SqliteDriver implements Driver {
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    const after = cursor === undefined ? 0 : Number(cursor);
-    if (!Number.isSafeInteger(after) || after < 0) {
-      throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
-    }
+    const after = positionOf(cursor);
     const params = { after, limit, tenant: tenant ?? null };
     const { rows } = this.#options.committer.statements.run("feed.page", params, this.#options.times());
-    const last = rows.at(-1)?.id;
-    return { records: rows.map(feedRecordOf), cursor: String(last ?? after) };
+    const records = rows.map((row) => feedRecordOf(row, String(row.id)));
+    return { records, cursor: records.at(-1)?.cursor ?? String(after) };
   }
 
   async settings(): Promise<Settings> {

@@ -10,7 +10,7 @@ import { Committer } from "./committer.ts";
 import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
 import { SqliteDriver } from "./driver.ts";
 import { HeadCache } from "./heads.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, migrations } from "./migrate.ts";
 
 export interface SqliteOptions {
   /** A path, or ":memory:". */
@@ -61,7 +61,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       throw error;
     }
   });
-  const schema = Number(Object.values(committer.db.prepare("select max(number) from migrations").get() ?? {})[0]);
+  const schema = migrations.at(-1)?.number ?? 0;
   const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
   const neighbours = {
     clock,

@@ -1,9 +1,27 @@
 import { append } from "./append.ts";
+import { concurrency } from "./concurrency.ts";
+import { faults } from "./faults.ts";
+import { finding } from "./finding.ts";
 import type { Cases, Fixture, TestApi } from "./frame.ts";
+import { leases } from "./leases.ts";
+import { ledger } from "./ledger.ts";
+import { renewals } from "./renewals.ts";
+import { takeover } from "./takeover.ts";
+import { tokens } from "./tokens.ts";
 
 export type { Fixture, TestApi } from "./frame.ts";
 
-const groups: Readonly<Record<string, Cases>> = { append };
+const groups: Readonly<Record<string, Cases>> = {
+  append,
+  leases,
+  renewals,
+  takeover,
+  finding,
+  ledger,
+  tokens,
+  concurrency,
+  faults,
+};
 
 /**
  * The conformance suite: a store is correct when it passes. A new store needs about ten lines.

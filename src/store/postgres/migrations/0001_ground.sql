@@ -130,7 +130,10 @@ create table tape.tombstones(
   tenant text not null, id text not null, token bigint not null, at bigint not null, primary key(tenant, id)
 );
 
-create table tape.witness(id bigint primary key, at bigint not null);
+create table tape.witness(
+  id bigint primary key, at bigint not null,
+  void boolean not null default false   -- written by somebody who asked: the transaction of this name never happened
+);
 
 insert into tape.meta(one, store_id, epoch, token_floor, next_journal, timeline, feed_offset)
 values (true, gen_random_uuid()::text, 0, 0, 2, tape.timeline(), 0);

@@ -11,6 +11,6 @@ with f as materialized (
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select f.journal, f.after + 1, f.token, greatest((select tape.stamp()), f.stamp), (select tape.now_ms()), f.kind, f.body from f),
+  select f.journal, f.after + 1, f.token, greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp), (select tape.now_ms()), f.kind, f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f

@@ -11,6 +11,6 @@ with f as materialized (
 update tape.leases l set expires_at = tape.now_ms() + l.ttl_ms, renewals = l.renewals + 1,
   longest_gap_ms = greatest(l.longest_gap_ms, tape.now_ms() - l.renewed_at), renewed_at = tape.now_ms(),
   progress_at = case when f.progress > l.progress then tape.now_ms() else l.progress_at end,
-  progress = greatest(l.progress, f.progress), progress_note = coalesce(f.note, l.progress_note)
+  progress = greatest(l.progress, f.progress), progress_note = coalesce(f.note, l.progress_note), stalled = false
 from f where l.journal = f.journal
-returning l.journal, l.notes, l.ttl_ms
+returning l.journal, cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.notes, l.ttl_ms

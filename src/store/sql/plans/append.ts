@@ -84,6 +84,10 @@ export function* sendNote(
     throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
   }
   const seq = Number(row.notes);
+  if (must && seq > ground.limits.inboxNotes) {
+    const message = `the inbox has taken ${ground.limits.inboxNotes} notes, which is all it takes`;
+    throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
+  }
   yield* ask("note.create", { journal, seq, kind, body });
   if (row.wakes !== null) ground.wake({ of: "reactor", reactor: row.wakes as string });
   ground.wake({ of: "journal", journal });
@@ -127,18 +131,21 @@ export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
 }
 
 export function refusalFromRow(fence: Fence, after: number, row: Row | undefined): TapeError {
-  const current = row?.token as string | undefined;
   const stale =
-    row === undefined || current !== String(fence.token) || row.nonce !== String(fence.nonce) || Boolean(row.doomed);
-  if (stale) {
-    const owner = row?.label ?? row?.owner ?? "nobody";
-    const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
-    return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
-  }
+    row === undefined || row.token !== String(fence.token) || row.nonce !== String(fence.nonce) || Boolean(row.doomed);
+  if (stale) return staleError(fence, row);
   const head = Number(row.head);
   return new TapeError("TAPE_NOT_HEAD", `the journal ends at ${head}, not at ${after}`, {
     journal: fence.journal,
     head,
     after,
   });
+}
+
+/** The one refusal of a stale owner, whatever it tried: to write or to renew. */
+export function staleError(fence: Fence, row: Row | undefined): TapeError {
+  const current = row?.token as string | undefined;
+  const owner = row?.label ?? row?.owner ?? "nobody";
+  const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
+  return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
 }

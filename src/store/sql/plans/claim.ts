@@ -1,12 +1,13 @@
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
-import type { Acquired, AcquireRequest, Claimant, Renewal, Renewed, Term } from "../../../model/lease.ts";
+import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../../model/lease.ts";
 import { bodyOf } from "../../../model/project.ts";
 import type { RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
 import type { FindRequest } from "../../contract.ts";
 import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
 import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
+import { staleError } from "./append.ts";
 import { findTarget, openTarget } from "./target.ts";
 
 /**
@@ -156,8 +157,7 @@ export function* lostPlan(renewal: Renewal): Plan<Renewed> {
     const error = new TapeError("TAPE_LEASE_STALLED", "renewed without progress for longer than maxStall", { journal });
     return { ok: false, error };
   }
-  const message = `the term with token ${token} is over`;
-  return { ok: false, error: new TapeError("TAPE_LEASE_LOST", message, { journal, token: String(token) }) };
+  return { ok: false, error: staleError(fence, yield* askRow("fence.why", { journal })) };
 }
 
 /** Pausing takes the lease over first, so that a live holder is fenced, and says so in the journal. */

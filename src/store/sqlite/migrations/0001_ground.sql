@@ -68,7 +68,7 @@ create table effects(
 ) strict, without rowid;
 create index effects_open on effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-create index effects_armed on effects(root) where status = 'ARMED';
+create index effects_owed on effects(root) where role = 'inverse';
 create index effects_item on effects(item) where item is not null;
 
 create table claims(

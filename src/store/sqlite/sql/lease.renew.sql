@@ -4,7 +4,8 @@
 update leases set expires_at = :now + ttl_ms, renewals = renewals + 1,
   longest_gap_ms = max(longest_gap_ms, :now - renewed_at), renewed_at = :now,
   progress_at = case when :progress > progress then :now else progress_at end,
-  progress = max(progress, :progress), progress_note = coalesce(:progress_note, progress_note)
+  progress = max(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
+  stalled = 0
 where journal = :journal and token = :token and nonce = :nonce and doomed = 0
   and (max_stall_ms is null or :progress > progress or :now - progress_at <= max_stall_ms)
 returning notes, ttl_ms

@@ -1,7 +1,7 @@
 -- read
 select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants from runs r join leases l on l.journal = r.journal
 where r.tenant = :tenant and (:before is null or r.journal < :before) and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or json_extract(r.labels, '$."' || replace(:label_key, '"', '\"') || '"') = :label_value)
+  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
     when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
 order by r.journal desc limit :limit

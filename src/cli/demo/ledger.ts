@@ -1,0 +1,24 @@
+import type { TermView } from "../../model/lease.ts";
+
+/** The ledger as aligned lines, oldest term first. */
+export function ledgerLines(terms: readonly TermView[]): string[] {
+  const cells = terms.map((term) => [
+    `token ${term.token}`,
+    term.label,
+    term.reactor,
+    `began ${clock(term.begunAt)} (${term.begunBy}${term.why === undefined ? "" : `: ${term.why}`})`,
+    term.end === undefined
+      ? "still held"
+      : `ended ${term.endedAt === undefined ? "?" : clock(term.endedAt)} (${term.end})`,
+    `${term.renewals} renewals`,
+  ]);
+  const widths = (cells[0] ?? []).map((_cell, k) => Math.max(...cells.map((row) => row[k]!.length)));
+  return cells.map((row) =>
+    row
+      .map((cell, k) => cell.padEnd(widths[k]!))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
+const clock = (at: number): string => new Date(at).toISOString().slice(11, 23);

@@ -1,0 +1,68 @@
+import { systemClock } from "../../base/clock.ts";
+import { systemRandom } from "../../base/random.ts";
+import { openStore } from "../../host/open-store.ts";
+import { momentOf } from "../../lease/belief.ts";
+import { identify } from "../../lease/identity.ts";
+import { LeaseKeeper } from "../../lease/keeper.ts";
+import { isTapeError } from "../../model/errors.ts";
+import type { NewRecord } from "../../model/records.ts";
+import type { FromDirector, FromWorker } from "./zombie-words.ts";
+
+/**
+ * One worker of the zombie demo, in a process of its own. It drives one run: acquires its lease, heartbeats, writes
+ * steps. Told to, it writes without looking at its own clocks first, as a careless program would: what then stops it is
+ * the store alone.
+ */
+const [url = "", run = "", ttl = ""] = process.argv.slice(2);
+const tell = (message: FromWorker): void => void process.send?.(message);
+
+const store = await openStore(url);
+const identity = identify(process.env, systemRandom);
+const keeper = new LeaseKeeper({ store, identity, timings: { ttlMs: Number(ttl) } });
+const sent = momentOf(systemClock);
+const claimant = { ...identity, reactor: "agent", ttlMs: Number(ttl) };
+const answer = await store.claim.acquire("default", {
+  target: { run },
+  claimant,
+  nonce: systemRandom.bits63(),
+  expect: "free_or_expired",
+});
+if (!answer.ok) throw answer.error;
+const { term } = answer;
+const lease = keeper.adopt(run, term, sent);
+let head = term.head;
+tell({ say: "holding", token: String(term.fence.token), reason: term.reason });
+
+async function write(title: string, record: NewRecord): Promise<void> {
+  try {
+    ({ head } = await store.fenced.append(term.fence, { after: head, records: [record] }));
+    tell({ say: "written", title });
+  } catch (error) {
+    if (!isTapeError(error)) throw error;
+    tell({ say: "refused", title, code: error.code, message: error.message });
+  }
+}
+
+process.on("message", async (message: FromDirector) => {
+  switch (message.do) {
+    case "step":
+      return write(message.name, { kind: "step.done", data: { pos: message.pos, name: message.name, value: "done" } });
+    case "end":
+      return write("end of the run", {
+        kind: "run.ended",
+        data: { status: "COMPLETED", outcome: { by: identity.label }, taken: 0, term: lease.figures() },
+      });
+    case "renew": {
+      const [verdict] = await store.claim.renew([{ fence: term.fence, progress: 0 }]);
+      const refused = verdict !== undefined && !verdict.ok ? verdict.error : undefined;
+      if (refused === undefined) return tell({ say: "written", title: "heartbeat" });
+      return tell({ say: "refused", title: "heartbeat", code: refused.code, message: refused.message });
+    }
+    case "belief":
+      return tell({ say: "belief", belief: lease.belief });
+    case "quit":
+      keeper.close();
+      await store.close();
+      process.disconnect();
+  }
+});

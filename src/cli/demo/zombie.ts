@@ -1,0 +1,182 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../../base/clock.ts";
+import { openStore } from "../../host/open-store.ts";
+import type { Store } from "../../store/contract.ts";
+import type { Screen } from "../screen.ts";
+import { ledgerLines } from "./ledger.ts";
+import type { FromDirector, FromWorker } from "./zombie-words.ts";
+
+const ttlMs = 1_500;
+const tenant = "default";
+const run = "payment-2026-11-15";
+
+/** A worker process, and the conversation with it. */
+class Actor {
+  readonly label: string;
+  readonly process: ChildProcess;
+  readonly #heard: FromWorker[] = [];
+  #wake = () => {};
+  #gone = false;
+
+  constructor(label: string, url: string) {
+    this.label = label;
+    const here = import.meta.url;
+    const script = new URL(here.endsWith(".ts") ? "zombie-worker.ts" : "zombie-worker.js", here);
+    this.process = fork(fileURLToPath(script), [url, run, String(ttlMs)], {
+      env: { ...process.env, TAPE_REPLICA_ID: label },
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    this.process.on("message", (message: FromWorker) => {
+      this.#heard.push(message);
+      this.#wake();
+    });
+    this.process.on("exit", () => {
+      this.#gone = true;
+      this.#wake();
+    });
+  }
+
+  say(message: FromDirector): void {
+    this.process.send(message);
+  }
+
+  async hear(): Promise<FromWorker> {
+    for (;;) {
+      const next = this.#heard.shift();
+      if (next !== undefined) return next;
+      if (this.#gone) throw new Error(`${this.label} ended before it answered`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async ask(message: FromDirector): Promise<FromWorker> {
+    this.say(message);
+    return this.hear();
+  }
+
+  async quit(): Promise<void> {
+    if (this.#gone) return;
+    const exit = once(this.process, "exit");
+    this.say({ do: "quit" });
+    await exit;
+  }
+
+  kill(): void {
+    if (!this.#gone) this.process.kill("SIGKILL");
+  }
+}
+
+/** Two processes, one file: the first is stopped past its lease, the second takes over, the first wakes and writes. */
+export async function zombieDemo(screen: Screen): Promise<number> {
+  if (process.platform === "win32") {
+    screen.line("This demo stops a process with SIGSTOP, which Windows does not have. Run it on Linux or macOS.");
+    return 2;
+  }
+  const folder = await mkdtemp(join(tmpdir(), "tape-zombie-"));
+  const url = `sqlite:${join(folder, "tape.db")}`;
+  const store = await openStore(url);
+  const actors: Actor[] = [];
+  try {
+    return await play(screen, store, (label) => {
+      const actor = new Actor(label, url);
+      actors.push(actor);
+      return actor;
+    });
+  } finally {
+    for (const actor of actors) actor.kill();
+    await store.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+async function play(screen: Screen, store: Store, start: (label: string) => Actor): Promise<number> {
+  screen.line(screen.bold("Tape: the zombie"));
+  screen.line("A paused worker is replaced, wakes up, and still believes that it owns the payment.");
+
+  await store.intake.createRuns(tenant, [{ id: run, workflow: "payment", input: { amount: 100 } }]);
+  screen.step("Worker A takes the run", `one SQLite file, two processes, a lease of ${ttlMs / 1000} s`);
+  const a = start("worker-a");
+  report(screen, a, await a.hear());
+  report(screen, a, await a.ask({ do: "step", pos: 0, name: "reserve the funds" }));
+
+  screen.step(
+    "Worker A is stopped in the middle of its work (SIGSTOP)",
+    "a long pause, a frozen host, a debugger: it does not know",
+  );
+  a.process.kill("SIGSTOP");
+  await waitForExpiry(screen, store);
+
+  screen.step("Worker B sees the expired lease and takes over");
+  const b = start("worker-b");
+  report(screen, b, await b.hear());
+  report(screen, b, await b.ask({ do: "step", pos: 1, name: "book the transfer" }));
+
+  screen.step("Worker A wakes up (SIGCONT) and writes what it had in mind");
+  a.process.kill("SIGCONT");
+  const attempts = [
+    await a.ask({ do: "step", pos: 1, name: "book the transfer" }),
+    await a.ask({ do: "renew" }),
+    await a.ask({ do: "end" }),
+  ];
+  for (const attempt of attempts) report(screen, a, attempt);
+
+  screen.step("Worker B finishes the run");
+  report(screen, b, await b.ask({ do: "end" }));
+  await Promise.all([a.quit(), b.quit()]);
+  return verdict(screen, store, attempts);
+}
+
+async function waitForExpiry(screen: Screen, store: Store): Promise<void> {
+  for (;;) {
+    const lease = await store.read.lease(tenant, { run });
+    if (lease === undefined || lease.state !== "HELD") break;
+    screen.bar("lease of worker A", lease.remainingMs, ttlMs);
+    await systemClock.sleep(Math.min(100, lease.remainingMs));
+  }
+  screen.bar("lease of worker A", 0, ttlMs);
+  screen.barDone();
+  screen.line("   the lease has run out");
+}
+
+function report(screen: Screen, actor: Actor, message: FromWorker): void {
+  const who = actor.label;
+  switch (message.say) {
+    case "holding":
+      return screen.line(
+        `   ${who} ${screen.good("holds")} the lease: token ${message.token}, because of ${message.reason}`,
+      );
+    case "written":
+      return screen.line(`   ${who} ${screen.good("wrote")} ${message.title}`);
+    case "refused":
+      screen.line(`   ${who} ${screen.bad("refused")} ${message.title}: ${message.message}`);
+      return;
+    case "belief":
+      return screen.line(`   ${who} believes its lease is ${message.belief}`);
+  }
+}
+
+async function verdict(screen: Screen, store: Store, attempts: readonly FromWorker[]): Promise<number> {
+  const records = await store.read.journal(tenant, { run });
+  screen.step("The journal", "every record carries the token it was written under");
+  for (const { seq, token, kind, data } of records) {
+    const name = "name" in data ? ` ${String(data.name)}` : "";
+    screen.line(`   ${String(seq).padStart(2)}  token ${token}  ${kind}${screen.dim(name)}`);
+  }
+  screen.step("The ledger of terms", "who owned the run, from when to when, and why");
+  for (const line of ledgerLines(await store.read.terms(tenant, { run }))) screen.line(`   ${line}`);
+
+  const refused = attempts.filter((attempt) => attempt.say === "refused").length;
+  const steps = records.filter((record) => record.kind === "step.done").length;
+  const fine = refused === attempts.length && steps === 2;
+  screen.line();
+  const words = `${refused} of ${attempts.length} writes of the zombie refused; the transfer is booked ${steps - 1} time`;
+  screen.line(fine ? screen.good(words) : screen.bad(words));
+  return fine ? 0 : 1;
+}

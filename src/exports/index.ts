@@ -1,0 +1,47 @@
+export { type Clock, systemClock } from "../base/clock.ts";
+export { jsonLog, type Log, type LogLevel, silentLog } from "../base/log.ts";
+export { type Random, systemRandom } from "../base/random.ts";
+export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
+export { type Belief, type Moment, momentOf } from "../lease/belief.ts";
+export { type Identity, identify } from "../lease/identity.ts";
+export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptions } from "../lease/keeper.ts";
+export { Lease, type Transition } from "../lease/lease.ts";
+export type { Timings } from "../lease/timings.ts";
+export { type ErrorCode, type ErrorDetails, type ErrorEntry, errorTable, isTapeError, TapeError } from "../model/errors.ts";
+export { type Fence, fenceFromWire, fenceToWire } from "../model/fence.ts";
+export type {
+  Acquired,
+  AcquireRequest,
+  Claimant,
+  Expectation,
+  LeaseView,
+  Renewal,
+  Renewed,
+  Target,
+  Term,
+  TermView,
+  Verdict,
+} from "../model/lease.ts";
+export { defaultLimits, type Limits } from "../model/limits.ts";
+export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
+export type {
+  Appended,
+  Claim,
+  Created,
+  Entry,
+  Fenced,
+  FeedPage,
+  FeedRecord,
+  FindRequest,
+  Intake,
+  Read,
+  RunSpec,
+  RunView,
+  Settings,
+  Store,
+  Value,
+  ValueCondition,
+  Wake,
+} from "../store/contract.ts";
+export { type FollowOptions, followFeed } from "../store/follow.ts";
+export { updateValue, type ValueTransition, type WatchOptions, watchValue } from "../store/values.ts";

@@ -1,0 +1,3 @@
+export { ManualClock } from "../testing/clock.ts";
+export { type Fixture, storeConformance, type TestApi } from "../testing/conformance/index.ts";
+export { checkLinearizable } from "../testing/linearizable.ts";

@@ -1,0 +1,59 @@
+import { backoffMs } from "../base/backoff.ts";
+import type { Clock } from "../base/clock.ts";
+import type { Random } from "../base/random.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
+import type { NewRecord, TermEnd } from "../model/records.ts";
+import type { Lease } from "./lease.ts";
+
+export interface FarewellOptions {
+  readonly append: (fence: Fence, entry: { after: number; records: readonly NewRecord[] }) => Promise<unknown>;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** told: the store has it, the lease is free. Otherwise the lease runs out, or is somebody else's already. */
+export interface Farewell {
+  readonly told: boolean;
+  readonly error?: unknown;
+}
+
+/** Writes the end of a term into its journal, again while answers get lost, for at most `withinMs`. */
+export async function sayFarewell(
+  lease: Lease,
+  end: TermEnd,
+  withinMs: number,
+  options: FarewellOptions,
+): Promise<Farewell> {
+  const done = new AbortController();
+  const tooLate = options.clock.sleep(withinMs, done.signal).then(() => ({ told: false }));
+  try {
+    return await Promise.race([tellUntil(lease, end, done.signal, options), tooLate]);
+  } finally {
+    done.abort();
+  }
+}
+
+async function tellUntil(
+  lease: Lease,
+  end: TermEnd,
+  stop: AbortSignal,
+  { append, clock, random }: FarewellOptions,
+): Promise<Farewell> {
+  const data = { end, taken: lease.notes, term: lease.figures() };
+  const entry = { after: lease.head, records: [{ kind: "term.ended", data } as const] };
+  let doubtful = false;
+  for (let tries = 1; !stop.aborted; tries++) {
+    try {
+      await append(lease.fence, entry);
+      return { told: true };
+    } catch (error) {
+      // After a lost answer, "stale" is the yes that was lost. Otherwise somebody has taken the lease over.
+      if (isTapeError(error, "TAPE_FENCED")) return { told: doubtful, error };
+      if (isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) doubtful = true;
+      else if (!isTapeError(error) || error.retry !== "later") return { told: false, error };
+      await clock.sleep(backoffMs(tries, { baseMs: 50, capMs: 1_000 }, random), stop);
+    }
+  }
+  return { told: false };
+}

@@ -1,0 +1,156 @@
+import type { Clock } from "../../base/clock.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { CheckedEntry } from "../check.ts";
+import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
+import { feedRecordOf } from "../rows.ts";
+import type { Driver } from "../sql/driver.ts";
+import { type Answer, ask, askRow, askRows, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
+import { appendPlan } from "../sql/plans/append.ts";
+import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import type { Wakes } from "../wakes.ts";
+import type { Times } from "./statement.ts";
+import { answer } from "./statements.ts";
+import type { Tables } from "./tables.ts";
+
+export interface MemoryDriverOptions {
+  readonly tables: Tables;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  readonly wakes: Wakes;
+}
+
+/**
+ * Writes gather during a turn of the event loop and are carried out at its end, in order, each a transaction of its own:
+ * no caller can depend on an effect before its answer, and one that awaits in a loop does not starve heartbeats.
+ *
+ *   open ──close──▶ closed (refuses everything; what was submitted before is still carried out)
+ */
+export class MemoryDriver implements Driver {
+  readonly backend = "memory" as const;
+  readonly transactionBoundMs = 0; // a transaction never outlives a turn
+  readonly exclusive = true; // nobody else has these tables
+  readonly limits: Limits;
+  readonly #options: MemoryDriverOptions;
+  #queue: (() => void)[] = [];
+  #queueBytes = 0;
+  #closed = false;
+
+  constructor(options: MemoryDriverOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+  }
+
+  write<T>(make: (ground: Ground) => Plan<T>, bytes = 0): Promise<T> {
+    const { pendingItems, pendingBytes } = this.limits;
+    if (this.#closed) return Promise.reject(closed());
+    if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
+      return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their turn`));
+    }
+    this.#queueBytes += bytes;
+    return new Promise<T>((resolve, reject) => {
+      this.#enqueue(() => {
+        try {
+          resolve(this.#transact(make));
+        } catch (error) {
+          reject(error);
+        }
+      });
+    });
+  }
+
+  async read<T>(plan: Plan<T>): Promise<T> {
+    if (this.#closed) throw closed();
+    return this.#run(plan);
+  }
+
+  append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
+    return this.write((ground) => appendPlan(ground, fence, entry), entry.bytes);
+  }
+
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
+    return this.write((ground) => createPlan(ground, tenant, data, first));
+  }
+
+  acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
+    return this.write((ground) => acquirePlan(ground, tenant, request));
+  }
+
+  take(journal: number, request: FindRequest): Promise<Term | undefined> {
+    return this.write(() => takeFoundPlan(journal, request));
+  }
+
+  renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
+    return this.write(function* () {
+      const verdicts: Renewed[] = [];
+      for (const renewal of renewals) verdicts.push(yield* renewPlan(renewal));
+      return verdicts;
+    });
+  }
+
+  async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
+    // Types may lie, and Number() reads "", " 7" and "0x10" as numbers. Fifteen digits are a safe integer.
+    if (cursor !== undefined && (typeof cursor !== "string" || !/^\d{1,15}$/.test(cursor))) {
+      throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+    }
+    const after = Number(cursor ?? 0);
+    const rows = await this.read(askRows("feed.page", { after, limit, tenant: tenant ?? null }));
+    const records = rows.map((row) => feedRecordOf(row, String(row.id)));
+    return { records, cursor: records.at(-1)?.cursor ?? String(after) };
+  }
+
+  async settings(): Promise<Settings> {
+    const row = await this.read(askRow("meta.get"));
+    const facts = { exclusive: this.exclusive, storeId: String(row?.store_id) };
+    return { schema: 0, epoch: Number(row?.epoch), durable: false, facts };
+  }
+
+  onWake(listener: (wake: Wake) => void): () => void {
+    return this.#options.wakes.on(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closed = true;
+    return new Promise((resolve) => this.#enqueue(resolve));
+  }
+
+  #enqueue(job: () => void): void {
+    if (this.#queue.push(job) === 1) this.#options.clock.soon(() => this.#flush());
+  }
+
+  #flush(): void {
+    const jobs = this.#queue;
+    this.#queue = [];
+    this.#queueBytes = 0;
+    for (const job of jobs) job();
+  }
+
+  /** Wakes are sent once nothing can take the transaction back. */
+  #transact<T>(make: (ground: Ground) => Plan<T>): T {
+    const { tables, wakes } = this.#options;
+    const sent: Wake[] = [];
+    const ground: Ground = {
+      limits: this.limits,
+      locksRelease: false,
+      allocate: () => Number(this.#run(ask("journals.block", { size: 1 })).rows[0]?.first),
+      wake: (wake) => sent.push(wake),
+    };
+    const value = tables.undo.transaction(() => this.#run(make(ground)));
+    for (const wake of sent) wakes.emit(wake);
+    return value;
+  }
+
+  #run<T>(plan: Plan<T>): T {
+    const { tables, clock } = this.#options;
+    const times: Times = { at: Math.floor(clock.wall()), now: Math.floor(clock.mono()) };
+    return runPlan(plan, (call: Call): Answer => answer(tables, call, times));
+  }
+}
+
+function closed(): TapeError {
+  return new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
+}

@@ -1,0 +1,163 @@
+import type { Row } from "../sql/plan.ts";
+import { changed, type Do, listed, none, page, passes, row, rows, type Statements } from "./statement.ts";
+import { keyOf } from "./table.ts";
+import type { EffectRow, Tables } from "./tables.ts";
+
+/** Obligations that are due and not done. */
+export const unsettled: readonly string[] = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
+
+export const effects = {
+  "effect.create"(t, p: Do<"effect.create">, { at }) {
+    const { source, run, pos, sub, role, name, connector, semantics, dispatch, status, authority, item, key } = p;
+    const owner = t.runs.get(run);
+    if (owner === undefined || (source !== run && t.leases.get(source)?.run !== run)) return none;
+    if (role !== "inverse" && owner.phase !== "LIVE") return none;
+    if (t.effects.get(keyOf(run, pos, sub)) !== undefined) return none;
+    t.effects.insert({
+      run,
+      pos,
+      sub,
+      tenant: owner.tenant,
+      root: owner.root,
+      role,
+      name,
+      connector,
+      semantics,
+      dispatch,
+      status,
+      authority,
+      item,
+      key,
+      business_key: p.businessKey,
+      args_hash: p.argsHash,
+      args: p.args,
+      policy: p.policy,
+      attempt: 0,
+      attempt_token: null,
+      attempt_nonce: null,
+      send_until: null,
+      reason: null,
+      outcome: null,
+      surplus: p.surplus,
+      created_at: at,
+      changed_at: at,
+    });
+    return changed(1);
+  },
+
+  "effect.find": (t, p: { run: number; pos: number; sub: number }) => {
+    const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
+    return row(effect && shown(effect));
+  },
+
+  "effect.list"(
+    t,
+    p: {
+      tenant: string;
+      run: number | null;
+      role: string | null;
+      status: string | null;
+      minAgeMs: number | null;
+      limit: number;
+    },
+    { at },
+  ) {
+    const found = t.effects.by
+      .tenant(p.tenant)
+      .filter(
+        ({ run, role, status, changed_at }) =>
+          passes(p.run, run) &&
+          passes(p.role, role) &&
+          (p.status === null || listed(p.status, status)) &&
+          (p.minAgeMs === null || changed_at <= at - p.minAgeMs),
+      );
+    return rows(page(found, p.limit, runOf, posOf, subOf).map(shown));
+  },
+
+  "effect.status"(t, p: Do<"effect.status">, { at }) {
+    const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
+    if (effect === undefined || effect.authority !== p.by || !listed(p.from, effect.status)) return none;
+    const again = p.to === "PENDING" && effect.semantics === "non_idempotent";
+    if (again && p.reason !== "not_sent" && p.reason !== "operator") return none;
+    t.effects.update(effect, {
+      status: p.to,
+      authority: p.hand ?? effect.authority,
+      item: p.hand ?? effect.item,
+      attempt: p.attempt ?? effect.attempt,
+      attempt_token: p.token ?? effect.attempt_token,
+      attempt_nonce: p.nonce ?? effect.attempt_nonce,
+      send_until: p.sendInMs === null ? effect.send_until : at + p.sendInMs,
+      reason: p.reason ?? effect.reason,
+      outcome: p.outcome ?? effect.outcome,
+      changed_at: at,
+    });
+    return changed(1);
+  },
+
+  "effects.withdraw"(t, p: Do<"effects.withdraw">, { at }) {
+    const found = t.effects.by.run(p.run).filter(({ role, status }) => role === "act" && status === "PENDING");
+    return changed(t.effects.updateAll(found, { status: "WITHDRAWN", changed_at: at }));
+  },
+
+  "items.sweep"(t, p: Do<"items.sweep">) {
+    const withdrawn = t.effects.by.run(p.run).filter(({ status }) => status === "WITHDRAWN");
+    return changed(t.leases.updateAll(freeItems(t, withdrawn), { wants: null }));
+  },
+
+  "obligations.due"(t, p: Do<"obligations.due">, { at }) {
+    const { run, pos, sub } = p;
+    const concerned =
+      pos === null ? ofTree(t, run) : t.effects.by.run(run).filter((e) => e.pos === pos && e.sub === sub);
+    const found = concerned.filter(({ role, status }) => role === "inverse" && status === "ARMED");
+    return changed(t.effects.updateAll(found, { status: "PENDING", changed_at: at }));
+  },
+
+  "obligations.next"(t, p: Do<"obligations.next">, { now }) {
+    const chain = chainsOf(t, p.run);
+    const newer = (a: EffectRow, b: EffectRow): boolean =>
+      a.run === b.run && (a.pos > b.pos || (a.pos === b.pos && a.sub > b.sub));
+    const next = chain.filter(
+      (effect) =>
+        effect.status === "PENDING" && !chain.some((other) => newer(other, effect) && unsettled.includes(other.status)),
+    );
+    const waiting = freeItems(t, next).filter(({ wants }) => wants === null);
+    return changed(t.leases.updateAll(waiting, { wants: "compensation", due_at: now }));
+  },
+
+  "obligations.discharge"(t, p: Do<"obligations.discharge">, { at }) {
+    const found = t.effects.by.root(p.run).filter(({ role, status }) => role === "inverse" && status === "ARMED");
+    return changed(t.effects.updateAll(found, { status: "DISCHARGED", changed_at: at }));
+  },
+} satisfies Statements;
+
+/** The run's own and, when it is a root, those of all its descendants. */
+function ofTree(t: Tables, run: number): readonly EffectRow[] {
+  const descendants = t.effects.by.root(run).filter((effect) => effect.run !== run);
+  return [...t.effects.by.run(run), ...descendants];
+}
+
+/** The obligations of the run and, when it is a root, of its whole tree; surplus ones stand outside the chain. */
+export function chainsOf(t: Tables, run: number): readonly EffectRow[] {
+  return ofTree(t, run).filter(({ role, surplus }) => role === "inverse" && !surplus);
+}
+
+/** The item leases of these effects that nobody holds. */
+function freeItems(t: Tables, found: readonly EffectRow[]) {
+  return found
+    .map(({ item }) => (item === null ? undefined : t.leases.get(item)))
+    .filter((lease) => lease !== undefined)
+    .filter(({ owner }) => owner === null);
+}
+
+function shown(effect: EffectRow): Row {
+  const { attempt_token: token, attempt_nonce: nonce } = effect;
+  return {
+    ...effect,
+    attempt_token: token === null ? null : String(token),
+    attempt_nonce: nonce === null ? null : String(nonce),
+  };
+}
+
+const runOf = (effect: EffectRow): number => effect.run;
+const posOf = (effect: EffectRow): number => effect.pos;
+const subOf = (effect: EffectRow): number => effect.sub;

@@ -1,0 +1,58 @@
+import { changed, page, present, row, rows, type Statements } from "./statement.ts";
+import { keyOf } from "./table.ts";
+import type { LeaseRow, RunRow, Tables } from "./tables.ts";
+
+type Run = { readonly run: number };
+
+const open: readonly string[] = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK", "COMMITTED", "ARMED"];
+
+/** Deleting finished runs; one statement for each table, as the plan asks for them. */
+export const prune = {
+  "prune.find"(t, p: { tenant: string; before: number; limit: number }) {
+    const over = ({ ended_at }: RunRow): boolean => ended_at !== null && ended_at < p.before;
+    const found = t.runs.by
+      .tenant(p.tenant)
+      .filter(
+        (run) =>
+          over(run) &&
+          t.runs.by.root(run.root).every(over) &&
+          !t.effects.by.root(run.root).some(({ status }) => open.includes(status)),
+      );
+    const oldest = page(
+      found,
+      p.limit,
+      (run) => run.ended_at!,
+      (run) => run.journal,
+    );
+    return rows(oldest.map(({ journal, id }) => ({ journal, id, token: String(t.leases.get(journal)?.token) })));
+  },
+
+  "prune.tombstone"(t, p: { tenant: string; id: string; token: string }, { at }) {
+    t.tombstones.insert({ tenant: p.tenant, id: p.id, token: BigInt(p.token), at });
+    return changed(1);
+  },
+
+  "prune.records"(t, p: Run) {
+    const numbers = journalsOf(t, p.run).flatMap(({ journal }) => [journal, -journal]);
+    return changed(t.records.deleteAll(numbers.flatMap((journal) => t.records.by.journal(journal))));
+  },
+
+  "prune.leases": (t, p: Run) => changed(t.leases.deleteAll(journalsOf(t, p.run))),
+  "prune.effects": (t, p: Run) => changed(t.effects.deleteAll(t.effects.by.run(p.run))),
+  "prune.claims": (t, p: Run) => changed(t.claims.deleteAll(t.claims.by.run(p.run))),
+  "prune.gates": (t, p: Run) => changed(t.gates.deleteAll(t.gates.by.run(p.run))),
+  "prune.timers": (t, p: Run) => changed(t.timers.deleteAll(t.timers.by.run(p.run))),
+  "prune.budgets": (t, p: Run) => changed(t.budgets.deleteAll(t.budgets.by.run(p.run))),
+  "prune.keys": (t, p: Run) => changed(t.noteKeys.deleteAll(t.noteKeys.by.journal(p.run))),
+  "prune.run": (t, p: Run) => changed(t.runs.deleteAll(present(t.runs.get(p.run)))),
+
+  "tombstone.find"(t, p: { tenant: string; id: string }) {
+    const tombstone = t.tombstones.get(keyOf(p.tenant, p.id));
+    return row(tombstone && { token: String(tombstone.token) });
+  },
+} satisfies Statements;
+
+/** The leases of the run's journals: its own and its items'. */
+function journalsOf(t: Tables, run: number): LeaseRow[] {
+  return [t.leases.get(run), ...t.leases.by.items(run)].filter((lease) => lease !== undefined);
+}

@@ -1,0 +1,111 @@
+import type * as model from "../../model/rows.ts";
+import { keyOf, Table, UndoLog } from "./table.ts";
+
+/** snake_case, as the columns of the SQL stores are called: the shared code reads rows of every store alike. */
+type Snake<Name extends string> = Name extends `${infer Letter}${infer Rest}`
+  ? `${Letter extends Lowercase<Letter> ? Letter : `_${Lowercase<Letter>}`}${Snake<Rest>}`
+  : Name;
+type Stored<Row> = { readonly [Column in keyof Row & string as Snake<Column>]: Row[Column] };
+
+export type RunRow = Stored<model.RunRow>;
+export type LeaseRow = Stored<model.LeaseRow>;
+export type EffectRow = Stored<model.EffectRow>;
+export type TimerRow = Stored<model.TimerRow>;
+export type RecordRow = {
+  /** Its position in the feed. */
+  readonly id: number;
+  /** Negative: the inbox of that journal. */
+  readonly journal: number;
+  readonly seq: number;
+  readonly token: bigint;
+  readonly at: number;
+  readonly kind: string;
+  readonly body: string;
+};
+export type MetaRow = {
+  readonly store_id: string;
+  readonly epoch: number;
+  /** Tokens are issued above it. */
+  readonly token_floor: bigint;
+  readonly next_journal: number;
+  readonly last_id: number;
+};
+
+/** The tables of src/store/sqlite/migrations, with the groups that the statements look rows up by. */
+export class Tables {
+  readonly undo = new UndoLog();
+
+  readonly meta = new Table<MetaRow>(this.undo, () => 1, {});
+
+  readonly runs = new Table(this.undo, (row: RunRow) => row.journal, {
+    id: (row) => keyOf(row.tenant, row.id),
+    tenant: (row) => row.tenant,
+    parent: (row) => row.parent,
+    root: (row) => row.root,
+  });
+
+  readonly leases = new Table(this.undo, (row: LeaseRow) => row.journal, {
+    wants: (row) => row.wants,
+    /** "held", or not in it: the lookup of stale holders never sees free leases. */
+    state: (row) => (row.owner === null ? null : "held"),
+    items: (row) => (row.kind === "item" ? row.run : null),
+  });
+
+  readonly names = new Table(
+    this.undo,
+    (row: { readonly tenant: string; readonly name: string; readonly journal: number }) => keyOf(row.tenant, row.name),
+    { journal: (row) => row.journal },
+  );
+
+  readonly records = new Table(this.undo, (row: RecordRow) => keyOf(row.journal, row.seq), {
+    journal: (row) => row.journal,
+    id: (row) => row.id,
+  });
+
+  readonly noteKeys = new Table(
+    this.undo,
+    (row: { readonly journal: number; readonly key: string; readonly n: number }) => keyOf(row.journal, row.key),
+    { journal: (row) => row.journal },
+  );
+
+  readonly effects = new Table(this.undo, (row: EffectRow) => keyOf(row.run, row.pos, row.sub), {
+    run: (row) => row.run,
+    root: (row) => row.root,
+    tenant: (row) => row.tenant,
+  });
+
+  readonly claims = new Table(
+    this.undo,
+    (row: Stored<model.ClaimRow>) => keyOf(row.tenant, row.scope, row.business_key),
+    { run: (row) => row.run },
+  );
+
+  readonly gates = new Table(this.undo, (row: Stored<model.GateRow>) => keyOf(row.run, row.pos), {
+    run: (row) => row.run,
+    tenant: (row) => row.tenant,
+  });
+
+  readonly timers = new Table(this.undo, (row: TimerRow) => keyOf(row.run, row.pos, row.purpose), {
+    run: (row) => row.run,
+    tenant: (row) => row.tenant,
+    status: (row) => row.status,
+  });
+
+  readonly budgets = new Table(this.undo, (row: Stored<model.BudgetRow>) => keyOf(row.run, row.unit), {
+    run: (row) => row.run,
+  });
+
+  readonly values = new Table(this.undo, (row: Stored<model.ValueRow>) => keyOf(row.tenant, row.key), {
+    tenant: (row) => row.tenant,
+  });
+
+  readonly valueLog = new Table(this.undo, (row: Stored<model.ValueRow>) => keyOf(row.tenant, row.key, row.version), {
+    key: (row) => keyOf(row.tenant, row.key),
+  });
+
+  readonly schedules = new Table(this.undo, (row: Stored<model.ScheduleRow>) => keyOf(row.tenant, row.id), {
+    tenant: (row) => row.tenant,
+  });
+
+  readonly tombstones = new Table(this.undo, (row: Stored<model.TombstoneRow>) => keyOf(row.tenant, row.id), {});
+}

@@ -1,0 +1,135 @@
+import { changed, type Do, none, page, passes, present, row, rows, type Statements } from "./statement.ts";
+import { keyOf } from "./table.ts";
+import type { TimerRow } from "./tables.ts";
+
+type Listing = { readonly tenant: string; readonly run: number | null; readonly limit: number };
+type Timer = { readonly run: number; readonly pos: number; readonly purpose: string };
+type Schedule = { readonly tenant: string; readonly id: string; readonly nextAt: number | null };
+
+/** By time, then by key as SQLite finds them: with a limit, ties must not be a matter of luck. */
+const byDue = [
+  (timer: TimerRow) => timer.due_at,
+  (timer: TimerRow) => timer.run,
+  (timer: TimerRow) => timer.pos,
+  (timer: TimerRow) => timer.purpose,
+] as const;
+
+/** Gates, timers and schedules. */
+export const waits = {
+  "gate.create"(t, p: Do<"gate.create">, { at }) {
+    const { run, pos, name, binds, payload } = p;
+    const owner = t.runs.get(run);
+    if (owner?.phase !== "LIVE" || t.gates.get(keyOf(run, pos)) !== undefined) return none;
+    const { tenant } = owner;
+    t.gates.insert({ run, pos, tenant, name, status: "OPEN", binds, payload, value: null, opened_at: at });
+    return changed(1);
+  },
+
+  "gate.status"(t, p: Do<"gate.status">) {
+    const gate = t.gates.get(keyOf(p.run, p.pos));
+    if (gate?.status !== "OPEN") return none;
+    t.gates.update(gate, { status: p.to, value: p.value });
+    return changed(1);
+  },
+
+  "gates.withdraw"(t, p: Do<"gates.withdraw">) {
+    const open = t.gates.by.run(p.run).filter(({ status }) => status === "OPEN");
+    return changed(t.gates.updateAll(open, { status: "WITHDRAWN" }));
+  },
+
+  "gate.list"(t, p: Listing & { open: boolean }) {
+    const found = t.gates.by
+      .tenant(p.tenant)
+      .filter(({ run, status }) => passes(p.run, run) && (!p.open || status === "OPEN"));
+    return rows(
+      page(
+        found,
+        p.limit,
+        (gate) => gate.opened_at,
+        (gate) => gate.run,
+        (gate) => gate.pos,
+      ),
+    );
+  },
+
+  "timer.create"(t, p: Do<"timer.create">, { at }) {
+    const { run, pos, purpose, inMs } = p;
+    const owner = t.runs.get(run);
+    if (owner === undefined || t.timers.get(keyOf(run, pos, purpose)) !== undefined) return none;
+    t.timers.insert({ run, pos, purpose, tenant: owner.tenant, status: "SET", due_at: at + inMs });
+    return changed(1);
+  },
+
+  "timer.status"(t, p: Do<"timer.status">) {
+    const timer = t.timers.get(keyOf(p.run, p.pos, p.purpose));
+    if (timer?.status !== "SET") return none;
+    t.timers.update(timer, { status: p.to });
+    return changed(1);
+  },
+
+  "timer.fire"(t, p: Timer, { at }) {
+    const timer = t.timers.get(keyOf(p.run, p.pos, p.purpose));
+    if (timer?.status !== "SET" || timer.due_at > at) return none;
+    t.timers.update(timer, { status: "FIRED" });
+    return changed(1);
+  },
+
+  "timers.cancel"(t, p: Do<"timers.cancel">) {
+    const set = t.timers.by.run(p.run).filter(({ status }) => status === "SET");
+    return changed(t.timers.updateAll(set, { status: "CANCELLED" }));
+  },
+
+  "timer.list"(t, p: Listing) {
+    const found = t.timers.by.tenant(p.tenant).filter(({ run }) => passes(p.run, run));
+    return rows(page(found, p.limit, ...byDue));
+  },
+
+  "timer.due"(t, p: { limit: number }, { at }) {
+    const due = t.timers.by.status("SET").filter(({ due_at }) => due_at <= at);
+    const oldest = page(due, p.limit, ...byDue);
+    return rows(oldest.map((timer) => ({ ...timer, late_ms: at - timer.due_at })));
+  },
+
+  "timer.next"(t, _p: object, { at }) {
+    const times = [
+      ...t.timers.by.status("SET").map(({ due_at }) => due_at),
+      ...t.schedules.all().map(({ next_at, paused }) => (paused ? null : next_at)),
+    ].filter((time) => time !== null);
+    const next = times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
+    return row({ in_ms: times.length === 0 ? null : next - at });
+  },
+
+  "schedule.put"(t, p: Schedule & { spec: string; paused: boolean }) {
+    const { tenant, id, spec, paused, nextAt: next_at } = p;
+    const before = t.schedules.get(keyOf(tenant, id));
+    if (before === undefined) return row(t.schedules.insert({ tenant, id, version: 1, spec, next_at, paused }));
+    return row(t.schedules.update(before, { version: before.version + 1, spec, next_at, paused }));
+  },
+
+  "schedule.fire"(t, p: Schedule & { version: number }, { at }) {
+    const schedule = t.schedules.get(keyOf(p.tenant, p.id));
+    if (schedule === undefined || schedule.version !== p.version || schedule.paused) return none;
+    if (schedule.next_at === null || schedule.next_at > at) return none;
+    t.schedules.update(schedule, { version: schedule.version + 1, next_at: p.nextAt });
+    return changed(1);
+  },
+
+  "schedule.delete": (t, p: { tenant: string; id: string }) =>
+    changed(t.schedules.deleteAll(present(t.schedules.get(keyOf(p.tenant, p.id))))),
+
+  "schedule.list": (t, p: { tenant: string }) =>
+    rows(page(t.schedules.by.tenant(p.tenant), Number.POSITIVE_INFINITY, ({ id }) => id)),
+
+  "schedule.due"(t, p: { limit: number }, { at }) {
+    const due = t.schedules.all().filter(({ next_at, paused }) => next_at !== null && next_at <= at && !paused);
+    return rows(
+      page(
+        due,
+        p.limit,
+        ({ next_at }) => next_at!,
+        ({ tenant }) => tenant,
+        ({ id }) => id,
+      ),
+    );
+  },
+} satisfies Statements;

@@ -1,0 +1,220 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { Row } from "../sql/plan.ts";
+import type { Connections } from "./connections.ts";
+import { faultOf, unclear } from "./faults.ts";
+import type { Patience } from "./patience.ts";
+import type { Writer } from "./writer.ts";
+
+/** One kind of hot write: a multi-row statement, and what to do with an item that got no answer in it. */
+export interface HotWrite<Item, Result> {
+  readonly sql: string;
+  /** Asked after a lost answer: which items are in the store. */
+  readonly checkSql: string;
+  /** Only one item of a journal is in flight at a time, and a batch is sorted by it. */
+  readonly journal: (item: Item) => number;
+  readonly bytes: (item: Item) => number;
+  readonly params: (batch: readonly Item[]) => Record<string, unknown>;
+  readonly result: (item: Item, row: Row) => Result;
+  /** In a transaction of its own, waiting for locks, with the reason where it is refused. */
+  readonly alone: (item: Item) => Promise<Result>;
+}
+
+export interface BatcherOptions {
+  readonly connections: Connections;
+  readonly writer: Writer;
+  readonly patience: Patience;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  readonly lanes: Lanes;
+}
+
+/** Two cores serve four batches at once best; more only fight for them. All kinds of hot writes share the lanes. */
+const mostLanes = 4;
+const mostItems = 256;
+/** Below this a batch is not split among free lanes: a round trip costs more than it saves. */
+const leastShare = 32;
+
+/** The connections that batches may use at once. */
+export class Lanes {
+  #busy = 0;
+  readonly #waiting = new Set<() => void>();
+
+  get free(): number {
+    return mostLanes - this.#busy;
+  }
+
+  take(): void {
+    this.#busy++;
+  }
+
+  give(): void {
+    this.#busy--;
+    for (const wake of [...this.#waiting]) {
+      this.#waiting.delete(wake);
+      wake();
+    }
+  }
+
+  /** Calls `fn` once, when a lane has become free. */
+  whenFree(fn: () => void): void {
+    this.#waiting.add(fn);
+  }
+}
+
+interface Waiting<Item, Result> {
+  readonly item: Item;
+  readonly resolve: (result: Result) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * Group commit. While batches are under way the next items gather; a free lane takes what is there at once, so an idle
+ * store adds no delay. One item per journal is in flight at a time: the next one's predecessor must be visible to it.
+ */
+export class Batcher<Item, Result> {
+  readonly #write: HotWrite<Item, Result>;
+  readonly #options: BatcherOptions;
+  #queue: Waiting<Item, Result>[] = [];
+  #bytes = 0;
+  #flushing = 0;
+  #scheduled = false;
+  #closed = false;
+  readonly #inFlight = new Set<number>();
+  readonly #whenIdle: (() => void)[] = [];
+
+  constructor(write: HotWrite<Item, Result>, options: BatcherOptions) {
+    this.#write = write;
+    this.#options = options;
+  }
+
+  submit(item: Item): Promise<Result> {
+    if (this.#closed) return Promise.reject(new TapeError("TAPE_STORE_CLOSED", "this store handle is closed"));
+    const { pendingItems, pendingBytes } = this.#options.limits;
+    const bytes = this.#write.bytes(item);
+    if (this.#queue.length >= pendingItems || this.#bytes + bytes > pendingBytes) {
+      return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
+    }
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ item, resolve, reject });
+      this.#bytes += bytes;
+      this.#schedule();
+    });
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#queue.length > 0 || this.#flushing > 0) await new Promise<void>((done) => this.#whenIdle.push(done));
+  }
+
+  #schedule(): void {
+    if (this.#scheduled) return;
+    this.#scheduled = true;
+    this.#options.clock.soon(() => this.#pump());
+  }
+
+  #pump(): void {
+    this.#scheduled = false;
+    const { lanes } = this.#options;
+    while (lanes.free > 0) {
+      const batch = this.#nextBatch(lanes.free);
+      if (batch.length === 0) return; // nothing waits, or what waits is held back by its journal's item in flight
+      lanes.take();
+      this.#flushing++;
+      void this.#flush(batch).finally(() => {
+        this.#flushing--;
+        lanes.give();
+        if (this.#queue.length > 0) this.#schedule();
+        else if (this.#flushing === 0) for (const done of this.#whenIdle.splice(0)) done();
+      });
+    }
+    if (this.#queue.length > 0) lanes.whenFree(() => this.#schedule());
+  }
+
+  #nextBatch(freeLanes: number): Waiting<Item, Result>[] {
+    const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(this.#queue.length / freeLanes)));
+    const batch: Waiting<Item, Result>[] = [];
+    const rest: Waiting<Item, Result>[] = [];
+    for (const waiting of this.#queue) {
+      const journal = this.#write.journal(waiting.item);
+      if (batch.length < most && !this.#inFlight.has(journal)) {
+        this.#inFlight.add(journal);
+        batch.push(waiting);
+        this.#bytes -= this.#write.bytes(waiting.item);
+      } else rest.push(waiting);
+    }
+    this.#queue = rest;
+    return batch;
+  }
+
+  async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
+    const { journal, result } = this.#write;
+    batch.sort((a, b) => journal(a.item) - journal(b.item));
+    let answered: Map<number, Row>;
+    try {
+      answered = await this.#together(batch.map(({ item }) => item));
+    } catch (error) {
+      for (const waiting of batch) this.#settle(waiting, () => waiting.reject(error));
+      return;
+    }
+    const late: Waiting<Item, Result>[] = [];
+    for (const waiting of batch) {
+      const row = answered.get(journal(waiting.item));
+      if (row === undefined) late.push(waiting);
+      else this.#settle(waiting, () => waiting.resolve(result(waiting.item, row)));
+    }
+    await Promise.all(late.map((waiting) => this.#alone(waiting)));
+  }
+
+  /**
+   * A row for each item that was written; who is missing was refused, locked or unlucky, and is tried alone. A lost
+   * answer is resolved for the whole batch by its witness; throws only when nobody can tell.
+   */
+  async #together(batch: readonly Item[]): Promise<Map<number, Row>> {
+    const { connections, random, writer } = this.#options;
+    const id = random.bits63();
+    const params = { ...this.#write.params(batch), id };
+    const client = await writer.connect();
+    try {
+      const { rows } = await connections.query(client, this.#write.sql, params);
+      client.release();
+      return byJournal(rows);
+    } catch (error) {
+      const lost = faultOf(error).kind === "connection";
+      client.release(lost);
+      if (!lost) return new Map(); // one bad item spoils the statement
+      if (!(await writer.landed(id, error))) return new Map();
+      return this.#written(params, error);
+    }
+  }
+
+  /** What of a batch is in the store, now that it is known that the batch was carried out. */
+  async #written(params: Readonly<Record<string, unknown>>, cause: unknown): Promise<Map<number, Row>> {
+    const { connections, patience } = this.#options;
+    const check = () => connections.query(connections.pool, this.#write.checkSql, params);
+    try {
+      return byJournal((await patience.insist(check)).rows);
+    } catch {
+      throw unclear(cause);
+    }
+  }
+
+  async #alone(waiting: Waiting<Item, Result>): Promise<void> {
+    try {
+      const result = await this.#write.alone(waiting.item);
+      this.#settle(waiting, () => waiting.resolve(result));
+    } catch (error) {
+      this.#settle(waiting, () => waiting.reject(error));
+    }
+  }
+
+  #settle(waiting: Waiting<Item, Result>, tell: () => void): void {
+    this.#inFlight.delete(this.#write.journal(waiting.item));
+    tell();
+  }
+}
+
+const byJournal = (rows: readonly Row[]): Map<number, Row> => new Map(rows.map((row) => [Number(row.journal), row]));

@@ -1,0 +1,157 @@
+import { encode } from "../../base/codec.ts";
+import { type Fence, makeFence } from "../../model/fence.ts";
+import { bodyOf } from "../../model/project.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { CheckedEntry } from "../check.ts";
+import type { Appended, Created } from "../contract.ts";
+import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
+import { numbersLiteral, textsLiteral } from "./arrays.ts";
+import type { HotWrite } from "./batcher.ts";
+
+/** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */
+
+export interface Appending {
+  readonly fence: Fence;
+  readonly entry: CheckedEntry;
+}
+
+type Alone<Item, Result> = (item: Item) => Promise<Result>;
+
+const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
+  journals: numbersLiteral(batch.map(({ fence }) => fence.journal)),
+  tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
+  nonces: numbersLiteral(batch.map(({ fence }) => fence.nonce)),
+  afters: numbersLiteral(batch.map(({ entry }) => entry.after)),
+  bodies: textsLiteral(batch.map(({ entry }) => entry.bodies[0]!)),
+});
+
+const ofFence = {
+  checkSql: "append.check",
+  journal: ({ fence }: Appending) => fence.journal,
+  bytes: ({ entry }: Appending) => entry.bytes,
+  result: ({ entry }: Appending, row: Readonly<Record<string, unknown>>): Appended => ({
+    head: entry.after + 1,
+    notes: Number(row.notes),
+  }),
+};
+
+/** One plain record: nothing but a fact for the journal. */
+export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
+  ...ofFence,
+  sql: "append",
+  params: (batch) => ({
+    ...fenceParams(batch),
+    kinds: textsLiteral(batch.map(({ entry }) => entry.records[0]!.kind)),
+  }),
+  alone,
+});
+
+const endedOf = ({ entry }: Appending): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
+
+/** A term that ends with nothing else to say: a run parks, a lease is given back. */
+export const parkWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
+  ...ofFence,
+  sql: "park",
+  params: (batch) => ({
+    ...fenceParams(batch),
+    takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
+    ends: textsLiteral(batch.map((item) => endedOf(item).end)),
+    wantses: textsLiteral(batch.map((item) => endedOf(item).wants ?? null)),
+    inMses: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).inMs ?? 0))),
+  }),
+  alone,
+});
+
+const outcomeOf = ({ entry }: Appending): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
+
+/** A run without a parent that is decided and ended at once, with nothing open. */
+export const endWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
+  ...ofFence,
+  sql: "end",
+  params: (batch) => ({
+    ...fenceParams(batch),
+    takens: numbersLiteral(batch.map((item) => outcomeOf(item).taken)),
+    statuses: textsLiteral(batch.map((item) => outcomeOf(item).status)),
+    outcomes: textsLiteral(batch.map((item) => encode(outcomeOf(item).outcome))),
+  }),
+  alone,
+});
+
+export function isPark({ records }: CheckedEntry): boolean {
+  return records.length === 1 && records[0]!.kind === "term.ended";
+}
+
+export function isEnd({ records }: CheckedEntry): boolean {
+  const [record] = records;
+  if (records.length !== 1 || record?.kind !== "run.ended") return false;
+  const { status, outcome, parent } = record.data;
+  return status !== "COMPENSATED" && outcome !== undefined && parent === undefined;
+}
+
+export interface Creating {
+  readonly journal: number;
+  readonly tenant: string;
+  readonly data: RecordData<"run.created">;
+  readonly first: FirstTerm | undefined;
+  readonly body: string;
+}
+
+export function creating(
+  journal: number,
+  tenant: string,
+  data: RecordData<"run.created">,
+  first: FirstTerm | undefined,
+): Creating {
+  return {
+    journal,
+    tenant,
+    data,
+    first,
+    body: bodyOf(first === undefined ? data : { ...data, holder: holderOf(first) }),
+  };
+}
+
+/** A run without a budget (its caps are rows of their own). */
+export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating, Created> => ({
+  sql: "create",
+  checkSql: "create.check",
+  journal: ({ journal }) => journal,
+  bytes: ({ body }) => body.length,
+  params: (batch) => ({
+    journals: numbersLiteral(batch.map(({ journal }) => journal)),
+    tenants: textsLiteral(batch.map(({ tenant }) => tenant)),
+    ids: textsLiteral(batch.map(({ data }) => data.id)),
+    workflows: textsLiteral(batch.map(({ data }) => data.workflow)),
+    versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
+    inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
+    labelses: textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels)))),
+    bodies: textsLiteral(batch.map(({ body }) => body)),
+    nonces: nullableLiteral(batch.map(({ first }) => first?.nonce)),
+    owners: textsLiteral(batch.map(({ first }) => first?.owner ?? null)),
+    ownerLabels: textsLiteral(batch.map(({ first }) => first?.label ?? null)),
+    reactors: textsLiteral(batch.map(({ first }) => first?.reactor ?? null)),
+    ttls: numbersLiteral(batch.map(({ first }) => first?.ttlMs ?? 0)),
+    stalls: nullableLiteral(batch.map(({ first }) => first?.maxStallMs)),
+  }),
+  result: ({ journal, tenant, first }, row) => {
+    if (first === undefined) return { journal, fresh: true };
+    const fence = makeFence(journal, BigInt(row.token as string), first.nonce);
+    const { ttlMs } = first;
+    const term = {
+      fence,
+      journal,
+      kind: "run",
+      tenant,
+      run: journal,
+      ttlMs,
+      head: 1,
+      notes: 0,
+      reason: "start",
+    } as const;
+    return { journal, fresh: true, term };
+  },
+  alone,
+});
+
+const nullableLiteral = (values: readonly (number | bigint | undefined)[]): string =>
+  `{${values.map((value) => value ?? "NULL").join(",")}}`;

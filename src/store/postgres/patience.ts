@@ -1,0 +1,52 @@
+import { backoffMs } from "../../base/backoff.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import { type Fault, faultOf } from "./faults.ts";
+
+export interface PatienceOptions {
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly boundMs: number;
+}
+
+/**
+ * A broken connection is met with another try over another one, but no longer than a transaction may last: a restart of
+ * the database goes unnoticed, and no call hangs. Only for work that may be repeated.
+ */
+export class Patience {
+  readonly #options: PatienceOptions;
+
+  constructor(options: PatienceOptions) {
+    this.#options = options;
+  }
+
+  /** When to give up what begins now. */
+  until(): number {
+    return this.#options.clock.mono() + this.#options.boundMs;
+  }
+
+  over(until: number): boolean {
+    return this.#options.clock.mono() >= until;
+  }
+
+  async pause(tries: number): Promise<void> {
+    const { clock, random } = this.#options;
+    await clock.sleep(backoffMs(tries, { baseMs: 5, capMs: 500 }, random));
+  }
+
+  /** Throws the last error as it came. */
+  async insist<T>(work: () => Promise<T>, again: (fault: Fault) => boolean = brokeDown): Promise<T> {
+    const until = this.until();
+    for (let tries = 1; ; tries++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (error instanceof TapeError || this.over(until) || !again(faultOf(error))) throw error;
+      }
+      await this.pause(tries);
+    }
+  }
+}
+
+const brokeDown = (fault: Fault): boolean => fault.kind === "connection";

@@ -1,0 +1,28 @@
+-- fenced
+-- Runs that are decided and ended at once, of many journals: only those that are LIVE, without a parent, and with nothing
+-- open or armed. Everything else gets no answer here and goes through run.settled and its kin, alone.
+with f as materialized (
+  select i.*, l.notes, p.stamp
+  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :bodies::text[], :takens::bigint[],
+      :statuses::text[], :outcomes::text[])
+    as i(journal, token, nonce, after, body, taken, status, outcome)
+  cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
+    and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.taken for update skip locked) l
+  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p
+  cross join lateral (select 1 from tape.runs r where r.journal = i.journal and r.phase = 'LIVE' and r.parent is null) r
+  where not exists (select 1 from tape.effects e where e.run = i.journal and e.status not in ('CONFIRMED', 'FAILED', 'WITHDRAWN'))
+    and not exists (select 1 from tape.effects e where e.root = i.journal and e.status = 'ARMED')
+    and not exists (select 1 from tape.gates g where g.run = i.journal and g.status = 'OPEN')
+    and not exists (select 1 from tape.timers t where t.run = i.journal and t.status = 'SET')
+    and not exists (select 1 from tape.runs c where c.parent = i.journal and c.ended_at is null)),
+u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
+    expires_at = tape.now_ms(), doomed = false, last_end = 'released', wants = null, due_at = tape.now_ms(), open = false
+  from f where l.journal = f.journal),
+r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome = f.outcome, ended_at = tape.now_ms()
+  from f where r.journal = f.journal),
+w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
+  select f.journal, f.after + 1, f.token,
+    greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),
+    (select tape.now_ms()), 'run.ended', f.body from f),
+x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
+select journal, notes from f

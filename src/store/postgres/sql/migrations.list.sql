@@ -1,0 +1,2 @@
+-- read
+select number, name, checksum from tape.migrations order by number

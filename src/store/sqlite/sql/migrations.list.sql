@@ -1,0 +1,2 @@
+-- read
+select number, name, checksum from migrations order by number

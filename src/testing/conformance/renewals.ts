@@ -1,0 +1,275 @@
+import { strict as assert } from "node:assert";
+import { acquired, type Cases, claimant, forged, heldRun, refused, snapshot, tenant, ttlMs } from "./frame.ts";
+import {
+  again,
+  brief,
+  byForce,
+  claimOf,
+  heldRuns,
+  lasting,
+  lastTerm,
+  leaseOf,
+  letGo,
+  notRenewed,
+  pastBrief,
+  renewed,
+  renewOne,
+  storyOf,
+  timeless,
+  turnedAway,
+} from "./holding.ts";
+
+/** Renewals: what they extend, what they cannot bring back, and the progress that they carry. */
+export const renewals: Cases = ({ it }, fresh) => {
+  it("a renewal extends the lease by the TTL that its row has", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant() });
+    const term = await acquired(store, req);
+    await elapse(ttlMs / 2);
+    const before = await leaseOf(store, req.target);
+    assert.ok(before.remainingMs <= ttlMs / 2);
+    const verdict = await renewOne(store, term);
+    assert.ok(verdict.ok && verdict.ttlMs === ttlMs);
+    const after = await leaseOf(store, req.target);
+    assert.ok(after.remainingMs > before.remainingMs && after.remainingMs <= ttlMs, String(after.remainingMs));
+    assert.equal(after.renewals, 1);
+    assert.ok(after.longestGapMs >= ttlMs / 2 - 1);
+  });
+
+  it("a renewed lease outlives its first TTL, and ends when it is no longer renewed", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant() });
+    const term = await acquired(store, req);
+    await elapse(ttlMs * 0.9);
+    await renewed(store, term);
+    await elapse(ttlMs * 0.2);
+    turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, again(req)));
+    await elapse(ttlMs);
+    await acquired(store, again(req));
+  });
+
+  it("a renewal cannot bring back a released lease, nor one that was released and taken", async () => {
+    const { store } = fresh();
+    const req = claimOf();
+    const term = await acquired(store, req);
+    await letGo(store, term);
+    const before = await snapshot(store);
+    await notRenewed("TAPE_FENCED", store, term); // an orphan that was on its way while we released
+    assert.equal(await snapshot(store), before);
+    const heir = await acquired(store, again(req));
+    assert.equal(heir.fence.token, term.fence.token + 2n);
+    await notRenewed("TAPE_FENCED", store, term);
+  });
+
+  it("a stale worker's heartbeat does not extend the new owner's lease", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant(undefined, brief) });
+    const old = await acquired(store, req);
+    await elapse(pastBrief);
+    const heir = await acquired(store, again(req));
+    await elapse(10);
+    const before = await leaseOf(store, req.target);
+    await notRenewed("TAPE_FENCED", store, old, 9);
+    const after = await leaseOf(store, req.target);
+    assert.deepEqual(timeless(after), timeless(before));
+    assert.ok(after.remainingMs <= before.remainingMs);
+    await renewed(store, heir);
+  });
+
+  it("an expired lease that nobody took may be renewed, and is then held again", async () => {
+    const { store, elapse } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, brief));
+    await elapse(pastBrief);
+    assert.equal((await leaseOf(store, { run: run.id })).state, "EXPIRED");
+    await renewed(store, run);
+    const { token, renewals: count } = await leaseOf(store, { run: run.id });
+    assert.deepEqual([token, count], [run.fence.token, 1]);
+  });
+
+  it("token and nonce must both be the row's own", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const before = await snapshot(store);
+    const { token, nonce } = run.fence;
+    for (const other of [{ token: token + 1n }, { token: token - 1n }, { nonce: nonce + 1n }, { token: 2n ** 53n }]) {
+      await notRenewed("TAPE_FENCED", store, { ...run, fence: forged(run, other) });
+    }
+    assert.equal(await snapshot(store), before);
+  });
+
+  it("of 500 leases renewed together one is lost: 499 are held, and each has its verdict", async () => {
+    const { store } = fresh();
+    const runs = await heldRuns(store, 500, claimant(undefined, lasting));
+    const lost = 217;
+    await acquired(store, { ...again(claimOf()), target: { run: runs[lost]!.id }, ...byForce });
+    const verdicts = await store.claim.renew(runs.map(({ fence }, k) => ({ fence, progress: k })));
+    assert.equal(verdicts.length, runs.length);
+    for (const [k, verdict] of verdicts.entries()) assert.equal(verdict.ok, k !== lost, `lease ${k}`);
+    const bad = verdicts[lost]!;
+    assert.ok(!bad.ok && bad.error.code === "TAPE_FENCED");
+    const some = [0, lost, 499].map(async (k) => (await leaseOf(store, { run: runs[k]!.id })).progress);
+    assert.deepEqual(await Promise.all(some), [0, 0, 499], "each row has its own progress");
+    assert.deepEqual(await store.claim.renew([]), []);
+  });
+
+  it("an old and the present term of one lease, renewed in one call, each get their own verdict", async () => {
+    const { store } = fresh();
+    const req = claimOf();
+    const old = await acquired(store, req);
+    const now = await acquired(store, again(req, { ...byForce, claimant: req.claimant }));
+    for (const batch of [
+      [old, now],
+      [now, old],
+      [now, old, now],
+    ]) {
+      const verdicts = await store.claim.renew(batch.map(({ fence }) => ({ fence, progress: 1 })));
+      assert.deepEqual(
+        verdicts.map(({ ok }) => ok),
+        batch.map((term) => term === now),
+      );
+    }
+  });
+
+  it("a renewal says how many notes have come", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const before = await renewOne(store, run);
+    await store.intake.signal(tenant, run.id, { name: "s", value: 1 });
+    const after = await renewOne(store, run);
+    assert.deepEqual([before.ok && before.notes, after.ok && after.notes], [0, 1]);
+  });
+
+  it("progress only rises, its note stays until there is another, and its time is the time it moved", async () => {
+    const { store, elapse } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    await renewed(store, run, 7, "page 7");
+    await elapse(30);
+    await renewed(store, run, 7);
+    const still = await leaseOf(store, { run: run.id });
+    assert.deepEqual([still.progress, still.progressNote], [7, "page 7"]);
+    assert.ok(still.progressAgoMs >= 29, String(still.progressAgoMs));
+    await renewed(store, run, 3);
+    assert.equal((await leaseOf(store, { run: run.id })).progress, 7);
+    await renewed(store, run, 8, "page 8");
+    const moved = await leaseOf(store, { run: run.id });
+    assert.deepEqual([moved.progress, moved.progressNote, moved.renewals], [8, "page 8", 4]);
+    assert.ok(moved.progressAgoMs <= still.progressAgoMs + 30);
+  });
+
+  it("a progress note that not every store could keep is refused, and renews nothing", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const before = await snapshot(store);
+    for (const progressNote of ["a\0b", "\ud800"]) {
+      await refused("TAPE_BAD_INPUT", store.claim.renew([{ fence: run.fence, progress: 1, progressNote }]));
+    }
+    const progressNote = "x".repeat(store.limits.nameLength + 1);
+    await refused("TAPE_TOO_LARGE", store.claim.renew([{ fence: run.fence, progress: 1, progressNote }]));
+    for (const progress of [-1, 0.5, Number.NaN, 2 ** 53]) {
+      await refused("TAPE_BAD_INPUT", store.claim.renew([{ fence: run.fence, progress }]));
+    }
+    assert.equal(await snapshot(store), before);
+  });
+
+  it("a holder that heartbeats without progress beyond its maxStall is refused, and may be replaced at once", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant(undefined, { ...lasting, maxStallMs: 100 }) });
+    const wedged = await acquired(store, req);
+    await renewed(store, wedged, 1, "opening the file");
+    turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, again(req)));
+    await elapse(130);
+    await notRenewed("TAPE_LEASE_STALLED", store, wedged, 1);
+    await notRenewed("TAPE_LEASE_STALLED", store, wedged, 1); // and says so as often as it is asked
+    const heir = await acquired(store, again(req));
+    assert.equal(heir.reason, "stalled");
+    const [first, second] = await store.read.terms(tenant, req.target);
+    const { end, progress, progressNote, renewals: count } = first!;
+    assert.deepEqual(
+      { end, progress, progressNote, count },
+      { end: "stalled", progress: 1, progressNote: "opening the file", count: 1 },
+    );
+    assert.equal(second!.begunBy, "stalled");
+    await notRenewed("TAPE_FENCED", store, wedged, 2);
+  });
+
+  it("a holder that makes progress is renewed, however long it took; one without maxStall never stalls", async () => {
+    const { store, elapse } = fresh();
+    const slow = await acquired(store, claimOf({ claimant: claimant(undefined, { ...lasting, maxStallMs: 250 }) }));
+    const idle = await acquired(store, claimOf());
+    await elapse(280);
+    await renewed(store, slow, 1);
+    await renewed(store, idle, 0);
+    await renewed(store, slow, 1); // the time without progress counts from the last progress
+  });
+
+  it("a holder that was called stalled, moved on and was renewed, is not remembered as stalled", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant(undefined, { ttlMs: 200, maxStallMs: 100 }) });
+    const term = await acquired(store, req);
+    await elapse(130);
+    await notRenewed("TAPE_LEASE_STALLED", store, term);
+    await renewed(store, term, 1);
+    await elapse(230);
+    await acquired(store, again(req));
+    assert.deepEqual(await storyOf(store, req.target), [
+      [1n, "start", "expired"],
+      [2n, "timeout", undefined],
+    ]);
+  });
+
+  it("pausing a lease fences its holder at once and lets nobody in until it is resumed", async () => {
+    const { store, another } = fresh();
+    const req = claimOf();
+    const { name } = req.target;
+    const term = await acquired(store, req);
+    await (await another()).claim.pause(tenant, name, true, "ann", "too many mails");
+    await refused("TAPE_FENCED", letGo(store, term));
+    await notRenewed("TAPE_FENCED", store, term);
+    for (const more of [{}, byForce, { expect: "free" } as const]) {
+      turnedAway("TAPE_LEASE_PAUSED", await store.claim.acquire(tenant, again(req, more)));
+    }
+    turnedAway("TAPE_LEASE_PAUSED", await store.claim.acquire(tenant, req));
+    const paused = await leaseOf(store, req.target);
+    assert.deepEqual([paused.paused, paused.state], [true, "FREE"]);
+    const [held, operator] = await store.read.terms(tenant, req.target);
+    assert.equal(held!.end, "manual");
+    const { by, why, begunBy, end } = operator!;
+    assert.deepEqual({ by, why, begunBy, end }, { by: "ann", why: "too many mails", begunBy: "manual", end: "manual" });
+    const acts = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.acted");
+    assert.deepEqual(
+      acts.map((act) => (act.kind === "operator.acted" ? act.data.who : "")),
+      ["ann"],
+    );
+    await store.claim.pause(tenant, name, false, "bob", "fixed");
+    const next = await acquired(store, again(req));
+    assert.ok(next.fence.token > paused.token);
+    assert.equal((await leaseOf(store, req.target)).paused, false);
+    assert.equal((await store.read.terms(tenant, req.target)).at(-2)!.by, "bob");
+  });
+
+  it("pausing or resuming again changes nothing, and does not touch whoever holds the lease", async () => {
+    const { store } = fresh();
+    const req = claimOf();
+    const { name } = req.target;
+    await store.claim.pause(tenant, name, true, "ann", "a name may be paused before anybody held it");
+    const paused = await snapshot(store);
+    await store.claim.pause(tenant, name, true, "ann", "again");
+    assert.equal(await snapshot(store), paused);
+    await store.claim.pause(tenant, name, false, "ann", "done");
+    const term = await acquired(store, again(req));
+    const before = await snapshot(store);
+    await store.claim.pause(tenant, name, false, "ann", "the answer was lost");
+    assert.equal(await snapshot(store), before);
+    await renewed(store, term);
+    assert.equal((await lastTerm(store, req.target)).end, undefined);
+  });
+
+  it("a pause without who and why is refused", async () => {
+    const { store } = fresh();
+    const req = claimOf();
+    const term = await acquired(store, req);
+    await refused("TAPE_BAD_INPUT", store.claim.pause(tenant, req.target.name, true, "", "why"));
+    await refused("TAPE_BAD_INPUT", store.claim.pause(tenant, req.target.name, true, "ann", ""));
+    await renewed(store, term);
+  });
+};

@@ -1,0 +1,278 @@
+import { strict as assert } from "node:assert";
+import type { NewRecord } from "../../model/records.ts";
+import { type Cases, record, spec, tenant } from "./frame.ts";
+import { begin, decided, find, statusOf, tally, unchanged } from "./scenes.ts";
+
+type Resolution = "RECEIVED" | "TIMED_OUT" | "WITHDRAWN";
+const gate = (pos: number, more: { payload?: unknown; binds?: string; timeoutMs?: number } = {}): NewRecord =>
+  record("gate.opened", { pos, name: "approve", ...more });
+const resolved = (pos: number, to: Resolution, value?: unknown): NewRecord =>
+  record("gate.resolved", { pos, to, ...(value === undefined ? {} : { value }) });
+const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" | "reconcile" = "sleep"): NewRecord =>
+  record("timer.set", { pos, purpose, inMs });
+const cancelled = (pos: number, purpose = "sleep"): NewRecord => record("timer.cancelled", { pos, purpose });
+
+/** Comes before any case is over, on a store with real time too. */
+const soon = 20;
+const pastSoon = 50;
+/** Comes after every case is over. */
+const far = 3_600_000;
+
+export const gates: Cases = ({ it }, fresh) => {
+  it("an open gate shows what is to be decided; it is resolved once, in one of three ways", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(gate(0, { payload: { amount: 5n }, binds: "hash" }), gate(1), gate(2));
+    const [first] = await store.read.gates(tenant, { run: run.id });
+    assert.deepEqual([first?.name, first?.status, first?.binds, first?.value], ["approve", "OPEN", "hash", null]);
+    assert.ok(first?.payload?.includes("5"));
+    await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", gate(0)));
+    const ways = ["RECEIVED", "TIMED_OUT", "WITHDRAWN"] as const;
+    for (const [pos, to] of ways.entries()) await run.write(resolved(pos, to, { by: "ann" }));
+    const rows = await store.read.gates(tenant, { run: run.id });
+    assert.deepEqual(
+      rows.map(({ status }) => status),
+      ways,
+    );
+    await unchanged(store, async () => {
+      for (const pos of [0, 1, 2]) {
+        for (const to of ways) await run.refused("TAPE_ILLEGAL_TRANSITION", resolved(pos, to));
+        await run.refused("TAPE_ILLEGAL_TRANSITION", gate(pos));
+      }
+      await run.refused("TAPE_ILLEGAL_TRANSITION", resolved(7, "RECEIVED"));
+    });
+  });
+
+  it("lists show the open ones, of one run or all, oldest first, of one tenant", async () => {
+    const { store, elapse } = fresh();
+    const [a, b] = [await begin(store), await begin(store)];
+    await a.write(gate(0));
+    await elapse(5);
+    await b.write(gate(5));
+    await elapse(5);
+    await a.write(gate(3));
+    const places = async (filter: { run?: string; open?: boolean; limit?: number }) =>
+      (await store.read.gates(tenant, filter)).map(({ run, pos }) => `${run === a.journal ? "a" : "b"}${pos}`);
+    assert.deepEqual(await places({}), ["a0", "b5", "a3"]);
+    assert.deepEqual(await places({ limit: 2 }), ["a0", "b5"]);
+    await a.write(resolved(0, "RECEIVED"));
+    assert.deepEqual(await places({ open: true }), ["b5", "a3"]);
+    assert.deepEqual(await places({ open: true, run: a.id }), ["a3"]);
+    assert.deepEqual(await places({ run: "nobody" }), []);
+    assert.deepEqual(await store.read.gates("globex"), []);
+  });
+
+  it("a gate's time-out is a timer: cancelled by an answer, fired when none came", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(gate(0, { timeoutMs: soon }), gate(1, { timeoutMs: soon }));
+    await run.write(resolved(0, "RECEIVED"));
+    await elapse(pastSoon);
+    const of = { run: run.journal, purpose: "gate_timeout" };
+    assert.equal(await store.intake.fireTimer({ ...of, pos: 0 }), false);
+    assert.equal(await store.intake.fireTimer({ ...of, pos: 1 }), true);
+    const rows = await store.read.timers(tenant, { run: run.id });
+    assert.deepEqual(rows.map(({ pos, status }) => `${pos} ${status}`).sort(), ["0 CANCELLED", "1 FIRED"]);
+    // The gate itself is still open: what the note means is for the run's holder to say.
+    assert.equal((await store.read.gates(tenant, { open: true })).length, 1);
+    await run.write(record("notes.taken", { through: 1 }), resolved(1, "TIMED_OUT"));
+  });
+};
+
+export const timers: Cases = ({ it }, fresh) => {
+  it("fires when its time has come, never early, with its note in the same transaction", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(timer(0, soon), timer(1, far), timer(0, far, "redrive"));
+    const of = { run: run.journal, pos: 0, purpose: "sleep" };
+    await run.release();
+    await unchanged(store, async () => {
+      assert.equal(await store.intake.fireTimer({ ...of, pos: 1 }), false, "early");
+      assert.equal(await store.intake.fireTimer({ ...of, purpose: "redrive" }), false, "early");
+      assert.equal(await store.intake.fireTimer({ ...of, pos: 9 }), false, "there is none");
+      assert.equal(await store.intake.fireTimer({ ...of, run: run.journal + 1 }), false, "there is none");
+    });
+    await elapse(pastSoon);
+    assert.equal(await statusOf(store, run.id), "WAITING", "nothing fires by itself");
+    assert.equal(await store.intake.fireTimer(of), true);
+    assert.equal(await statusOf(store, run.id), "RUNNABLE");
+    const [note, ...rest] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    assert.deepEqual([note?.kind, note?.data, rest.length], ["timer.fired", { pos: 0, purpose: "sleep" }, 0]);
+    await unchanged(store, async () => assert.equal(await store.intake.fireTimer(of), false, "once"));
+    assert.equal((await find(store, "recovery")).length, 1);
+  });
+
+  it("of many callers at once exactly one fires it", async () => {
+    const { store, another, elapse } = fresh();
+    const clients = [store, await another()];
+    const run = await begin(store);
+    await run.write(...Array.from({ length: 10 }, (_, pos) => timer(pos, soon)));
+    await elapse(pastSoon);
+    for (let pos = 0; pos < 10; pos++) {
+      const calls = Array.from({ length: 8 }, (_, k) =>
+        clients[k % 2]!.intake.fireTimer({ run: run.journal, pos, purpose: "sleep" }),
+      );
+      assert.deepEqual(tally(await Promise.all(calls)), { true: 1, false: 7 });
+    }
+    assert.equal((await run.view()).notes, 10);
+  });
+
+  it("is cancelled or fired, never both; a cancelled one never fires", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(timer(0, soon), timer(1, soon), cancelled(0));
+    await unchanged(store, async () => {
+      await run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(0));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(1, "redrive"));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", timer(0, far));
+    });
+    await elapse(pastSoon);
+    const of = { run: run.journal, purpose: "sleep" };
+    assert.equal(await store.intake.fireTimer({ ...of, pos: 0 }), false);
+    assert.equal(await store.intake.fireTimer({ ...of, pos: 1 }), true);
+    await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(1)));
+    await run.write(timer(2, 0), decided("cancelled"));
+    assert.equal(await store.intake.fireTimer({ ...of, pos: 2 }), false, "a decided run's timers are cancelled");
+  });
+
+  it("cancelling races firing: one of the two happens", async () => {
+    const { store, another, elapse } = fresh();
+    const other = await another();
+    const runs = await Promise.all(Array.from({ length: 20 }, () => begin(store)));
+    await Promise.all(runs.map((run) => run.write(timer(0, soon))));
+    await elapse(pastSoon);
+    await Promise.all(
+      runs.map(async (run, k) => {
+        const cancel = () => run.write(cancelled(0)).then(() => true, refusedAsSettled);
+        const fire = () => other.intake.fireTimer({ run: run.journal, pos: 0, purpose: "sleep" });
+        const race = await Promise.all(k % 2 === 0 ? [cancel(), fire()] : [fire(), cancel()]);
+        assert.deepEqual(tally(race), { true: 1, false: 1 });
+        const [row] = await store.read.timers(tenant, { run: run.id });
+        assert.equal((await run.view()).notes, row?.status === "FIRED" ? 1 : 0);
+      }),
+    );
+  });
+
+  it("those whose time has come are listed oldest first, and the next one is told in milliseconds", async () => {
+    const { store, elapse } = fresh();
+    assert.equal(await store.read.nextTimerMs(), undefined);
+    const run = await begin(store);
+    await run.write(timer(0, far));
+    const next = await store.read.nextTimerMs();
+    assert.ok(next !== undefined && next > far / 2 && next <= far);
+    assert.deepEqual(await store.read.dueTimers(10), []);
+    await run.write(timer(1, 15), timer(2, 5), timer(3, 10, "reconcile"));
+    await elapse(pastSoon);
+    const due = await store.read.dueTimers(10);
+    assert.deepEqual(
+      due.map(({ pos, purpose, status }) => `${pos} ${purpose} ${status}`),
+      ["2 sleep SET", "3 reconcile SET", "1 sleep SET"],
+    );
+    for (const { lateMs, tenant: of, run: journal } of due) {
+      assert.ok(lateMs >= 0 && lateMs < far);
+      assert.deepEqual([of, journal], [tenant, run.journal]);
+    }
+    assert.equal((await store.read.dueTimers(2)).length, 2);
+    assert.equal(await store.read.nextTimerMs(), 0);
+    for (const { pos, purpose } of due) await store.intake.fireTimer({ run: run.journal, pos, purpose });
+    assert.deepEqual(await store.read.dueTimers(10), []);
+    assert.ok(((await store.read.nextTimerMs()) ?? 0) > far / 2);
+    const rows = await store.read.timers(tenant, { run: run.id });
+    assert.equal(rows.length, 4);
+    assert.equal((await store.read.timers(tenant, { limit: 3 })).length, 3);
+    assert.deepEqual(await store.read.timers("globex"), []);
+  });
+};
+
+export const schedules: Cases = ({ it }, fresh) => {
+  it("is put, put again under a new version, listed and deleted", async () => {
+    const { store } = fresh();
+    const first = await store.intake.putSchedule(tenant, {
+      id: "nightly",
+      spec: "0 3 * * *",
+      nextAt: 5,
+      paused: false,
+    });
+    assert.deepEqual(first, { tenant, id: "nightly", version: 1, spec: "0 3 * * *", nextAt: 5, paused: false });
+    const second = await store.intake.putSchedule(tenant, {
+      id: "nightly",
+      spec: "0 4 * * *",
+      nextAt: null,
+      paused: true,
+    });
+    assert.deepEqual(second, { tenant, id: "nightly", version: 2, spec: "0 4 * * *", nextAt: null, paused: true });
+    await store.intake.putSchedule("globex", { id: "nightly", spec: "x", nextAt: null, paused: false });
+    assert.deepEqual(await store.read.schedules(tenant), [second]);
+    assert.equal(await store.intake.deleteSchedule(tenant, "none"), false);
+    assert.equal(await store.intake.deleteSchedule(tenant, "nightly"), true);
+    assert.deepEqual(await store.read.schedules(tenant), []);
+    assert.equal((await store.read.schedules("globex")).length, 1);
+  });
+
+  it("of many callers at once exactly one fires it, and starts its runs", async () => {
+    const { store, another } = fresh();
+    const clients = [store, await another()];
+    const now = await store.read.now();
+    await store.intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: now - 10, paused: false });
+    const starts = [spec({ schedule: "s" }), spec({ schedule: "s" })];
+    const fire = (k: number) => clients[k % 2]!.intake.fireSchedule(tenant, "s", 1, now + far, starts);
+    assert.deepEqual(tally(await Promise.all(Array.from({ length: 8 }, (_, k) => fire(k)))), { true: 1, false: 7 });
+    const ids = (await store.read.runs(tenant, { status: ["RUNNABLE"] })).map(({ id }) => id);
+    assert.deepEqual(ids.sort(), starts.map(({ id }) => id).sort());
+    const [row] = await store.read.schedules(tenant);
+    assert.deepEqual([row?.version, row?.nextAt], [2, now + far]);
+  });
+
+  it("is not fired early, paused, under an old version, for another tenant, or when it is gone", async () => {
+    const { store } = fresh();
+    const now = await store.read.now();
+    const put = (id: string, nextAt: number | null, paused: boolean) =>
+      store.intake.putSchedule(tenant, { id, spec: "x", nextAt, paused });
+    await put("early", now + far, false);
+    await put("paused", now - 10, true);
+    await put("never", null, false);
+    await put("due", now - 10, false);
+    await put("later", now - 5, false);
+    await unchanged(store, async () => {
+      for (const id of ["early", "paused", "never", "gone"]) {
+        assert.equal(await store.intake.fireSchedule(tenant, id, 1, null, [spec()]), false, id);
+      }
+      assert.equal(await store.intake.fireSchedule(tenant, "due", 2, null, [spec()]), false);
+      assert.equal(await store.intake.fireSchedule("globex", "due", 1, null, [spec()]), false);
+    });
+    const due = await store.read.dueSchedules(10);
+    assert.deepEqual(
+      due.map(({ id }) => id),
+      ["due", "later"],
+    );
+    assert.equal((await store.read.dueSchedules(1)).length, 1);
+    assert.equal(await store.read.nextTimerMs(), 0);
+    assert.equal(await store.intake.fireSchedule(tenant, "due", 1, null, []), true);
+    assert.equal(await store.intake.fireSchedule(tenant, "due", 2, null, []), false, "it has no next time");
+    await put("later", null, false);
+    const next = await store.read.nextTimerMs();
+    assert.ok(next !== undefined && next > far / 2 && next <= far, "the early one is next; paused ones do not count");
+  });
+
+  it("a firing whose runs cannot be created changes nothing", async () => {
+    const { store } = fresh();
+    const now = await store.read.now();
+    await store.intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: now - 1, paused: false });
+    const taken = spec();
+    await store.intake.createRuns(tenant, [taken]);
+    await unchanged(store, async () => {
+      const runs = [spec(), { ...taken, input: "another" }];
+      await assert.rejects(store.intake.fireSchedule(tenant, "s", 1, null, runs), { code: "TAPE_RUN_CONFLICT" });
+    });
+    assert.equal(
+      await store.intake.fireSchedule(tenant, "s", 1, null, [taken]),
+      true,
+      "the same run again is no conflict",
+    );
+  });
+};
+
+function refusedAsSettled(error: { code?: string }): boolean {
+  assert.equal(error.code, "TAPE_ILLEGAL_TRANSITION");
+  return false;
+}

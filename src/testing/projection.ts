@@ -1,0 +1,266 @@
+import { encode } from "../base/codec.ts";
+import { bodyOf, changesOf, changesOfCreation, type Place } from "../model/project.ts";
+import type { NewRecord, RecordData } from "../model/records.ts";
+import type { FeedRecord, RunView, Store } from "../store/contract.ts";
+import { statusOf } from "../store/rows.ts";
+import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
+
+/**
+ * projection = fold(records): reads every record of the store through its feed, carries out again what each of them
+ * does to the tables, and compares with what the store says. Answers the differences in words; none means that the
+ * records explain every row. It also notices records that no change explains, and changes whose record is missing.
+ *
+ * The records are folded in the order of the feed. That is the order of the commits on memory and SQLite, and on
+ * PostgreSQL for writes that waited for one another; call it when the store is quiet and the feed has caught up.
+ *
+ * @example
+ * assert.deepEqual(await checkProjection(store, ["acme"]), []);
+ */
+export async function checkProjection(store: Store, tenants: readonly string[]): Promise<string[]> {
+  const { records, tenantOf } = await readFeed(store, tenants);
+  const { tables, faults } = foldRecords(records, tenantOf);
+  for (const tenant of tenants) faults.push(...(await compare(store, tenant, tables)));
+  return faults;
+}
+
+async function readFeed(store: Store, tenants: readonly string[]) {
+  const tenantOf = new Map<number, string>();
+  for (const tenant of tenants) {
+    for (const { journal } of await wholeFeed(store, tenant)) tenantOf.set(journal, tenant);
+  }
+  const all = await wholeFeed(store);
+  return { tenantOf, records: all.filter(({ journal }) => journal === storeJournal || tenantOf.has(journal)) };
+}
+
+const storeJournal = 1;
+
+async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
+  const records: FeedRecord[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.read.feed(cursor, undefined, tenant);
+    if (page.records.length === 0) return records;
+    records.push(...page.records);
+    cursor = page.cursor;
+  }
+}
+
+/** The tables that these records make, and where they do not fit together. */
+export function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
+  const fold = new Fold(records, tenantOf);
+  for (const record of records) fold.take(record);
+  return { tables: fold.tables, faults: fold.finish() };
+}
+
+class Fold {
+  readonly tables = new ProjectionTables();
+  readonly #faults: string[] = [];
+  readonly #tenantOf: ReadonlyMap<number, string>;
+  /** Numbers that records allocated: the journals they open follow in the feed. */
+  readonly #opened = new Map<string, number>();
+  #floor = 0n;
+
+  constructor(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
+    this.#tenantOf = tenantOf;
+    for (const { kind, data, journal } of records) {
+      if (kind === "item.opened") this.#opened.set(`item ${data.run} ${data.pos} ${data.sub}`, journal);
+      if (kind === "run.created" && data.parent !== undefined) {
+        this.#opened.set(`child ${data.parent.journal} ${data.parent.pos}`, journal);
+      }
+    }
+  }
+
+  finish(): string[] {
+    for (const [journal, body] of this.tables.openings) this.#fault(`journal ${journal} lacks its first record: ${body}`);
+    for (const [journal, bodies] of this.tables.notes) {
+      for (const body of bodies) this.#fault(`the inbox of ${journal} lacks a note: ${body}`);
+    }
+    return this.#faults;
+  }
+
+  take(record: FeedRecord): void {
+    const { journal, kind, token, data } = record;
+    if (record.in === "inbox") return this.#takeNote(record);
+    const lease = this.tables.leases.get(journal);
+    switch (kind) {
+      case "store.restored":
+        this.#floor = BigInt(data.epoch) << 40n;
+        for (const one of this.tables.leases.values()) one.doomed = one.owner !== null;
+        return;
+      case "run.pruned": {
+        const run = [...this.tables.runs.values()].find(({ tenant, id }) => tenant === data.tenant && id === data.id);
+        if (run !== undefined) this.tables.forget(run.journal);
+        return;
+      }
+      case "lease.named": {
+        const tenant = this.#tenantOf.get(journal) ?? "";
+        const blank = { token: 0n, owner: null, wants: null, notes: 0, open: true, doomed: false };
+        this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
+        return;
+      }
+      case "item.opened":
+        return this.#explained(record);
+      case "run.created":
+        if (data.parent !== undefined) return this.#explained(record);
+        return this.#create(record, data);
+      case "term.begun":
+        if (lease === undefined || token <= lease.token) return this.#fault(`${where(record)}: its token does not rise`);
+        Object.assign(lease, { token, owner: data.owner, wants: null, doomed: false });
+        return;
+      default:
+    }
+    if (lease === undefined) return this.#fault(`${where(record)}: nothing opened this journal`);
+    if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
+    // Records do not say the nonce; it is not compared.
+    const place = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
+    this.#apply(record, () => changesOf(record, place));
+  }
+
+  #apply(record: FeedRecord, changes: () => ReturnType<typeof changesOf>): void {
+    try {
+      for (const change of changes()) {
+        const fault = this.tables.apply(change);
+        if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
+      }
+    } catch (error) {
+      this.#fault(`${where(record)}: ${(error as Error).message}`);
+    }
+  }
+
+  #create(record: FeedRecord, data: RecordData<"run.created">): void {
+    const { journal } = record;
+    const none = () => {
+      throw new Error("creating a run opens no other journal");
+    };
+    const place: Place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
+    this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, place));
+    this.tables.openings.delete(journal); // that is this record
+    const lease = this.tables.leases.get(journal);
+    if (data.holder !== undefined && lease !== undefined) {
+      const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
+      Object.assign(lease, { token, owner: data.holder.owner, wants: null });
+    }
+  }
+
+  /** Which journal this record opened. Pruned ones are no longer there to tell; any unused number does for them. */
+  #allocator(record: NewRecord & { readonly journal: number }): () => number {
+    return () => {
+      const { data, kind, journal } = record;
+      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.pos}`) ?? this.#lost();
+      const { run = journal, pos, sub = 0 } = data as { run?: number; pos: number; sub?: number };
+      return this.#opened.get(`item ${run} ${pos} ${sub}`) ?? this.#lost();
+    };
+  }
+
+  #lost(): never {
+    throw new Error("the journal that it opened is not in the feed");
+  }
+
+  #explained(record: FeedRecord): void {
+    const expected = this.tables.openings.get(record.journal);
+    this.tables.openings.delete(record.journal);
+    const found = `${record.kind} ${bodyOf(record.data)}`;
+    if (found !== expected) this.#fault(`${where(record)}: ${found} instead of ${expected ?? "nothing"}`);
+  }
+
+  #takeNote(record: FeedRecord): void {
+    const { journal, kind, seq, data } = record;
+    const lease = this.tables.leases.get(journal);
+    if (lease === undefined || !lease.open) return this.#fault(`${where(record)}: this inbox is not open`);
+    lease.notes++;
+    if (lease.notes !== seq) this.#fault(`${where(record)}: it is note number ${lease.notes}`);
+    if (lease.owner === null && !lease.doomed) lease.wants = lease.kind === "run" ? "recovery" : "reconciler";
+    if (kind === "timer.fired") {
+      const { pos, purpose } = data;
+      const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", must: true });
+      if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
+    }
+    if (kind !== "child.settled" && kind !== "effect.outcome") return;
+    const [expected, ...rest] = this.tables.notes.get(journal) ?? [];
+    this.tables.notes.set(journal, rest);
+    const found = `${kind} ${bodyOf(data)}`;
+    if (found !== expected) this.#fault(`${where(record)}: ${found} instead of ${expected ?? "nothing"}`);
+  }
+
+  #fault(what: string): void {
+    this.#faults.push(what);
+  }
+}
+
+const where = ({ journal, in: inside, seq, kind }: FeedRecord): string => `${inside} ${journal}, ${seq} (${kind})`;
+
+async function compare(store: Store, tenant: string, tables: ProjectionTables): Promise<string[]> {
+  const { read } = store;
+  const faults: string[] = [];
+  const expect = (what: string, found: unknown, expected: unknown) => {
+    if (show(found) !== show(expected)) faults.push(`${what} is ${show(found)}, but its records say ${show(expected)}`);
+  };
+  const views = await allRuns(store, tenant);
+  const runs = [...tables.runs.values()].filter((run) => run.tenant === tenant);
+  expect(`the list of ${tenant}'s runs`, views.map(({ journal }) => journal).sort(ascending), keysOf(runs));
+  for (const view of views) {
+    const run = tables.runs.get(view.journal);
+    if (run === undefined) continue; // said above
+    const { id } = view;
+    expect(`run ${id}`, seenRun(view), toldRun(run, tables));
+    const effects = (await read.effects(tenant, { run: id })).map(
+      ({ tenant: _t, attemptNonce: _n, sendUntil: _s, createdAt: _c, changedAt: _h, ...effect }) => effect,
+    );
+    expect(`the effects of ${id}`, sorted(effects), sorted(tables.effectsOf(run.journal)));
+    const gates = (await read.gates(tenant, { run: id })).map(({ tenant: _t, openedAt: _o, ...gate }) => gate);
+    expect(`the gates of ${id}`, sorted(gates), sorted(ofRun(tables.gates, run.journal)));
+    const timers = (await read.timers(tenant, { run: id })).map(({ tenant: _t, dueAt: _d, ...timer }) => timer);
+    expect(`the timers of ${id}`, sorted(timers), sorted(ofRun(tables.timers, run.journal)));
+    expect(`the budgets of ${id}`, sorted(await read.budgets(tenant, id)), sorted(ofRun(tables.budgets, run.journal)));
+  }
+  for (const [key, { tenant: of, scope, businessKey }] of tables.claimed) {
+    if (of !== tenant) continue;
+    const found = await read.claimOf(tenant, scope, businessKey);
+    const claim = tables.claims.get(key);
+    expect(`the owner of ${scope} ${businessKey}`, found && [found.run, found.pos], claim && [claim.run, claim.pos]);
+  }
+  for (const [journal, lease] of tables.leases) {
+    if (lease.tenant !== tenant) continue;
+    const { kind, run, token, owner, wants } = lease;
+    const view = await read.lease(tenant, { journal });
+    const found = view && [view.kind, view.run, view.token, view.owner, view.wants];
+    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, wants]);
+  }
+  return faults;
+}
+
+async function allRuns(store: Store, tenant: string): Promise<RunView[]> {
+  const views: RunView[] = [];
+  for (;;) {
+    const before = views.at(-1)?.journal;
+    const page = await store.read.runs(tenant, before === undefined ? {} : { before });
+    if (page.length === 0) return views;
+    views.push(...page);
+  }
+}
+
+function seenRun(view: RunView): unknown[] {
+  const { journal, id, workflow, version, status, cause, stuckFrom, inputHash, parent, root, notes } = view;
+  const outcome = view.outcome === undefined ? null : encode(view.outcome);
+  const labels = Object.entries(view.labels);
+  return [journal, id, workflow, version, status, cause, stuckFrom, inputHash, labels, outcome, parent, root, notes, view.endedAt !== null];
+}
+
+function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
+  const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
+  const lease = tables.leases.get(journal);
+  const status = statusOf(run.phase, lease?.owner !== null, lease?.wants !== null);
+  const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
+  const told = outcome === undefinedText ? null : outcome; // an outcome of undefined reads like none
+  return [journal, id, workflow, version, status, cause, stuckFrom, inputHash, labels, told, parent, root, lease?.notes, ended];
+}
+
+const undefinedText = encode(undefined);
+const ascending = (a: number, b: number): number => a - b;
+const keysOf = (runs: readonly RunState[]): number[] => runs.map(({ journal }) => journal).sort(ascending);
+const ofRun = <T extends { run: number }>(table: ReadonlyMap<string, T>, run: number): T[] =>
+  [...table.values()].filter((row) => row.run === run);
+
+/** Rows in an order of their own, each with its fields in order: two tables can then be compared as text. */
+function sorted(rows: readonly object[]): string[] {
+  return rows.map((row) => show(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)))).sort();
+}

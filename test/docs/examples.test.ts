@@ -1,0 +1,84 @@
+import { execFile } from "node:child_process";
+import { cp, mkdir, mkdtemp, readdir, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { type Example, examplesIn } from "./examples.ts";
+
+const run = promisify(execFile);
+const root = resolve(import.meta.dirname, "../..");
+
+/** What each example must print, line by line; a RegExp where the line holds a number that varies. */
+const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
+  lease: [/^1n \S+ start released$/],
+  stores: [/ok: true/, /journal: \d+/, /fresh: true/, /durable: true/],
+  restored: [/^epoch 1, 0 terms ended$/],
+  fence: ["true", "TAPE_FENCED"],
+  journal: ["COMPLETED shipped", "1 0n run.created", "2 1n step.done", "3 1n run.ended"],
+  feed: [/journal run\.created/, /inbox signal\.sent/],
+  values: ["2 10 20", "3 20 25"],
+};
+
+const pages = ["README.md", ...(await readdir(join(root, "docs"))).filter((f) => f.endsWith(".md")).map((f) => `docs/${f}`)];
+const found = pages.map((page) => examplesIn(join(root, page)));
+const examples = found.flatMap(({ named }) => named);
+
+describe("examples in the docs", () => {
+  let folder = "";
+  beforeAll(async () => {
+    folder = await mkdtemp(join(tmpdir(), "tape-docs-"));
+    // As a user has it: a package called durable-tape, here with its doors leading to the sources.
+    await mkdir(join(folder, "node_modules"), { recursive: true });
+    await writeFile(join(folder, "package.json"), JSON.stringify({ type: "module" }));
+    await symlink(join(root, "node_modules"), join(folder, "node_modules", ".shared"));
+  });
+  afterAll(() => rm(folder, { recursive: true, force: true }));
+
+  it("every ts block has a name, and every name is expected here", () => {
+    expect(found.flatMap(({ unnamed }) => unnamed)).toEqual([]);
+    expect(examples.map(({ name }) => name).sort()).toEqual(Object.keys(expected).sort());
+  });
+
+  it.each(examples.map((example) => [example.name, example] as const))("%s runs and prints what it says", async (_, example) => {
+    const lines = (await execute(folder, example)).split("\n");
+    for (const line of expected[example.name]!) {
+      const seen = lines.some((text) => (typeof line === "string" ? text === line : line.test(text)));
+      expect(seen, `${example.name} should print ${line}; it printed:\n${lines.join("\n")}`).toBe(true);
+    }
+  });
+
+  it("they compile in strict mode", async () => {
+    const types = await mkdtemp(join(root, "test/docs/.types-"));
+    try {
+      await cp(join(root, "tsconfig.json"), join(types, "base.json"));
+      await writeFile(
+        join(types, "tsconfig.json"),
+        JSON.stringify({
+          extends: "../../../tsconfig.json",
+          compilerOptions: { noUnusedLocals: false },
+          include: ["*.ts"],
+        }),
+      );
+      for (const example of examples) await writeFile(join(types, `${example.name}.ts`), toSources(example, "../../../"));
+      const { stdout } = await run(join(root, "node_modules/.bin/tsc"), ["--noEmit", "-p", types]).catch(
+        (error: { stdout: string }) => error,
+      );
+      expect(stdout).toBe("");
+    } finally {
+      await rm(types, { recursive: true, force: true });
+    }
+  });
+});
+
+async function execute(folder: string, example: Example): Promise<string> {
+  const place = join(folder, example.name);
+  await mkdir(place);
+  const file = join(place, "example.ts");
+  await writeFile(file, toSources(example, `${root}/`));
+  const { stdout } = await run(process.execPath, [file], { cwd: place, timeout: 20_000 });
+  return stdout;
+}
+
+const toSources = (example: Example, to: string): string =>
+  example.source.replace('"durable-tape"', JSON.stringify(`${to}src/exports/index.ts`));

@@ -1,0 +1,277 @@
+import { describe, expect, it } from "vitest";
+import {
+  beat,
+  calm,
+  changesOf,
+  codeOf,
+  expectLost,
+  granted,
+  name,
+  setStage,
+  tenant,
+  trust,
+  ttl,
+  writeAs,
+} from "./stage.ts";
+
+async function held() {
+  const stage = await setStage();
+  const keeper = stage.keeper();
+  const lease = await granted(keeper.tryAcquire(name));
+  return { ...stage, keeper, rivals: stage.keeper("b"), lease, changes: changesOf(lease, stage.now) };
+}
+
+describe("held, unknown, lost", () => {
+  it("is renewed every heartbeat, and the deadline moves with it", async () => {
+    const { clock, probe, lease, changes } = await held();
+    for (let beats = 1; beats <= 10; beats++) {
+      await clock.elapse(beat);
+      expect(probe.renewals).toHaveLength(beats);
+      expect(lease.remainingMs()).toBe(trust);
+    }
+    expect(changes).toEqual([]);
+    expect(lease.counters()).toMatchObject({ renewals: 10, longestGapMs: beat });
+  });
+
+  it("one failed renewal, then recovery: unknown, held, never lost", async () => {
+    const { clock, probe, lease, changes } = await held();
+    probe.next.renew.push("before");
+    await clock.elapse(beat);
+    expect(lease.belief).toBe("unknown");
+    lease.assert(); // acting is allowed until the deadline
+    await clock.elapse(ttl * 3);
+    expect(changes).toEqual([
+      [beat, "unknown"],
+      [beat + 250, "held"],
+    ]);
+    expect(lease.abortSignal.aborted).toBe(false);
+  });
+
+  it.each(["before", "busy", "vanished"] as const)(
+    "renewals that fail (%s) until the deadline: lost exactly there",
+    async (fate) => {
+      const { clock, probe, lease, changes } = await held();
+      probe.standing.renew = fate;
+      await clock.elapse(trust - 1);
+      lease.assert();
+      expect(lease.remainingMs()).toBe(1);
+      await clock.elapse(1);
+      expect(changes).toEqual([
+        [beat, "unknown"],
+        [trust, "lost"],
+      ]);
+      expect(lease.abortSignal.aborted).toBe(true);
+      expectLost(lease);
+      const tries = probe.renewals.length;
+      expect(tries).toBeGreaterThan(10); // it kept trying
+      await clock.elapse(ttl);
+      expect(probe.renewals).toHaveLength(tries); // and has stopped
+    },
+  );
+
+  it("the deadline counts from the sending of the last success, not from its answer", async () => {
+    const { clock, probe, lease, changes } = await held();
+    probe.next.renew.push({ lateMs: 4_000 });
+    await clock.elapse(beat + 4_000);
+    expect(lease.remainingMs()).toBe(trust - 4_000);
+    probe.standing.renew = "hang";
+    await clock.elapse(ttl);
+    expect(changes.at(-1)).toEqual([beat + trust, "lost"]);
+  });
+
+  it("an answer that took long does not put off the next heartbeat", async () => {
+    const { clock, probe } = await held();
+    probe.next.renew.push({ lateMs: 4_000 });
+    await clock.elapse(2 * beat);
+    expect(probe.renewals).toHaveLength(2);
+  });
+
+  it("renewals committed whose answers were lost: unknown, then held", async () => {
+    const { clock, store, probe, lease, changes } = await held();
+    probe.next.renew.push("after", "after");
+    await clock.elapse(beat + 500);
+    expect(changes.map(([, to]) => to)).toEqual(["unknown", "held"]);
+    const row = await store.read.lease(tenant, { name });
+    expect([row?.renewals, lease.counters().renewals]).toEqual([3, 1]);
+  });
+});
+
+describe("a renewal that hangs", () => {
+  it("on an exhausted pool: each attempt is cut to what is left, and the lease is lost at its deadline", async () => {
+    const { clock, probe, lease, changes } = await held();
+    probe.standing.renew = "hang";
+    await clock.elapse(2 * beat + 300);
+    expect(probe.renewals).toHaveLength(2); // the first had a heartbeat's time; the second has what is left
+    const asked = lease.renew();
+    await clock.elapse(trust - 2 * beat - 300);
+    expect(await asked).toBe("lost");
+    expect(changes).toEqual([
+      [2 * beat, "unknown"],
+      [trust, "lost"],
+    ]);
+  });
+
+  it("an answer after patience was lost still counts, from its sending", async () => {
+    const { clock, probe, changes } = await held();
+    probe.next.renew.push({ lateMs: 12_000 });
+    probe.standing.renew = "hang";
+    await clock.elapse(ttl * 2);
+    expect(changes).toEqual([
+      [2 * beat, "unknown"],
+      [beat + 12_000, "held"],
+      [expect.closeTo(beat + 12_000 + beat, -1), "unknown"],
+      [beat + trust, "lost"],
+    ]);
+  });
+
+  it("an answer after the loss changes nothing", async () => {
+    const { clock, store, probe, keeper, lease, changes } = await held();
+    probe.next.renew.push({ lateMs: ttl });
+    probe.standing.renew = "hang";
+    await clock.elapse(trust);
+    const before = [...changes];
+    expect(before.at(-1)).toEqual([trust, "lost"]);
+    await clock.elapse(ttl * 2);
+    expect((await store.read.lease(tenant, { name }))?.renewals).toBe(1); // the store did renew it
+    expect(changes).toEqual(before);
+    expectLost(lease);
+    expect(keeper.leases).toEqual([]);
+  });
+
+  it("answers that overtake each other do not move the deadline back", async () => {
+    const { clock, probe, lease } = await held();
+    probe.next.renew.push({ lateMs: 5_000 });
+    const slow = lease.renew(); // sent at 0
+    await clock.elapse(1_000);
+    expect(await lease.renew()).toBe("held"); // sent at 1 000, answered at once
+    await clock.elapse(4_000);
+    expect(await slow).toBe("held");
+    expect(lease.remainingMs()).toBe(trust - 4_000);
+    expect(lease.counters()).toMatchObject({ renewals: 2, longestGapMs: 1_000 });
+  });
+});
+
+describe("clocks", () => {
+  it("a synchronous stall past the deadline: assert throws at once, although nothing has aborted yet", async () => {
+    const { clock, store, lease } = await held();
+    clock.stall(trust - 1);
+    lease.assert();
+    clock.stall(1);
+    expect(lease.abortSignal.aborted).toBe(false);
+    expect(() => lease.assert()).toThrow("no renewal for 25000 ms; it was trusted for 25000 ms");
+    expect(lease.abortSignal.aborted).toBe(true);
+    expect(lease.abortSignal.reason).toMatchObject({ code: "TAPE_LEASE_LOST" });
+    expect((await store.read.lease(tenant, { name }))?.state).toBe("HELD"); // it stopped well before the store would say so
+  });
+
+  it("ten seconds of stall with a short lease", async () => {
+    const stage = await setStage();
+    const lease = await granted(stage.keeper("a", { timings: { ttlMs: 3_000 } }).tryAcquire(name));
+    stage.clock.stall(10_000);
+    expect(lease.abortSignal.aborted).toBe(false);
+    expectLost(lease);
+  });
+
+  it("an answer that was waiting behind the stall does not bring the lease back", async () => {
+    const { clock, probe, lease } = await held();
+    probe.next.renew.push({ lateMs: 100 });
+    await clock.elapse(beat);
+    clock.stall(trust - beat); // the renewal was sent and carried out before the deadline, its answer comes behind it
+    await clock.elapse(0);
+    expectLost(lease);
+  });
+
+  it("suspended: wall time passed, monotonic time did not", async () => {
+    const { clock, probe, lease } = await held();
+    clock.suspend(trust - 1);
+    lease.assert();
+    clock.suspend(1);
+    expect(lease.abortSignal.aborted).toBe(false);
+    expectLost(lease);
+    await clock.elapse(ttl);
+    expect(probe.renewals).toEqual([]);
+  });
+
+  it("suspended, and nobody asks: noticed at the next heartbeat, without asking the store", async () => {
+    const { clock, probe, changes } = await held();
+    clock.suspend(ttl);
+    await clock.elapse(beat);
+    expect(changes).toEqual([[beat, "lost"]]);
+    expect(probe.renewals).toEqual([]);
+  });
+
+  it("the wall clock is set back by an hour: nothing changes, and nothing lasts longer", async () => {
+    const { clock, probe, lease, changes } = await held();
+    clock.stepWall(-3_600_000);
+    expect(lease.remainingMs()).toBe(trust);
+    await clock.elapse(5 * beat);
+    expect(changes).toEqual([]);
+    probe.standing.renew = "hang";
+    await clock.elapse(trust);
+    expect(changes.at(-1)).toEqual([5 * beat + trust, "lost"]);
+  });
+
+  it("the wall clock is set forward by an hour: taken for time that passed, which is safe", async () => {
+    const { clock, store, lease, changes } = await held();
+    clock.stepWall(3_600_000);
+    expectLost(lease);
+    clock.stepWall(-3_600_000); // lost is lost
+    expectLost(lease);
+    expect(changes).toEqual([[0, "lost"]]);
+    const row = await store.read.lease(tenant, { name });
+    expect([row?.state, row?.remainingMs]).toEqual(["HELD", ttl]); // the store's lease clock is another one
+  });
+
+  it("who was set forward between two questions stays lost, even if nobody asked in between", async () => {
+    const { clock, lease } = await held();
+    clock.stepWall(3_600_000);
+    await clock.elapse(beat); // the heartbeat looks
+    clock.stepWall(-3_600_000);
+    expectLost(lease);
+  });
+});
+
+describe("a paused holder", () => {
+  it("past its deadline but before expiry: stops, and nobody else can act yet", async () => {
+    const { clock, store, lease, rivals } = await held();
+    clock.stall((trust + ttl) / 2);
+    expectLost(lease);
+    expect(await rivals.acquireOrSteal(name)).toBeUndefined();
+    expect((await store.read.lease(tenant, { name }))?.state).toBe("HELD");
+    await clock.elapse((ttl - trust) / 2);
+    expect((await granted(rivals.stealExpired(name))).token).toBe(lease.token + 1n);
+  });
+
+  it("past its TTL with a rival: everything it tries is refused, and the ledger says why", async () => {
+    const { clock, store, lease, changes, probe, rivals, terms } = await held();
+    clock.stall(ttl);
+    const rival = await granted(rivals.acquireOrSteal(name));
+    expect(lease.abortSignal.aborted).toBe(false); // it has not had its turn since
+    expect(await codeOf(writeAs(store, lease))).toBe("TAPE_FENCED");
+    const [verdict] = await store.claim.renew([{ fence: lease.fence, progress: 1 }]);
+    expect(verdict).toMatchObject({ ok: false, error: { code: "TAPE_FENCED" } });
+    expect(await lease.release()).toBe(false);
+    await clock.elapse(beat);
+    expect(changes).toEqual([[ttl, "lost"]]);
+    rival.assert();
+    const story = (await terms()).map(({ token, end, begunBy }) => [token, begunBy, end]);
+    expect(story).toEqual([
+      [1n, "start", "expired"],
+      [2n, "timeout", undefined],
+    ]);
+    expect(probe.renewals.flat().map(({ fence }) => fence.token)).toEqual([2n]); // the stale one did not even try
+  });
+
+  it("past its TTL without a rival: lost all the same; it leads again under a new token", async () => {
+    const { clock, keeper, store, lease } = await held();
+    clock.stall(ttl * 2);
+    await clock.elapse(0);
+    expectLost(lease);
+    await calm();
+    const again = await granted(keeper.acquireOrSteal(name));
+    expect(again.token).toBe(lease.token + 1n);
+    again.assert();
+    expectLost(lease);
+    expect(await codeOf(writeAs(store, lease))).toBe("TAPE_FENCED");
+  });
+});

@@ -1,0 +1,230 @@
+import { describe, expect, it } from "vitest";
+import {
+  beat,
+  calm,
+  changesOf,
+  codeOf,
+  expectLost,
+  granted,
+  name,
+  setStage,
+  storyOf,
+  tenant,
+  trust,
+  ttl,
+  writeAs,
+} from "./stage.ts";
+
+async function held() {
+  const stage = await setStage();
+  const keeper = stage.keeper();
+  const lease = await granted(keeper.tryAcquire(name));
+  const stateOf = async () => (await stage.store.read.lease(tenant, { name }))?.state;
+  return { ...stage, keeper, rivals: stage.keeper("b"), lease, changes: changesOf(lease, stage.now), stateOf };
+}
+
+describe("release", () => {
+  it("frees the lease, bumps its token, and writes the holder's own figures into the ledger", async () => {
+    const { clock, store, lease, changes, terms } = await held();
+    await clock.elapse(2 * beat + 1_000);
+    lease.progress("page 7");
+    expect(await lease.release()).toBe(true);
+    const row = await store.read.lease(tenant, { name });
+    expect([row?.state, row?.token]).toEqual(["FREE", 2n]);
+    expect(changes.map(([, to]) => to)).toEqual(["lost"]);
+    const figures = { end: "released", renewals: 2, longestGapMs: beat, progress: 1, progressNote: "page 7" };
+    expect(await terms()).toMatchObject([figures]);
+  });
+
+  it("a write after one's own release is refused, and so is a renewal", async () => {
+    const { store, probe, lease } = await held();
+    await lease.release();
+    expect(await codeOf(writeAs(store, lease))).toBe("TAPE_FENCED");
+    expect(await lease.renew()).toBe("lost");
+    expect(probe.renewals).toEqual([]); // not even sent
+  });
+
+  it("the holder stops believing when it asks, not when it is answered", async () => {
+    const { clock, probe, rivals, lease } = await held();
+    const waiting = rivals.acquire(name);
+    await calm();
+    probe.next.append.push({ lateMs: 5_000 });
+    const released = lease.release();
+    expectLost(lease);
+    await calm();
+    (await granted(waiting)).assert(); // the successor acts before the answer has reached the predecessor
+    await clock.elapse(5_000);
+    expect(await released).toBe(true);
+  });
+
+  it("twice is once", async () => {
+    const { probe, lease, changes, terms } = await held();
+    expect(await Promise.all([lease.release(), lease.release("drained")])).toEqual([true, true]);
+    expect(await lease.release()).toBe(true);
+    expect(probe.appends).toBe(1);
+    expect(changes).toHaveLength(1);
+    expect(storyOf(await terms())).toEqual([[1n, "a", "start", "released"]]);
+  });
+
+  it.each(["after", "before", "vanished", "busy"] as const)(
+    "an answer that is lost or a no (%s) is followed by another try",
+    async (fate) => {
+      const { clock, probe, lease, stateOf, terms } = await held();
+      probe.next.append.push(fate);
+      const released = lease.release();
+      await clock.elapse(1_000);
+      expect(await released).toBe(true);
+      expect(await stateOf()).toBe("FREE");
+      expect(storyOf(await terms())).toEqual([[1n, "a", "start", "released"]]);
+      expect(probe.appends).toBe(2);
+    },
+  );
+
+  it("a stale release after a takeover changes nothing", async () => {
+    const { clock, rivals, lease, stateOf, terms, logged } = await held();
+    const rival = await rivals.takeover(name, "ann", "test");
+    expect(await lease.release()).toBe(false);
+    expect(logged).toContain("lease.not_released");
+    expect(await stateOf()).toBe("HELD");
+    await clock.elapse(ttl * 2);
+    rival.assert();
+    expect(storyOf(await terms())).toEqual([
+      [1n, "a", "start", "manual"],
+      [2n, "b", "manual", undefined],
+    ]);
+  });
+
+  it("a takeover between two tries of a release is not taken for its success", async () => {
+    const { clock, probe, rivals, lease } = await held();
+    probe.next.append.push("before");
+    const released = lease.release();
+    await calm();
+    await rivals.takeover(name, "ann", "test");
+    await clock.elapse(1_000);
+    expect(await released).toBe(false);
+  });
+
+  it("an orphaned renewal that lands after the release brings nothing back", async () => {
+    const { clock, store, probe, lease, changes, stateOf } = await held();
+    let arrive = () => {};
+    probe.next.renew.push({ until: new Promise((resolve) => (arrive = resolve)) });
+    await clock.elapse(beat);
+    expect(probe.renewals).toHaveLength(1);
+    expect(await lease.release()).toBe(true);
+    arrive();
+    await calm();
+    expect(await stateOf()).toBe("FREE");
+    expect((await store.read.lease(tenant, { name }))?.token).toBe(2n);
+    expect(changes).toEqual([[beat, "lost"]]);
+    await clock.elapse(ttl);
+    expect(probe.renewals).toHaveLength(1);
+  });
+
+  it("an orphaned renewal that lands after the successor came does not extend the successor's lease", async () => {
+    const { clock, store, probe, rivals, lease } = await held();
+    let arrive = () => {};
+    probe.next.renew.push({ until: new Promise((resolve) => (arrive = resolve)) });
+    await clock.elapse(beat);
+    await lease.release();
+    const heir = await granted(rivals.tryAcquire(name));
+    await clock.elapse(5_000);
+    arrive();
+    await calm();
+    expect((await store.read.lease(tenant, { name }))?.remainingMs).toBe(ttl - 5_000);
+    heir.assert();
+  });
+
+  it("a store that never answers: given up when the lease has run out anyway", async () => {
+    const { clock, probe, lease, logged } = await held();
+    await clock.elapse(1_000);
+    probe.standing.append = "hang";
+    const released = lease.release();
+    await clock.elapse(trust - 1_001);
+    expect(logged).not.toContain("lease.not_released");
+    await clock.elapse(1);
+    expect(await released).toBe(false);
+    expect(clock.asleep).toBe(0);
+  });
+
+  it("what cannot become right by repeating is not repeated", async () => {
+    const { probe, lease, stateOf } = await held();
+    lease.head = 99;
+    expect(await lease.release()).toBe(false);
+    expect(probe.appends).toBe(1);
+    expect(await stateOf()).toBe("HELD"); // left to run out
+  });
+
+  it("of a lost lease does not ask the store", async () => {
+    const { clock, probe, lease } = await held();
+    clock.stall(trust);
+    expect(await lease.release()).toBe(false);
+    expect(probe.appends).toBe(0);
+  });
+});
+
+describe("drain", () => {
+  const task = () => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    return { work: promise, finish: resolve, fail: reject };
+  };
+
+  it("waits for the work while renewing, then releases as drained", async () => {
+    const { clock, probe, lease, stateOf, terms } = await held();
+    const { work, finish } = task();
+    const drained = lease.releaseAfter(work, 10 * ttl);
+    await clock.elapse(3 * ttl);
+    lease.assert(); // the work may still act
+    expect(probe.renewals.length).toBeGreaterThan(8);
+    expect(await stateOf()).toBe("HELD");
+    finish();
+    expect(await drained).toBe(true);
+    expect(storyOf(await terms())).toEqual([[1n, "a", "start", "drained"]]);
+    await calm();
+    expect(clock.asleep).toBe(0); // nothing keeps the process from ending
+  });
+
+  it("work that fails is over, too", async () => {
+    const { lease, terms } = await held();
+    const { work, fail } = task();
+    const drained = lease.releaseAfter(work, ttl);
+    fail(new Error("no"));
+    expect(await drained).toBe(true);
+    expect((await terms())[0]?.end).toBe("drained");
+  });
+
+  it("over its bound: not released but left to expire, and the ledger says so", async () => {
+    const { clock, probe, rivals, lease, changes, terms } = await held();
+    const { work, finish } = task();
+    const drained = lease.releaseAfter(work, 15_000);
+    await clock.elapse(15_000);
+    expect(await drained).toBe(false);
+    expect(changes).toEqual([[15_000, "lost"]]);
+    finish();
+    await calm();
+    expect(probe.appends).toBe(0);
+    expect(await rivals.acquireOrSteal(name)).toBeUndefined();
+    await clock.elapse(beat + ttl - 15_000 - 1); // the last renewal was at one heartbeat
+    expect(await rivals.acquireOrSteal(name)).toBeUndefined();
+    await clock.elapse(1);
+    await granted(rivals.acquireOrSteal(name));
+    expect(storyOf(await terms())).toEqual([
+      [1n, "a", "start", "expired"],
+      [2n, "b", "timeout", undefined],
+    ]);
+  });
+
+  it("a lease that is lost during the drain is not released, and is lost once", async () => {
+    const { clock, rivals, lease, changes, terms } = await held();
+    const { work, finish } = task();
+    const drained = lease.releaseAfter(work, ttl);
+    await rivals.takeover(name, "ann", "test");
+    await clock.elapse(beat);
+    expect(changes).toEqual([[beat, "lost"]]);
+    await clock.elapse(ttl);
+    expect(await drained).toBe(false);
+    finish();
+    await calm();
+    expect(changes).toHaveLength(1);
+    expect((await terms()).at(-1)?.end).toBeUndefined();
+  });
+});

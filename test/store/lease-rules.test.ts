@@ -1,0 +1,58 @@
+import { describe, expect, it } from "vitest";
+import type { LeaseRow } from "../../src/model/rows.ts";
+import { beginsBy, mayTake, previousOf, viewOf } from "../../src/store/lease-rules.ts";
+
+const now = 1_000;
+const held: LeaseRow = {
+  journal: 2,
+  kind: "name",
+  tenant: "acme",
+  run: 2,
+  token: 7n,
+  nonce: 5n,
+  owner: "o",
+  label: "l",
+  reactor: "agent",
+  ttlMs: 500,
+  expiresAt: now + 100,
+  acquiredAt: 600,
+  reason: "start",
+  renewals: 1,
+  renewedAt: 600,
+  longestGapMs: 0,
+  progress: 0,
+  progressAt: 600,
+  progressNote: null,
+  maxStallMs: null,
+  doomed: false,
+  paused: false,
+  stalled: false,
+  notes: 0,
+  open: true,
+  wants: null,
+  dueAt: 0,
+  lastEnd: null,
+};
+
+/** What no store shows at rest: a takeover between its announcement and its bump, and a restored store. */
+describe("a doomed lease", () => {
+  const announced = { ...held, doomed: true };
+  const restored = { ...held, doomed: true, expiresAt: now, lastEnd: "superseded" } as const;
+  const claimant = { owner: "p", label: "p", reactor: "agent", ttlMs: 500 };
+
+  it("was live when the takeover announced itself: the term ends, and the next begins, by hand", () => {
+    expect(beginsBy(announced, now)).toBe("manual");
+    expect(previousOf(announced, now, 4, "manual")?.end).toBe("manual");
+  });
+
+  it("may be taken by anybody, should the one who announced it never come back", () => {
+    expect(mayTake(announced, now, { expect: "free_or_expired", claimant })).toBeUndefined();
+    expect(mayTake(announced, now, { expect: "free", claimant })?.code).toBe("TAPE_LEASE_HELD");
+    expect(viewOf(announced, now, null)).toMatchObject({ state: "DOOMED", remainingMs: 0 });
+  });
+
+  it("of a restored store was superseded, and the next term recovers from that", () => {
+    expect([beginsBy(restored, now), beginsBy({ ...restored, kind: "run" }, now)]).toEqual(["timeout", "recovery"]);
+    expect(previousOf(restored, now, 4, "timeout")?.end).toBe("superseded");
+  });
+});

@@ -1,0 +1,60 @@
+import { describe, expect, it } from "vitest";
+import { checkLinearizable, type Operation } from "../../src/testing/linearizable.ts";
+import { type TermInput, type TermOutput, termModelFrom } from "../../src/testing/term-model.ts";
+
+const model = termModelFrom({ token: 0n, held: false, head: 1, under: 0n });
+
+/** One after the other, none at the same time. */
+function verdictOf(...steps: readonly (readonly [TermInput, TermOutput])[]): boolean {
+  const history = steps.map(
+    ([input, output], k): Operation<TermInput, TermOutput> => ({ call: 2 * k, ret: 2 * k + 1, input, output }),
+  );
+  return checkLinearizable(model, history).ok;
+}
+
+const acquire = { op: "acquire", owner: "a" } as const;
+const takeover = { op: "takeover", owner: "b" } as const;
+const append = (token: bigint, seq: number) => ({ op: "append", token, seq }) as const;
+const release = (token: bigint, seq: number) => ({ op: "release", token, seq }) as const;
+const first = [acquire, { token: 1n, head: 2 }] as const;
+
+describe("the model of a lease whose terms are recorded", () => {
+  it("accepts a life", () => {
+    const life = verdictOf(
+      first,
+      [append(1n, 3), "ok"],
+      [acquire, "refused"],
+      [takeover, { token: 2n, head: 4 }],
+      [append(1n, 5), "fenced"],
+      [append(2n, 9), "not_head"],
+      [release(2n, 5), "ok"],
+      [{ op: "read lease" }, { token: 3n, held: false }],
+      [{ op: "read head" }, { head: 5, under: 2n }],
+      [append(2n, 6), "fenced"],
+      [acquire, { token: 4n, head: 6 }],
+    );
+    expect(life).toBe(true);
+  });
+
+  it.each<[string, ...(readonly [TermInput, TermOutput])[]]>([
+    ["a stale write that is accepted", first, [takeover, { token: 2n, head: 3 }], [append(1n, 4), "ok"]],
+    ["a token that is granted twice", first, [release(1n, 3), "ok"], [acquire, { token: 1n, head: 4 }]],
+    [
+      "a release that keeps the token",
+      first,
+      [release(1n, 3), "ok"],
+      [{ op: "read lease" }, { token: 1n, held: false }],
+    ],
+    ["a write after one's own release", first, [release(1n, 3), "ok"], [append(1n, 4), "ok"]],
+    ["two holders", first, [acquire, { token: 2n, head: 3 }]],
+    ["a term without a record", first, [append(1n, 2), "ok"]],
+    ["a write that is lost", first, [append(1n, 3), "ok"], [{ op: "read head" }, { head: 2, under: 1n }]],
+    [
+      "a stale owner that is told about the head",
+      first,
+      [takeover, { token: 2n, head: 3 }],
+      [append(1n, 9), "not_head"],
+    ],
+    ["an answer to another question", first, [{ op: "read lease" }, { token: 1n, head: 2 }]],
+  ])("refuses %s", (_, ...steps) => expect(verdictOf(...steps)).toBe(false));
+});

@@ -1,0 +1,70 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+
+/** Names in the first column of the tables below a heading. */
+function tableNames(page: string, heading: string): string[] {
+  const start = page.indexOf(heading);
+  if (start < 0) throw new Error(`no heading ${heading}`);
+  const end = page.indexOf("\n## ", start + heading.length);
+  const section = page.slice(start, end < 0 ? undefined : end);
+  return [...section.matchAll(/^\| `([^`]+)`/gm)].map(([, name]) => name!);
+}
+
+/** What a door re-exports, types included. */
+function exportedNames(source: string): string[] {
+  return [...source.matchAll(/export (?:type )?\{([^}]*)\}/g)]
+    .flatMap(([, list]) => list!.split(","))
+    .map((name) => name.replace(/\btype\b/, "").trim())
+    .filter((name) => name !== "");
+}
+
+function sourcesUnder(folder: string): string {
+  return readdirSync(join(root, folder), { recursive: true, encoding: "utf8" })
+    .filter((file) => file.endsWith(".ts"))
+    .map((file) => read(join(folder, file)))
+    .join("\n");
+}
+
+describe("docs and code name the same things, both ways", () => {
+  const reference = read("docs/reference.md");
+
+  it("the parser of this test sees what it should", () => {
+    expect(exportedNames('export { type A, b } from "x";\nexport type { C } from "y";')).toEqual(["A", "b", "C"]);
+    expect(tableNames("## H\n| `a` | x |\n## I\n| `b` | y |", "## H")).toEqual(["a"]);
+  });
+
+  it.each([
+    ["src/exports/index.ts", "## `durable-tape`\n"],
+    ["src/exports/testing.ts", "## `durable-tape/testing`\n"],
+  ])("exports of %s", (file, heading) => {
+    expect(tableNames(reference, heading).sort()).toEqual(exportedNames(read(file)).sort());
+  });
+
+  it("commands", () => {
+    const usage = /const usage = `([\s\S]*?)`/.exec(read("src/cli/main.ts"))?.[1] ?? "";
+    const inUsage = [...usage.matchAll(/^ {2}(durable-tape .*?)(?: {2,}|$)/gm)].map(([, command]) => command);
+    expect(inUsage.length).toBeGreaterThan(0);
+    expect(tableNames(reference, "## Programs").sort()).toEqual(inUsage.sort());
+  });
+
+  it("environment variables", () => {
+    const used = new Set(
+      [...`${sourcesUnder("src")}\n${sourcesUnder("test/postgres")}`.matchAll(/\benv(?:\.|\[")(TAPE_\w+|HOSTNAME|NO_COLOR)\b/g)].map(
+        ([, name]) => name!,
+      ),
+    );
+    expect(tableNames(reference, "## Environment").sort()).toEqual([...used].sort());
+  });
+
+  it("parameters of store URLs", () => {
+    const page = read("docs/stores.md");
+    const postgres = /const known = \[([^\]]*)\]/.exec(read("src/store/postgres/url.ts"))?.[1] ?? "";
+    const sqlite = /const sqliteChoices = \{([^}]*)\}/.exec(read("src/host/open-store.ts"))?.[1] ?? "";
+    expect(tableNames(page, "## PostgreSQL").sort()).toEqual([...postgres.matchAll(/"(\w+)"/g)].map(([, key]) => key!).sort());
+    expect(tableNames(page, "## SQLite").sort()).toEqual([...sqlite.matchAll(/(\w+): \[/g)].map(([, key]) => key!).sort());
+  });
+});
