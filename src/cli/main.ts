@@ -29,7 +29,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     }
     if (command === "demo" && topic === "zombie" && rest.length === 0) return await zombieDemo(screen);
     if (command === "demo")
-      return misused(`demo knows one story: zombie${topic === undefined ? "" : `, not ${topic}`}`);
+      return misused(`demo knows one story: zombie${topic === undefined ? "" : `, not ${[topic, ...rest].join(" ")}`}`);
     const near = suggest(command, commands);
     return misused(`there is no command ${command}${near === undefined ? "" : `; did you mean ${near}?`}`);
   } catch (error) {

@@ -61,6 +61,8 @@ export type Change =
       readonly body: string;
       /** false: a closed inbox is no refusal (a late settlement of a finished run). */
       readonly must: boolean;
+      /** The inbox is a finished child's: its root, which waits for what its tree owes, is told instead. */
+      readonly orRoot: boolean;
     }
   | { readonly do: "lease.wake"; readonly journal: number; readonly wants: string; readonly inMs: number }
   | ({ readonly do: "effect.create"; readonly source: number } & Pick<

@@ -53,5 +53,8 @@ export function fenceToWire(fence: Fence): string {
 export function fenceFromWire(text: string): Fence | undefined {
   const match = /^(\d{1,16})\.(\d{1,19})\.(\d{1,19})$/.exec(text);
   if (match === null) return undefined;
-  return makeFence(Number(match[1]), BigInt(match[2]!), BigInt(match[3]!));
+  const [journal, token, nonce] = [Number(match[1]), BigInt(match[2]!), BigInt(match[3]!)];
+  // No store holds more: such a text was never written by fenceToWire.
+  const fits = Number.isSafeInteger(journal) && token < 2n ** 63n && nonce < 2n ** 63n;
+  return fits ? makeFence(journal, token, nonce) : undefined;
 }

@@ -1,7 +1,9 @@
 import { encode } from "../base/codec.ts";
 import type { Change } from "./changes.ts";
 import { TapeError } from "./errors.ts";
-import { effectMachine, obligationMachine, type RunPhase, runMachine } from "./machines.ts";
+import { type RunPhase, runMachine } from "./machines.ts";
+import { bodyOf, type Place, payload } from "./place.ts";
+import { armed, dispatched, intended, obligationSettled, settled, surplus } from "./project-effects.ts";
 import {
   itemKinds,
   type NewRecord,
@@ -9,29 +11,11 @@ import {
   noteKinds,
   type RecordData,
   type RecordKind,
-  recordVersion,
   storeKinds,
 } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
 
-/** Where a record is being written, and under which fence. */
-export interface Place {
-  readonly journal: number;
-  readonly kind: JournalKind;
-  readonly token: bigint;
-  readonly nonce: bigint;
-  /** A fresh journal number, for a child or an item that the record opens. */
-  allocate(): number;
-  /** How many versions of a value are kept for watchers. */
-  readonly keepVersions: number;
-}
-
-/** The text of a record in the store: version first, so that an old reader can refuse before it understands. */
-export function bodyOf(data: unknown): string {
-  return encode({ v: recordVersion, ...(data as object) });
-}
-
-const payload = (value: unknown): string | null => (value === undefined ? null : encode(value));
+export { bodyOf, type Place } from "./place.ts";
 
 /**
  * projection = fold(records): the only definition of what each kind of record does to the tables. Every store applies
@@ -74,31 +58,14 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
       return childStarted(record.data, place);
     case "effect.intended":
       return intended(record.data, place);
-    case "effect.dispatched": {
-      const { run = own, pos, sub = 0, attempt, sendWithinMs } = record.data;
-      const to = sub === 0 ? "DISPATCHED" : "COMMITTED";
-      const { token, nonce } = place;
-      return [{ ...status(run, pos, sub, own, to), attempt, token, nonce, sendInMs: sendWithinMs }];
-    }
+    case "effect.dispatched":
+      return dispatched(record.data, place);
     case "effect.settled":
       return settled(record.data, place);
-    case "obligation.armed": {
-      const { run = own, pos, sub } = record.data;
-      const item = place.allocate();
-      return [
-        { ...inverse(record.data, run, item, own), pos, sub, status: "ARMED", surplus: false },
-        ...openItem(item, run, pos, sub, place, null),
-      ];
-    }
-    case "obligation.surplus": {
-      const { run = own, pos, sub, name } = record.data;
-      const item = place.allocate();
-      const stuck = name === undefined; // nobody knows how to undo it: a person must
-      return [
-        { ...inverse(record.data, run, item, own), pos, sub, status: stuck ? "STUCK" : "PENDING", surplus: true },
-        ...openItem(item, run, pos, sub, place, stuck ? null : "compensation"),
-      ];
-    }
+    case "obligation.armed":
+      return armed(record.data, place);
+    case "obligation.surplus":
+      return surplus(record.data, place);
     case "obligation.due": {
       const { pos, sub } = record.data;
       return [
@@ -244,118 +211,11 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       kind: "child.settled",
       body: bodyOf(note),
       must: false,
+      orRoot: false,
     });
   }
   changes.push({ do: "lease.release", journal: own, taken, wants: null, inMs: 0, end: "released", open: false });
   return changes;
-}
-
-function intended(data: RecordData<"effect.intended">, place: Place): Change[] {
-  const { pos, name, connector, semantics, dispatch, key, businessKey, argsHash } = data;
-  const own = place.journal;
-  const item = dispatch === "outbox" ? place.allocate() : null;
-  const changes: Change[] = [
-    {
-      do: "effect.create",
-      source: own,
-      run: own,
-      pos,
-      sub: 0,
-      role: "act",
-      name,
-      connector: connector ?? null,
-      semantics,
-      dispatch,
-      status: "PENDING",
-      authority: item ?? own,
-      item,
-      key,
-      businessKey: businessKey ?? null,
-      argsHash,
-      args: encode(data.args),
-      policy: payload(data.policy),
-      surplus: false,
-    },
-  ];
-  if (businessKey !== undefined) {
-    changes.push({ do: "claim.create", run: own, pos, scope: connector ?? name, businessKey });
-  }
-  if (item !== null) changes.push(...openItem(item, own, pos, 0, place, "outbox"));
-  return changes;
-}
-
-function settled(data: RecordData<"effect.settled">, place: Place): Change[] {
-  const own = place.journal;
-  const { run = own, pos, sub = 0, to, reason } = data;
-  const inline = place.kind === "run";
-  const outcome = outcomeOf(data);
-  // An inline effect in doubt leaves the run's authority: from here on its item lease decides, under the reconciler.
-  const hand = inline && to === "UNKNOWN" ? place.allocate() : null;
-  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, hand }];
-  if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler"));
-  if (to === "FAILED") changes.push({ do: "claim.drop", run, pos });
-  if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK")) {
-    changes.push(outcomeNote(run, pos, sub, to, data));
-  }
-  return changes;
-}
-
-function obligationSettled(data: RecordData<"obligation.settled">, place: Place): Change[] {
-  const own = place.journal;
-  const { run = own, pos, sub, to, reason } = data;
-  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome: outcomeOf(data) }];
-  if (to === "COMPENSATED") {
-    if (sub === 1) changes.push({ do: "claim.drop", run, pos });
-    changes.push({ do: "obligations.next", run });
-  }
-  if (to === "COMPENSATED" || to === "STUCK") changes.push(outcomeNote(run, pos, sub, to, data));
-  return changes;
-}
-
-function outcomeOf(data: { readonly value?: unknown; readonly error?: unknown }): string | null {
-  const { value, error } = data;
-  if (error !== undefined) return encode({ error });
-  return value === undefined ? null : encode({ value });
-}
-
-function outcomeNote(run: number, pos: number, sub: number, to: string, data: object): Change {
-  const { value, error } = data as { value?: unknown; error?: unknown };
-  const note: RecordData<"effect.outcome"> = { pos, sub, status: to, value, error };
-  return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false };
-}
-
-function openItem(item: number, run: number, pos: number, sub: number, place: Place, wants: string | null): Change[] {
-  const opened: RecordData<"item.opened"> = { run, pos, sub };
-  const { token } = place; // the run's token: acquiring bumps it, so an item's first token is the run's plus one
-  return [
-    { do: "lease.create", journal: item, kind: "item", run, tenant: null, source: place.journal, token, wants },
-    { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: bodyOf(opened) },
-  ];
-}
-
-function inverse(
-  data: { name?: string | undefined; semantics: "idempotent" | "non_idempotent" | "read"; key: string; args?: unknown },
-  run: number,
-  item: number,
-  source: number,
-) {
-  return {
-    do: "effect.create",
-    source,
-    run,
-    role: "inverse",
-    name: data.name ?? null,
-    connector: null,
-    semantics: data.semantics,
-    dispatch: "outbox",
-    authority: item,
-    item,
-    key: data.key,
-    businessKey: null,
-    argsHash: null,
-    args: encode(data.args),
-    policy: null,
-  } as const;
 }
 
 type PhaseChange = Extract<Change, { do: "run.phase" }>;
@@ -368,30 +228,6 @@ function phase(
   const from = runMachine.before(to).filter((state) => state !== "STUCK" || to === "STUCK");
   const { decided = null, cause = null, outcome = null } = more;
   return { do: "run.phase", journal, to, from: from.join(","), decided, cause, outcome, parent: null };
-}
-
-type StatusChange = Extract<Change, { do: "effect.status" }>;
-
-function status(run: number, pos: number, sub: number, by: number, to: StatusChange["to"]): StatusChange {
-  const machine = (sub === 0 ? effectMachine : obligationMachine) as { before(to: string): readonly string[] };
-  // Whoever holds an item may try it again, but only the run makes an armed obligation due (obligations.due).
-  const from = machine.before(to).filter((state) => state !== "ARMED");
-  return {
-    do: "effect.status",
-    run,
-    pos,
-    sub,
-    by,
-    to,
-    from: from.join(","),
-    attempt: null,
-    token: null,
-    nonce: null,
-    sendInMs: null,
-    reason: null,
-    outcome: null,
-    hand: null,
-  };
 }
 
 function causeOf(status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED"): string | null {

@@ -179,6 +179,8 @@ const schemas = {
     error: value.optional(),
   }),
   "effect.outcome": z.strictObject({
+    /** Whose effect: a root hears of its children's too. */
+    run: journal.optional(),
     pos: count,
     sub: count,
     status: name,

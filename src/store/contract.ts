@@ -137,7 +137,10 @@ export interface Intake {
 export interface Claim {
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired>;
   find(request: FindRequest): Promise<Term[]>;
-  /** All leases of a process in one call, a verdict for each. */
+  /**
+   * All leases of a process in one call, a verdict for each. TAPE_FENCED and TAPE_LEASE_STALLED end a term; any other
+   * code (its row was locked, its answer lost) says nothing about the lease, and the renewal may be repeated.
+   */
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
   /** A paused lease can be held by nobody; its present holder is fenced at once. */
   pause(tenant: string, name: string, paused: boolean, by: string, why: string): Promise<void>;

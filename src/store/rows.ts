@@ -1,4 +1,4 @@
-import { decode } from "../base/codec.ts";
+import { CodecError, decode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
@@ -38,11 +38,19 @@ export interface StoredRecord {
 /** A kind or a version that this code does not know is an error, never skipped: replay would silently differ. */
 export function decodeRecord(stored: StoredRecord): JournalRecord {
   const { journal, seq, token, at, kind } = stored;
-  const { v, ...data } = decode(stored.body) as { v?: number };
-  if (!isRecordKind(kind) || v !== recordVersion) {
-    const message = `record ${seq} of journal ${journal} is a ${kind} of version ${v}, which this Tape does not know`;
-    throw new TapeError("TAPE_RECORD_NEWER", message, { journal, seq, kind, version: v });
+  const newer = (version: unknown, cause?: unknown) => {
+    const message = `record ${seq} of journal ${journal} is a ${kind} of ${version}, which this Tape does not know`;
+    return new TapeError("TAPE_RECORD_NEWER", message, { journal, seq, kind, version }, cause);
+  };
+  let body: { v?: number };
+  try {
+    body = decode(stored.body) as { v?: number };
+  } catch (error) {
+    if (error instanceof CodecError && error.code === "newer_codec") throw newer("a newer codec", error);
+    throw error;
   }
+  const { v, ...data } = body;
+  if (!isRecordKind(kind) || v !== recordVersion) throw newer(`version ${v}`);
   return { journal, seq, token, at, kind, data } as JournalRecord;
 }
 

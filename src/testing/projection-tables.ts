@@ -33,7 +33,9 @@ export interface LeaseState {
   open: boolean;
   doomed: boolean;
 }
-type Stored<K extends Change["do"]> = { -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F] };
+type Stored<K extends Change["do"]> = {
+  -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];
+};
 export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
   root: number;
   attempt: number;
@@ -62,14 +64,23 @@ export class ProjectionTables {
   readonly claims = new Map<string, ClaimState>();
   /** Every claim there ever was, so that a dropped one can be looked for too. */
   readonly claimed = new Map<string, ClaimState>();
-  /** Records that other journals must show, because a change writes them: kind and body. */
-  readonly openings = new Map<number, string>();
-  readonly notes = new Map<number, string[]>();
+  /**
+   * Records that changes write into other journals, and those that are there: one for one. Positive: a change wrote it
+   * and it has not been seen; negative: seen, but not yet explained. Which comes first in the feed is up to the store.
+   */
+  readonly balance = new Map<string, number>();
 
   /** What is wrong with carrying out this change here; undefined: nothing. */
   apply(change: Change): string | undefined {
     const done = this.#carryOut(change);
     return done || !isRequired(change) ? undefined : `${change.do} does not apply: ${show(change)}`;
+  }
+
+  count(inside: "journal" | "inbox", record: { journal: number; kind: string; body: string }, by: 1 | -1): void {
+    const key = `${record.kind} in ${inside} ${record.journal}: ${record.body}`;
+    const left = (this.balance.get(key) ?? 0) + by;
+    if (left === 0) this.balance.delete(key);
+    else this.balance.set(key, left);
   }
 
   effectsOf(run: number): EffectState[] {
@@ -79,7 +90,10 @@ export class ProjectionTables {
   forget(journal: number): void {
     this.runs.delete(journal);
     for (const [item, lease] of this.leases) if (lease.run === journal) this.leases.delete(item);
-    for (const table of [this.effects, this.gates, this.timers, this.budgets, this.claims] as Map<string, { run: number }>[]) {
+    for (const table of [this.effects, this.gates, this.timers, this.budgets, this.claims] as Map<
+      string,
+      { run: number }
+    >[]) {
       for (const [key, row] of table) if (row.run === journal) table.delete(key);
     }
   }
@@ -95,16 +109,17 @@ export class ProjectionTables {
         return true;
       }
       case "record.create":
-        this.openings.set(change.journal, `${change.kind} ${change.body}`);
+        this.count("journal", change, 1);
         return true;
       case "run.phase":
         return this.#turnRun(change);
       case "run.settled":
         return this.#isSettled(change.journal, change.armed);
       case "note.create": {
-        if (this.leases.get(change.journal)?.open !== true) return false;
-        const waiting = this.notes.get(change.journal) ?? [];
-        this.notes.set(change.journal, [...waiting, `${change.kind} ${change.body}`]);
+        const root = change.orRoot ? this.runs.get(change.journal)?.root : undefined;
+        const journal = [change.journal, root ?? 0].find((one) => this.leases.get(one)?.open);
+        if (journal === undefined) return false;
+        this.count("inbox", { ...change, journal }, 1);
         return true;
       }
       case "lease.wake": {
@@ -119,7 +134,11 @@ export class ProjectionTables {
       case "effect.status":
         return this.#turnEffect(change);
       case "effects.withdraw":
-        return this.#turnAll(change.run, (e) => e.run === change.run && e.role === "act" && e.status === "PENDING", "WITHDRAWN");
+        return this.#turnAll(
+          change.run,
+          (e) => e.run === change.run && e.role === "act" && e.status === "PENDING",
+          "WITHDRAWN",
+        );
       case "obligations.due":
         return this.#turnAll(
           change.run,
@@ -200,6 +219,7 @@ export class ProjectionTables {
     const { journal, id, workflow, version, inputHash, labels, parent } = change;
     const above = parent === null ? undefined : this.runs.get(parent);
     const tenant = change.tenant ?? above?.tenant ?? "";
+    if (above !== undefined && above.phase !== "LIVE") return false;
     if ([...this.runs.values()].some((run) => run.tenant === tenant && run.id === id)) return false;
     const root = above?.root ?? journal;
     const blank = { phase: "LIVE", cause: null, stuckFrom: null, outcome: null, ended: false } as const;
@@ -278,7 +298,8 @@ export class ProjectionTables {
       (e) => (e.run === run || e.root === run) && e.role === "inverse" && !e.surplus && openInverses.includes(e.status),
     );
     for (const one of chain) {
-      const isNewer = (n: EffectState) => n.run === one.run && (n.pos > one.pos || (n.pos === one.pos && n.sub > one.sub));
+      const isNewer = (n: EffectState) =>
+        n.run === one.run && (n.pos > one.pos || (n.pos === one.pos && n.sub > one.sub));
       const lease = this.leases.get(one.item ?? 0);
       if (one.status !== "PENDING" || chain.some(isNewer) || lease === undefined) continue;
       if (lease.owner === null && lease.wants === null) lease.wants = "compensation";

@@ -57,33 +57,38 @@ class Fold {
   readonly #tenantOf: ReadonlyMap<number, string>;
   /** Numbers that records allocated: the journals they open follow in the feed. */
   readonly #opened = new Map<string, number>();
+  /** Runs whose records are gone: what their relatives say of them cannot be followed up. */
+  readonly #pruned = new Set<string>();
   #floor = 0n;
 
   constructor(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
     this.#tenantOf = tenantOf;
     for (const { kind, data, journal } of records) {
       if (kind === "item.opened") this.#opened.set(`item ${data.run} ${data.pos} ${data.sub}`, journal);
+      if (kind === "run.pruned") this.#pruned.add(`${data.tenant}/${data.id}`);
       if (kind === "run.created" && data.parent !== undefined) {
-        this.#opened.set(`child ${data.parent.journal} ${data.parent.pos}`, journal);
+        this.#opened.set(`child ${data.parent.journal} ${data.id}`, journal);
       }
     }
   }
 
   finish(): string[] {
-    for (const [journal, body] of this.tables.openings) this.#fault(`journal ${journal} lacks its first record: ${body}`);
-    for (const [journal, bodies] of this.tables.notes) {
-      for (const body of bodies) this.#fault(`the inbox of ${journal} lacks a note: ${body}`);
+    for (const [record, left] of this.tables.balance) {
+      this.#fault(`${left > 0 ? "missing" : "unexplained"}: ${record}`);
     }
     return this.#faults;
   }
 
   take(record: FeedRecord): void {
     const { journal, kind, token, data } = record;
-    if (record.in === "inbox") return this.#takeNote(record);
+    if (record.in === "inbox") {
+      this.#takeNote(record);
+      return;
+    }
     const lease = this.tables.leases.get(journal);
     switch (kind) {
       case "store.restored":
-        this.#floor = BigInt(data.epoch) << 40n;
+        this.#floor = BigInt(data.epoch) << 40n; // tokens carry the store epoch in their high bits
         for (const one of this.tables.leases.values()) one.doomed = one.owner !== null;
         return;
       case "run.pruned": {
@@ -98,18 +103,24 @@ class Fold {
         return;
       }
       case "item.opened":
-        return this.#explained(record);
+        this.#seen(record);
+        return;
       case "run.created":
-        if (data.parent !== undefined) return this.#explained(record);
-        return this.#create(record, data);
+        if (data.parent === undefined) this.#create(record, data);
+        this.#seen(record);
+        return;
       case "term.begun":
-        if (lease === undefined || token <= lease.token) return this.#fault(`${where(record)}: its token does not rise`);
-        Object.assign(lease, { token, owner: data.owner, wants: null, doomed: false });
+        if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not rise`);
+        else Object.assign(lease, { token, owner: data.owner, wants: null, doomed: false });
         return;
       default:
     }
-    if (lease === undefined) return this.#fault(`${where(record)}: nothing opened this journal`);
+    if (lease === undefined) {
+      this.#fault(`${where(record)}: nothing opened this journal`);
+      return;
+    }
     if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
+    if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
     // Records do not say the nonce; it is not compared.
     const place = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
     this.#apply(record, () => changesOf(record, place));
@@ -133,7 +144,6 @@ class Fold {
     };
     const place: Place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, place));
-    this.tables.openings.delete(journal); // that is this record
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
@@ -141,11 +151,11 @@ class Fold {
     }
   }
 
-  /** Which journal this record opened. Pruned ones are no longer there to tell; any unused number does for them. */
+  /** Which journal this record opened. */
   #allocator(record: NewRecord & { readonly journal: number }): () => number {
     return () => {
       const { data, kind, journal } = record;
-      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.pos}`) ?? this.#lost();
+      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.id}`) ?? this.#lost();
       const { run = journal, pos, sub = 0 } = data as { run?: number; pos: number; sub?: number };
       return this.#opened.get(`item ${run} ${pos} ${sub}`) ?? this.#lost();
     };
@@ -155,17 +165,17 @@ class Fold {
     throw new Error("the journal that it opened is not in the feed");
   }
 
-  #explained(record: FeedRecord): void {
-    const expected = this.tables.openings.get(record.journal);
-    this.tables.openings.delete(record.journal);
-    const found = `${record.kind} ${bodyOf(record.data)}`;
-    if (found !== expected) this.#fault(`${where(record)}: ${found} instead of ${expected ?? "nothing"}`);
+  #seen({ in: inside, journal, kind, data }: FeedRecord): void {
+    this.tables.count(inside, { journal, kind, body: bodyOf(data) }, -1);
   }
 
   #takeNote(record: FeedRecord): void {
     const { journal, kind, seq, data } = record;
     const lease = this.tables.leases.get(journal);
-    if (lease === undefined || !lease.open) return this.#fault(`${where(record)}: this inbox is not open`);
+    if (lease === undefined || !lease.open) {
+      this.#fault(`${where(record)}: this inbox is not open`);
+      return;
+    }
     lease.notes++;
     if (lease.notes !== seq) this.#fault(`${where(record)}: it is note number ${lease.notes}`);
     if (lease.owner === null && !lease.doomed) lease.wants = lease.kind === "run" ? "recovery" : "reconciler";
@@ -175,10 +185,8 @@ class Fold {
       if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
     }
     if (kind !== "child.settled" && kind !== "effect.outcome") return;
-    const [expected, ...rest] = this.tables.notes.get(journal) ?? [];
-    this.tables.notes.set(journal, rest);
-    const found = `${kind} ${bodyOf(data)}`;
-    if (found !== expected) this.#fault(`${where(record)}: ${found} instead of ${expected ?? "nothing"}`);
+    if (kind === "child.settled" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
+    this.#seen(record);
   }
 
   #fault(what: string): void {
@@ -242,7 +250,22 @@ function seenRun(view: RunView): unknown[] {
   const { journal, id, workflow, version, status, cause, stuckFrom, inputHash, parent, root, notes } = view;
   const outcome = view.outcome === undefined ? null : encode(view.outcome);
   const labels = Object.entries(view.labels);
-  return [journal, id, workflow, version, status, cause, stuckFrom, inputHash, labels, outcome, parent, root, notes, view.endedAt !== null];
+  return [
+    journal,
+    id,
+    workflow,
+    version,
+    status,
+    cause,
+    stuckFrom,
+    inputHash,
+    labels,
+    outcome,
+    parent,
+    root,
+    notes,
+    view.endedAt !== null,
+  ];
 }
 
 function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
@@ -251,7 +274,22 @@ function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
   const status = statusOf(run.phase, lease?.owner !== null, lease?.wants !== null);
   const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
   const told = outcome === undefinedText ? null : outcome; // an outcome of undefined reads like none
-  return [journal, id, workflow, version, status, cause, stuckFrom, inputHash, labels, told, parent, root, lease?.notes, ended];
+  return [
+    journal,
+    id,
+    workflow,
+    version,
+    status,
+    cause,
+    stuckFrom,
+    inputHash,
+    labels,
+    told,
+    parent,
+    root,
+    lease?.notes,
+    ended,
+  ];
 }
 
 const undefinedText = encode(undefined);

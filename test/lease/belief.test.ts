@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { Timings } from "../../src/lease/timings.ts";
 import {
   beat,
   calm,
@@ -14,9 +15,9 @@ import {
   writeAs,
 } from "./stage.ts";
 
-async function held() {
+async function held(timings: Partial<Timings> = {}) {
   const stage = await setStage();
-  const keeper = stage.keeper();
+  const keeper = stage.keeper("a", { timings });
   const lease = await granted(keeper.tryAcquire(name));
   return { ...stage, keeper, rivals: stage.keeper("b"), lease, changes: changesOf(lease, stage.now) };
 }
@@ -50,15 +51,16 @@ describe("held, unknown, lost", () => {
   it.each(["before", "busy", "vanished"] as const)(
     "renewals that fail (%s) until the deadline: lost exactly there",
     async (fate) => {
-      const { clock, probe, lease, changes } = await held();
+      const trustMs = 24_900; // between two tries
+      const { clock, probe, lease, changes } = await held({ trustMs });
       probe.standing.renew = fate;
-      await clock.elapse(trust - 1);
+      await clock.elapse(trustMs - 1);
       lease.assert();
       expect(lease.remainingMs()).toBe(1);
       await clock.elapse(1);
       expect(changes).toEqual([
         [beat, "unknown"],
-        [trust, "lost"],
+        [trustMs, "lost"],
       ]);
       expect(lease.abortSignal.aborted).toBe(true);
       expectLost(lease);
@@ -207,6 +209,7 @@ describe("clocks", () => {
     await clock.elapse(5 * beat);
     expect(changes).toEqual([]);
     probe.standing.renew = "hang";
+    clock.stepWall(-3_600_000);
     await clock.elapse(trust);
     expect(changes.at(-1)).toEqual([5 * beat + trust, "lost"]);
   });

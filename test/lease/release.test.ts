@@ -105,7 +105,7 @@ describe("release", () => {
   });
 
   it("an orphaned renewal that lands after the release brings nothing back", async () => {
-    const { clock, store, probe, lease, changes, stateOf } = await held();
+    const { clock, store, probe, lease, changes, stateOf, logged } = await held();
     let arrive = () => {};
     probe.next.renew.push({ until: new Promise((resolve) => (arrive = resolve)) });
     await clock.elapse(beat);
@@ -116,6 +116,7 @@ describe("release", () => {
     expect(await stateOf()).toBe("FREE");
     expect((await store.read.lease(tenant, { name }))?.token).toBe(2n);
     expect(changes).toEqual([[beat, "lost"]]);
+    expect(logged).not.toContain("lease.lost"); // it was given back: no alarm
     await clock.elapse(ttl);
     expect(probe.renewals).toHaveLength(1);
   });

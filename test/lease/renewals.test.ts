@@ -114,6 +114,19 @@ describe("mixed TTLs of one keeper", () => {
     expect(long.belief).not.toBe("lost");
   });
 
+  it("a loss is told at its deadline, whatever wakes the keeper in between", async () => {
+    const { clock, probe, keeper, now } = await setStage();
+    const a = keeper("a");
+    const one = await granted(a.tryAcquire("one", { timings: { ttlMs: 1_200, heartbeatMs: 300, trustMs: 1_035 } }));
+    await granted(a.tryAcquire("eager", { timings: { heartbeatMs: 30 } })); // tries every 10 ms
+    const changes = changesOf(one, now);
+    probe.standing.renew = "before";
+    await clock.elapse(1_100);
+    const [at, to] = changes.at(-1)!;
+    expect(to).toBe("lost");
+    expect(Math.abs(at - 1_035)).toBeLessThanOrEqual(1); // no timer is finer than that
+  });
+
   it("one that is about to run out does not spoil the patience of the others", async () => {
     const { clock, probe, keeper, now } = await setStage();
     const a = keeper("a");

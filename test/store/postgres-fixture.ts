@@ -40,7 +40,8 @@ async function prepare(server: string, params: string): Promise<{ url: string; s
   return { url, store, admin };
 }
 
-const tables = "runs names note_keys effects claims gates timers budgets vals val_log schedules tombstones witness".split(" ");
+const tables =
+  "runs names note_keys effects claims gates timers budgets vals val_log schedules tombstones witness".split(" ");
 const empty = [
   ...tables.map((table) => `delete from tape.${table}`),
   "delete from tape.leases where journal <> 1",

@@ -149,16 +149,16 @@ function report(screen: Screen, actor: Actor, message: FromWorker): void {
   const who = actor.label;
   switch (message.say) {
     case "holding":
-      return screen.line(
-        `   ${who} ${screen.good("holds")} the lease: token ${message.token}, because of ${message.reason}`,
-      );
+      screen.line(`   ${who} ${screen.good("holds")} the lease: token ${message.token}, because of ${message.reason}`);
+      break;
     case "written":
-      return screen.line(`   ${who} ${screen.good("wrote")} ${message.title}`);
+      screen.line(`   ${who} ${screen.good("wrote")} ${message.title}`);
+      break;
     case "refused":
       screen.line(`   ${who} ${screen.bad("refused")} ${message.title}: ${message.message}`);
-      return;
+      break;
     case "belief":
-      return screen.line(`   ${who} believes its lease is ${message.belief}`);
+      screen.line(`   ${who} believes its lease is ${message.belief}`);
   }
 }
 

@@ -60,7 +60,10 @@ export const journals = {
   "note.find": (t, p: { journal: number; key: string }) => row(t.noteKeys.get(keyOf(p.journal, p.key))),
   "note.key"(t, p: { journal: number; key: string; n: number }) {
     const { journal, key, n } = p;
-    t.noteKeys.insert({ journal, key, n });
+    const known = t.noteKeys.get(keyOf(journal, key));
+    if (known === undefined) t.noteKeys.insert({ journal, key, n });
+    else if (known.n === 0) t.noteKeys.update(known, { n });
+    else return none;
     return changed(1);
   },
 

@@ -17,6 +17,7 @@ export const runs = {
     const { journal, id, workflow, version } = p;
     const key = keyOf(tenant, id);
     if (t.tombstones.get(key) !== undefined || t.runs.by.id(key).length > 0) return none;
+    if (parent !== undefined && parent.phase !== "LIVE") return none;
     t.runs.insert({
       journal,
       tenant,
@@ -39,6 +40,8 @@ export const runs = {
   },
 
   "run.find": (t, p: { tenant: string; id: string }) => rows(t.runs.by.id(keyOf(p.tenant, p.id))),
+
+  "run.root": (t, p: { journal: number }) => row(t.runs.get(p.journal)),
 
   "run.get": (t, p: { tenant: string; id: string }) =>
     rows(t.runs.by.id(keyOf(p.tenant, p.id)).map((run) => withLease(t, run))),

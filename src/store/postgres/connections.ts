@@ -23,6 +23,10 @@ const plans = {
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
+  enable_bitmapscan: "off", // loses the index's order, and with it the early end of LIMIT
+  enable_sort: "off", // likewise; where the index gives the order only in part, sort part by part
+  join_collapse_limit: "1", // joins in the order in which they are written: it is the order of the locks
+  from_collapse_limit: "1",
   plan_cache_mode: "force_generic_plan",
   jit: "off",
 };
@@ -58,19 +62,22 @@ export class Connections {
       ...(settings.pooler === "none" ? { options: startupOptions(settings) } : {}),
     });
     this.pool.on("error", () => {}); // an idle connection broke; the next query opens another
+    // One that breaks while it is lent out has no listener of the pool's, and an error event without one would end the
+    // process. Whoever has it learns of it from its next query.
+    this.pool.on("connect", (client) => client.on("error", () => {}));
   }
 
   /** Text put before a transaction's first statement; behind a pooler SET lasts only inside it. */
-  begin(lockMs: number): string {
-    if (this.settings.pooler === "none") {
-      return lockMs === this.settings.transactionBoundMs ? begin : `${begin}; set local lock_timeout = ${lockMs}`;
-    }
+  begin(waitMs: number): string {
     const bound = this.settings.transactionBoundMs;
+    // The time for locks counts anew for each transaction that is waited for: behind overlapping ones, each of them
+    // short, it never runs out. That for the statement does.
+    const waits = `set local lock_timeout = ${waitMs}; set local statement_timeout = ${waitMs}`;
+    if (this.settings.pooler === "none") return waitMs === bound ? begin : `${begin}; ${waits}`;
     const pins = Object.entries(plans).map(([key, value]) => `set local ${key} = ${value}`);
     return [
       begin,
-      `set local lock_timeout = ${lockMs}`,
-      `set local statement_timeout = ${bound}`,
+      waits,
       `set local idle_in_transaction_session_timeout = ${bound}`,
       "set local synchronous_commit = on",
       ...pins,

@@ -137,7 +137,7 @@ export class PostgresDriver implements Driver {
       if (call.sql === "lease.take") taking = call;
     };
     try {
-      return await writer.transact(make, { lockMs: Math.min(politeMs, this.transactionBoundMs), notice });
+      return await writer.transact(make, { waitMs: Math.min(politeMs, this.transactionBoundMs), notice });
     } catch (error) {
       if (error instanceof TapeError) throw error;
       if (taking !== undefined) {
@@ -160,9 +160,19 @@ export class PostgresDriver implements Driver {
       renewals.map(async (renewal): Promise<Renewed> => {
         const verdict = held.get(keyOf(renewal.fence));
         // No verdict: lost, stalled, or locked by somebody for the moment. Alone it gets its reason.
-        return verdict === undefined ? this.write(() => renewPlan(renewal)) : { ok: true, ...verdict };
+        return verdict === undefined ? this.#renewAlone(renewal) : { ok: true, ...verdict };
       }),
     );
+  }
+
+  /** A row that somebody keeps locked gets no verdict yet; the verdicts of the others must not be lost with it. */
+  async #renewAlone(renewal: Renewal): Promise<Renewed> {
+    try {
+      return await this.write(() => renewPlan(renewal));
+    } catch (error) {
+      if (error instanceof TapeError) return { ok: false, error };
+      throw error;
+    }
   }
 
   async #renewSome(renewals: readonly Renewal[], held: Map<string, { notes: number; ttlMs: number }>): Promise<void> {

@@ -19,8 +19,8 @@ export interface WriterOptions {
 }
 
 export interface TransactionOptions {
-  /** How long to wait for a row lock; default: the transaction bound. */
-  readonly lockMs?: number;
+  /** How long a statement may wait; default: the transaction bound. Who sets it knows what to do when it runs out. */
+  readonly waitMs?: number;
   /** Told of each call before it is made. */
   readonly notice?: (call: Call) => void;
   /** false: the plan takes no journal numbers, so none need be at hand. */
@@ -59,7 +59,7 @@ export class Writer {
       if ("value" in outcome) return outcome.value;
       const { error, fault } = outcome;
       if (fault.kind === "blocked") throw error; // the caller knows what to do about a lock
-      if (fault.kind === "slow") throw busy(error);
+      if (fault.kind === "slow") throw options.waitMs === undefined ? busy(error) : error;
       if (fault.kind === "refused") throw refusal(error, fault);
       if (fault.kind === "again" ? tries >= mostTries : patience.over(until)) {
         throw fault.kind === "again" ? busy(error) : unreachable(error);
@@ -125,7 +125,7 @@ export class Writer {
     const { connections, journals, limits } = this.#options;
     const { transactionBoundMs } = connections.settings;
     // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
-    const begin = connections.begin(options.lockMs ?? transactionBoundMs);
+    const begin = connections.begin(options.waitMs ?? transactionBoundMs);
     await client.query(`${begin}; ${connections.textOf("witness.create", { id: witness })}`);
     const ground: Ground = {
       limits,

@@ -127,7 +127,13 @@ export class Committer {
     return this.#db;
   }
 
+  get closed(): boolean {
+    return this.#closed;
+  }
+
+  /** For readers, outside any transaction. */
   get statements(): Statements {
+    if (this.#closed) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
     return this.#statements;
   }
 

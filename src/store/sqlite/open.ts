@@ -65,7 +65,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
   const neighbours = {
     clock,
-    version: () => committer.statements.dataVersion(),
+    version: () => (committer.closed ? undefined : committer.statements.dataVersion()),
     onCommit: () => wakes.emit({ of: "any" }),
     everyMs: 50, // 20 looks a second at some microseconds each; a hand-over between processes takes that long at worst
     state: { watchers: exclusive ? 1 : 0 }, // an exclusive file has no neighbours: never look

@@ -65,10 +65,11 @@ export const claims: Cases = ({ it }, fresh) => {
       await (await begin(store)).write(intent(0, { businessKey: key }));
     };
     const failed = await begin(store);
-    await failed.write(intent(0, { businessKey: "failed" }), dispatched(0));
+    await failed.write(intent(0, { businessKey: "failed" }), dispatched(0), intent(1, { businessKey: "sister" }));
     await taken("failed", 0);
     await failed.write(settled(0, "FAILED"));
     await free("failed");
+    await taken("sister", 0);
 
     const withdrawn = await begin(store);
     await withdrawn.write(intent(0, { businessKey: "withdrawn" }), decided("cancelled"));

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord } from "../../model/records.ts";
 import type { EffectFilter, Store } from "../../store/contract.ts";
-import { type Cases, record, refused, tenant } from "./frame.ts";
+import { type Cases, record, tenant } from "./frame.ts";
 import {
   begin,
   confirmed,
@@ -265,53 +265,6 @@ export const effects: Cases = ({ it }, fresh) => {
     assert.deepEqual([view.status, view.notes], ["COMPLETED", 0]);
     assert.deepEqual(await store.read.journal(tenant, { run: run.id }, { inbox: true }), []);
     await item.release();
-  });
-
-  it("late evidence needs token and nonce of the attempt, and wakes whoever decides", async () => {
-    const { store } = fresh();
-    const run = await begin(store);
-    await run.write(intent(0), dispatched(0), settled(0, "UNKNOWN", { reason: "lease_lost" }));
-    const { attemptToken, attemptNonce, item } = await run.effect(0);
-    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
-    const evidence = { happened: true, value: { id: 5n } };
-    await unchanged(store, async () => {
-      for (const wrong of [
-        { token: attempt.token + 1n },
-        { nonce: attempt.nonce + 1n },
-        { pos: 1 },
-        { sub: 1 },
-        { run: item! },
-      ]) {
-        await refused("TAPE_FENCED", store.intake.leaveEvidence({ ...attempt, ...wrong }, evidence));
-      }
-    });
-    const reconciler = await holdItem(store, run.id, 0);
-    await reconciler.release();
-    assert.deepEqual(await find(store, "reconciler"), []);
-    assert.deepEqual(await store.intake.leaveEvidence(attempt, evidence), { journal: item, n: 1 });
-    assert.equal((await run.effect(0)).status, "UNKNOWN", "evidence is not a verdict");
-    const [note] = await store.read.journal(tenant, { journal: item! }, { inbox: true });
-    const expected = { run: run.journal, pos: 0, sub: 0, attempt: 1, token: String(attempt.token), ...evidence };
-    assert.deepEqual([note?.kind, note?.data], ["effect.evidence", expected]);
-    assert.equal((await run.view()).notes, 0);
-    const [term] = await find(store, "reconciler");
-    assert.deepEqual([term?.journal, term?.notes], [item, 1]);
-    // A note waits in an item's inbox as in a run's: the term does not end over it.
-    const heir = new Holder(store, term!, run.id);
-    await heir.refused("TAPE_NOTES_WAIT", record("term.ended", { end: "released", taken: 0 }));
-    await heir.write(record("notes.taken", { through: 1 }));
-    await heir.release(1);
-  });
-
-  it("evidence about an inline attempt goes to the run while the run decides", async () => {
-    const { store } = fresh();
-    const run = await begin(store);
-    await run.write(intent(0), dispatched(0));
-    const { token, nonce } = run.term.fence;
-    await run.release(0);
-    const answer = await store.intake.leaveEvidence({ run: run.journal, pos: 0, token, nonce }, { happened: false });
-    assert.deepEqual(answer, { journal: run.journal, n: 1 });
-    assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
 
   it("lists are filtered by run, role, status and age", async () => {

@@ -1,13 +1,29 @@
 import { append } from "./append.ts";
+import { claims } from "./claims.ts";
 import { concurrency } from "./concurrency.ts";
+import { effects } from "./effects.ts";
+import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
+import { feed } from "./feed.ts";
 import { finding } from "./finding.ts";
 import type { Cases, Fixture, TestApi } from "./frame.ts";
+import { hostile } from "./hostile.ts";
 import { leases } from "./leases.ts";
 import { ledger } from "./ledger.ts";
+import { misplaced } from "./misplaced.ts";
+import { notes } from "./notes.ts";
+import { obligations } from "./obligations.ts";
+import { phases } from "./phases.ts";
+import { projection } from "./projection.ts";
+import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
+import { runs } from "./runs.ts";
+import { strangers } from "./strangers.ts";
 import { takeover } from "./takeover.ts";
 import { tokens } from "./tokens.ts";
+import { trees } from "./trees.ts";
+import { budgets, values } from "./values.ts";
+import { gates, schedules, timers } from "./waits.ts";
 
 export type { Fixture, TestApi } from "./frame.ts";
 
@@ -21,6 +37,25 @@ const groups: Readonly<Record<string, Cases>> = {
   tokens,
   concurrency,
   faults,
+  runs,
+  phases,
+  trees,
+  notes,
+  effects,
+  evidence,
+  claims,
+  obligations,
+  gates,
+  timers,
+  schedules,
+  values,
+  budgets,
+  hostile,
+  misplaced,
+  refusals,
+  strangers,
+  feed,
+  projection,
 };
 
 /**

@@ -7,6 +7,7 @@ import {
   begin,
   childEnded,
   confirmed,
+  dataOf,
   decided,
   dispatched,
   ended,
@@ -203,7 +204,12 @@ export const obligations: Cases = ({ it }, fresh) => {
     await newest!.release();
     assert.equal(await nextInverse(store, run.id), undefined);
     assert.equal((await run.view()).notes, 1, "the run is told");
-    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 1 })));
+    // Whatever else is settled meanwhile: the chain stands still.
+    await run.write(surplus(5, 2, { name: "undo" }));
+    const outside = await nextInverse(store, run.id);
+    await outside!.write(dispatched(5, { run: run.journal, sub: 2 }), undone(run.journal, 5, "COMPENSATED", 2));
+    assert.equal(await nextInverse(store, run.id), undefined);
+    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 2 })));
     const operator = await holdItem(store, run.id, 1, 1);
     await operator.write(
       record("operator.acted", { who: "ann", action: "effect.resolve", reason: "refunded by hand" }),
@@ -249,18 +255,47 @@ export const obligations: Cases = ({ it }, fresh) => {
     await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1, taken: 1 })));
     await root.write(decided("failed"), compensating);
     assert.deepEqual(await statuses(store, child.id), ["0.1 PENDING", "1.1 PENDING"]);
-    for (const pos of [1, 0]) {
-      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 1 })));
+    for (const [k, pos] of [1, 0].entries()) {
+      const { notes } = await root.view();
+      assert.equal(notes, 1 + k, "the root is told, because the child's inbox is closed");
+      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: notes })));
       const inverse = await nextInverse(store, child.id);
       assert.equal(inverse?.journal, (await child.effect(pos, 1)).item);
       await inverse!.write(dispatched(pos, { run: child.journal, sub: 1 }));
-      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 1 })));
+      await unchanged(store, () => root.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: notes })));
       await inverse!.write(undone(child.journal, pos));
       await inverse!.release();
     }
-    const { notes } = await root.view();
-    await root.write(ended("COMPENSATED", { taken: notes }));
+    const notes = await store.read.journal(tenant, { run: root.id }, { inbox: true });
+    assert.deepEqual(
+      notes
+        .slice(1)
+        .map((note) => dataOf(note, "effect.outcome"))
+        .map(({ run, pos, status }) => [run, pos, status]),
+      [
+        [child.journal, 1, "COMPENSATED"],
+        [child.journal, 0, "COMPENSATED"],
+      ],
+    );
+    await root.write(ended("COMPENSATED", { taken: 3 }));
     assert.equal((await root.view()).status, "COMPENSATED");
+  });
+
+  it("a root that waits for what its children owe is woken by it; a surplus act wakes nobody", async () => {
+    const { store } = fresh();
+    const root = await begin(store);
+    const child = await startChild(root, 0, unique("child"));
+    await child.write(...confirmed(0), armed(0), surplus(0, 2, { name: "undo" }));
+    await childEnded(child, root, 0, "COMPLETED", { outcome: 1 });
+    await root.write(decided("cancelled"), compensating, record("notes.taken", { through: 1 }));
+    await root.release(1);
+    const extra = await holdItem(store, child.id, 0, 2);
+    await extra.write(dispatched(0, { run: child.journal, sub: 2 }), undone(child.journal, 0, "COMPENSATED", 2));
+    assert.deepEqual(await find(store, "recovery"), []);
+    const inverse = await holdItem(store, child.id, 0, 1);
+    await inverse.write(dispatched(0, { run: child.journal, sub: 1 }), undone(child.journal, 0));
+    const [woken] = await find(store, "recovery");
+    assert.deepEqual([woken?.journal, woken?.notes], [root.journal, 2]);
   });
 
   it("a surplus act is owed in any status, outside the chain, and never discharged", async () => {

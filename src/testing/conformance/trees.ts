@@ -64,6 +64,16 @@ export const trees: Cases = ({ it }, fresh) => {
     await parent.write(record("child.started", { ...child, id: unique("child") }));
   });
 
+  it("a run that is ending, or stuck, starts no children", async () => {
+    const { store } = fresh();
+    for (const last of [decided("failed"), record("run.stuck", { why: "odd" })]) {
+      const parent = await begin(store);
+      await parent.write(last);
+      const child = { pos: 0, id: unique("child"), workflow: "w", input: 1, inputHash: "h" };
+      await unchanged(store, () => parent.refused("TAPE_ILLEGAL_TRANSITION", record("child.started", child)));
+    }
+  });
+
   it("a child's end is noted to its parent and wakes it, in one transaction", async () => {
     const { store } = fresh();
     const parent = await begin(store);

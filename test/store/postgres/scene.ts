@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { readdirSync } from "node:fs";
 import pg from "pg";
 import type { Log } from "../../../src/base/log.ts";
 import { TapeError } from "../../../src/model/errors.ts";
@@ -8,7 +9,11 @@ import { Connections } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import type { Answer } from "../../../src/store/sql/plan.ts";
+import type { Statement } from "../../../src/store/sql/statement.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
+
+const folder = new URL("../../../src/store/postgres/sql/", import.meta.url);
+const statementNames = readdirSync(folder).map((file) => file.replace(/\.sql$/, ""));
 
 /** A database with a store in it, and the means to hold its own statements open in the middle of a transaction. */
 export interface Scene {
@@ -30,6 +35,9 @@ export interface Scene {
 export interface Hand {
   readonly client: pg.PoolClient;
   readonly pid: number;
+  statement(name: string): Statement;
+  /** The names of all statements. */
+  statements(): string[];
   run(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer>;
   sql(text: string): Promise<pg.QueryResult>;
 }
@@ -67,6 +75,8 @@ export async function sceneOn(server: string, params = ""): Promise<Scene> {
       return {
         client,
         pid: rows[0]!.pid,
+        statement: (name) => connections.statement(name),
+        statements: () => statementNames,
         run: (name, values) => connections.query(client, name, values),
         sql: (text) => client.query(text),
       };

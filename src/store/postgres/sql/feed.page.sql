@@ -5,5 +5,5 @@ select r.stamp, r.journal, r.seq, cast(r.token as text) as token, r.at, r.kind, 
 where (r.stamp, r.journal, r.seq) > (:stamp, :journal, :seq)
   and r.stamp >= :stamp
   and r.stamp < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta)
-  and (:tenant is null or exists (select 1 from tape.leases l where l.journal = abs(r.journal) and l.tenant = :tenant))
+  and (:tenant is null or (select l.tenant from tape.leases l where l.journal = abs(r.journal)) = :tenant)
 order by r.stamp, r.journal, r.seq limit :limit

@@ -1,2 +1,3 @@
 -- fenced
-update tape.gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN'
+-- The || as in run.settled.
+update tape.gates set status = 'WITHDRAWN' where run = :run and status || '' = 'OPEN'

@@ -1,2 +1,3 @@
 -- unfenced: a run's lease goes with the run; the tombstone keeps its token
-delete from tape.leases where journal = :run or (run = :run and kind = 'item')
+delete from tape.leases where journal = any(array(
+  select :run union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'))

@@ -1,2 +1,3 @@
 -- read
-select * from tape.schedules where next_at <= tape.now_ms() and not paused order by next_at limit :limit
+-- The time in a sub-select: see lease.due.
+select * from tape.schedules where next_at <= (select tape.now_ms()) and not paused order by next_at limit :limit

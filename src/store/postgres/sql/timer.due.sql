@@ -1,2 +1,3 @@
 -- read
-select t.*, tape.now_ms() - t.due_at as late_ms from tape.timers t where t.status = 'SET' and t.due_at <= tape.now_ms() order by t.due_at limit :limit
+-- The time in a sub-select: see lease.due.
+select t.*, tape.now_ms() - t.due_at as late_ms from tape.timers t where t.status = 'SET' and t.due_at <= (select tape.now_ms()) order by t.due_at limit :limit

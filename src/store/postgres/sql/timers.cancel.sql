@@ -1,2 +1,3 @@
 -- fenced
-update tape.timers set status = 'CANCELLED' where run = :run and status = 'SET'
+-- The || as in run.settled.
+update tape.timers set status = 'CANCELLED' where run = :run and status || '' = 'SET'

@@ -68,7 +68,11 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
 export function* createNote(ground: Ground, note: Extract<Change, { do: "note.create" }>): Plan<void> {
-  yield* sendNote(ground, note.journal, note.kind, note.body, note.must);
+  const { journal, kind, body, must } = note;
+  const sent = yield* sendNote(ground, journal, kind, body, must);
+  if (sent !== undefined || !note.orRoot) return;
+  const root = Number((yield* askRow("run.root", { journal }))?.root);
+  if (root !== journal) yield* sendNote(ground, root, kind, body, must);
 }
 
 export function* sendNote(
@@ -115,8 +119,12 @@ function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       });
     case "lease.release":
       return new TapeError(code, `notes beyond ${change.taken} wait in the inbox`, { ...change });
-    case "run.create":
-      return new TapeError(code, `run ${change.id} exists already, or existed`, { id: change.id });
+    case "run.create": {
+      const { id } = change;
+      const taken = (yield* askRow("run.find", { tenant, id })) ?? (yield* askRow("tombstone.find", { tenant, id }));
+      if (taken !== undefined) return new TapeError(code, `run ${id} exists already, or existed`, { id });
+      return new TapeError("TAPE_ILLEGAL_TRANSITION", "a run that is ending or stuck starts no children", { id });
+    }
     case "value.put":
       return new TapeError(code, `${change.key} is not at version ${change.version - 1}`, { key: change.key });
     default:

@@ -20,8 +20,9 @@ export function* signalPlan(
   const journal = yield* runJournal(tenant, run);
   const { key } = data;
   if (key !== undefined) {
-    const known = yield* askRow("note.find", { journal, key });
-    if (known !== undefined) return { n: Number(known.n), duplicate: true };
+    // Senders of one key queue on its row; who comes second finds it taken, with the first one's number.
+    const { count } = yield* ask("note.key", { journal, key, n: 0 });
+    if (count === 0) return { n: Number((yield* askRow("note.find", { journal, key }))?.n), duplicate: true };
   }
   const n = (yield* note(ground, journal, "signal.sent", data))!;
   if (key !== undefined) yield* ask("note.key", { journal, key, n });
@@ -99,16 +100,20 @@ export function* putValuePlan(
   value: string | null,
   when: ValueCondition,
 ): Plan<Value> {
-  const row = yield* askRow("value.get", { tenant, key });
-  const version = row === undefined ? 0 : Number(row.version);
-  const alive = row !== undefined && row.value !== null;
-  if (when === "must_create" ? alive : typeof when === "object" && when.version !== version) {
-    throw new TapeError("TAPE_VERSION_CONFLICT", `${key} is at version ${version}`, { key, version });
+  for (;;) {
+    const row = yield* askRow("value.get", { tenant, key });
+    const version = row === undefined ? 0 : Number(row.version);
+    const alive = row !== undefined && row.value !== null;
+    if (when === "must_create" ? alive : typeof when === "object" && when.version !== version) {
+      throw new TapeError("TAPE_VERSION_CONFLICT", `${key} is at version ${version}`, { key, version });
+    }
+    const next = { tenant, source: null, key, version: version + 1, value };
+    const [put, ...rest] = valueWritten(next, ground.limits.valueHistory);
+    // Another writer was faster, where statements of two transactions can interleave: look again, and decide anew.
+    if ((yield* ask("value.put", { ...put })).count === 0) continue;
+    for (const change of rest) yield* applyChange(ground, change, tenant);
+    return valueRowOf((yield* askRow("value.get", { tenant, key }))!);
   }
-  const next = version + 1;
-  const changes = valueWritten({ tenant, source: null, key, version: next, value }, ground.limits.valueHistory);
-  for (const change of changes) yield* applyChange(ground, change, tenant);
-  return valueRowOf((yield* askRow("value.get", { tenant, key }))!);
 }
 
 export function* putSchedulePlan(tenant: string, row: Omit<ScheduleRow, "tenant" | "version">): Plan<ScheduleRow> {

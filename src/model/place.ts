@@ -1,0 +1,23 @@
+import { encode } from "../base/codec.ts";
+import { recordVersion } from "./records.ts";
+import type { JournalKind } from "./rows.ts";
+
+/** Where a record is being written, and under which fence. */
+export interface Place {
+  readonly journal: number;
+  readonly kind: JournalKind;
+  readonly token: bigint;
+  readonly nonce: bigint;
+  /** A fresh journal number, for a child or an item that the record opens. */
+  allocate(): number;
+  /** How many versions of a value are kept for watchers. */
+  readonly keepVersions: number;
+}
+
+/** The text of a record in the store: version first, so that an old reader can refuse before it understands. */
+export function bodyOf(data: unknown): string {
+  return encode({ v: recordVersion, ...(data as object) });
+}
+
+/** A value of the user's as a column holds it. */
+export const payload = (value: unknown): string | null => (value === undefined ? null : encode(value));

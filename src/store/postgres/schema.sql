@@ -1,0 +1,269 @@
+-- What a freshly migrated PostgreSQL store looks like. Written by `npm run schema`, read by people and by a test only.
+
+table tape.budgets(
+  run bigint not null,
+  unit text not null,
+  cap bigint not null,
+  reserved bigint not null default 0,
+  spent bigint not null default 0,
+  budgets_pkey PRIMARY KEY (run, unit)
+);
+
+table tape.claims(
+  tenant text not null,
+  scope text not null,
+  business_key text not null,
+  run bigint not null,
+  pos bigint not null,
+  claims_pkey PRIMARY KEY (tenant, scope, business_key)
+);
+
+CREATE INDEX claims_run ON tape.claims USING btree (run, pos);
+
+table tape.effects(
+  run bigint not null,
+  pos bigint not null,
+  sub bigint not null,
+  tenant text not null,
+  root bigint not null,
+  role text not null,
+  name text,
+  connector text,
+  semantics text not null,
+  dispatch text not null,
+  status text not null,
+  authority bigint not null,
+  item bigint,
+  key text not null,
+  business_key text,
+  args_hash text,
+  args text not null,
+  policy text,
+  attempt bigint not null default 0,
+  attempt_token bigint,
+  attempt_nonce bigint,
+  send_until bigint,
+  reason text,
+  outcome text,
+  surplus boolean not null,
+  created_at bigint not null,
+  changed_at bigint not null,
+  effects_pkey PRIMARY KEY (run, pos, sub)
+);
+
+CREATE INDEX effects_item ON tape.effects USING btree (item) WHERE (item IS NOT NULL);
+
+CREATE INDEX effects_open ON tape.effects USING btree (tenant, status, changed_at) WHERE (status = ANY (ARRAY['PENDING'::text, 'DISPATCHED'::text, 'UNKNOWN'::text, 'STUCK'::text, 'COMMITTED'::text]));
+
+CREATE INDEX effects_owed ON tape.effects USING btree (root) WHERE (role = 'inverse'::text);
+
+table tape.gates(
+  run bigint not null,
+  pos bigint not null,
+  tenant text not null,
+  name text not null,
+  status text not null,
+  binds text,
+  payload text,
+  value text,
+  opened_at bigint not null,
+  gates_pkey PRIMARY KEY (run, pos)
+);
+
+CREATE INDEX gates_open ON tape.gates USING btree (tenant, opened_at) WHERE (status = 'OPEN'::text);
+
+table tape.leases(
+  journal bigint not null,
+  kind text not null,
+  tenant text not null,
+  run bigint not null,
+  token bigint not null,
+  nonce bigint,
+  owner text,
+  label text,
+  reactor text,
+  ttl_ms bigint not null,
+  expires_at bigint not null,
+  acquired_at bigint not null,
+  reason text,
+  renewals bigint not null default 0,
+  renewed_at bigint not null,
+  longest_gap_ms bigint not null default 0,
+  progress bigint not null default 0,
+  progress_at bigint not null,
+  progress_note text,
+  max_stall_ms bigint,
+  doomed boolean not null default false,
+  paused boolean not null default false,
+  stalled boolean not null default false,
+  notes bigint not null default 0,
+  open boolean not null default true,
+  wants text,
+  due_at bigint not null default 0,
+  last_end text,
+  leases_pkey PRIMARY KEY (journal)
+) with (fillfactor=60);
+
+CREATE INDEX leases_due ON tape.leases USING btree (wants, due_at) WHERE (wants IS NOT NULL);
+
+CREATE INDEX leases_held ON tape.leases USING btree (journal) WHERE (owner IS NOT NULL);
+
+CREATE INDEX leases_items ON tape.leases USING btree (run) WHERE (kind = 'item'::text);
+
+CREATE UNIQUE INDEX leases_fence ON tape.leases USING btree (journal, token);
+
+table tape.meta(
+  one boolean not null,
+  store_id text not null,
+  epoch bigint not null,
+  token_floor bigint not null,
+  next_journal bigint not null,
+  timeline text,
+  feed_offset bigint not null,
+  meta_one_check CHECK (one),
+  meta_pkey PRIMARY KEY (one)
+);
+
+table tape.migrations(
+  number bigint not null,
+  name text not null,
+  checksum text not null,
+  migrations_pkey PRIMARY KEY (number)
+);
+
+table tape.names(
+  tenant text not null,
+  name text not null,
+  journal bigint not null,
+  names_pkey PRIMARY KEY (tenant, name)
+);
+
+CREATE INDEX names_journal ON tape.names USING btree (journal);
+
+table tape.note_keys(
+  journal bigint not null,
+  key text not null,
+  n bigint not null,
+  note_keys_pkey PRIMARY KEY (journal, key)
+);
+
+table tape.records(
+  journal bigint not null,
+  seq bigint not null,
+  token bigint not null,
+  stamp bigint not null,
+  at bigint not null,
+  kind text not null,
+  body text not null
+) with (autovacuum_vacuum_insert_scale_factor=0.5);
+
+CREATE INDEX records_feed ON tape.records USING btree (stamp);
+
+CREATE INDEX records_operator ON tape.records USING btree (stamp) WHERE (kind = 'operator.acted'::text);
+
+CREATE UNIQUE INDEX records_head ON tape.records USING btree (journal, seq);
+
+table tape.runs(
+  journal bigint not null,
+  tenant text not null,
+  id text not null,
+  workflow text not null,
+  version text,
+  phase text not null,
+  cause text,
+  stuck_from text,
+  input_hash text not null,
+  labels text,
+  outcome text,
+  parent bigint,
+  parent_pos bigint,
+  root bigint not null,
+  created_at bigint not null,
+  ended_at bigint,
+  runs_pkey PRIMARY KEY (journal)
+) with (fillfactor=85);
+
+CREATE INDEX runs_ended ON tape.runs USING btree (tenant, ended_at) WHERE (ended_at IS NOT NULL);
+
+CREATE INDEX runs_open ON tape.runs USING btree (tenant, phase) WHERE (phase = ANY (ARRAY['LIVE'::text, 'ENDING'::text, 'COMPENSATING'::text, 'STUCK'::text]));
+
+CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT NULL);
+
+CREATE UNIQUE INDEX runs_id ON tape.runs USING btree (tenant, id);
+
+table tape.schedules(
+  tenant text not null,
+  id text not null,
+  version bigint not null,
+  spec text not null,
+  next_at bigint,
+  paused boolean not null,
+  schedules_pkey PRIMARY KEY (tenant, id)
+);
+
+CREATE INDEX schedules_due ON tape.schedules USING btree (next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
+
+table tape.timers(
+  run bigint not null,
+  pos bigint not null,
+  purpose text not null,
+  tenant text not null,
+  status text not null,
+  due_at bigint not null,
+  timers_pkey PRIMARY KEY (run, pos, purpose)
+);
+
+CREATE INDEX timers_due ON tape.timers USING btree (due_at) WHERE (status = 'SET'::text);
+
+table tape.tombstones(
+  tenant text not null,
+  id text not null,
+  token bigint not null,
+  at bigint not null,
+  tombstones_pkey PRIMARY KEY (tenant, id)
+);
+
+table tape.val_log(
+  tenant text not null,
+  key text not null,
+  version bigint not null,
+  value text,
+  at bigint not null,
+  val_log_pkey PRIMARY KEY (tenant, key, version)
+);
+
+table tape.vals(
+  tenant text not null,
+  key text not null,
+  version bigint not null,
+  value text,
+  at bigint not null,
+  vals_pkey PRIMARY KEY (tenant, key)
+);
+
+table tape.witness(
+  id bigint not null,
+  at bigint not null,
+  void boolean not null default false,
+  witness_pkey PRIMARY KEY (id)
+);
+
+CREATE OR REPLACE FUNCTION tape.now_ms()
+ RETURNS bigint
+ LANGUAGE sql
+RETURN (floor((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric)))::bigint;
+
+CREATE OR REPLACE FUNCTION tape.stamp()
+ RETURNS bigint
+ LANGUAGE sql
+RETURN (((pg_current_xact_id())::text)::bigint + (SELECT meta.feed_offset FROM tape.meta));
+
+CREATE OR REPLACE FUNCTION tape.timeline()
+ RETURNS text
+ LANGUAGE plpgsql
+AS $function$
+begin
+  if pg_is_in_recovery() then return null; end if;
+  return substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8);
+exception when others then return null;
+end $function$;

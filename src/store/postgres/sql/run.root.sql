@@ -1,0 +1,2 @@
+-- read
+select root from tape.runs where journal = :journal

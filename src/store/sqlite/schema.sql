@@ -1,0 +1,134 @@
+-- What a freshly migrated SQLite store looks like. Written by `npm run schema`, read by people and by a test only.
+
+CREATE TABLE budgets(
+  run integer not null, unit text not null, cap integer not null,
+  reserved integer not null default 0, spent integer not null default 0, primary key(run, unit)
+) strict, without rowid;
+
+CREATE TABLE claims(
+  tenant text not null, scope text not null, business_key text not null, run integer not null, pos integer not null,
+  primary key(tenant, scope, business_key)
+) strict, without rowid;
+
+CREATE INDEX claims_run on claims(run, pos);
+
+CREATE TABLE effects(
+  run integer not null, pos integer not null, sub integer not null,
+  tenant text not null, root integer not null, role text not null, name text, connector text,
+  semantics text not null, dispatch text not null, status text not null,
+  authority integer not null, item integer, key text not null, business_key text, args_hash text,
+  args text not null, policy text, attempt integer not null default 0,
+  attempt_token integer, attempt_nonce integer, send_until integer,
+  reason text, outcome text, surplus integer not null, created_at integer not null, changed_at integer not null,
+  primary key(run, pos, sub)
+) strict, without rowid;
+
+CREATE INDEX effects_item on effects(item) where item is not null;
+
+CREATE INDEX effects_open on effects(tenant, status, changed_at)
+  where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
+
+CREATE INDEX effects_owed on effects(root) where role = 'inverse';
+
+CREATE TABLE gates(
+  run integer not null, pos integer not null, tenant text not null, name text not null, status text not null,
+  binds text, payload text, value text, opened_at integer not null, primary key(run, pos)
+) strict, without rowid;
+
+CREATE INDEX gates_open on gates(tenant, opened_at) where status = 'OPEN';
+
+CREATE TABLE leases(
+  journal integer primary key,
+  kind text not null, tenant text not null, run integer not null,
+  token integer not null, nonce integer, owner text, label text, reactor text,
+  ttl_ms integer not null, expires_at integer not null, acquired_at integer not null, reason text,
+  renewals integer not null default 0, renewed_at integer not null, longest_gap_ms integer not null default 0,
+  progress integer not null default 0, progress_at integer not null, progress_note text, max_stall_ms integer,
+  doomed integer not null default 0, paused integer not null default 0, stalled integer not null default 0,
+  notes integer not null default 0,
+  open integer not null default 1,
+  wants text, due_at integer not null default 0, last_end text
+) strict;
+
+CREATE INDEX leases_due on leases(wants, due_at) where wants is not null;
+
+CREATE INDEX leases_held on leases(journal) where owner is not null;
+
+CREATE INDEX leases_items on leases(run) where kind = 'item';
+
+CREATE TABLE meta(
+  one integer primary key check (one = 1),
+  store_id text not null,
+  epoch integer not null,
+  token_floor integer not null,
+  next_journal integer not null,
+  boot text not null
+) strict;
+
+CREATE TABLE migrations(number integer primary key, name text not null, checksum text not null) strict;
+
+CREATE TABLE names(
+  tenant text not null, name text not null, journal integer not null, primary key(tenant, name)
+) strict, without rowid;
+
+CREATE INDEX names_journal on names(journal);
+
+CREATE TABLE note_keys(
+  journal integer not null, key text not null, n integer not null, primary key(journal, key)
+) strict, without rowid;
+
+CREATE TABLE records(
+  id integer primary key,
+  journal integer not null,
+  seq integer not null, token integer not null, at integer not null, kind text not null, body text not null
+) strict;
+
+CREATE UNIQUE INDEX records_head on records(journal, seq);
+
+CREATE INDEX records_operator on records(id) where kind = 'operator.acted';
+
+CREATE TABLE runs(
+  journal integer primary key,
+  tenant text not null, id text not null, workflow text not null, version text,
+  phase text not null, cause text, stuck_from text, input_hash text not null, labels text, outcome text,
+  parent integer, parent_pos integer, root integer not null,
+  created_at integer not null, ended_at integer
+) strict;
+
+CREATE INDEX runs_ended on runs(tenant, ended_at) where ended_at is not null;
+
+CREATE UNIQUE INDEX runs_id on runs(tenant, id);
+
+CREATE INDEX runs_open on runs(tenant, phase) where phase in ('LIVE', 'ENDING', 'COMPENSATING', 'STUCK');
+
+CREATE INDEX runs_parent on runs(parent) where parent is not null;
+
+CREATE TABLE schedules(
+  tenant text not null, id text not null, version integer not null, spec text not null, next_at integer,
+  paused integer not null, primary key(tenant, id)
+) strict, without rowid;
+
+CREATE INDEX schedules_due on schedules(next_at) where next_at is not null and paused = 0;
+
+CREATE TABLE timers(
+  run integer not null, pos integer not null, purpose text not null, tenant text not null, status text not null,
+  due_at integer not null, primary key(run, pos, purpose)
+) strict, without rowid;
+
+CREATE INDEX timers_due on timers(due_at) where status = 'SET';
+
+CREATE TABLE tombstones(
+  tenant text not null, id text not null, token integer not null, at integer not null, primary key(tenant, id)
+) strict, without rowid;
+
+CREATE TABLE val_log(
+  tenant text not null, key text not null, version integer not null, value text, at integer not null,
+  primary key(tenant, key, version)
+) strict, without rowid;
+
+CREATE TABLE vals(
+  tenant text not null, key text not null, version integer not null, value text, at integer not null,
+  primary key(tenant, key)
+) strict, without rowid;
+
+CREATE TABLE witness(id integer primary key, at integer not null) strict;

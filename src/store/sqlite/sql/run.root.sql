@@ -1,0 +1,2 @@
+-- read
+select root from runs where journal = :journal

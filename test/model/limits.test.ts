@@ -1,0 +1,90 @@
+import { describe, expect, it } from "vitest";
+import { defaultLimits, type Limits } from "../../src/model/limits.ts";
+import type { NewRecord } from "../../src/model/records.ts";
+import { checkEntry, checkName, checkPayload, checkRunSpec, checkWhole, pageLimit } from "../../src/store/check.ts";
+
+const limits: Limits = {
+  ...defaultLimits,
+  nameLength: 80,
+  payloadBytes: 64,
+  appendRecords: 3,
+  journalRecords: 10,
+  pageRows: 5,
+};
+const tooLarge = (limit: keyof Limits) =>
+  expect.objectContaining({ code: "TAPE_TOO_LARGE", details: expect.objectContaining({ limit }) });
+const badInput = expect.objectContaining({ code: "TAPE_BAD_INPUT" });
+const step = (name = "s", value: unknown = 1): NewRecord => ({ kind: "step.done", data: { pos: 0, name, value } });
+
+describe("limits", () => {
+  it("are all set, and whole numbers", () => {
+    for (const [name, value] of Object.entries(defaultLimits)) {
+      expect(Number.isSafeInteger(value) && value > 0, name).toBe(true);
+    }
+  });
+
+  it("names: as long as allowed, counted in UTF-16 units", () => {
+    expect(() => checkName("id", "x".repeat(80), limits)).not.toThrow();
+    expect(() => checkName("id", "x".repeat(81), limits)).toThrow(tooLarge("nameLength"));
+    expect(() => checkName("id", "😀".repeat(40), limits)).not.toThrow();
+    expect(() => checkName("id", "😀".repeat(41), limits)).toThrow(tooLarge("nameLength"));
+  });
+
+  it.each(["", "\0", "a\0", "\ud800", 5, null, undefined, {}])("no name: %j", (text) => {
+    expect(() => checkName("id", text, limits)).toThrow(badInput);
+  });
+
+  it("names inside records obey it too", () => {
+    expect(() => checkEntry({ after: 1, records: [step("x".repeat(81))] }, limits)).toThrow(tooLarge("nameLength"));
+  });
+
+  it("payloads: as many bytes of UTF-8 as allowed", () => {
+    expect(checkPayload("v", () => "x".repeat(64), limits)).toHaveLength(64);
+    expect(() => checkPayload("v", () => "x".repeat(65), limits)).toThrow(tooLarge("payloadBytes"));
+    expect(() => checkPayload("v", () => "é".repeat(32), limits)).not.toThrow();
+    expect(() => checkPayload("v", () => "é".repeat(33), limits)).toThrow(tooLarge("payloadBytes"));
+    expect(() => checkEntry({ after: 1, records: [step("s", "x".repeat(64))] }, limits)).toThrow(
+      tooLarge("payloadBytes"),
+    );
+  });
+
+  it("appends and journals: as many records as allowed", () => {
+    const entry = (after: number, count: number) => ({ after, records: Array.from({ length: count }, () => step()) });
+    expect(() => checkEntry(entry(1, 3), limits)).not.toThrow();
+    expect(() => checkEntry(entry(1, 4), limits)).toThrow(tooLarge("appendRecords"));
+    expect(() => checkEntry(entry(7, 3), limits)).not.toThrow();
+    expect(() => checkEntry(entry(8, 3), limits)).toThrow(tooLarge("journalRecords"));
+    expect(() => checkEntry(entry(1, 0), limits)).toThrow(badInput);
+  });
+
+  it("pages: never more than allowed, and a number at all", () => {
+    expect(pageLimit(undefined, limits)).toBe(5);
+    expect(pageLimit(2, limits)).toBe(2);
+    expect(pageLimit(1_000, limits)).toBe(5);
+    for (const bad of [0, -1, 1.5, Number.NaN]) expect(() => pageLimit(bad, limits)).toThrow(badInput);
+  });
+
+  it.each([-1, 1.5, Number.NaN, 2 ** 53, "1", 1n, null])("no whole number: %s", (value) => {
+    expect(() => checkWhole("n", value)).toThrow(badInput);
+  });
+
+  it("labels and units of a run are names like others", () => {
+    const spec = { id: "r", workflow: "w", input: 1 };
+    const wide = { ...limits, payloadBytes: 4_096 };
+    expect(() => checkRunSpec({ ...spec, labels: { team: "" }, budget: { usd: 5 } }, wide)).not.toThrow();
+    expect(() => checkRunSpec({ ...spec, labels: { ["x".repeat(81)]: "v" } }, wide)).toThrow(tooLarge("nameLength"));
+    expect(() => checkRunSpec({ ...spec, labels: { a: "x".repeat(81) } }, wide)).toThrow(tooLarge("nameLength"));
+    expect(() => checkRunSpec({ ...spec, labels: { a: "\0" } }, wide)).toThrow(badInput);
+    expect(() => checkRunSpec({ ...spec, budget: { "": 5 } }, wide)).toThrow(badInput);
+  });
+
+  it("an entry knows whether it is plain, and whether it ends the term", () => {
+    const released: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0 } };
+    expect(checkEntry({ after: 1, records: [step(), step()] }, limits)).toMatchObject({ plain: true, releases: false });
+    expect(checkEntry({ after: 1, records: [step(), released] }, limits)).toMatchObject({
+      plain: false,
+      releases: true,
+    });
+    expect(() => checkEntry({ after: 1, records: [released, step()] }, limits)).toThrow(badInput);
+  });
+});

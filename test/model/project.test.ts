@@ -1,0 +1,185 @@
+import { describe, expect, it } from "vitest";
+import { type Change, contended, isRequired, refusals } from "../../src/model/changes.ts";
+import { changesOf, changesOfCreation, type Place } from "../../src/model/project.ts";
+import {
+  itemKinds,
+  type NewRecord,
+  nameKinds,
+  noteKinds,
+  type RecordData,
+  type RecordKind,
+  recordKinds,
+  storeKinds,
+} from "../../src/model/records.ts";
+import type { JournalKind } from "../../src/model/rows.ts";
+import { samples } from "../../src/testing/conformance/misplaced.ts";
+
+const at = (kind: JournalKind, more: Partial<Place> = {}): Place => {
+  let next = 100;
+  return { journal: 9, kind, token: 5n, nonce: 6n, keepVersions: 10, allocate: () => ++next, ...more };
+};
+const record = <K extends RecordKind>(kind: K, more: Partial<RecordData<K>> = {}): NewRecord =>
+  ({ kind, data: { ...samples[kind], ...more } }) as unknown as NewRecord;
+const deeds = (changes: readonly Change[]) => changes.map((change) => change.do);
+function only<K extends Change["do"]>(changes: readonly Change[], kind: K): Extract<Change, { do: K }> {
+  const found = changes.filter((change) => change.do === kind);
+  expect(found).toHaveLength(1);
+  return found[0] as Extract<Change, { do: K }>;
+}
+
+describe("placement", () => {
+  const belongs: Record<JournalKind, (kind: RecordKind) => boolean> = {
+    run: (kind) => !noteKinds.has(kind) && !storeKinds.has(kind),
+    item: (kind) => itemKinds.has(kind),
+    name: (kind) => nameKinds.has(kind),
+    store: () => false,
+  };
+  for (const [journal, fits] of Object.entries(belongs) as [JournalKind, (kind: RecordKind) => boolean][]) {
+    it.each(recordKinds)(`${journal}: %s`, (kind) => {
+      const place = () => changesOf(record(kind), at(journal));
+      if (fits(kind)) expect(place).not.toThrow();
+      else
+        expect(place).toThrow(expect.objectContaining({ code: "TAPE_RECORD_MISPLACED", details: { kind, journal } }));
+    });
+  }
+});
+
+describe("what records do", () => {
+  it("every change has a rule for when its condition does not hold", () => {
+    const changes = recordKinds.flatMap((kind) =>
+      (["run", "item", "name"] as const).flatMap((journal) => {
+        try {
+          return changesOf(record(kind), at(journal));
+        } catch {
+          return [];
+        }
+      }),
+    );
+    expect(new Set(deeds(changes)).size).toBeGreaterThan(20);
+    for (const change of changes) {
+      expect(Object.hasOwn(refusals, change.do), change.do).toBe(true);
+      if (isRequired(change)) expect(refusals[change.do]).not.toBeNull();
+    }
+  });
+
+  it("facts change no table", () => {
+    for (const kind of ["step.done", "decision.made", "sample.taken", "notes.taken", "operator.acted"] as const) {
+      expect(changesOf(record(kind), at("run"))).toEqual([]);
+    }
+  });
+
+  it("an outbox intent opens an item, an inline one does not", () => {
+    const inline = changesOf(record("effect.intended", { dispatch: "inline" }), at("run"));
+    expect(deeds(inline)).toEqual(["effect.create"]);
+    expect(only(inline, "effect.create")).toMatchObject({ authority: 9, item: null });
+    const outbox = changesOf(record("effect.intended", { dispatch: "outbox", businessKey: "b" }), at("run"));
+    expect(deeds(outbox)).toEqual(["effect.create", "claim.create", "lease.create", "record.create"]);
+    expect(only(outbox, "effect.create")).toMatchObject({ authority: 101, item: 101 });
+    expect(only(outbox, "lease.create")).toMatchObject({ journal: 101, token: 5n, wants: "outbox", run: 9 });
+  });
+
+  it("doubt hands an inline effect to an item; an item's own doubt stays with it", () => {
+    const inline = changesOf(record("effect.settled", { to: "UNKNOWN" }), at("run"));
+    expect(only(inline, "effect.status")).toMatchObject({ hand: 101, by: 9 });
+    expect(only(inline, "lease.create")).toMatchObject({ journal: 101, wants: "reconciler" });
+    const item = changesOf(record("effect.settled", { run: 3, to: "UNKNOWN" }), at("item"));
+    expect(deeds(item)).toEqual(["effect.status"]);
+    expect(only(item, "effect.status")).toMatchObject({ hand: null, by: 9, run: 3 });
+  });
+
+  it("an item's outcome is noted to its run; the run's own is not", () => {
+    for (const to of ["CONFIRMED", "FAILED"] as const) {
+      expect(deeds(changesOf(record("effect.settled", { to }), at("run")))).not.toContain("note.create");
+    }
+    for (const to of ["CONFIRMED", "FAILED", "STUCK"] as const) {
+      const note = only(changesOf(record("effect.settled", { run: 3, to }), at("item")), "note.create");
+      expect(note).toMatchObject({ journal: 3, kind: "effect.outcome", must: false });
+    }
+    expect(deeds(changesOf(record("effect.settled", { run: 3, to: "PENDING" }), at("item")))).toEqual([
+      "effect.status",
+    ]);
+  });
+
+  it("only the run makes an armed obligation due", () => {
+    const again = changesOf(record("obligation.settled", { run: 3, to: "PENDING" }), at("item"));
+    expect(only(again, "effect.status").from.split(",").sort()).toEqual(["COMMITTED", "STUCK", "UNKNOWN"]);
+    expect(deeds(changesOf(record("obligation.due"), at("run")))).toEqual(["obligations.due", "obligations.next"]);
+  });
+
+  it("a surplus without an inverse is stuck and asks for nobody", () => {
+    const known = changesOf(record("obligation.surplus", { name: "undo" }), at("run"));
+    expect(only(known, "effect.create")).toMatchObject({ status: "PENDING", surplus: true });
+    expect(only(known, "lease.create").wants).toBe("compensation");
+    const unknown = changesOf(record("obligation.surplus"), at("run"));
+    expect(only(unknown, "effect.create")).toMatchObject({ status: "STUCK", surplus: true });
+    expect(only(unknown, "lease.create").wants).toBeNull();
+  });
+
+  it("a decision withdraws before anything else can happen", () => {
+    expect(deeds(changesOf(record("run.decided"), at("run")))).toEqual([
+      "run.phase",
+      "effects.withdraw",
+      "claims.sweep",
+      "items.sweep",
+      "gates.withdraw",
+      "timers.cancel",
+    ]);
+  });
+
+  it("an end needs everything settled, and keeps what was decided", () => {
+    const end = (status: "COMPLETED" | "FAILED" | "COMPENSATED") =>
+      changesOf({ kind: "run.ended", data: { status, taken: 4 } }, at("run"));
+    expect(deeds(end("COMPLETED"))).toEqual(["run.settled", "run.phase", "obligations.discharge", "lease.release"]);
+    expect(deeds(end("FAILED"))).toEqual(["run.settled", "run.phase", "lease.release"]);
+    expect(only(end("COMPLETED"), "run.settled").armed).toBe(false);
+    expect(only(end("FAILED"), "run.settled").armed).toBe(true);
+    expect(only(end("FAILED"), "run.phase")).toMatchObject({ decided: "failed", cause: null, outcome: null });
+    expect(only(end("COMPENSATED"), "run.phase")).toMatchObject({ decided: null, from: "COMPENSATING" });
+    expect(only(end("FAILED"), "lease.release")).toMatchObject({ taken: 4, open: false });
+    const direct = changesOf({ kind: "run.ended", data: { status: "FAILED", taken: 0, outcome: 1 } }, at("run"));
+    expect(only(direct, "run.phase")).toMatchObject({ cause: "failed", outcome: "1" });
+  });
+
+  it("compensating waits for every doubt, and is for what failed or was cancelled", () => {
+    const changes = changesOf(record("run.compensating"), at("run"));
+    expect(deeds(changes)).toEqual(["run.settled", "run.phase", "obligations.due", "obligations.next"]);
+    expect(only(changes, "run.phase").decided).toBe("failed,cancelled");
+  });
+
+  it("a child is created in its parent's tenant, whatever that is", () => {
+    const changes = changesOf(record("child.started", { pos: 4 }), at("run"));
+    expect(only(changes, "run.create")).toMatchObject({ journal: 101, tenant: null, parent: 9, parentPos: 4 });
+    expect(only(changes, "lease.create")).toMatchObject({ source: 9, token: 0n, wants: "recovery" });
+    expect(only(changes, "record.create")).toMatchObject({ seq: 1, token: 0n, kind: "run.created" });
+  });
+
+  it("creating writes a row for each cap", () => {
+    const data = { ...samples["run.created"], budget: { usd: 5, tokens: 6 } };
+    const changes = changesOfCreation("acme", data, at("run"));
+    expect(deeds(changes)).toEqual(["run.create", "lease.create", "record.create", "budget.create", "budget.create"]);
+  });
+
+  it("a value's history is cut where its limit says", () => {
+    const changes = changesOf(record("value.written", { version: 25 }), at("run"));
+    expect(only(changes, "value.put")).toMatchObject({ version: 25, source: 9 });
+    expect(only(changes, "value.log").through).toBe(15);
+  });
+});
+
+describe("what changes contend for", () => {
+  it("is the row beyond their own journal", () => {
+    const note = {
+      do: "note.create",
+      journal: 3,
+      kind: "child.settled",
+      body: "",
+      must: false,
+      orRoot: false,
+    } as const;
+    expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, wants: "w", inMs: 0 }));
+    expect(contended(note)).not.toBe(contended({ ...note, journal: 4 }));
+    expect(contended({ do: "gates.withdraw", run: 3 })).toBeUndefined();
+    const reserve = { do: "budget.reserve", by: 1, run: 3, unit: "usd", amount: 1 } as const;
+    expect(contended(reserve)).toBe(contended({ ...reserve, by: 2, unit: "eur" }));
+  });
+});

@@ -1,0 +1,84 @@
+import { describe, expect, it } from "vitest";
+import { encode } from "../../src/base/codec.ts";
+import { bodyOf } from "../../src/model/project.ts";
+import {
+  isRecordKind,
+  itemKinds,
+  nameKinds,
+  noteKinds,
+  type RecordKind,
+  recordFault,
+  recordKinds,
+  recordVersion,
+  storeKinds,
+} from "../../src/model/records.ts";
+import { decodeRecord } from "../../src/store/rows.ts";
+import { samples } from "../../src/testing/conformance/misplaced.ts";
+
+const stored = (kind: string, body: string) => ({ journal: 7, seq: 3, token: 2n ** 62n, at: 5, kind, body });
+
+describe("the closed union of records", () => {
+  it("has a sample of every kind, and no other kind", () => {
+    expect([...recordKinds].sort()).toEqual(Object.keys(samples).sort());
+    for (const kind of ["step.undone", "", "__proto__", "constructor", "toString", "STEP.DONE", "step.done "]) {
+      expect(isRecordKind(kind), kind).toBe(false);
+    }
+  });
+
+  it.each(recordKinds)("%s: takes its sample, and refuses an unknown field or a missing one", (kind) => {
+    const data = samples[kind] as Record<string, unknown>;
+    expect(recordFault(kind, data)).toBeUndefined();
+    expect(recordFault(kind, { ...data, colour: "red" })).toContain("colour");
+    for (const odd of [undefined, null, 5, "text", []]) expect(recordFault(kind, odd), String(odd)).toBeDefined();
+    for (const field of requiredFields(kind)) {
+      const { [field]: _gone, ...rest } = data;
+      expect(recordFault(kind, rest), `without ${field}`).toContain(field);
+    }
+  });
+
+  it("keeps acts and obligations apart: sub 0 is the act", () => {
+    for (const kind of ["obligation.armed", "obligation.due", "obligation.surplus", "obligation.settled"] as const) {
+      expect(recordFault(kind, { ...samples[kind], sub: 0 })).toContain("sub");
+    }
+  });
+
+  it("sorts the kinds by who may write them", () => {
+    for (const kind of noteKinds) expect([storeKinds, itemKinds, nameKinds].some((set) => set.has(kind))).toBe(false);
+    for (const kind of storeKinds) expect([itemKinds, nameKinds].some((set) => set.has(kind))).toBe(false);
+    for (const kind of nameKinds) expect(itemKinds.has(kind)).toBe(true);
+  });
+});
+
+describe("reading a stored record", () => {
+  it.each(recordKinds)("%s comes back as it was", (kind) => {
+    const record = decodeRecord(stored(kind, bodyOf(samples[kind])));
+    expect(record).toEqual({ journal: 7, seq: 3, token: 2n ** 62n, at: 5, kind, data: samples[kind] });
+  });
+
+  it("the version comes first, so that an old reader refuses before it understands", () => {
+    expect(bodyOf({ pos: 1 })).toBe(`{"v":${recordVersion},"pos":1}`);
+  });
+
+  it.each([
+    ["a newer version", "step.done", encode({ v: recordVersion + 1, pos: 0, name: "s" })],
+    ["no version", "step.done", encode({ pos: 0, name: "s" })],
+    ["a kind of the future", "step.dreamt", encode({ v: recordVersion, pos: 0 })],
+    ["a kind that is a prototype's key", "constructor", encode({ v: recordVersion })],
+    ["a newer codec", "step.done", '{"$codec":999,"data":{"v":1}}'],
+  ])("%s is a clear error, never skipped", (_, kind, body) => {
+    expect(() => decodeRecord(stored(kind, body))).toThrow(
+      expect.objectContaining({ code: "TAPE_RECORD_NEWER", details: expect.objectContaining({ journal: 7, seq: 3 }) }),
+    );
+  });
+});
+
+/** A sample has every required field, so leaving one out must be noticed. `value`-like fields may hold undefined. */
+function requiredFields(kind: RecordKind): string[] {
+  const anything = ["input", "outcome", "value", "error", "args"];
+  const optional: Partial<Record<RecordKind, readonly string[]>> = {
+    "decision.made": ["model", "usage"],
+  };
+  return Object.keys(samples[kind]).filter(
+    (field) => !anything.includes(field) && !(optional[kind] ?? []).includes(field),
+  );
+}

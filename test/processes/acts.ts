@@ -1,0 +1,52 @@
+import { type NewRecord, noteKinds, type RecordKind, recordKinds, storeKinds } from "../../src/model/records.ts";
+
+/** Everything that an owner may write into the journal of its run. */
+export const ownersKinds: readonly RecordKind[] = recordKinds.filter(
+  (kind) => !noteKinds.has(kind) && !storeKinds.has(kind),
+);
+
+const effect = { semantics: "idempotent", args: { amount: 1 }, argsHash: "h" } as const;
+const inverse = { semantics: "idempotent", args: {} } as const;
+
+/**
+ * One write of each kind, of effects both ways, in an order in which the rightful owner may make them: one after the
+ * other they are legal. So where they are refused, it is not for what they say.
+ */
+export const lawful = (run: number): readonly NewRecord[] => [
+  { kind: "step.done", data: { pos: 10, name: "book", value: "done" } },
+  { kind: "decision.made", data: { pos: 11, name: "judge", value: "yes" } },
+  { kind: "sample.taken", data: { pos: 12, name: "now", value: 1 } },
+  { kind: "patch.marked", data: { pos: 13, name: "v2" } },
+  { kind: "race.won", data: { pos: 14, winner: 1 } },
+  { kind: "notes.taken", data: { through: 0 } },
+  { kind: "run.retried", data: { attempt: 1, error: "e", inMs: 1 } },
+  { kind: "operator.acted", data: { who: "ann", action: "look", reason: "test" } },
+  { kind: "effect.intended", data: { ...effect, pos: 20, name: "mail", dispatch: "outbox", key: "k-20" } },
+  { kind: "effect.intended", data: { ...effect, pos: 21, name: "wire", dispatch: "inline", key: "k-21" } },
+  { kind: "effect.dispatched", data: { pos: 21, attempt: 1, sendWithinMs: 1_000 } },
+  { kind: "effect.observed", data: { pos: 21, observation: "inconclusive" } },
+  { kind: "effect.settled", data: { pos: 21, to: "CONFIRMED", reason: "returned", value: 1 } },
+  { kind: "effect.received", data: { pos: 21, status: "CONFIRMED", value: 1 } },
+  { kind: "obligation.armed", data: { ...inverse, pos: 21, sub: 1, name: "unwire", key: "k-21-1" } },
+  { kind: "gate.opened", data: { pos: 30, name: "approval", timeoutMs: 60_000 } },
+  { kind: "gate.resolved", data: { pos: 30, to: "RECEIVED", value: true } },
+  { kind: "timer.set", data: { pos: 31, purpose: "sleep", inMs: 60_000 } },
+  { kind: "timer.cancelled", data: { pos: 31, purpose: "sleep" } },
+  { kind: "child.started", data: { pos: 32, id: "child", workflow: "w", input: 1, inputHash: "h" } },
+  { kind: "budget.reserved", data: { pos: 33, of: run, amounts: { usd: 100 } } },
+  { kind: "budget.charged", data: { pos: 33, of: run, spent: { usd: 50 }, reserved: { usd: 100 } } },
+  { kind: "value.written", data: { key: "balance", version: 1, value: 1 } },
+  { kind: "run.stuck", data: { why: "test" } },
+  { kind: "run.unstuck", data: { to: "LIVE" } },
+  { kind: "run.decided", data: { cause: "failed", outcome: "no" } },
+];
+
+/** Those that need a state in which the others are no longer possible. A stale owner is refused before any of that. */
+export const others: readonly NewRecord[] = [
+  { kind: "obligation.due", data: { pos: 21, sub: 1, why: "test" } },
+  { kind: "obligation.surplus", data: { ...inverse, pos: 21, sub: 2, name: "unwire", key: "k-21-2" } },
+  { kind: "obligation.settled", data: { pos: 21, sub: 1, to: "COMPENSATED", reason: "returned" } },
+  { kind: "run.compensating", data: {} },
+  { kind: "run.ended", data: { status: "COMPLETED", outcome: 1, taken: 0 } },
+  { kind: "term.ended", data: { end: "released", taken: 0 } },
+];

@@ -1,0 +1,114 @@
+import { readFileSync } from "node:fs";
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { Connections } from "../../../src/store/postgres/connections.ts";
+import { migrate } from "../../../src/store/postgres/migrate.ts";
+import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
+import { postgresSchema, schemaFiles } from "../../../tools/schema.ts";
+import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
+import { adminOf, codeOf, until } from "../postgres/scene.ts";
+
+const committed = readFileSync(schemaFiles.postgres, "utf8");
+
+describe("PostgreSQL migrations", () => {
+  let url: string;
+  let admin: pg.Client;
+  beforeAll(async () => {
+    url = await freshDatabase(inject("postgres18"));
+    admin = await adminOf(url);
+  });
+  afterAll(async () => {
+    await admin.end();
+    await dropDatabase(url);
+  });
+
+  async function expectWhole(schema: string): Promise<void> {
+    const store = await openPostgres({ url: `${url}?schema=${schema}` });
+    const [created] = await store.intake.createRuns("acme", [{ id: "run", workflow: "w", input: 1 }]);
+    expect(created).toMatchObject({ ok: true, fresh: true });
+    await store.close();
+    expect(await postgresSchema(admin, schema)).toBe(committed);
+    const { rows } = await admin.query(`select number::int, name from ${schema}.migrations`);
+    expect(rows).toEqual([{ number: 1, name: "0001_ground.sql" }]);
+    expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
+  }
+
+  /** Migrates over a connection whose server process is ended after the k-th statement. Returns how many there were. */
+  async function migrateUntil(schema: string, k: number): Promise<number> {
+    const connections = new Connections(parsePostgresUrl(`${url}?schema=${schema}`));
+    const client = await connections.pool.connect();
+    client.on("error", () => {});
+    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
+    let done = 0;
+    const dying = new Proxy(client, {
+      get(target, key) {
+        const member: unknown = Reflect.get(target, key, target);
+        if (typeof member !== "function") return member;
+        if (key !== "query") return member.bind(target);
+        return async (...args: unknown[]) => {
+          const answer = (await Reflect.apply(member, target, args)) as unknown;
+          if (++done === k) await end(rows[0]!.pid);
+          return answer;
+        };
+      },
+    });
+    try {
+      await migrate(dying, connections);
+      expect(done).toBeLessThanOrEqual(k);
+    } catch (error) {
+      expect((error as Error).message).toMatch(/terminat|not queryable/i);
+    } finally {
+      client.release(true);
+      await connections.close();
+    }
+    return done;
+  }
+
+  async function end(pid: number): Promise<void> {
+    await admin.query("select pg_terminate_backend($1)", [pid]);
+    await until(async () => {
+      const { rows } = await admin.query("select 1 from pg_stat_activity where pid = $1", [pid]);
+      return rows.length === 0;
+    }, "the server process does not end");
+  }
+
+  it("ended after any statement and run again, the schema is whole", async () => {
+    const total = await migrateUntil("whole", Number.POSITIVE_INFINITY);
+    expect(total).toBeGreaterThan(40);
+    await expectWhole("whole");
+    // BEGIN, the time-outs, the lock, the schema, its ledger; then the middle, the last statement, its entry, the COMMIT.
+    for (const k of [1, 2, 3, 4, 5, 6, 7, 8, Math.floor(total / 2), total - 2, total - 1, total]) {
+      await migrateUntil(`after_${k}`, k);
+      const { rows } = await admin.query("select to_regnamespace($1) is not null as there", [`after_${k}`]);
+      expect(rows[0].there, `statement ${k}`).toBe(k === total); // all or nothing
+      await expectWhole(`after_${k}`);
+    }
+  });
+
+  it("four processes open a fresh schema at once: all are served, it is migrated once", async () => {
+    const stores = await Promise.all(Array.from({ length: 4 }, () => openPostgres({ url: `${url}?schema=fresh` })));
+    const made = await Promise.all(
+      stores.map((store, k) => store.intake.createRuns("acme", [{ id: `run-${k}`, workflow: "w", input: 1 }])),
+    );
+    expect(new Set(made.map(([verdict]) => verdict?.ok && verdict.journal)).size).toBe(4);
+    await Promise.all(stores.map((store) => store.close()));
+    await expectWhole("fresh");
+  });
+
+  it.each([
+    ["newer", "insert into newer.migrations values (9999, '9999_later.sql', 'x')", "TAPE_SCHEMA_NEWER"],
+    ["edited", "update edited.migrations set checksum = 'x'", "TAPE_SCHEMA_CHANGED"],
+  ])("a schema that is %s is refused and nothing is changed", async (schema, edit, code) => {
+    await expectWhole(schema);
+    await admin.query(edit);
+    const everything = async () => ({
+      schema: await postgresSchema(admin, schema),
+      rows: (await admin.query(`select * from ${schema}.migrations, ${schema}.meta`)).rows,
+      records: (await admin.query(`select * from ${schema}.records`)).rows,
+    });
+    const before = await everything();
+    expect(await codeOf(openPostgres({ url: `${url}?schema=${schema}` }))).toBe(code);
+    expect(await everything()).toEqual(before);
+  });
+});

@@ -1,0 +1,66 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { Statements } from "../../../src/store/sqlite/database.ts";
+import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";
+import { type Place, placeForFile } from "./files.ts";
+
+/** Statements that may look at more than they answer, each with its reason. */
+const wide: Readonly<Record<string, string>> = {
+  "lease.stale": "all held leases: the index that would spare it would make every heartbeat touch an index",
+  "lease.mine": "the same",
+  "leases.doom": "the same, once in a store's life",
+  "leases.reboot": "once in the life of a boot",
+  "run.list": "a page for people, newest first",
+  "lease.list": "a page for people",
+  "effect.list": "a page for people",
+  "gate.list": "a page for people",
+  "timer.list": "a page for people",
+  "prune.find": "retention, in the background",
+  "witness.purge": "once in a thousand groups, and the table holds an hour",
+};
+/** One row, or rows of the statement itself. */
+const harmless = /^SCAN (meta|migrations|x|CONSTANT ROW)$/;
+
+describe("SQLite", () => {
+  let place: Place;
+  beforeAll(async () => {
+    place = placeForFile();
+    await place.open();
+  });
+  afterAll(() => place.close());
+
+  const planOf = (text: string): string[] =>
+    place
+      .raw()
+      .prepare(`explain query plan ${text}`)
+      .all()
+      .map((row) => String(row.detail));
+  const scans = (text: string): string[] =>
+    planOf(text).filter((step) => /^(SCAN|USE TEMP B-TREE)/.test(step) && !harmless.test(step));
+  const textOf = (name: string): string => Statements.all.get(name)!.text;
+
+  it("has the committed schema (npm run schema writes it anew)", () => {
+    expect(sqliteSchema(place.raw())).toBe(readFileSync(schemaFiles.sqlite, "utf8"));
+  });
+
+  it("no statement scans a table, but for the named ones", () => {
+    const names = [...Statements.all.keys()].filter((name) => name !== "migrations.create");
+    const found = names.filter((name) => scans(textOf(name)).length > 0);
+    expect(found.sort()).toEqual(Object.keys(wide).sort());
+  });
+
+  it.each([
+    ["lease.due", "SEARCH leases USING INDEX leases_due (wants=? AND due_at<?)"],
+    ["lease.stale", "SCAN leases USING INDEX leases_held"],
+    ["lease.renew", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"],
+    ["fence", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"],
+    ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"],
+    ["timer.due", "SEARCH t USING INDEX timers_due (due_at<?)"],
+  ])("%s: %s", (name, step) => {
+    expect(planOf(textOf(name))).toContain(step);
+  });
+
+  it("a scan would be seen", () => {
+    expect(scans("select 1 from records where kind = 'step.done'")).toEqual(["SCAN records"]);
+  });
+});
