@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
-import { onTestFinished } from "vitest";
+import type { TestContext } from "vitest";
 import type { Answer, Question } from "./words.ts";
 
 /** A worker process and the conversation with it. It dies with the test, whatever it is doing then. */
@@ -10,14 +10,14 @@ export class Actor {
   #heard = () => {};
   #gone = false;
 
-  constructor(label: string, args: readonly string[], script = "worker.ts") {
+  constructor(label: string, args: readonly string[], test: TestContext, script = "worker.ts") {
     const path = fileURLToPath(new URL(script, import.meta.url));
     this.#process = fork(path, args, {
       env: { ...process.env, TAPE_REPLICA_ID: label },
       execArgv: [], // not the test runner's
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
-    onTestFinished(() => this.kill());
+    test.onTestFinished(() => this.kill());
     this.#process.on("message", (answer: Answer) => {
       this.#answers.push(answer);
       this.#heard();
@@ -28,8 +28,8 @@ export class Actor {
     });
   }
 
-  static async start(label: string, url: string): Promise<Actor> {
-    const actor = new Actor(label, [url]);
+  static async start(label: string, url: string, test: TestContext): Promise<Actor> {
+    const actor = new Actor(label, [url], test);
     await actor.hear();
     return actor;
   }

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { expect, it, onTestFinished } from "vitest";
+import { expect, it } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import { TapeError } from "../../src/model/errors.ts";
@@ -19,22 +19,22 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof TapeError ? error.code : error),
   );
 
-it("a process stopped with the file locked: others wait, are told that it is busy, and nothing is lost", async () => {
+it("a process stopped with the file locked: others wait, are told that it is busy, and nothing is lost", async (test) => {
   const folder = await mkdtemp(join(tmpdir(), "tape-locked-"));
-  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  test.onTestFinished(() => rm(folder, { recursive: true, force: true }));
   const file = join(folder, "tape.db");
   const store = await openSqlite({ file, busyMs });
-  onTestFinished(() => store.close());
+  test.onTestFinished(() => store.close());
   // Beats often and trusts long: what it believes while the file is locked is the point, not how fast this machine is.
   const timings = { ttlMs: 60_000, heartbeatMs: 50, trustMs: 50_000 };
   const keeper = new LeaseKeeper({ store, identity: { owner: "me", label: "me" }, timings });
-  onTestFinished(() => keeper.close());
+  test.onTestFinished(() => keeper.close());
   const lease = await keeper.tryAcquire("sweeper");
   if (lease === undefined) throw new Error("not granted");
   const changes: string[] = [];
   lease.onChange(({ to }) => changes.push(to));
 
-  const stopped = new Actor("stopped", [file], "stopped-commit.ts");
+  const stopped = new Actor("stopped", [file], test, "stopped-commit.ts");
   await stopped.hear();
   stopped.say({ do: "stop" });
   await untilLocked(file);

@@ -56,11 +56,26 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     return assembleStore(driver, random);
   } catch (error) {
     await connections.close();
-    if (error instanceof TapeError) throw error;
-    // FATAL: no such database, wrong password, a start-up option refused. Nobody let us in.
-    const letIn = faultOf(error).kind !== "connection" && (error as { severity?: string }).severity !== "FATAL";
-    throw letIn ? error : unreachable(error);
+    throw notOpened(error, connections);
   }
+}
+
+function notOpened(error: unknown, connections: Connections): unknown {
+  const cause = error instanceof TapeError ? error.cause : error;
+  const {
+    code,
+    message: text = "",
+    severity,
+  } = (cause ?? {}) as { code?: string; message?: string; severity?: string };
+  // It refuses what we ask for at the start of a connection, or our named statements are gone when we come back.
+  const pooler = code === "26000" || (code === "08P01" && text.includes("startup parameter"));
+  if (pooler && connections.settings.pooler === "none") {
+    const message = "a transaction pooler is in between: add pooler=transaction, and listen_url to be woken";
+    return new TapeError("TAPE_BAD_STORE_URL", message, { key: "pooler" }, cause);
+  }
+  if (error instanceof TapeError) return error;
+  // FATAL: no such database, wrong password. Nobody let us in.
+  return faultOf(error).kind === "connection" || severity === "FATAL" ? unreachable(error) : error;
 }
 
 function hotWrites(options: BatcherOptions): HotWrites {

@@ -5,11 +5,11 @@ import type { JournalRecord, NewRecord, RecordData, RecordKind } from "../../mod
 import type { EffectRow } from "../../model/rows.ts";
 import type { Appended, RunSpec, RunView, Store } from "../../store/contract.ts";
 import { acquired, bigintText, claimant, heldRun, nonce, record, refused, request, tenant } from "./frame.ts";
+import { lasting } from "./holding.ts";
 
 /** Words for cases about the domain: a holder that writes in order, the usual records, and what the store then says. */
 
-/** No case lasts so long, also on a busy machine with real time. */
-export const lasting = { ttlMs: 60_000 } as const;
+export { lasting } from "./holding.ts";
 
 /** The holder of one journal, who knows its head. */
 export class Holder {

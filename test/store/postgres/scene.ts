@@ -107,7 +107,10 @@ export async function adminOf(url: string): Promise<pg.Client> {
 /** Asks again until the answer is yes; the time-out only bounds a failing test. */
 export async function until(yes: () => Promise<boolean>, otherwise: string, boundMs = 10_000): Promise<void> {
   const end = Date.now() + boundMs;
-  while (!(await yes())) assert.ok(Date.now() < end, otherwise);
+  while (!(await yes())) {
+    assert.ok(Date.now() < end, otherwise);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
 }
 
 /** The SQLSTATE with which the work fails, or "done". */
