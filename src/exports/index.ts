@@ -7,7 +7,14 @@ export { type Identity, identify } from "../lease/identity.ts";
 export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptions } from "../lease/keeper.ts";
 export { Lease, type Transition } from "../lease/lease.ts";
 export type { Timings } from "../lease/timings.ts";
-export { type ErrorCode, type ErrorDetails, type ErrorEntry, errorTable, isTapeError, TapeError } from "../model/errors.ts";
+export {
+  type ErrorCode,
+  type ErrorDetails,
+  type ErrorEntry,
+  errorTable,
+  isTapeError,
+  TapeError,
+} from "../model/errors.ts";
 export { type Fence, fenceFromWire, fenceToWire } from "../model/fence.ts";
 export type {
   Acquired,
@@ -29,9 +36,9 @@ export type {
   Claim,
   Created,
   Entry,
-  Fenced,
   FeedPage,
   FeedRecord,
+  Fenced,
   FindRequest,
   Intake,
   Read,

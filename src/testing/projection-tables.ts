@@ -326,7 +326,8 @@ export class ProjectionTables {
     const budget = this.budgets.get(keyOf(run, unit));
     if (budget === undefined || this.runs.get(by)?.root !== this.runs.get(run)?.root) return false;
     const next = { reserved: budget.reserved + reserved, spent: budget.spent + spent };
-    if (next.reserved < 0 || next.reserved + next.spent > budget.cap) return false;
+    const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge is a fact, a reservation a question
+    if (next.reserved < 0 || capped) return false;
     Object.assign(budget, next);
     return true;
   }

@@ -20,7 +20,10 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   values: ["2 10 20", "3 20 25"],
 };
 
-const pages = ["README.md", ...(await readdir(join(root, "docs"))).filter((f) => f.endsWith(".md")).map((f) => `docs/${f}`)];
+const pages = [
+  "README.md",
+  ...(await readdir(join(root, "docs"))).filter((f) => f.endsWith(".md")).map((f) => `docs/${f}`),
+];
 const found = pages.map((page) => examplesIn(join(root, page)));
 const examples = found.flatMap(({ named }) => named);
 
@@ -40,13 +43,16 @@ describe("examples in the docs", () => {
     expect(examples.map(({ name }) => name).sort()).toEqual(Object.keys(expected).sort());
   });
 
-  it.each(examples.map((example) => [example.name, example] as const))("%s runs and prints what it says", async (_, example) => {
-    const lines = (await execute(folder, example)).split("\n");
-    for (const line of expected[example.name]!) {
-      const seen = lines.some((text) => (typeof line === "string" ? text === line : line.test(text)));
-      expect(seen, `${example.name} should print ${line}; it printed:\n${lines.join("\n")}`).toBe(true);
-    }
-  });
+  it.each(examples.map((example) => [example.name, example] as const))(
+    "%s runs and prints what it says",
+    async (_, example) => {
+      const lines = (await execute(folder, example)).split("\n");
+      for (const line of expected[example.name]!) {
+        const seen = lines.some((text) => (typeof line === "string" ? text === line : line.test(text)));
+        expect(seen, `${example.name} should print ${line}; it printed:\n${lines.join("\n")}`).toBe(true);
+      }
+    },
+  );
 
   it("they compile in strict mode", async () => {
     const types = await mkdtemp(join(root, "test/docs/.types-"));
@@ -60,7 +66,8 @@ describe("examples in the docs", () => {
           include: ["*.ts"],
         }),
       );
-      for (const example of examples) await writeFile(join(types, `${example.name}.ts`), toSources(example, "../../../"));
+      for (const example of examples)
+        await writeFile(join(types, `${example.name}.ts`), toSources(example, "../../../"));
       const { stdout } = await run(join(root, "node_modules/.bin/tsc"), ["--noEmit", "-p", types]).catch(
         (error: { stdout: string }) => error,
       );

@@ -53,9 +53,11 @@ describe("docs and code name the same things, both ways", () => {
 
   it("environment variables", () => {
     const used = new Set(
-      [...`${sourcesUnder("src")}\n${sourcesUnder("test/postgres")}`.matchAll(/\benv(?:\.|\[")(TAPE_\w+|HOSTNAME|NO_COLOR)\b/g)].map(
-        ([, name]) => name!,
-      ),
+      [
+        ...`${sourcesUnder("src")}\n${sourcesUnder("test/postgres")}`.matchAll(
+          /\benv(?:\.|\[")(TAPE_\w+|HOSTNAME|NO_COLOR)\b/g,
+        ),
+      ].map(([, name]) => name!),
     );
     expect(tableNames(reference, "## Environment").sort()).toEqual([...used].sort());
   });
@@ -64,7 +66,11 @@ describe("docs and code name the same things, both ways", () => {
     const page = read("docs/stores.md");
     const postgres = /const known = \[([^\]]*)\]/.exec(read("src/store/postgres/url.ts"))?.[1] ?? "";
     const sqlite = /const sqliteChoices = \{([^}]*)\}/.exec(read("src/host/open-store.ts"))?.[1] ?? "";
-    expect(tableNames(page, "## PostgreSQL").sort()).toEqual([...postgres.matchAll(/"(\w+)"/g)].map(([, key]) => key!).sort());
-    expect(tableNames(page, "## SQLite").sort()).toEqual([...sqlite.matchAll(/(\w+): \[/g)].map(([, key]) => key!).sort());
+    expect(tableNames(page, "## PostgreSQL").sort()).toEqual(
+      [...postgres.matchAll(/"(\w+)"/g)].map(([, key]) => key!).sort(),
+    );
+    expect(tableNames(page, "## SQLite").sort()).toEqual(
+      [...sqlite.matchAll(/(\w+): \[/g)].map(([, key]) => key!).sort(),
+    );
   });
 });

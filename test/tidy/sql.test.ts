@@ -15,6 +15,7 @@ const onlyInOne: Record<string, string> = {
   "renew.sql": "PostgreSQL renews many leases in one statement",
   "fence.release.sql": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
   "feed.blocker.sql": "only where transactions overlap can one hold the feed back",
+  "witness.settle.sql": "only there can a lost answer belong to a transaction that is still open",
   "meta.promoted.sql": "only a server can be promoted",
 };
 

@@ -50,7 +50,9 @@ export const journals = {
     const lease = t.leases.get(p.journal);
     if (lease === undefined || !lease.open) return none;
     const free = lease.owner === null && !lease.doomed;
-    const woken = { wants: lease.kind === "run" ? "recovery" : "reconciler", due_at: now };
+    const wanted = lease.kind === "run" ? "recovery" : "reconciler";
+    const waits = lease.kind !== "run" && lease.wants !== null; // an item goes on waiting for the reactor it waits for
+    const woken = waits ? {} : { wants: wanted, due_at: now };
     const counted = t.leases.update(lease, { notes: lease.notes + 1, ...(free ? woken : {}) });
     const { notes, kind, tenant, owner, wants } = counted;
     return row({ notes, kind, tenant, wakes: owner === null ? wants : null });

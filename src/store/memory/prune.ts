@@ -4,7 +4,7 @@ import type { LeaseRow, RunRow, Tables } from "./tables.ts";
 
 type Run = { readonly run: number };
 
-const open: readonly string[] = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK", "COMMITTED", "ARMED"];
+const undone: readonly string[] = ["COMPENSATED", "DISCHARGED"];
 
 /** Deleting finished runs; one statement for each table, as the plan asks for them. */
 export const prune = {
@@ -14,9 +14,9 @@ export const prune = {
       .tenant(p.tenant)
       .filter(
         (run) =>
-          over(run) &&
-          t.runs.by.root(run.root).every(over) &&
-          !t.effects.by.root(run.root).some(({ status }) => open.includes(status)),
+          run.parent === null &&
+          t.runs.by.root(run.journal).every(over) &&
+          t.effects.by.root(run.journal).every(({ role, status }) => role === "act" || undone.includes(status)),
       );
     const oldest = page(
       found,
@@ -24,7 +24,12 @@ export const prune = {
       (run) => run.ended_at!,
       (run) => run.journal,
     );
-    return rows(oldest.map(({ journal, id }) => ({ journal, id, token: String(t.leases.get(journal)?.token) })));
+    return rows(oldest.map(({ journal }) => ({ journal })));
+  },
+
+  "prune.members"(t, p: Run) {
+    const members = t.runs.by.root(p.run);
+    return rows(members.map(({ journal, id }) => ({ journal, id, token: String(t.leases.get(journal)?.token) })));
   },
 
   "prune.tombstone"(t, p: { tenant: string; id: string; token: string }, { at }) {

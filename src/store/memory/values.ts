@@ -60,7 +60,7 @@ export const values = {
     if (budget === undefined || !sameTree(t, p.by, p.run)) return none;
     const reserved = budget.reserved - p.reserved;
     const spent = budget.spent + p.spent;
-    if (reserved < 0 || reserved + spent > budget.cap) return none;
+    if (reserved < 0) return none;
     t.budgets.update(budget, { reserved, spent });
     return changed(1);
   },

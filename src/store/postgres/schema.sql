@@ -189,6 +189,8 @@ CREATE INDEX runs_open ON tape.runs USING btree (tenant, phase) WHERE (phase = A
 
 CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT NULL);
 
+CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);
+
 CREATE UNIQUE INDEX runs_id ON tape.runs USING btree (tenant, id);
 
 table tape.schedules(

@@ -103,6 +103,8 @@ CREATE INDEX runs_open on runs(tenant, phase) where phase in ('LIVE', 'ENDING', 
 
 CREATE INDEX runs_parent on runs(parent) where parent is not null;
 
+CREATE INDEX runs_tree on runs(root) where parent is not null;
+
 CREATE TABLE schedules(
   tenant text not null, id text not null, version integer not null, spec text not null, next_at integer,
   paused integer not null, primary key(tenant, id)

@@ -50,4 +50,21 @@ export const evidence: Cases = ({ it }, fresh) => {
     assert.deepEqual(answer, { journal: run.journal, n: 1 });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
+
+  it("an item that already waits for its reactor goes on waiting for that one", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0, { dispatch: "outbox", semantics: "idempotent" }));
+    const outbox = await holdItem(store, run.id, 0);
+    await outbox.write(
+      dispatched(0, { run: run.journal }),
+      settled(0, "PENDING", { run: run.journal, reason: "ack_lost" }),
+    );
+    await outbox.release(0, { wants: "outbox" });
+    const { attemptToken, attemptNonce } = await run.effect(0);
+    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
+    await store.intake.leaveEvidence(attempt, { happened: true });
+    assert.deepEqual(await find(store, "reconciler"), []);
+    assert.equal((await find(store, "outbox")).length, 1);
+  });
 };

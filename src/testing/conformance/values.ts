@@ -225,13 +225,21 @@ export const budgets: Cases = ({ it }, fresh) => {
       await run.refused("TAPE_BUDGET_EXCEEDED", step(0), reserve(own, { usd: 1 }));
       await run.refused("TAPE_BUDGET_EXCEEDED", reserve(own, { tokens: 5, usd: 1 }));
       await run.refused("TAPE_BUDGET_EXCEEDED", reserve(own, { euros: 1 }));
-      await run.refused("TAPE_BUDGET_EXCEEDED", charge(own, { usd: 56 }, { usd: 55 }));
       await run.refused("TAPE_BUDGET_EXCEEDED", charge(own, { usd: 1 }, { usd: 56 }));
     });
     await run.write(charge(own, { usd: 55 }, { usd: 55 }));
     assert.deepEqual(await budget(store, run.id), { tokens: [1_000, 0, 0], usd: [100, 0, 100] });
     await unchanged(store, () => run.refused("TAPE_BUDGET_EXCEEDED", reserve(own, { usd: 1 })));
     await run.write(reserve(own, { usd: 0 }));
+  });
+
+  it("a call that cost more than was reserved is charged all the same; the next reservation is refused", async () => {
+    const { store } = fresh();
+    const run = await begin(store, { budget: { usd: 100 } });
+    await run.write(reserve(run.journal, { usd: 90 }));
+    await run.write(charge(run.journal, { usd: 120 }, { usd: 90 }));
+    assert.deepEqual(await budget(store, run.id), { usd: [100, 0, 120] });
+    await unchanged(store, () => run.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { usd: 1 })));
   });
 
   it("ten children that reserve at once cannot overrun their root's cap", async () => {

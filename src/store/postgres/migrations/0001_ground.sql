@@ -33,6 +33,7 @@ create table tape.runs(
 ) with (fillfactor = 85);
 create unique index runs_id on tape.runs(tenant, id);
 create index runs_parent on tape.runs(parent) where parent is not null;
+create index runs_tree on tape.runs(root) where parent is not null;
 create index runs_open on tape.runs(tenant, phase) where phase in ('LIVE', 'ENDING', 'COMPENSATING', 'STUCK');
 create index runs_ended on tape.runs(tenant, ended_at) where ended_at is not null;
 

@@ -136,7 +136,14 @@ export function* fireSchedulePlan(
 const pruned = ["records", "effects", "claims", "gates", "timers", "budgets", "keys", "leases", "run"] as const;
 
 export function* prunePlan(tenant: string, before: number, limit: number): Plan<number> {
-  const rows = yield* askRows("prune.find", { tenant, before, limit });
+  const roots = yield* askRows("prune.find", { tenant, before, limit });
+  let count = 0;
+  for (const root of roots) count += yield* pruneTree(tenant, Number(root.journal));
+  return count;
+}
+
+function* pruneTree(tenant: string, root: number): Plan<number> {
+  const rows = yield* askRows("prune.members", { run: root });
   for (const row of rows) {
     const run = Number(row.journal);
     const id = row.id as string;

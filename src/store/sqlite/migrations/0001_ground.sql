@@ -20,6 +20,7 @@ create table runs(
 ) strict;
 create unique index runs_id on runs(tenant, id);
 create index runs_parent on runs(parent) where parent is not null;
+create index runs_tree on runs(root) where parent is not null;
 create index runs_open on runs(tenant, phase) where phase in ('LIVE', 'ENDING', 'COMPENSATING', 'STUCK');
 create index runs_ended on runs(tenant, ended_at) where ended_at is not null;
 

@@ -1,0 +1,116 @@
+import { execFileSync } from "node:child_process";
+import { chownSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import type { Term } from "../../../src/model/lease.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { acquired, claimant, heldRun, request, spec, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { freshDatabase } from "../../postgres/database.ts";
+import { type PostgresServer, startPostgres } from "../../postgres/server.ts";
+import { adminOf, codeOf, until } from "./scene.ts";
+
+/**
+ * A standby that lags behind is promoted at the primary's address: commits are lost that were acknowledged, and with them
+ * tokens and journal numbers that were handed out. None may be handed out again.
+ */
+let server: PostgresServer;
+let folder: string;
+let url: string;
+
+beforeAll(async () => {
+  server = await startPostgres({ major: 18, settings: {} });
+  url = await freshDatabase(server.url);
+  const admin = await adminOf(url);
+  folder = Object.values((await admin.query("show data_directory")).rows[0] as object)[0] as string;
+  await admin.end();
+});
+afterAll(async () => {
+  rmSync(`${folder}-behind`, { recursive: true, force: true });
+  await server.stop();
+});
+
+/** Does something with the data while no server runs on it. */
+async function whileStopped(work: () => void): Promise<void> {
+  const { pid } = server;
+  process.kill(pid, "SIGINT");
+  await until(async () => !running(pid), "the server does not stop");
+  work();
+  await server.restart();
+}
+
+function running(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
+const copy = (from: string, to: string) => execFileSync("cp", ["-a", from, to]);
+const lasting = { claimant: claimant(undefined, { ttlMs: 60_000 }) };
+const byForce = { ...lasting, expect: "any", by: "ann", why: "drill" } as const;
+
+async function created(store: Store, count: number): Promise<number[]> {
+  const verdicts = await store.intake.createRuns(
+    tenant,
+    Array.from({ length: count }, () => spec()),
+  );
+  return verdicts.map((verdict) => {
+    if (!verdict.ok) throw verdict.error;
+    return verdict.journal;
+  });
+}
+
+it("after a promotion that lost commits the epoch is raised, old holders are fenced, nothing is handed out twice", async () => {
+  const store = await openPostgres({ url });
+  const lead = { name: "lead" };
+  const first = await acquired(store, request(lead, lasting));
+  const run = await heldRun(store, {}, lasting.claimant);
+  await store.fenced.append(run.fence, { after: 1, records: [step(0), step(1)] });
+
+  await whileStopped(() => copy(folder, `${folder}-behind`)); // what the standby has got so far
+
+  // All of this is acknowledged by the primary and never reaches the standby. Both handles survive the restart.
+  const lost: Term[] = [];
+  for (let k = 0; k < 3; k++) lost.push(await acquired(store, request(lead, byForce)));
+  expect((await store.fenced.append(run.fence, { after: 3, records: [step(2)] })).head).toBe(4);
+  const other = await openPostgres({ url });
+  const numbers = [...(await created(store, 2)), ...(await created(other, 2))];
+
+  await whileStopped(() => {
+    rmSync(folder, { recursive: true, force: true });
+    copy(`${folder}-behind`, folder);
+    writeFileSync(join(folder, "standby.signal"), "");
+    const { uid, gid } = statSync(folder);
+    chownSync(join(folder, "standby.signal"), uid, gid);
+  });
+  await expect(openPostgres({ url })).rejects.toThrow(/TAPE_STORE_UNREACHABLE.*standby/);
+  expect(await codeOf(acquired(store, request(lead, byForce)))).toBe("TAPE_STORE_UNREACHABLE");
+  const admin = await adminOf(url);
+  expect((await admin.query("select pg_promote()")).rows).toEqual([{ pg_promote: true }]);
+
+  // Before anybody has looked: what the holders believe in is refused by the journal's head and the lease's token.
+  expect(await codeOf(store.fenced.append(run.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_NOT_HEAD");
+  expect(await codeOf(store.fenced.append(lost[2]!.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_FENCED");
+
+  // The handles of before notice by themselves, also when both ask at once.
+  const [again, twice] = await Promise.all([
+    acquired(store, request(lead, byForce)),
+    acquired(other, request({ name: "another" }, lasting)),
+  ]);
+  expect((await store.read.settings()).epoch).toBe(1);
+  const tokens = [first, ...lost, again, twice].map((term) => term.fence.token);
+  expect(again.fence.token > 1n << 40n && twice.fence.token > 1n << 40n).toBe(true);
+  expect(new Set(tokens.slice(0, 5)).size).toBe(5);
+  // Who held a lease that the standby knew of is fenced as well: its store was rewound under it.
+  expect(await codeOf(store.fenced.append(run.fence, { after: 3, records: [step(2)] }))).toBe("TAPE_FENCED");
+  expect((await store.claim.renew([{ fence: run.fence, progress: 1 }]))[0]).toMatchObject({ ok: false });
+
+  const fresh = await openPostgres({ url });
+  expect((await fresh.read.settings()).epoch).toBe(1); // once, not by each who sees it
+  numbers.push(...(await created(fresh, 3)), ...(await created(other, 3)), ...(await created(store, 3)));
+  expect(new Set(numbers).size).toBe(numbers.length);
+  await admin.end();
+  await Promise.all([store.close(), other.close(), fresh.close()]);
+});

@@ -1,0 +1,174 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { Connections } from "../../../src/store/postgres/connections.ts";
+import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
+import { acquired, claimant, heldRun, request, spec, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
+import { type PostgresServer, startPostgres } from "../../postgres/server.ts";
+import { adminOf, codeOf } from "./scene.ts";
+
+describe("the URL", () => {
+  const base = "postgres://u@h:5/db";
+
+  it("has our parameters taken out and the driver's left in", () => {
+    const settings = parsePostgresUrl(`${base}?schema=other&connections=3&sslmode=disable&transaction_bound_ms=700`);
+    expect(settings).toEqual({
+      connectionString: `${base}?sslmode=disable`,
+      schema: "other",
+      pooler: "none",
+      listenUrl: undefined,
+      connections: 3,
+      transactionBoundMs: 700,
+      acceptLoss: false,
+    });
+  });
+
+  it.each(["alloydb://u@h:5/db", "postgresql://u@h:5/db", base])("%s names the same database", (url) => {
+    expect(parsePostgresUrl(url)).toMatchObject({ connectionString: base, schema: "tape" });
+  });
+
+  it.each([
+    ["schem=x", /did you mean schema\?/],
+    ["transaction_bound=5", /did you mean transaction_bound_ms\?/],
+    ["pool=5", /unknown parameter pool/],
+    ["schema=Bad", /lower-case/],
+    ["schema=a;drop", /lower-case/],
+    ["pooler=session", /none or transaction/],
+    ["connections=1", /at least 2/],
+    ["connections=many", /whole number/],
+    ["transaction_bound_ms=1.5", /whole number/],
+    ["accept_loss=yes", /true or false/],
+  ])("refuses %s", async (query, message) => {
+    const opening = openPostgres({ url: `${base}?${query}` });
+    expect(await codeOf(opening)).toBe("TAPE_BAD_STORE_URL");
+    await expect(opening).rejects.toThrow(message);
+  });
+
+  it("refuses what is no URL", async () => {
+    expect(await codeOf(openPostgres({ url: "postgres://[" }))).toBe("TAPE_BAD_STORE_URL");
+  });
+});
+
+describe("settings of a connection", () => {
+  let url: string;
+  let name: string;
+  let admin: pg.Client;
+  beforeAll(async () => {
+    url = await freshDatabase(inject("postgres18"));
+    name = new URL(url).pathname.slice(1);
+    admin = await adminOf(url);
+  });
+  afterAll(async () => {
+    await admin.end();
+    await dropDatabase(url);
+  });
+  const byDefault = (setting: string, value: string) =>
+    admin.query(`alter database ${name} set ${setting} = ${value === "default" ? "default" : `'${value}'`}`);
+
+  it("are ours, whatever the database or the role has as its default", async () => {
+    const hostile = {
+      synchronous_commit: "off",
+      statement_timeout: "1",
+      default_transaction_isolation: "serializable",
+      enable_seqscan: "on",
+      plan_cache_mode: "force_custom_plan",
+    };
+    for (const [setting, value] of Object.entries(hostile)) await byDefault(setting, value);
+    const store = await openPostgres({ url: `${url}?transaction_bound_ms=4000` });
+    const connections = new Connections(parsePostgresUrl(`${url}?transaction_bound_ms=4000`));
+    const client = await connections.pool.connect();
+    const show = async (setting: string) => Object.values((await client.query(`show ${setting}`)).rows[0] as object)[0];
+    expect(await show("synchronous_commit")).toBe("on");
+    expect(await show("statement_timeout")).toBe("4s");
+    expect(await show("lock_timeout")).toBe("4s");
+    expect(await show("idle_in_transaction_session_timeout")).toBe("4s");
+    expect(await show("transaction_isolation")).toBe("read committed");
+    expect(await show("enable_seqscan")).toBe("off");
+    expect(await show("plan_cache_mode")).toBe("force_generic_plan");
+    await client.query(connections.begin(50));
+    expect([await show("lock_timeout"), await show("statement_timeout")]).toEqual(["50ms", "50ms"]);
+    await client.query("rollback");
+    client.release();
+    expect((await store.read.settings()).facts).toMatchObject({ synchronousCommit: "on", fsync: "on" });
+    await connections.close();
+    await store.close();
+    for (const setting of Object.keys(hostile)) await byDefault(setting, "default");
+  });
+
+  it("behind a pooler each transaction has them; a default that loses commits is refused there", async () => {
+    const pooled = `${url}?pooler=transaction`;
+    const connections = new Connections(parsePostgresUrl(pooled));
+    const client = await connections.pool.connect();
+    await client.query("set default_transaction_isolation = serializable; set synchronous_commit = off");
+    await client.query(connections.begin(5_000));
+    const { rows } = await client.query(
+      "select current_setting('transaction_isolation') as i, current_setting('synchronous_commit') as s, current_setting('statement_timeout') as t",
+    );
+    expect(rows).toEqual([{ i: "read committed", s: "on", t: "5s" }]);
+    await client.query("rollback");
+    client.release(true);
+    await connections.close();
+    await byDefault("synchronous_commit", "off");
+    expect(await codeOf(openPostgres({ url: pooled }))).toBe("TAPE_STORE_UNSAFE");
+    await byDefault("synchronous_commit", "default");
+  });
+
+  it("two schemas of one database do not see each other", async () => {
+    const [one, two] = await Promise.all(
+      ["one", "two"].map((schema) => openPostgres({ url: `${url}?schema=${schema}` })),
+    );
+    const run = await heldRun(one!, { id: "same" }, claimant(undefined, { ttlMs: 60_000 }));
+    await one!.intake.putValue(tenant, "k", 1, "must_create");
+    await acquired(one!, request({ name: "lead" }));
+    expect(await two!.read.run(tenant, "same")).toBeUndefined();
+    expect(await two!.read.value(tenant, "k")).toBeUndefined();
+    expect(await two!.read.leases(tenant)).toEqual([]);
+    expect(await codeOf(two!.fenced.append(run.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_FENCED");
+    expect((await two!.intake.createRuns(tenant, [spec({ id: "same" })]))[0]).toMatchObject({ ok: true, fresh: true });
+    expect((await acquired(two!, request({ name: "lead" }))).fence.token).toBe(1n);
+    expect((await one!.read.settings()).facts.schemaName).toBe("one");
+    const { rows } = await admin.query("select to_regnamespace('tape') as tape");
+    expect(rows).toEqual([{ tape: null }]);
+    await Promise.all([one!.close(), two!.close()]);
+  });
+
+  it("a database, a server or a role that is not there is unreachable, and said so at once", async () => {
+    const elsewhere = (change: (to: URL) => void): string => {
+      const to = new URL(url);
+      change(to);
+      return to.href;
+    };
+    const nowhere = [
+      elsewhere((to) => (to.pathname = "/nothing_here")),
+      elsewhere((to) => (to.port = "1")),
+      elsewhere((to) => (to.username = "nobody_here")),
+    ];
+    for (const address of nowhere) expect(await codeOf(openPostgres({ url: address }))).toBe("TAPE_STORE_UNREACHABLE");
+  });
+});
+
+describe("a server that loses commits", () => {
+  let server: PostgresServer;
+  beforeAll(async () => {
+    server = await startPostgres({ major: 18, settings: { fsync: "off", full_page_writes: "off" } });
+  });
+  afterAll(() => server.stop());
+
+  it("is refused, and accepted only by name, loudly", async () => {
+    const refusal = await openPostgres({ url: server.url }).catch((error: unknown) => error);
+    expect(refusal).toMatchObject({
+      code: "TAPE_STORE_UNSAFE",
+      message: expect.stringMatching(/fsync=off, full_page_writes=off/),
+      details: { settings: ["fsync", "full_page_writes"] },
+    });
+    const said: unknown[] = [];
+    const store = await openPostgres({
+      url: `${server.url}?accept_loss=true`,
+      log: (level, event) => said.push([level, event]),
+    });
+    expect(said).toEqual([["warn", "store.unsafe"]]);
+    expect(await store.read.settings()).toMatchObject({ durable: false, facts: { fsync: "off" } });
+    await store.close();
+  });
+});
