@@ -43,7 +43,9 @@ async function release(store: Store, term: Term): Promise<void> {
 /** Release by one handle → acquired by a standby on another, which polls only once a minute. */
 export async function handover(url: string): Promise<Record<string, number>> {
   const stores = await Promise.all([openStore(url), openStore(url)]);
-  const keepers = stores.map((store) => new LeaseKeeper({ store, identity: identify({ HOSTNAME: "bench" }, systemRandom) }));
+  const keepers = stores.map(
+    (store) => new LeaseKeeper({ store, identity: identify({ HOSTNAME: "bench" }, systemRandom) }),
+  );
   const times: number[] = [];
   let holder = await keepers[0]!.acquire("handover");
   for (let k = 0; k < 60; k++) {

@@ -16,7 +16,9 @@ const flagValue = (flag: string): string | undefined => {
   return k < 0 ? undefined : flags[k + 1];
 };
 if (bench === undefined) {
-  process.stderr.write(`usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--seconds N] [--only sqlite|postgres]\n`);
+  process.stderr.write(
+    `usage: npm run bench -- ${Object.keys(benches).join("|")} [--json] [--seconds N] [--only sqlite|postgres]\n`,
+  );
   process.exitCode = 2;
 } else {
   const figures = await bench({ seconds: Number(flagValue("--seconds") ?? 5), only: flagValue("--only") });

@@ -64,7 +64,9 @@ async function compare(name: string, url: string, raw: RawWriter, options: Bench
       figures[`raw${w}`] = Math.round(median(theirs));
       figures[`append${w}`] = Math.round(median(ours));
       figures[`ratio${w}`] = round2(median(ours.map((rate, k) => rate / theirs[k]!)));
-      say(`${name} ${w} writers: raw ${figures[`raw${w}`]}/s, fenced ${figures[`append${w}`]}/s, ratio ${figures[`ratio${w}`]}`);
+      say(
+        `${name} ${w} writers: raw ${figures[`raw${w}`]}/s, fenced ${figures[`append${w}`]}/s, ratio ${figures[`ratio${w}`]}`,
+      );
     }
     const leases = { ...(await leaseFigures(store)), ...(await handover(url)) };
     say(`${name} leases: ${JSON.stringify(leases)}`);

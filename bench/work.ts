@@ -1,5 +1,5 @@
-import type { Term } from "../src/model/lease.ts";
 import { encode } from "../src/base/codec.ts";
+import type { Term } from "../src/model/lease.ts";
 import type { NewRecord } from "../src/model/records.ts";
 import type { Store } from "../src/store/contract.ts";
 
@@ -31,7 +31,11 @@ export async function runPool(store: Store, count: number): Promise<Term[]> {
   const pool: Term[] = [];
   while (pool.length < count) {
     const some = Math.min(500, count - pool.length);
-    const specs = Array.from({ length: some }, () => ({ id: `bench-${process.pid}-${++created}`, workflow: "w", input: 1 }));
+    const specs = Array.from({ length: some }, () => ({
+      id: `bench-${process.pid}-${++created}`,
+      workflow: "w",
+      input: 1,
+    }));
     const first = { owner: "bench", label: "bench", reactor: "agent", ttlMs: 600_000, nonce: ++nonce };
     for (const verdict of await store.intake.createRuns("bench", specs, first)) {
       if (!verdict.ok) throw verdict.error;

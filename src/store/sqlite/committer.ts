@@ -189,6 +189,7 @@ export class Committer {
   #begin(): Group | undefined {
     const { clock, random, busyMs, times, forget } = this.#options;
     try {
+      if (!this.#db.isOpen) this.#connect(); // it could not be opened again when it broke
       this.#statements.begin();
     } catch (error) {
       if (!isBusy(error)) return this.#failAll(unreachable(error));
@@ -198,9 +199,10 @@ export class Committer {
         return this.#failAll(new TapeError("TAPE_STORE_BUSY", message, {}, error));
       }
       this.#scheduled = true;
-      // The file is free again in well under a millisecond as a rule: start low, never spin.
+      // The file is free again in well under a millisecond as a rule: start low, never spin. A sleep, not a timer: that
+      // would let a process end that has nothing else to do, and its writes with it.
       const wait = backoffMs(++this.#busyTries, { baseMs: 1, capMs: 20 }, random);
-      clock.after(wait, () => this.#flush());
+      void clock.sleep(wait).then(() => this.#flush());
       return undefined;
     }
     this.#busySince = undefined;
@@ -287,25 +289,35 @@ export class Committer {
    * that the group wrote is there, or it never will be, because the old connection is closed.
    */
   #landed(error: unknown, session: Group, group: readonly Waiting[]): boolean {
-    try {
-      if (this.#db.isTransaction) this.#db.exec("rollback");
-      this.#db.close();
-    } catch {
-      // closing a broken connection may fail; what counts is what a new one sees
-    }
+    this.#disconnect();
     this.#options.forget();
-    session.drop();
     try {
-      this.#db = this.#options.connect();
-      this.#statements = new Statements(this.#db);
-      this.#version = undefined;
+      this.#connect();
       if (this.#sees(session.witness, session.times)) return true;
+      session.drop();
       for (const item of group) item.reject(unreachable(error));
     } catch (again) {
+      session.drop();
       const message = "the commit failed and the file could not be opened again to see whether it landed";
       for (const item of group) item.reject(new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, again));
     }
     return false;
+  }
+
+  /** Both may fail on a broken connection, and closing must be tried whatever the rollback says: it frees the file. */
+  #disconnect(): void {
+    try {
+      if (this.#db.isTransaction) this.#db.exec("rollback");
+    } catch {}
+    try {
+      this.#db.close();
+    } catch {}
+  }
+
+  #connect(): void {
+    this.#db = this.#options.connect();
+    this.#statements = new Statements(this.#db);
+    this.#version = undefined;
   }
 
   #sees(witness: Witness | undefined, times: Times): boolean {

@@ -16,12 +16,14 @@ import { adminOf, codeOf, until } from "./scene.ts";
  */
 let server: PostgresServer;
 let folder: string;
+let address: string;
 let url: string;
 
 beforeAll(async () => {
   server = await startPostgres({ major: 18, settings: {} });
-  url = await freshDatabase(server.url);
-  const admin = await adminOf(url);
+  address = await freshDatabase(server.url);
+  url = `${address}?transaction_bound_ms=1000`; // so long a call insists before it says that there is no primary
+  const admin = await adminOf(address);
   folder = Object.values((await admin.query("show data_directory")).rows[0] as object)[0] as string;
   await admin.end();
 });
@@ -87,7 +89,7 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   });
   await expect(openPostgres({ url })).rejects.toThrow(/TAPE_STORE_UNREACHABLE.*standby/);
   expect(await codeOf(acquired(store, request(lead, byForce)))).toBe("TAPE_STORE_UNREACHABLE");
-  const admin = await adminOf(url);
+  const admin = await adminOf(address);
   expect((await admin.query("select pg_promote()")).rows).toEqual([{ pg_promote: true }]);
 
   // Before anybody has looked: what the holders believe in is refused by the journal's head and the lease's token.

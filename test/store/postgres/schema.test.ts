@@ -88,7 +88,6 @@ const wide: Readonly<Record<string, string>> = {
   "effect.list": "a page for people",
   "gate.list": "a page for people",
   "timer.list": "a page for people",
-  "prune.find": "retention, in the background",
   "witness.purge": "once a minute, and the table holds ten minutes",
 };
 /** The others have one row, or a handful. */

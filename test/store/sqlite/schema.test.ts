@@ -15,7 +15,6 @@ const wide: Readonly<Record<string, string>> = {
   "effect.list": "a page for people",
   "gate.list": "a page for people",
   "timer.list": "a page for people",
-  "prune.find": "retention, in the background",
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };
 /** One row, or rows of the statement itself. */

@@ -16,7 +16,7 @@ with f as materialized (
     and (select 1 from tape.effects e where e.root = i.journal and e.role = 'inverse' and e.status = 'ARMED' limit 1) is null
     and (select 1 from tape.gates g where g.run = i.journal and g.status || '' = 'OPEN' limit 1) is null
     and (select 1 from tape.timers t where t.run = i.journal and t.status || '' = 'SET' limit 1) is null
-    and (select 1 from tape.runs c where c.parent = i.journal and c.ended_at is null limit 1) is null),
+    and (select 1 from tape.runs c where c.root = i.journal and c.parent = i.journal and c.ended_at is null limit 1) is null),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
     expires_at = tape.now_ms(), doomed = false, last_end = 'released', wants = null, due_at = tape.now_ms(), open = false
   from f where l.journal = f.journal),

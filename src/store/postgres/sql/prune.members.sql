@@ -1,3 +1,6 @@
 -- read
-select r.journal, r.id, cast(l.token as text) as token from tape.runs r join tape.leases l on l.journal = r.journal
-where r.journal = :run or (r.root = :run and r.parent is not null)
+with m as materialized (
+  select :run as journal union all select c.journal from tape.runs c where c.root = :run and c.parent is not null)
+select m.journal, r.id, l.token from m
+cross join lateral (select r.id from tape.runs r where r.journal = m.journal limit 1) r
+cross join lateral (select cast(l.token as text) as token from tape.leases l where l.journal = m.journal limit 1) l

@@ -11,4 +11,5 @@ select 1 as ok where not exists (
       and (e.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK') or (:armed and e.status = 'ARMED')))
   and not exists (select 1 from tape.gates g where g.run = :journal and g.status || '' = 'OPEN')
   and not exists (select 1 from tape.timers t where t.run = :journal and t.status || '' = 'SET')
-  and not exists (select 1 from tape.runs c where c.parent = :journal and c.ended_at is null)
+  and not exists (select 1 from tape.runs c where c.root = (select r.root from tape.runs r where r.journal = :journal)
+    and c.parent = :journal and c.ended_at is null)

@@ -1,0 +1,224 @@
+import { readFileSync } from "node:fs";
+import { DatabaseSync, type StatementSync } from "node:sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Store, Wake } from "../../../src/store/contract.ts";
+import {
+  acquired,
+  claimant,
+  forged,
+  heldRun,
+  record,
+  request,
+  step,
+  tenant,
+} from "../../../src/testing/conformance/frame.ts";
+import { codeOf } from "../postgres/scene.ts";
+import { type Place, placeForFile } from "./files.ts";
+
+let place: Place;
+beforeEach(() => {
+  place = placeForFile();
+});
+afterEach(() => place.close());
+
+const lasting = claimant("holder", { ttlMs: 60_000 });
+const held = (store: Store) => heldRun(store, {}, lasting);
+const lengths = async (store: Store, runs: readonly { id: string }[]) =>
+  Promise.all(runs.map(async ({ id }) => (await store.read.journal(tenant, { run: id })).length));
+
+/** A database whose next COMMIT fails: after it was carried out, or instead. It counts its connections. */
+class Faults {
+  next: "after" | "before" | undefined;
+  /** How often the file cannot be opened again. */
+  closed = 0;
+  bitten = 0;
+  opened = 0;
+
+  readonly open = (file: string): DatabaseSync => {
+    if (this.closed-- > 0) throw new Error("no such device");
+    this.opened++;
+    return new Failing(file, this);
+  };
+
+  commit(statement: StatementSync): StatementSync {
+    const run = (): ReturnType<StatementSync["run"]> => {
+      const when = this.next;
+      this.next = undefined;
+      const done = when === "before" ? { changes: 0, lastInsertRowid: 0 } : statement.run();
+      if (when === undefined) return done;
+      this.bitten++;
+      throw new Error("disk I/O error");
+    };
+    return { run } as unknown as StatementSync;
+  }
+}
+
+class Failing extends DatabaseSync {
+  readonly #faults: Faults;
+  constructor(file: string, faults: Faults) {
+    super(file, { timeout: 0 });
+    this.#faults = faults;
+  }
+  override prepare(sql: string): StatementSync {
+    const statement = super.prepare(sql);
+    return sql === "commit" ? this.#faults.commit(statement) : statement;
+  }
+}
+
+describe("a COMMIT that fails", () => {
+  let faults: Faults;
+  let store: Store;
+  beforeEach(async () => {
+    faults = new Faults();
+    store = await place.open({ open: faults.open });
+  });
+
+  it("after it was carried out, is found out: the callers get their verdicts, nothing is written twice", async () => {
+    const runs = await Promise.all(Array.from({ length: 10 }, () => held(store)));
+    const wakes: Wake[] = [];
+    store.onWake((wake) => wakes.push(wake));
+    faults.next = "after";
+    const value = store.intake.putValue(tenant, "k", 1, "must_create");
+    const verdicts = await store.fenced.appendAll(
+      runs.map((run, k) => [k === 3 ? forged(run, { token: 9n }) : run.fence, { after: 1, records: [step(0)] }]),
+    );
+    expect(faults.bitten).toBe(1);
+    expect(verdicts.map((v) => (v.ok ? v.head : v.error.code))).toEqual(
+      runs.map((_, k) => (k === 3 ? "TAPE_FENCED" : 2)),
+    );
+    expect((await value).version).toBe(1);
+    expect(wakes).toContainEqual({ of: "value", tenant, key: "k" });
+    expect(await lengths(store, runs)).toEqual(runs.map((_, k) => (k === 3 ? 1 : 2)));
+    const next = await store.fenced.append(runs[0]!.fence, { after: 2, records: [step(1)] });
+    expect(next.head).toBe(3);
+  });
+
+  it("before it was carried out, has written nothing, and says so to each", async () => {
+    const runs = await Promise.all(Array.from({ length: 5 }, () => held(store)));
+    faults.next = "before";
+    const verdicts = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
+    expect(faults.bitten).toBe(1);
+    expect(verdicts.map((v) => (v.ok ? "done" : v.error.code))).toEqual(runs.map(() => "TAPE_STORE_UNREACHABLE"));
+    expect(await lengths(store, runs)).toEqual(runs.map(() => 1));
+    // The terms are as good as before, and nothing remembered of the failed group is believed.
+    const again = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
+    expect(again.every((verdict) => verdict.ok && verdict.head === 2)).toBe(true);
+  });
+
+  it.each(["after", "before"] as const)("of a group without a record of its own, %s", async (when) => {
+    const run = await held(store);
+    faults.next = when;
+    const renewing = store.claim.renew([{ fence: run.fence, progress: 7 }]);
+    if (when === "after") expect(await renewing).toMatchObject([{ ok: true }]);
+    else expect(await codeOf(renewing)).toBe("TAPE_STORE_UNREACHABLE");
+    expect((await store.read.lease(tenant, { run: run.id }))?.progress).toBe(when === "after" ? 7 : 0);
+    faults.next = when;
+    const put = codeOf(store.intake.putValue(tenant, "k", 1, "must_create"));
+    expect(await put).toBe(when === "after" ? "done" : "TAPE_STORE_UNREACHABLE");
+    expect((await store.read.value(tenant, "k"))?.version).toBe(when === "after" ? 1 : undefined);
+    expect(faults.bitten).toBe(2);
+  });
+
+  it.each(["after", "before"] as const)("of a takeover, %s: no token is lost or issued twice", async (when) => {
+    const run = await held(store);
+    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", why: "drill" });
+    faults.next = when;
+    const first = await codeOf(store.claim.acquire(tenant, ask));
+    expect(first).toBe(when === "after" ? "done" : "TAPE_STORE_UNREACHABLE");
+    const term = await acquired(store, ask); // the same attempt again
+    expect(term.fence.token).toBe(2n);
+    expect(await store.read.terms(tenant, { run: run.id })).toHaveLength(2);
+    expect(await codeOf(store.fenced.append(run.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_FENCED");
+    expect((await store.fenced.append(term.fence, { after: term.head, records: [step(0)] })).head).toBe(3);
+  });
+
+  it("and a file that cannot be opened again: nobody can tell; later writes work once it can", async () => {
+    const run = await held(store);
+    faults.next = "after";
+    faults.closed = 2;
+    const lost = store.fenced.append(run.fence, { after: 1, records: [step(0)] });
+    expect(await codeOf(lost)).toBe("TAPE_OUTCOME_UNKNOWN");
+    expect(await codeOf(store.intake.putValue(tenant, "k", 1, "must_create"))).toBe("TAPE_STORE_UNREACHABLE");
+    expect((await store.intake.putValue(tenant, "k", 1, "must_create")).version).toBe(1);
+    // The advice of that error: read. It had been written.
+    expect(await lengths(store, [run])).toEqual([2]);
+    expect((await store.fenced.append(run.fence, { after: 2, records: [step(1)] })).head).toBe(3);
+  });
+});
+
+describe("group commit", () => {
+  /** Commits in the write-ahead log: frames that say how large the database is after them. */
+  function commits(): number {
+    const log = readFileSync(`${place.file}-wal`);
+    const page = log.readUInt32BE(8);
+    const salt = log.subarray(16, 24);
+    let count = 0;
+    for (let at = 32; at + 24 + page <= log.length; at += 24 + page) {
+      const current = log.subarray(at + 8, at + 16).equals(salt); // older frames have another one
+      if (current && log.readUInt32BE(at + 4) > 0) count++;
+    }
+    return count;
+  }
+
+  it("100 writers share one commit, and one bad item fails alone", async () => {
+    const store = await place.open();
+    const runs = await Promise.all(Array.from({ length: 100 }, () => held(store)));
+    const before = commits();
+    const verdicts = await store.fenced.appendAll(
+      runs.map((run, k) => [k === 37 ? forged(run, { nonce: 9n }) : run.fence, { after: 1, records: [step(0)] }]),
+    );
+    expect(commits() - before).toBe(1);
+    expect(verdicts.filter((verdict) => verdict.ok)).toHaveLength(99);
+    expect(verdicts[37]).toMatchObject({ ok: false, error: { code: "TAPE_FENCED" } });
+  });
+
+  it("so do writes of every kind; one that fails in its middle is undone alone", async () => {
+    const store = await place.open();
+    const [one, two] = await Promise.all([held(store), held(store)]);
+    const before = commits();
+    const gate = record("gate.opened", { pos: 1, name: "g" });
+    const codes = await Promise.all(
+      [
+        store.fenced.append(one!.fence, { after: 1, records: [step(0), gate] }),
+        store.fenced.append(two!.fence, { after: 1, records: [gate, gate] }), // the second gate is one too many
+        store.intake.putValue(tenant, "k", 1, "must_create"),
+        store.intake.signal(tenant, one!.id, { name: "s", value: 1 }),
+        store.intake.putValue(tenant, "k", 2, "must_create"),
+      ].map(codeOf),
+    );
+    expect(codes).toEqual(["done", "TAPE_ILLEGAL_TRANSITION", "done", "done", "TAPE_VERSION_CONFLICT"]);
+    expect(commits() - before).toBe(1);
+    expect(await lengths(store, [one!, two!])).toEqual([3, 1]);
+  });
+
+  it("writes one after the other are committed one after the other, at once", async () => {
+    const store = await place.open();
+    const run = await held(store);
+    const before = commits();
+    for (let k = 0; k < 5; k++) await store.fenced.append(run.fence, { after: 1 + k, records: [step(k)] });
+    expect(commits() - before).toBe(5);
+  });
+
+  it.each([
+    ["items", { pendingItems: 10 }, 15, 10],
+    ["bytes", { pendingBytes: 20_000 }, 30, 20],
+  ] as const)(
+    "a queue full of %s refuses the rest, and takes more once it is written",
+    async (_, limits, asked, fit) => {
+      const store = await place.open({ limits });
+      const runs: Awaited<ReturnType<typeof held>>[] = [];
+      for (let k = 0; k < asked; k++) runs.push(await held(store));
+      const text = "x".repeat(920); // with its frame nearly a thousandth of a megabyte
+      const write = () =>
+        store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0, text)] }]));
+      const verdicts = await write();
+      const refused = verdicts.filter((verdict) => !verdict.ok);
+      expect(verdicts.length - refused.length).toBe(fit);
+      for (const verdict of refused) expect(verdict).toMatchObject({ error: { code: "TAPE_OVERLOADED" } });
+      const later = await Promise.all(
+        runs.slice(fit).map((run) => codeOf(store.fenced.append(run.fence, { after: 1, records: [step(0)] }))),
+      );
+      expect(later).toEqual(runs.slice(fit).map(() => "done"));
+    },
+  );
+});
