@@ -9,6 +9,8 @@ export type Question =
   /** Write without asking one's own clocks first, as a careless program would. */
   | { readonly do: "write"; readonly records: readonly NewRecord[] }
   | { readonly do: "writeAsBatch"; readonly records: readonly NewRecord[] }
+  /** Look first where the journal ends now: only the token is wrong then. */
+  | { readonly do: "writeAtHead"; readonly records: readonly NewRecord[] }
   | { readonly do: "renew" }
   | { readonly do: "belief" }
   | { readonly do: "release" }

@@ -48,6 +48,11 @@ async function answer(question: Question): Promise<Answer> {
       const [verdict] = await store.fenced.appendAll([[lease.fence, entry]]);
       return { say: verdict!.ok ? "accepted" : verdict!.error.code };
     }
+    case "writeAtHead": {
+      const records = await store.read.journal(tenant, { journal: lease.fence.journal });
+      await store.fenced.append(lease.fence, { after: records.length, records: question.records });
+      return { say: "accepted" };
+    }
     case "renew": {
       const [verdict] = await store.claim.renew([{ fence: lease.fence, progress: 1 }]);
       return { say: verdict!.ok ? "accepted" : verdict!.error.code };

@@ -106,11 +106,12 @@ describe.concurrent.each([
     for (const [k, record] of acts.entries()) {
       refusals[`${k} ${record.kind}`] = (await a.ask({ do: "write", records: [record] })).say;
       refusals[`${k} ${record.kind}, batch`] = (await a.ask({ do: "writeAsBatch", records: [record] })).say;
+      refusals[`${k} ${record.kind}, at the head`] = (await a.ask({ do: "writeAtHead", records: [record] })).say;
     }
     refusals.several = (await a.ask({ do: "write", records: lawful(journal) })).say;
     refusals.renew = (await a.ask({ do: "renew" })).say;
     expect(refusals).toEqual(Object.fromEntries(Object.keys(refusals).map((act) => [act, "TAPE_FENCED"])));
-    expect(Object.keys(refusals)).toHaveLength(2 * acts.length + 2);
+    expect(Object.keys(refusals)).toHaveLength(3 * acts.length + 2);
     // Had it looked at its own clocks, it would not even have tried.
     expect((await a.ask({ do: "belief" })).say).toBe("TAPE_LEASE_LOST");
     expect((await a.ask({ do: "release" })).say).toBe("not told");

@@ -5,8 +5,7 @@ import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { acquired, claimant, heldRun, request, spec, step, tenant } from "../../../src/testing/conformance/frame.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
-import { type PostgresServer, startPostgres } from "../../postgres/server.ts";
-import { adminOf, codeOf } from "./scene.ts";
+import { adminOf, codeOf, until } from "./scene.ts";
 
 describe("the URL", () => {
   const base = "postgres://u@h:5/db";
@@ -131,6 +130,18 @@ describe("settings of a connection", () => {
     await Promise.all([one!.close(), two!.close()]);
   });
 
+  it("closed while it begins to listen, it leaves no connection behind", async () => {
+    const store = await openPostgres({ url });
+    store.onWake(() => {});
+    await store.close();
+    await until(async () => {
+      const { rowCount } = await admin.query(
+        "select 1 from pg_stat_activity where datname = current_database() and application_name like 'durable-tape%'",
+      );
+      return rowCount === 0;
+    }, "a connection is still open");
+  });
+
   it("a database, a server or a role that is not there is unreachable, and said so at once", async () => {
     const elsewhere = (change: (to: URL) => void): string => {
       const to = new URL(url);
@@ -143,30 +154,5 @@ describe("settings of a connection", () => {
       elsewhere((to) => (to.username = "nobody_here")),
     ];
     for (const address of nowhere) expect(await codeOf(openPostgres({ url: address }))).toBe("TAPE_STORE_UNREACHABLE");
-  });
-});
-
-describe("a server that loses commits", () => {
-  let server: PostgresServer;
-  beforeAll(async () => {
-    server = await startPostgres({ major: 18, settings: { fsync: "off", full_page_writes: "off" } });
-  });
-  afterAll(() => server.stop());
-
-  it("is refused, and accepted only by name, loudly", async () => {
-    const refusal = await openPostgres({ url: server.url }).catch((error: unknown) => error);
-    expect(refusal).toMatchObject({
-      code: "TAPE_STORE_UNSAFE",
-      message: expect.stringMatching(/fsync=off, full_page_writes=off/),
-      details: { settings: ["fsync", "full_page_writes"] },
-    });
-    const said: unknown[] = [];
-    const store = await openPostgres({
-      url: `${server.url}?accept_loss=true`,
-      log: (level, event) => said.push([level, event]),
-    });
-    expect(said).toEqual([["warn", "store.unsafe"]]);
-    expect(await store.read.settings()).toMatchObject({ durable: false, facts: { fsync: "off" } });
-    await store.close();
   });
 });

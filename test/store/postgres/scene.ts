@@ -128,7 +128,7 @@ export const lockTimeout = "55P03";
 
 /** A statement that gives up rather than wait: "55P03" says that it would have had to. */
 export async function impatiently(hand: Pick<Hand, "sql">, work: () => Promise<unknown>): Promise<string> {
-  await hand.sql("set lock_timeout = 150");
+  await hand.sql("set lock_timeout = 60");
   const code = await codeOf(work());
   await hand.sql("reset lock_timeout");
   return code;

@@ -4,69 +4,6 @@ import { heldRun } from "../../../src/testing/conformance/frame.ts";
 import { postgresSchema, schemaFiles } from "../../../tools/schema.ts";
 import { type Hand, type Scene, sceneOn, until } from "./scene.ts";
 
-describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) => {
-  let scene: Scene;
-  beforeAll(async () => {
-    scene = await sceneOn(inject(server));
-  });
-  afterAll(() => scene.close());
-  const rows = async (text: string) => (await scene.admin.query(text)).rows as Record<string, unknown>[];
-
-  it("is the committed one (npm run schema writes it anew)", async () => {
-    expect(await postgresSchema(scene.admin)).toBe(readFileSync(schemaFiles.postgres, "utf8"));
-  });
-
-  it("makes the token a key column: the index that the fence stands on is exactly this one", async () => {
-    const [fence] = await rows(`
-      select i.indisunique, i.indisvalid, i.indisready, i.indimmediate, i.indpred is null as whole,
-        i.indexprs is null as plain, i.indnkeyatts::int as keys, i.indnatts::int as columns,
-        array(select a.attname::text from unnest(i.indkey) with ordinality k(n, o)
-          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.n order by k.o) as names
-      from pg_index i where i.indexrelid = 'tape.leases_fence'::regclass`);
-    expect(fence).toEqual({
-      indisunique: true,
-      indisvalid: true,
-      indisready: true,
-      indimmediate: true,
-      whole: true,
-      plain: true,
-      keys: 2,
-      columns: 2,
-      names: ["journal", "token"],
-    });
-  });
-
-  it("keeps leases in a logged table, and nothing points at them", async () => {
-    expect(await rows("select relpersistence::text as p from pg_class where oid = 'tape.leases'::regclass")).toEqual([
-      { p: "p" },
-    ]);
-    // A foreign key locks the row it points at: FOR KEY SHARE, which a takeover would have to wait for.
-    expect(await rows("select conname from pg_constraint where contype = 'f'")).toEqual([]);
-    expect(await rows("select tgname from pg_trigger")).toEqual([]);
-  });
-
-  it("heartbeats touch no index: they are heap-only updates", async () => {
-    const store = await scene.open();
-    const held = await Promise.all(Array.from({ length: 20 }, () => heldRun(store)));
-    const before = await updates();
-    for (let k = 1; k <= 10; k++) {
-      const verdicts = await store.claim.renew(held.map(({ fence }) => ({ fence, progress: k })));
-      expect(verdicts.every((verdict) => verdict.ok)).toBe(true);
-    }
-    await store.close(); // its connections hand in their statistics
-    await until(async () => (await updates()).all >= before.all + 200, "the statistics do not arrive");
-    const after = await updates();
-    expect(after.hot - before.hot).toBeGreaterThanOrEqual(0.95 * (after.all - before.all));
-  });
-
-  async function updates(): Promise<{ all: number; hot: number }> {
-    const [row] = await rows(
-      "select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'leases'",
-    );
-    return row as { all: number; hot: number };
-  }
-});
-
 interface Node {
   readonly "Node Type": string;
   readonly "Relation Name"?: string;
@@ -94,7 +31,7 @@ const wide: Readonly<Record<string, string>> = {
 const tables =
   "runs records leases effects timers gates claims budgets names note_keys vals val_log tombstones witness";
 
-describe.each(["postgres14", "postgres18"] as const)("%s: the plans of our connections", (server) => {
+describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) => {
   let scene: Scene;
   let hand: Hand;
   let firstColumn: Map<string, string>;
@@ -162,6 +99,62 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the plans of our conne
     for (const name of Object.keys(wide)) expect(await scans(name), name).not.toEqual([]);
   });
 
+  const rows = async (text: string) => (await scene.admin.query(text)).rows as Record<string, unknown>[];
+
+  it("is the committed one (npm run schema writes it anew)", async () => {
+    expect(await postgresSchema(scene.admin)).toBe(readFileSync(schemaFiles.postgres, "utf8"));
+  });
+
+  it("makes the token a key column: the index that the fence stands on is exactly this one", async () => {
+    const [fence] = await rows(`
+      select i.indisunique, i.indisvalid, i.indisready, i.indimmediate, i.indpred is null as whole,
+        i.indexprs is null as plain, i.indnkeyatts::int as keys, i.indnatts::int as columns,
+        array(select a.attname::text from unnest(i.indkey) with ordinality k(n, o)
+          join pg_attribute a on a.attrelid = i.indrelid and a.attnum = k.n order by k.o) as names
+      from pg_index i where i.indexrelid = 'tape.leases_fence'::regclass`);
+    expect(fence).toEqual({
+      indisunique: true,
+      indisvalid: true,
+      indisready: true,
+      indimmediate: true,
+      whole: true,
+      plain: true,
+      keys: 2,
+      columns: 2,
+      names: ["journal", "token"],
+    });
+  });
+
+  it("keeps leases in a logged table, and nothing points at them", async () => {
+    expect(await rows("select relpersistence::text as p from pg_class where oid = 'tape.leases'::regclass")).toEqual([
+      { p: "p" },
+    ]);
+    // A foreign key locks the row it points at: FOR KEY SHARE, which a takeover would have to wait for.
+    expect(await rows("select conname from pg_constraint where contype = 'f'")).toEqual([]);
+    expect(await rows("select tgname from pg_trigger")).toEqual([]);
+  });
+
+  it("heartbeats touch no index: they are heap-only updates", async () => {
+    const store = await scene.open();
+    const held = await Promise.all(Array.from({ length: 20 }, () => heldRun(store)));
+    const before = await updates();
+    for (let k = 1; k <= 10; k++) {
+      const verdicts = await store.claim.renew(held.map(({ fence }) => ({ fence, progress: k })));
+      expect(verdicts.every((verdict) => verdict.ok)).toBe(true);
+    }
+    await store.close(); // its connections hand in their statistics
+    await until(async () => (await updates()).all >= before.all + 200, "the statistics do not arrive");
+    const after = await updates();
+    expect(after.hot - before.hot).toBeGreaterThanOrEqual(0.95 * (after.all - before.all));
+  });
+
+  async function updates(): Promise<{ all: number; hot: number }> {
+    const [row] = await rows(
+      "select n_tup_upd::int as all, n_tup_hot_upd::int as hot from pg_stat_user_tables where relname = 'leases'",
+    );
+    return row as { all: number; hot: number };
+  }
+
   it("do not change when 20 000 finished runs are in the store, and claiming reads a handful of pages", async () => {
     await scene.admin.query(finishedRuns(20_000));
     await scene.admin.query("vacuum analyze tape.runs, tape.leases, tape.records, tape.timers");
@@ -181,12 +174,12 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the plans of our conne
   /** Runs that ended, with far-off timers and work that is due tomorrow: nothing that anybody wants now. */
   const finishedRuns = (count: number): string => `
     insert into tape.runs(journal, tenant, id, workflow, phase, input_hash, root, created_at, ended_at)
-      select 1000 + n, 'acme', 'run-' || n, 'w', 'COMPLETED', 'h', 1000 + n, 1, 2 from generate_series(1, ${count}) n;
+      select 1000000 + n, 'acme', 'finished-' || n, 'w', 'COMPLETED', 'h', 1000000 + n, 1, 2 from generate_series(1, ${count}) n;
     insert into tape.leases(journal, kind, tenant, run, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, open)
-      select 1000 + n, 'run', 'acme', 1000 + n, 2, 1, 1, 1, 1, 1, false from generate_series(1, ${count}) n;
+      select 1000000 + n, 'run', 'acme', 1000000 + n, 2, 1, 1, 1, 1, 1, false from generate_series(1, ${count}) n;
     insert into tape.records(journal, seq, token, stamp, at, kind, body)
-      select 1000 + n, s, 1, n, 1, 'run.retried', '{"v":1}' from generate_series(1, ${count}) n, generate_series(1, 2) s;
+      select 1000000 + n, s, 1, n, 1, 'run.retried', '{"v":1}' from generate_series(1, ${count}) n, generate_series(1, 2) s;
     insert into tape.timers(run, pos, purpose, tenant, status, due_at)
-      select 1000 + n, 0, 'sleep', 'acme', 'SET', tape.now_ms() + 86400000 from generate_series(1, ${count}) n;
-    update tape.leases set wants = 'recovery', due_at = tape.now_ms() + 86400000 where journal % 2 = 0 and journal > 1000`;
+      select 1000000 + n, 0, 'sleep', 'acme', 'SET', tape.now_ms() + 86400000 from generate_series(1, ${count}) n;
+    update tape.leases set wants = 'recovery', due_at = tape.now_ms() + 86400000 where journal % 2 = 0 and journal > 1000000`;
 });

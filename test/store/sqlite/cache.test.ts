@@ -16,7 +16,7 @@ describe("two connections on one file", () => {
   let stores: [Store, Store];
   beforeEach(async () => {
     place = placeForFile();
-    stores = [await place.open(), await place.open()];
+    stores = [await place.open({ durability: "relaxed" }), await place.open({ durability: "relaxed" })];
   });
   afterEach(() => place.close());
   const byForce = (owner: string) =>

@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
-import { DatabaseSync } from "node:sqlite";
+import type { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openDatabase } from "../../../src/store/sqlite/database.ts";
 import { tenant } from "../../../src/testing/conformance/frame.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
@@ -16,7 +17,7 @@ describe("a SQLite file", () => {
   async function watched(options: Parameters<Place["open"]>[0] = {}) {
     const connections: DatabaseSync[] = [];
     const open = (file: string) => {
-      const db = new DatabaseSync(file, { timeout: 0 });
+      const db = openDatabase(file);
       connections.push(db);
       return db;
     };
