@@ -115,6 +115,10 @@ export class PostgresDriver implements Driver {
     return created;
   }
 
+  preempt<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+    return this.#takeOver(true, make);
+  }
+
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
     return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request));
   }

@@ -111,7 +111,7 @@ function claimOf(driver: Driver, random: Random): Claim {
     },
     async pause(tenant, name, paused, by, why) {
       const nonce = random.bits63();
-      await driver.write((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce }));
+      await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce }));
     },
     async restored(reason) {
       return (await driver.write(() => restoredPlan(reason)))!;

@@ -110,6 +110,11 @@ export class SqliteDriver implements Driver {
     });
   }
 
+  /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
+  preempt<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+    return this.write(make);
+  }
+
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
     return this.write((ground) => acquirePlan(ground, tenant, request));
   }
