@@ -26,8 +26,10 @@ export class Lifecycle {
   }
 
   start(): Promise<void> {
+    if (this.#state === "stopping" || this.#state === "stopped") {
+      return Promise.reject(new Error("stopped for good; make a new one"));
+    }
     if (this.#starting !== undefined) return this.#starting;
-    if (this.#state !== "new") return Promise.reject(new Error("stopped for good; make a new one"));
     this.#state = "running";
     this.#starting = Promise.resolve().then(this.#begin);
     return this.#starting;

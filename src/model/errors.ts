@@ -95,6 +95,51 @@ const table = {
     retry: "reread",
     next: "That version is older than the kept history: read the value and watch from its version.",
   },
+  TAPE_NO_RUN: {
+    fault: "caller",
+    retry: "no",
+    next: "Call effects inside a workflow; elsewhere nothing would record them.",
+  },
+  TAPE_NO_WORKER: {
+    fault: "operator",
+    retry: "later",
+    next: "Start a process whose runner has this workflow.",
+  },
+  TAPE_UNSAFE_EFFECT: {
+    fault: "caller",
+    retry: "no",
+    next: "Declare businessKey with observe, or compensate, or another semantics; or allowUnsafe with a reason.",
+  },
+  TAPE_EFFECT_FAILED: {
+    fault: "caller",
+    retry: "no",
+    next: "It surely did not happen. Catch it, or let the run fail and compensate.",
+  },
+  TAPE_CANCELLED: {
+    fault: "operator",
+    retry: "no",
+    next: "The run was cancelled: clean up and let the error pass.",
+  },
+  TAPE_DIVERGED: {
+    fault: "caller",
+    retry: "no",
+    next: "The code asks for something else than the journal holds: guard the change with tape.patched, then redrive.",
+  },
+  TAPE_RUN_STUCK: {
+    fault: "operator",
+    retry: "later",
+    next: "A person must decide: read why it is stuck, resolve it, redrive.",
+  },
+  TAPE_RUN_FAILED: {
+    fault: "caller",
+    retry: "no",
+    next: "The workflow threw; the cause is attached.",
+  },
+  TAPE_GATE_VALUE: {
+    fault: "caller",
+    retry: "no",
+    next: "Send a signal whose value fits the gate's schema.",
+  },
   TAPE_FENCED: {
     fault: "owner",
     retry: "no",
@@ -219,6 +264,10 @@ export class TapeError extends Error {
   }
 }
 
+/** Also true of one that has been in a journal, where an error keeps its name and its code but not its class. */
 export function isTapeError(error: unknown, code?: ErrorCode): error is TapeError {
-  return error instanceof TapeError && (code === undefined || error.code === code);
+  if (!(error instanceof Error) || !("code" in error)) return false;
+  const ours =
+    error instanceof TapeError || (error.name === "TapeError" && Object.hasOwn(errorTable, String(error.code)));
+  return ours && (code === undefined || error.code === code);
 }

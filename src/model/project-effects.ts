@@ -101,8 +101,8 @@ function outcomeOf(data: { readonly value?: unknown; readonly error?: unknown })
 }
 
 function outcomeNote(run: number, pos: number, sub: number, to: string, data: object): Change {
-  const { value, error } = data as { value?: unknown; error?: unknown };
-  const note: RecordData<"effect.outcome"> = { run, pos, sub, status: to, value, error };
+  const { reason, value, error } = data as { reason?: string; value?: unknown; error?: unknown };
+  const note: RecordData<"effect.outcome"> = { run, pos, sub, status: to, reason, value, error };
   // What a finished child owed is its root's to wait for; surplus acts (sub 2 and up) are nobody's.
   const orRoot = sub === 1;
   return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false, orRoot };

@@ -94,7 +94,8 @@ const schemas = {
   }),
   "run.stuck": z.strictObject({ why: text, detail: value.optional() }),
   "run.unstuck": z.strictObject({ to: z.enum(["LIVE", "ENDING", "COMPENSATING"]) }),
-  "run.retried": z.strictObject({ attempt: count, error: value, inMs: delayMs }),
+  /** `pos`: the operation whose failure ended it, and which is tried again. */
+  "run.retried": z.strictObject({ attempt: count, error: value, inMs: delayMs, pos: count.optional() }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
@@ -164,7 +165,13 @@ const schemas = {
     value: value.optional(),
     error: value.optional(),
   }),
-  "effect.received": z.strictObject({ pos: count, status: name, value: value.optional(), error: value.optional() }),
+  "effect.received": z.strictObject({
+    pos: count,
+    status: name,
+    reason: name.optional(),
+    value: value.optional(),
+    error: value.optional(),
+  }),
   "effect.observed": z.strictObject({
     ...effectRef,
     observation: z.enum(["confirmed", "absent", "duplicate", "inconclusive", "error"]),
@@ -184,6 +191,7 @@ const schemas = {
     pos: count,
     sub: count,
     status: name,
+    reason: name.optional(),
     value: value.optional(),
     error: value.optional(),
   }),
@@ -212,12 +220,16 @@ const schemas = {
   "gate.opened": z.strictObject({
     pos: count,
     name,
+    /** Notes seen when it was opened: a bound gate takes no unbound signal from before. */
+    after: count.optional(),
     payload: value.optional(),
     binds: text.optional(),
     timeoutMs: delayMs.optional(),
   }),
   "gate.resolved": z.strictObject({
     pos: count,
+    /** The signal it took, by its number in the inbox. */
+    note: count.optional(),
     to: z.enum(["RECEIVED", "TIMED_OUT", "WITHDRAWN"]),
     value: value.optional(),
   }),
@@ -226,9 +238,13 @@ const schemas = {
   "timer.set": z.strictObject({ pos: count, purpose: z.enum(["sleep", "redrive", "reconcile"]), inMs: delayMs }),
   "timer.fired": z.strictObject({ pos: count, purpose: name }),
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
+  "timer.passed": z.strictObject({ pos: count }),
+  "child.received": z.strictObject({ pos: count, of: count, status: name, outcome: value.optional() }),
+  "run.suspected": z.strictObject({ crashes: count }),
   "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),
   "budget.charged": z.strictObject({ pos: count, of: journal, spent: amounts, reserved: amounts }),
   "value.written": z.strictObject({
+    pos: count.optional(),
     key: name,
     version: count,
     value: value.optional(),

@@ -105,6 +105,9 @@ const plainKinds: ReadonlySet<string> = new Set([
   "notes.taken",
   "effect.received",
   "run.retried",
+  "run.suspected",
+  "timer.passed",
+  "child.received",
   "operator.acted",
 ]);
 

@@ -195,6 +195,8 @@ export interface RunFilter {
 }
 export interface EffectFilter {
   readonly run?: string;
+  /** The effect whose item journal has this number. */
+  readonly item?: number;
   readonly role?: "act" | "inverse";
   readonly status?: readonly string[];
   readonly minAgeMs?: number;

@@ -55,6 +55,7 @@ export const effects = {
     p: {
       tenant: string;
       run: number | null;
+      item: number | null;
       role: string | null;
       status: string | null;
       minAgeMs: number | null;
@@ -65,8 +66,9 @@ export const effects = {
     const found = t.effects.by
       .tenant(p.tenant)
       .filter(
-        ({ run, role, status, changed_at }) =>
+        ({ run, item, role, status, changed_at }) =>
           passes(p.run, run) &&
+          passes(p.item, item) &&
           passes(p.role, role) &&
           (p.status === null || listed(p.status, status)) &&
           (p.minAgeMs === null || changed_at <= at - p.minAgeMs),

@@ -50,6 +50,7 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
   const rows = yield* askRows("effect.list", {
     tenant,
     run,
+    item: filter.item ?? null,
     role: filter.role ?? null,
     status: filter.status?.join(",") ?? null,
     minAgeMs: filter.minAgeMs ?? null,

@@ -1,0 +1,17 @@
+/** "250ms", "30s", "5m", "24h", "7d", or a number of milliseconds. */
+export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+/** A hundred years: beyond it a number is a mistake (seconds taken for milliseconds, a date for a duration). */
+const longestMs = 100 * 366 * 86_400_000;
+
+/** Milliseconds, or undefined where the text is not a duration. */
+export function durationMs(duration: Duration): number | undefined {
+  let ms: number | undefined;
+  if (typeof duration === "number") ms = duration;
+  else if (typeof duration === "string") {
+    const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration);
+    if (match !== null) ms = Number(match[1]) * unitMs[match[2]!]!;
+  }
+  return ms !== undefined && Number.isFinite(ms) && ms >= 0 && ms <= longestMs ? ms : undefined;
+}

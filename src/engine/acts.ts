@@ -1,0 +1,328 @@
+import { backoffMs } from "../base/backoff.ts";
+import { TapeError } from "../model/errors.ts";
+import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { Attempted } from "../sdk/context.ts";
+import type { Act, EffectContext, EffectDefinition } from "../sdk/effect.ts";
+import { AckLost, NotSent } from "../sdk/outcomes.ts";
+import type { Driver } from "./driver.ts";
+import { denial, isDefinite, leaveEvidence, type Result } from "./evidence.ts";
+import type { EffectState } from "./history.ts";
+import { storedError, type Turn } from "./operations.ts";
+import { asStored } from "./same.ts";
+
+/** An effect that surely did not happen. */
+export class EffectFailed extends TapeError {
+  readonly effect: string;
+  readonly reason: string;
+
+  constructor(effect: string, reason: string, cause: unknown) {
+    const message = cause instanceof Error ? cause.message : String(cause ?? reason);
+    super("TAPE_EFFECT_FAILED", `${effect} did not happen (${reason}): ${message}`, { effect, reason }, cause);
+    this.effect = effect;
+    this.reason = reason;
+  }
+}
+
+/** What a record says an act came to. */
+export function attemptOf<R>(record: JournalRecord | NewRecord): Attempted<R> {
+  const data = record.data as { to?: string; status?: string; reason?: string; value?: unknown; error?: unknown };
+  if (data.status === "REFUSED") throw data.error;
+  if ((data.to ?? data.status) === "CONFIRMED") {
+    if (data.error !== undefined) throw data.error; // it happened, but its result could not be stored
+    return { status: "confirmed", value: data.value as R };
+  }
+  return { status: "failed", reason: data.reason ?? "failed", error: data.error };
+}
+
+type ActTurn = Turn<Attempted<unknown>>;
+async function resultOf(answer: unknown): Promise<Result> {
+  try {
+    return { value: asStored(await answer) };
+  } catch (error) {
+    return { error };
+  }
+}
+
+/**
+ * An act, live. Inline: intent and dispatch are durable before the body runs, its outcome after it: two commits. From the
+ * moment nobody knows, or if it was the outbox's from the start, its item journal decides and the run waits for the note.
+ */
+export function beginAct(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
+  const known = drive.history.effects.get(turn.pos);
+  const inline = act.effect.dispatch === "inline" && act.effect.body !== undefined;
+  if (known === undefined) {
+    intend(drive, act, turn, inline);
+    return;
+  }
+  if (!inline || known.status === "UNKNOWN" || known.status === "STUCK") {
+    awaitOutcome(drive, act, turn);
+    return;
+  }
+  if (known.status === "DISPATCHED") {
+    recover(drive, act, turn, known);
+    return;
+  }
+  drive.track(dispatchAgain(drive, act, turn, known.attempt, known.failures));
+}
+
+function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean): void {
+  const { effect, args, hash } = act;
+  const { pos } = turn;
+  const businessKey = effect.businessKey?.(args);
+  const { connector } = effect;
+  const data: RecordData<"effect.intended"> = {
+    pos,
+    name: effect.name,
+    semantics: effect.semantics,
+    dispatch: inline ? "inline" : "outbox",
+    key: keyOf(drive, pos),
+    argsHash: hash,
+    args,
+    ...(businessKey === undefined ? {} : { businessKey }),
+    ...(connector === undefined ? {} : { connector }),
+    policy: {
+      attempts: effect.attempts,
+      timeoutMs: effect.timeoutMs,
+      settleMs: effect.settleMs,
+      backoff: effect.backoff,
+    },
+  };
+  const records: NewRecord[] = [{ kind: "effect.intended", data }];
+  if (inline) records.push(dispatched(act, pos, 1));
+  const refused = (error: TapeError): void => {
+    const stored = asStored(error);
+    turn.endWith(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
+  };
+  drive.journal.write(records, () => (inline ? call(drive, act, turn, 1, 0) : awaitOutcome(drive, act, turn)), refused);
+}
+
+const dispatched = (act: Act<unknown>, pos: number, attempt: number): NewRecord => ({
+  kind: "effect.dispatched",
+  data: { pos, attempt, sendWithinMs: act.effect.timeoutMs },
+});
+
+/** run id + position: stable over re-drives, and never the same for two decisions. */
+export const keyOf = (drive: Driver, pos: number): string => `${drive.options.runId}:${pos}`;
+
+function call(drive: Driver, act: Act<unknown>, turn: ActTurn, attempt: number, failures: number): void {
+  drive.active++;
+  const work = perform(drive, act, turn, attempt, failures)
+    .catch((error: unknown) => drive.fail(error))
+    .finally(() => {
+      drive.active--;
+      drive.settle();
+    });
+  drive.track(work);
+}
+
+async function perform(
+  drive: Driver,
+  act: Act<unknown>,
+  turn: ActTurn,
+  attempt: number,
+  failures: number,
+): Promise<void> {
+  const { effect, args } = act;
+  const { lease, runId } = drive.options;
+  const timeout = new AbortController();
+  const cancelTimer = drive.options.clock.after(effect.timeoutMs, () =>
+    timeout.abort(new AckLost("the time-out was over")),
+  );
+  const fx: EffectContext = {
+    runId,
+    key: keyOf(drive, turn.pos),
+    token: lease.token,
+    attempt,
+    abortSignal: AbortSignal.any([timeout.signal, lease.abortSignal]),
+    businessKey: effect.businessKey?.(args),
+  };
+  let result: Result;
+  let answer: Promise<Result> | undefined;
+  try {
+    assertHeld(lease);
+    const late = new Promise<never>((_, reject) =>
+      timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
+    );
+    answer = resultOf(effect.body!(args, fx));
+    result = await Promise.race([answer, late]);
+  } catch (error) {
+    result = { error };
+  } finally {
+    cancelTimer();
+  }
+  const evidence = (known: Result): Promise<void> => leaveEvidence(drive, act, turn.pos, attempt, known);
+  // Asked now, by the clocks: after a stall no timer has had its turn to tell the drive that it is over.
+  if (drive.over || lease.belief === "lost") return evidence(result);
+  // The answer may still come after the time-out: whoever decides by then should hear of it.
+  if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);
+  if ("value" in result) {
+    const lost = new Promise<true>((resolve) => lease.abortSignal.addEventListener("abort", () => resolve(true)));
+    // Fenced at this very write: the answer must not get lost with it.
+    if (await Promise.race([confirm(drive, act, turn, result.value), lost])) await evidence(result);
+  } else await doubt(drive, act, turn, attempt, failures, result.error);
+}
+
+/** At the point of use: a signal would still read "not aborted" after a stall. */
+function assertHeld(lease: Driver["options"]["lease"]): void {
+  try {
+    lease.assert();
+  } catch (cause) {
+    throw new NotSent("the lease was lost before it was sent", { cause });
+  }
+}
+
+function confirm(drive: Driver, act: Act<unknown>, turn: ActTurn, value: unknown): Promise<void> {
+  const { pos } = turn;
+  const records = confirmation(drive, act.effect, pos, act.args, { value });
+  const tell = (): void => turn.resolve({ status: "confirmed", value });
+  return settleAct(drive, records, tell, (refusal) => {
+    // It happened, and that must be written; only its result cannot be. The code is told so, live and on replay.
+    const error = asStored(refusal);
+    const bare = confirmation(drive, act.effect, pos, act.args, { error });
+    return settleAct(drive, bare, () => turn.reject(error));
+  });
+}
+
+/** The act happened; what undoes it is armed in the same transaction. */
+export function confirmation(
+  drive: Driver,
+  effect: EffectDefinition,
+  pos: number,
+  args: unknown,
+  result: { readonly value?: unknown; readonly error?: unknown },
+): NewRecord[] {
+  const settled: NewRecord = { kind: "effect.settled", data: { pos, to: "CONFIRMED", reason: "returned", ...result } };
+  const { inverse, name } = effect;
+  if (inverse === undefined) return [settled];
+  const { semantics } = inverse;
+  const key = `${keyOf(drive, pos)}:inverse`;
+  const data = { pos, sub: 1, name, semantics, key, args: { args, result: result.value } };
+  return [settled, { kind: "obligation.armed", data }];
+}
+
+/** Acts of which an earlier attempt in this drive may have happened. */
+const doubted = new WeakSet<ActTurn>();
+
+function inDoubt(drive: Driver, turn: ActTurn): boolean {
+  const recorded = drive.history.byPos.get(turn.pos) ?? [];
+  const earlier = recorded.some(({ kind, data }) => {
+    const settled = data as { to?: string; reason?: string };
+    return kind === "effect.settled" && settled.to === "PENDING" && settled.reason !== "not_sent";
+  });
+  return earlier || doubted.has(turn);
+}
+
+async function doubt(
+  drive: Driver,
+  act: Act<unknown>,
+  turn: ActTurn,
+  attempt: number,
+  failures: number,
+  error: unknown,
+): Promise<void> {
+  const { effect } = act;
+  const { pos } = turn;
+  const stored = storedError(error);
+  const settled = (to: "FAILED" | "UNKNOWN" | "PENDING", reason: string): NewRecord => ({
+    kind: "effect.settled",
+    data: { pos, to, reason, error: stored },
+  });
+  if (isDefinite(effect, error)) {
+    const outcome = { status: "failed", reason: "definite", error: stored } as const;
+    return settleAct(drive, [settled("FAILED", "definite")], () => turn.resolve(outcome));
+  }
+  const notSent = error instanceof NotSent;
+  const repeatable = notSent || effect.semantics !== "non_idempotent";
+  if (repeatable && failures + 1 < effect.attempts) {
+    if (!notSent) doubted.add(turn);
+    await settleAct(drive, [settled("PENDING", notSent ? "not_sent" : "ack_lost")], () => {});
+    await drive.options.clock.sleep(backoffMs(failures + 1, effect.backoff, drive.options.random), drive.abort.signal);
+    // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
+    if (!drive.over && !drive.cancelling) await dispatchAgain(drive, act, turn, attempt, failures + 1);
+    return;
+  }
+  // That this attempt was not sent says nothing about an earlier one in doubt.
+  if ((notSent && !inDoubt(drive, turn)) || effect.semantics === "read") {
+    const reason = notSent ? "not_sent" : "exhausted";
+    const outcome = { status: "failed", reason, error: stored } as const;
+    return settleAct(drive, [settled("FAILED", reason)], () => turn.resolve(outcome));
+  }
+  return settleAct(drive, [settled("UNKNOWN", "ack_lost")], () => awaitOutcome(drive, act, turn));
+}
+
+function settleAct(
+  drive: Driver,
+  records: readonly NewRecord[],
+  tell: () => void,
+  refused: (error: TapeError) => void | Promise<void> = (error) => drive.fail(error),
+): Promise<void> {
+  return new Promise((resolve) => {
+    drive.journal.write(
+      records,
+      () => {
+        tell();
+        resolve();
+        drive.settle();
+      },
+      (error) => resolve(refused(error)),
+    );
+  });
+}
+
+/** A successor finds an attempt that nobody finished. */
+function recover(drive: Driver, act: Act<unknown>, turn: ActTurn, known: EffectState): void {
+  const { pos } = turn;
+  const { attempt, failures } = known;
+  const evidence = drive.waits.evidenceFor(pos, known.token);
+  if (evidence !== undefined) {
+    if (evidence.happened) drive.track(confirm(drive, act, turn, evidence.value));
+    else drive.track(doubt(drive, act, turn, attempt, failures, denial(evidence.error)));
+    return;
+  }
+  const again = act.effect.semantics !== "non_idempotent";
+  const to = again ? "PENDING" : "UNKNOWN";
+  const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason: "lease_lost" } };
+  doubted.add(turn);
+  drive.track(
+    settleAct(drive, [record], () => {
+      if (!again) awaitOutcome(drive, act, turn);
+      else if (!drive.cancelling) drive.track(dispatchAgain(drive, act, turn, attempt, failures));
+    }),
+  );
+}
+
+function dispatchAgain(
+  drive: Driver,
+  act: Act<unknown>,
+  turn: ActTurn,
+  attempt: number,
+  failures: number,
+): Promise<void> {
+  const next = attempt + 1;
+  return settleAct(drive, [dispatched(act, turn.pos, next)], () => call(drive, act, turn, next, failures));
+}
+
+/** The item journal decides; the run parks and is woken by the note. */
+function awaitOutcome(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
+  const { pos } = turn;
+  let received: NewRecord | undefined;
+  drive.waits.add({
+    pos,
+    about: `effect ${act.effect.name}`,
+    match: (note) => {
+      if (note.kind !== "effect.outcome" || note.data.pos !== pos || note.data.sub !== 0) return undefined;
+      const { status, reason, value, error } = note.data;
+      if (status !== "CONFIRMED" && status !== "FAILED") return undefined;
+      received = { kind: "effect.received", data: { pos, status, reason, value, error } };
+      return received;
+    },
+    written: () => {
+      try {
+        turn.resolve(attemptOf(received!));
+      } catch (error) {
+        turn.reject(error);
+      }
+    },
+  });
+  drive.matchWaits();
+}

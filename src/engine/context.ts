@@ -1,0 +1,194 @@
+import { fingerprint } from "../base/canonical.ts";
+import type { Duration } from "../base/duration.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
+import type { RecordData } from "../model/records.ts";
+import type {
+  Attempted,
+  BudgetContext,
+  Child,
+  DecisionContext,
+  DecisionNotes,
+  GateAnswer,
+  GateOptions,
+  SpawnOptions,
+  TapeContext,
+  ValuesContext,
+} from "../sdk/context.ts";
+import type { Act } from "../sdk/effect.ts";
+import type { GateDefinition } from "../sdk/gate.ts";
+import type { Workflow } from "../sdk/workflow.ts";
+import { attemptOf, beginAct, EffectFailed } from "./acts.ts";
+import { budgetOf } from "./budget.ts";
+import { spawnChild } from "./children.ts";
+import type { Driver } from "./driver.ts";
+import { openGate, sleepFor } from "./gates.ts";
+import { nowName } from "./history.ts";
+import { Operations, outcomeOf, type Turn } from "./operations.ts";
+import { any, race } from "./race.ts";
+import { asStored, handled } from "./same.ts";
+import { valuesOf } from "./values.ts";
+
+type Branches<T extends readonly unknown[]> = { readonly [K in keyof T]: Promise<T[K]> };
+
+/** What a workflow sees. */
+export class Context extends Operations implements TapeContext {
+  readonly values: ValuesContext;
+  readonly budget: BudgetContext;
+  #samples = 0;
+
+  constructor(drive: Driver) {
+    super(drive);
+    this.values = valuesOf(this, drive);
+    this.budget = budgetOf(this, drive);
+  }
+
+  get runId(): string {
+    return this.drive.options.runId;
+  }
+
+  get fence(): Fence {
+    return this.drive.options.lease.fence;
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.drive.abort.signal;
+  }
+
+  /** Taken once, and written before anything that may depend on it. */
+  now(): number {
+    const pos = this.take({ kinds: ["sample.taken"], name: nowName });
+    if (pos === undefined) throw new TapeError("TAPE_DIVERGED", "the journal holds something else here");
+    const recorded = this.drive.history.byPos.get(pos)?.[0];
+    if (recorded?.kind === "sample.taken") return recorded.data.value as number;
+    const value = Math.floor(this.drive.options.clock.wall());
+    this.note({ kind: "sample.taken", data: { pos, name: nowName, value } });
+    return value;
+  }
+
+  uuid(): string {
+    const hex = this.#chance();
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+
+  random(): number {
+    return Number.parseInt(this.#chance().slice(0, 12), 16) / 2 ** 48;
+  }
+
+  /** The same on every replay, and another in every run. */
+  #chance(): string {
+    const { tenant } = this.drive.options;
+    return fingerprint([tenant, this.runId, this.drive.history.created.inputHash, ++this.#samples]);
+  }
+
+  progress(note?: string): void {
+    this.drive.options.lease.progress(note);
+  }
+
+  log(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    if (this.drive.script.live) this.drive.options.log("info", message, { run: this.runId, ...fields });
+  }
+
+  /**
+   * A marker takes a position only in runs that reach it after the change; older ones go on as they were. A run has been
+   * beyond this point exactly if its journal names this position or a later one.
+   */
+  patched(name: string): boolean {
+    const { history } = this.drive;
+    const recorded = history.byPos.get(this.asked)?.[0];
+    const marked = recorded?.kind === "patch.marked" && recorded.data.name === name;
+    if (!marked && history.lastPos >= this.asked) return false;
+    const pos = this.take({ kinds: ["patch.marked"], name });
+    if (!marked && pos !== undefined) this.note({ kind: "patch.marked", data: { pos, name } });
+    return true;
+  }
+
+  step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T> {
+    return this.operation<T>({
+      kinds: ["step.done"],
+      name,
+      result: ({ record }) => outcomeOf<T>(record.data as RecordData<"step.done">),
+      begin: (turn) =>
+        this.body(
+          turn,
+          () => body({ abortSignal: this.abortSignal }),
+          (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } }),
+        ),
+    });
+  }
+
+  sample<T>(name: string, body: () => T | Promise<T>): Promise<T> {
+    if (name === nowName) return Promise.reject(new TapeError("TAPE_BAD_INPUT", `a sample may not be called ${name}`));
+    return this.operation<T>({
+      kinds: ["sample.taken", "step.done"],
+      name,
+      result: ({ record }) => outcomeOf<T>(record.data as RecordData<"step.done">),
+      begin: (turn) =>
+        this.body(turn, body, (pos, result) =>
+          result.error === undefined
+            ? { kind: "sample.taken", data: { pos, name, value: result.value } }
+            : { kind: "step.done", data: { pos, name, error: result.error } },
+        ),
+    });
+  }
+
+  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T> {
+    let notes: DecisionNotes = {};
+    const decision: DecisionContext = {
+      abortSignal: this.abortSignal,
+      record: (more) => {
+        notes = { ...notes, ...asStored(more) };
+      },
+    };
+    return this.operation<T>({
+      kinds: ["decision.made", "step.done"],
+      name,
+      result: ({ record }) => outcomeOf<T>(record.data as RecordData<"decision.made">),
+      begin: (turn) =>
+        this.body(
+          turn,
+          () => body(decision),
+          (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } }),
+        ),
+    });
+  }
+
+  effect<R>(act: Act<R>): Promise<R> {
+    const confirmed = this.attempt(act).then((attempted) => {
+      if (attempted.status === "confirmed") return attempted.value;
+      throw new EffectFailed(act.effect.name, attempted.reason, attempted.error);
+    });
+    return handled(confirmed);
+  }
+
+  attempt<R>(act: Act<R>): Promise<Attempted<R>> {
+    return this.operation<Attempted<R>>({
+      kinds: ["effect.intended", "effect.received"],
+      name: act.effect.name,
+      hash: act.hash,
+      args: act.args,
+      result: (delivery) => attemptOf<R>(delivery.record),
+      begin: (turn) => beginAct(this.drive, act, turn as Turn<Attempted<unknown>>),
+    });
+  }
+
+  gate<T>(gate: GateDefinition<T>, options: GateOptions = {}): Promise<GateAnswer<T>> {
+    return openGate(this, gate, options);
+  }
+
+  sleep(duration: Duration): Promise<void> {
+    return sleepFor(this, duration);
+  }
+
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<Child<O>> {
+    return spawnChild(this, workflow, input, options);
+  }
+
+  race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
+    return race(this, branches as readonly Promise<T[number]>[]);
+  }
+
+  any<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
+    return any(this, branches as readonly Promise<T[number]>[]);
+  }
+}

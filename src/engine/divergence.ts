@@ -1,0 +1,92 @@
+import { encode } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import type { JournalRecord } from "../model/records.ts";
+import type { History } from "./history.ts";
+
+/** Where the code and the journal disagree, in words: what is recorded, what was asked for, how to go on. */
+
+export interface AskedFor {
+  readonly pos: number;
+  readonly kinds: readonly string[];
+  readonly name: string;
+  readonly hash?: string | undefined;
+  readonly args?: unknown;
+}
+
+/** Compares what the code asks for at a position with what the journal holds there. */
+export function compare(recorded: readonly JournalRecord[] | undefined, asked: AskedFor): TapeError | undefined {
+  const first = recorded?.[0];
+  if (first === undefined) return undefined;
+  const data = first.data as { argsHash?: string; inputHash?: string; binds?: string; args?: unknown; input?: unknown };
+  const name = nameOf(first);
+  const hash = data.argsHash ?? data.inputHash ?? data.binds;
+  const sameKind = asked.kinds.includes(first.kind);
+  const sameName = name === undefined || name === asked.name;
+  const sameArgs = asked.hash === undefined || hash === undefined || hash === asked.hash;
+  if (sameKind && sameName && sameArgs) return undefined;
+  const other = sameKind && sameName;
+  const has = other ? `${describe(first)} with ${excerpt(data.args ?? data.input)}` : describe(first);
+  const what = other ? `the same with ${excerpt(asked.args)}` : `${wordFor(asked.kinds[0]!)} "${asked.name}"`;
+  return diverged(`at position ${asked.pos} the journal has ${has}, but the code asks for ${what}`, first);
+}
+
+export function neverAsked(record: JournalRecord): TapeError {
+  return diverged(`the journal goes on with ${describe(record)}, but the code has not asked for it`, record);
+}
+
+export function endedEarly(history: History, asked: number): TapeError {
+  const left = [...history.byPos].filter(([pos]) => pos >= asked).sort(([a], [b]) => a - b)[0]![1][0]!;
+  return diverged(`the code ended, but the journal goes on with ${describe(left)}`, left);
+}
+
+function diverged(message: string, record: JournalRecord): TapeError {
+  const advice =
+    'guard the change with `if (tape.patched("…"))` so that this run goes on as it began, or bring the old code back; then redrive the run';
+  return new TapeError("TAPE_DIVERGED", `${message}. To go on: ${advice}`, { seq: record.seq, kind: record.kind });
+}
+
+function describe(record: JournalRecord): string {
+  const name = nameOf(record);
+  return `${wordFor(record.kind)}${name === undefined ? "" : ` "${name}"`} (${record.kind}, record ${record.seq})`;
+}
+
+function nameOf(record: JournalRecord): string | undefined {
+  const data = record.data as { name?: string; key?: string; workflow?: string };
+  return data.name ?? data.workflow ?? data.key;
+}
+
+const words: Readonly<Record<string, string>> = {
+  "effect.intended": "effect",
+  "effect.received": "effect",
+  "effect.dispatched": "effect",
+  "effect.settled": "effect",
+  "step.done": "step",
+  "decision.made": "decision",
+  "sample.taken": "sample",
+  "gate.opened": "gate",
+  "gate.resolved": "gate",
+  "timer.set": "sleep",
+  "timer.passed": "sleep",
+  "child.started": "child",
+  "child.received": "result of child",
+  "patch.marked": "patch",
+  "race.won": "race",
+  "value.written": "value",
+  "budget.reserved": "budget reservation",
+  "budget.charged": "budget charge",
+};
+
+function wordFor(kind: string): string {
+  return words[kind] ?? kind;
+}
+
+const longest = 200;
+
+function excerpt(value: unknown): string {
+  try {
+    const text = encode(value);
+    return text.length <= longest ? text : `${text.slice(0, longest)}…`;
+  } catch {
+    return "arguments that cannot be stored";
+  }
+}

@@ -1,0 +1,313 @@
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { NewRecord, TermEnd } from "../model/records.ts";
+import { runWith } from "../sdk/current.ts";
+import type { AnyWorkflow } from "../sdk/workflow.ts";
+import { Context } from "./context.ts";
+import type { DriveEnd, DriveOptions, Driver } from "./driver.ts";
+import { closeRun, type Decided } from "./ending.ts";
+import { giveBack } from "./give-back.ts";
+import { foldHistory, freshHistory, type History, isProgress, type Note } from "./history.ts";
+import { Inbox } from "./inbox.ts";
+import { Journal } from "./journal.ts";
+import { Script } from "./script.ts";
+import { JournalSize } from "./size.ts";
+import { Waits } from "./waits.ts";
+
+/** How long a run that this process could not drive rests before somebody looks again. */
+const laterMs = 1_000;
+const otherWorkerMs = 5_000;
+
+/**
+ * One term of one run: reads the journal, executes the function against it, extends it, and stops when the run ends,
+ * parks, sticks or is lost. Nothing of it outlives the drive: the next one begins from the journal again.
+ *
+ *   reading ──▶ replaying ──▶ live ──▶ ending ──▶ ended | parked | stuck
+ *       └────────────┴──────────┴─────────┴─────▶ lost
+ */
+export class Drive implements Driver {
+  readonly options: DriveOptions;
+  readonly abort = new AbortController();
+  history!: History;
+  journal!: Journal;
+  script!: Script;
+  waits!: Waits;
+  context!: Context;
+  root = 0;
+  readonly children = new Set<string>();
+  active = 0;
+  cancelling = false;
+  cancelled = false;
+  returned = false;
+  #finish!: (end: DriveEnd) => void;
+  #end: DriveEnd | undefined;
+  #size!: JournalSize;
+  #inbox!: Inbox;
+  #checking = false;
+  readonly #acts = new Set<Promise<void>>();
+
+  constructor(options: DriveOptions) {
+    this.options = options;
+  }
+
+  get over(): boolean {
+    return this.#end !== undefined;
+  }
+
+  get hears(): boolean {
+    return !this.over && !this.returned && this.script?.live === true;
+  }
+
+  async run(): Promise<DriveEnd> {
+    const done = new Promise<DriveEnd>((resolve) => {
+      this.#finish = resolve;
+    });
+    const { lease } = this.options;
+    const lost = () => this.finish("lost");
+    lease.abortSignal.addEventListener("abort", lost, { once: true });
+    try {
+      lease.assert();
+      await this.#begin();
+    } catch (error) {
+      this.fail(error);
+    }
+    return done.finally(() => lease.abortSignal.removeEventListener("abort", lost));
+  }
+
+  /** A note may have arrived. */
+  poke(): void {
+    void this.#inbox?.take();
+  }
+
+  /** A hint may have been lost: the last renewal knows how many notes there are. */
+  look(): void {
+    this.#inbox?.notice(this.options.lease.notes);
+  }
+
+  finish(end: DriveEnd): void {
+    if (this.#halt(end)) this.#finish(end);
+  }
+
+  fail(error: unknown): void {
+    if (this.over) return;
+    const { log, runId } = this.options;
+    if (isTapeError(error, "TAPE_DIVERGED") || isTapeError(error, "TAPE_INVARIANT")) {
+      this.returned = true;
+      void this.stick(error).catch((failure: unknown) => this.fail(failure));
+      return;
+    }
+    log("warn", "run.drive_lost", { run: runId, error: String(error) });
+    const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
+    const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");
+    if (gone || this.active > 0)
+      this.finish("lost"); // whoever still acts lets its lease run out
+    else void this.surrender("released", elsewhere ? otherWorkerMs : laterMs);
+  }
+
+  /** Gives the run back unfinished: another may have it at once, or after a while. */
+  async surrender(end: TermEnd, inMs: number): Promise<void> {
+    if (!this.#halt("lost")) return;
+    const { store, tenant, lease } = this.options;
+    const wanted = { end, wants: "recovery", inMs };
+    try {
+      await this.journal?.landed();
+      await giveBack(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
+    } catch (error) {
+      this.options.log("warn", "run.not_given_back", { run: this.options.runId, error: String(error) });
+    }
+    this.#finish("lost");
+  }
+
+  async stick(error: TapeError): Promise<void> {
+    const { code, message, details, next } = error;
+    this.options.log("error", "run.stuck", { run: this.options.runId, error: message });
+    const stuck: NewRecord = { kind: "run.stuck", data: { why: message, detail: { code, next, ...details } } };
+    await this.parkWith(
+      () => [stuck, this.endOfTerm(["a person"])],
+      () => this.stick(error),
+      "stuck",
+    );
+  }
+
+  /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
+  takeLateNotes(): Promise<void> {
+    return this.#inbox.takeLate();
+  }
+
+  endOfTerm(waits: readonly string[], next: { readonly wants?: string; readonly inMs?: number } = {}): NewRecord {
+    const term = this.options.lease.figures();
+    const data = { taken: this.waits.seen, waits: [...waits], term, ...next };
+    return { kind: "term.ended", data: { end: "released", ...data } };
+  }
+
+  track(act: Promise<void>): void {
+    const tracked = act
+      .catch((error: unknown) => this.fail(error))
+      .finally(() => {
+        this.#acts.delete(tracked);
+      });
+    this.#acts.add(tracked);
+  }
+
+  settle(): void {
+    if (this.#checking || this.over) return;
+    this.#checking = true;
+    // Twice a turn: the code that was just set free may ask for its next operation.
+    this.options.clock.soon(() =>
+      this.options.clock.soon(() => {
+        this.#checking = false;
+        void this.#rest().catch((error: unknown) => this.fail(error));
+      }),
+    );
+  }
+
+  async #begin(): Promise<void> {
+    const { store, lease, tenant, runId, clock, fresh, suspicion, log } = this.options;
+    const target = { journal: lease.term.journal };
+    const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
+    const [records, notes] = fresh === undefined ? await Promise.all([read(false), read(true)]) : [[], []];
+    if (this.over) return;
+    this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
+    const { history } = this;
+    for (const id of history.children) this.children.add(id);
+    this.waits = new Waits(history, notes);
+    const warn = (): void => log("warn", "run.journal_long", { run: runId, limit: store.limits.journalRecords });
+    this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
+    this.journal = new Journal({
+      door: store.fenced,
+      fence: lease.fence,
+      clock,
+      head: history.head,
+      assertHeld: () => lease.assert(),
+      onNotes: (count) => {
+        this.#inbox.notice(count);
+        this.settle();
+      },
+      onWritten: (written, head) => this.#wrote(written, head),
+      onIdle: () => this.settle(),
+      onLost: (error) => this.fail(error),
+    });
+    this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0));
+    if (history.stuck) return this.#stayStuck();
+    this.root = lease.term.journal;
+    if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
+    if (suspicion !== undefined && (await suspicion.raised(this))) return;
+    if (this.over) return;
+    if (history.decided !== undefined) return closeRun(this);
+    this.context = new Context(this);
+    this.script = new Script({
+      history,
+      clock,
+      asked: () => this.context.asked,
+      onCancel: () => this.cancel(),
+      onDiverged: (error) => this.fail(error),
+      onLive: () => this.settle(),
+    });
+    if (this.#size.isFull(history.head))
+      return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
+    const workflow = this.options.runner.workflows.get(history.created.workflow);
+    if (workflow === undefined) {
+      throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });
+    }
+    this.#execute(workflow);
+    this.script.start();
+    await this.#inbox.take();
+  }
+
+  #execute(workflow: AnyWorkflow): void {
+    const input = this.history.created.input as never;
+    const call = async (): Promise<void> => {
+      try {
+        const outcome = await runWith(this.context, () => workflow.run(this.context, input));
+        await this.#outcome({ cause: this.cancelled ? "cancelled" : "completed", outcome });
+      } catch (outcome) {
+        await this.#outcome({ cause: this.cancelled ? "cancelled" : "failed", outcome });
+      }
+    };
+    void call().catch((error: unknown) => this.fail(error));
+  }
+
+  async #outcome(decided: Decided): Promise<void> {
+    if (this.over || this.returned) return;
+    this.returned = true;
+    if (decided.final !== true) await this.script.finished();
+    // The losers of a race may still be on their way: their outcomes are written before the run's.
+    while (!this.over && (this.#acts.size > 0 || !this.journal.idle)) {
+      await (this.#acts.size > 0 ? Promise.all(this.#acts) : this.journal.quiet());
+    }
+    if (!this.over) await closeRun(this, decided).catch((error: unknown) => this.fail(error));
+  }
+
+  #wrote(records: readonly NewRecord[], head: number): void {
+    if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.lifted();
+    this.#size.note(head);
+    if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
+  }
+
+  matchWaits(): void {
+    for (const { record, wait } of this.waits.matches()) {
+      this.journal.write([record], wait.written, (error) => this.fail(error));
+    }
+    this.settle();
+  }
+
+  cancel(): void {
+    this.cancelling = true;
+    this.cancelled = true;
+    this.abort.abort(new TapeError("TAPE_CANCELLED", "the run was cancelled"));
+    this.context.refuseWaits();
+  }
+
+  async parkWith(make: () => NewRecord[], look: () => Promise<void>, end: DriveEnd = "parked"): Promise<void> {
+    try {
+      await this.journal.writeAlone(make());
+    } catch (error) {
+      if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+      await this.#inbox.takeLate();
+      return look();
+    }
+    this.finish(end);
+    this.options.lease.lost("given back");
+  }
+
+  /** A note came for a run that waits for a person: it stays noted, and the run stays stuck. */
+  #stayStuck(): Promise<void> {
+    return this.parkWith(
+      () => [this.endOfTerm(["a person"])],
+      () => this.#stayStuck(),
+      "stuck",
+    );
+  }
+
+  /** Parks when nothing runs, nothing is being written, and everything that is asked for waits for a note. */
+  async #rest(): Promise<void> {
+    if (!this.hears) return;
+    if (this.active > 0 || !this.journal.idle || this.#inbox.reading || this.waits.empty) return;
+    if (this.#inbox.waiting) return this.#inbox.take();
+    try {
+      await this.journal.writeAlone([this.endOfTerm(this.waits.about)]);
+    } catch (error) {
+      if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+      return this.#inbox.take();
+    }
+    this.finish("parked");
+    this.options.lease.lost("given back");
+  }
+
+  #halt(end: DriveEnd): boolean {
+    if (this.#end !== undefined) return false;
+    this.#end = end;
+    this.script?.stop();
+    this.journal?.stop();
+    if (!this.abort.signal.aborted) this.abort.abort(new TapeError("TAPE_LEASE_LOST", "this drive is over"));
+    return true;
+  }
+}
+
+async function readAll(page: (from: number) => Promise<Note[]>): Promise<Note[]> {
+  const all: Note[] = [];
+  for (;;) {
+    const some = await page(all.length + 1);
+    if (some.length === 0) return all;
+    all.push(...some);
+  }
+}

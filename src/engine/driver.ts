@@ -1,0 +1,79 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { Lease } from "../lease/lease.ts";
+import type { TapeError } from "../model/errors.ts";
+import type { NewRecord } from "../model/records.ts";
+import type { Runner } from "../sdk/workflow.ts";
+import type { RunSpec, Store } from "../store/contract.ts";
+import type { History } from "./history.ts";
+import type { Journal } from "./journal.ts";
+import type { Script } from "./script.ts";
+import type { Waits } from "./waits.ts";
+
+export interface DriveOptions {
+  readonly store: Store;
+  readonly runner: Runner;
+  readonly lease: Lease;
+  readonly tenant: string;
+  readonly runId: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Given by the run's creator: its journal has nothing but the creation, and need not be read. */
+  readonly fresh?: RunSpec;
+  /** Its last holder vanished: it may have killed the process. */
+  readonly suspicion?: Suspicion;
+}
+
+/** How a drive came to its end: the run is over, waits for something, needs a person, or belongs to somebody else now. */
+export type DriveEnd = "ended" | "parked" | "stuck" | "lost";
+
+/** What a drive whose last holder vanished has to ask and to tell. */
+export interface Suspicion {
+  /** true: the run has killed too many processes, and is stuck now. */
+  raised(drive: Driver): Promise<boolean>;
+  /** It has moved on. */
+  lifted(): void;
+}
+
+/** A drive, as its parts see it: what they share, and what they tell it. */
+export interface Driver {
+  readonly options: DriveOptions;
+  readonly abort: AbortController;
+  readonly history: History;
+  readonly journal: Journal;
+  readonly script: Script;
+  readonly waits: Waits;
+  readonly context: { failureBehind(error: unknown): number | undefined };
+  /** The journal of the root run, whose budget this one draws on. */
+  readonly root: number;
+  /** Child runs that this run has started. */
+  readonly children: Set<string>;
+  /** Bodies that are running now: the drive does not park while one is. */
+  active: number;
+  /** The cancellation has been read: nothing new begins. */
+  cancelling: boolean;
+  /** The code has been told of it. */
+  readonly cancelled: boolean;
+  /** The function has its outcome: what its branches still ask for is not heard. */
+  readonly returned: boolean;
+  readonly over: boolean;
+  /** The code is at a point where notes can reach it. */
+  readonly hears: boolean;
+  finish(end: DriveEnd): void;
+  /** Something went wrong that is not the workflow's: a lost term ends the drive, a broken rule needs a person. */
+  fail(error: unknown): void;
+  stick(error: TapeError): Promise<void>;
+  /** At this point of the journal the code is told that it is cancelled. */
+  cancel(): void;
+  /** Something happened: see whether the drive can rest. */
+  settle(): void;
+  /** An effect whose outcome must be written even if the function does not wait for it. */
+  track(act: Promise<void>): void;
+  matchWaits(): void;
+  endOfTerm(waits: readonly string[], next?: { readonly wants?: string; readonly inMs?: number }): NewRecord;
+  /** Parks. Notes that wait are taken first, though nothing waits for them; `look` then says how to go on. */
+  parkWith(make: () => NewRecord[], look: () => Promise<void>, end?: DriveEnd): Promise<void>;
+  takeLateNotes(): Promise<void>;
+}

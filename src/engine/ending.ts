@@ -1,0 +1,173 @@
+import { backoffMs } from "../base/backoff.ts";
+import { durationMs } from "../base/duration.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { NewRecord } from "../model/records.ts";
+import { confirmation } from "./acts.ts";
+import type { Driver } from "./driver.ts";
+import { storedError } from "./operations.ts";
+import { asStored } from "./same.ts";
+
+export interface Decided {
+  readonly cause: "completed" | "failed" | "cancelled";
+  readonly outcome: unknown;
+  /** No retry helps. */
+  readonly final?: boolean;
+}
+
+const statusOf = { completed: "COMPLETED", failed: "FAILED", cancelled: "CANCELLED" } as const;
+
+/**
+ * From the outcome to the end. An outcome is first decided, which withdraws what has not been sent; then the run waits
+ * until every doubt is settled and every child has ended; then, if something is owed, it is undone; then it ends. Where
+ * nothing is open, all of that is one record.
+ */
+export async function closeRun(drive: Driver, decided?: Decided): Promise<void> {
+  const before = drive.history.decided;
+  if (before !== undefined) return proceed(drive, before);
+  if (decided === undefined) throw new TapeError("TAPE_INVARIANT", "a run cannot close without an outcome");
+  const { cause } = decided;
+  if (cause === "failed" && decided.final !== true && (await retryLater(drive, decided.outcome))) return;
+  const outcome = storedOutcome(decided);
+  const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
+  if (refusal === undefined || drive.over) return;
+  if (isTapeError(refusal, "TAPE_TOO_LARGE") || isTapeError(refusal, "TAPE_NOT_ENCODABLE")) {
+    return closeRun(drive, { cause: "failed", outcome: refusal, final: true });
+  }
+  await drive.journal.writeAlone([{ kind: "run.decided", data: { cause, outcome } }]);
+  await proceed(drive, { cause, outcome });
+}
+
+/** `null` stands for nothing: a run that has ended always has an outcome. */
+function storedOutcome({ cause, outcome }: Decided): unknown {
+  if (cause !== "completed" && outcome instanceof Error) return storedError(outcome);
+  return outcome === undefined ? null : asStored(outcome);
+}
+
+/** A run that throws is driven again, later, if it declared so; what had failed is then tried anew. */
+async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
+  const { runner, random } = drive.options;
+  const {
+    attempts = 1,
+    base = "1s",
+    factor = 2,
+    cap = "60s",
+  } = runner.workflows.get(drive.history.created.workflow)!.retry;
+  const attempt = drive.history.retries + 1;
+  if (attempt >= attempts) return false;
+  const policy = { baseMs: durationMs(base) ?? 1_000, factor, capMs: durationMs(cap) ?? 60_000 };
+  const inMs = Math.ceil(backoffMs(attempt, policy, random));
+  const pos = drive.context.failureBehind(error);
+  const data = { attempt, error: storedError(error), inMs, ...(pos === undefined ? {} : { pos }) };
+  const park = (): Promise<void> =>
+    drive.parkWith(
+      () => [{ kind: "run.retried", data }, drive.endOfTerm(["a retry"], { wants: "recovery", inMs })],
+      park,
+    );
+  await park();
+  return true;
+}
+
+async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome">): Promise<void> {
+  const { store, tenant, runId } = drive.options;
+  const { cause, outcome } = decided;
+  const again = (): Promise<void> => proceed(drive, decided);
+  const run = await store.read.run(tenant, runId);
+  if (drive.over) return;
+  if (run?.status !== "COMPENSATING") {
+    await giveUpAttempts(drive);
+    const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
+    if (refusal === undefined || drive.over) return;
+    if (await stillOpen(drive, again)) return;
+    if (cause === "completed") return again(); // what was open has been settled while we looked
+    await drive.journal.writeAlone([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
+      if (isTapeError(error, "TAPE_RUN_UNSETTLED")) return;
+      throw error;
+    });
+  }
+  const refusal = await tryEnd(drive, { status: "COMPENSATED", outcome });
+  if (refusal === undefined || drive.over) return;
+  const owed = (await store.read.effects(tenant, { run: runId, role: "inverse" })).filter(({ surplus }) => !surplus);
+  const stuck = owed.find(({ status }) => status === "STUCK");
+  if (stuck !== undefined) {
+    await drive.stick(new TapeError("TAPE_RUN_STUCK", `undoing ${stuck.name} needs a person`, { pos: stuck.pos }));
+    return;
+  }
+  await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
+}
+
+/**
+ * An inline attempt that a crash cut short: nobody calls again in a run that is ending. What its late owner said counts;
+ * else the reconciler must look.
+ */
+async function giveUpAttempts(drive: Driver): Promise<void> {
+  for (const [pos, effect] of drive.history.effects) {
+    if (effect.status !== "DISPATCHED" || effect.intended.dispatch !== "inline") continue;
+    const definition = drive.options.runner.effects.get(effect.intended.name);
+    const evidence = drive.waits.evidenceFor(pos, effect.token);
+    const settled = (to: "FAILED" | "UNKNOWN", reason: string): NewRecord[] => [
+      { kind: "effect.settled", data: { pos, to, reason } },
+    ];
+    if (evidence?.happened && definition !== undefined) {
+      await drive.journal.writeNow(
+        confirmation(drive, definition, pos, effect.intended.args, { value: evidence.value }),
+      );
+    } else if (evidence?.happened === false) await drive.journal.writeNow(settled("FAILED", "definite"));
+    else await drive.journal.writeNow(settled("UNKNOWN", "lease_lost"));
+    effect.status = "SETTLED";
+  }
+}
+
+/** true: parked or stuck, because something of the run is not settled yet. */
+async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boolean> {
+  const { store, tenant, runId } = drive.options;
+  const acts = await store.read.effects(tenant, { run: runId, role: "act" });
+  const stuck = acts.find(({ status }) => status === "STUCK");
+  if (stuck !== undefined) {
+    await drive.stick(new TapeError("TAPE_RUN_STUCK", `nobody knows what became of ${stuck.name}`, { pos: stuck.pos }));
+    return true;
+  }
+  const open = acts.filter(({ status }) => status === "DISPATCHED" || status === "UNKNOWN" || status === "PENDING");
+  const children = await liveChildren(drive);
+  for (const child of children) {
+    await store.intake.cancel(tenant, child, { reason: "the parent run is ending" }).catch((error: unknown) => {
+      if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;
+    });
+  }
+  if (open.length === 0 && children.length === 0) return false;
+  const waits = [...open.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
+  await drive.parkWith(() => [drive.endOfTerm(waits)], again);
+  return true;
+}
+
+async function liveChildren(drive: Driver): Promise<string[]> {
+  const { store, tenant } = drive.options;
+  const runs = await Promise.all([...drive.children].map((id) => store.read.run(tenant, id)));
+  return runs.flatMap((run) => (run !== undefined && run.endedAt === null ? [run.id] : []));
+}
+
+/** undefined: the run has ended. Otherwise why not. Notes that wait are taken first: they change nothing any more. */
+async function tryEnd(
+  drive: Driver,
+  end: { status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED"; outcome: unknown },
+): Promise<TapeError | undefined> {
+  const { lease, runId } = drive.options;
+  const { parent } = drive.history.created;
+  for (;;) {
+    const data = {
+      ...end,
+      taken: drive.waits.seen,
+      term: lease.figures(),
+      ...(parent === undefined ? {} : { parent: { ...parent, id: runId } }),
+    };
+    try {
+      await drive.journal.writeAlone([{ kind: "run.ended", data }]);
+      drive.finish("ended");
+      lease.lost("the run has ended");
+      return undefined;
+    } catch (error) {
+      if (!isTapeError(error)) throw error;
+      if (error.code !== "TAPE_NOTES_WAIT") return error;
+      await drive.takeLateNotes();
+    }
+  }
+}

@@ -1,0 +1,91 @@
+import { type Duration, durationMs } from "../base/duration.ts";
+import { TapeError } from "../model/errors.ts";
+import type { NewRecord, RecordData } from "../model/records.ts";
+import type { GateAnswer, GateOptions } from "../sdk/context.ts";
+import type { GateDefinition } from "../sdk/gate.ts";
+import { type Operations, outcomeOf } from "./operations.ts";
+import { asStored } from "./same.ts";
+
+/** Waits for people and for time: each is opened by a record, ended by a note, and costs nothing in between. */
+
+export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
+  const { name } = gate;
+  const binds = options.binds?.hash;
+  const payload = asStored(options.payload);
+  const timeoutMs = options.timeout === undefined ? undefined : milliseconds(options.timeout);
+  return ops.operation<GateAnswer<T>>({
+    kinds: ["gate.opened", "step.done"],
+    name,
+    ...(binds === undefined ? {} : { hash: binds }),
+    result: ({ record }) => {
+      outcomeOf(record.data as RecordData<"step.done"> & RecordData<"gate.resolved">);
+      return gateAnswer<T>(record.data as RecordData<"gate.resolved">);
+    },
+    begin: (turn) => {
+      const { pos } = turn;
+      const data: RecordData<"gate.opened"> = {
+        pos,
+        name,
+        after: ops.drive.waits.seen,
+        ...(payload === undefined ? {} : { payload }),
+        ...(binds === undefined ? {} : { binds }),
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+      };
+      ops.wait(turn, {
+        about: `gate ${name}`,
+        opening: { kind: "gate.opened", data },
+        match: (note, opened): NewRecord | undefined => {
+          if (note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "gate_timeout") {
+            return { kind: "gate.resolved", data: { pos, to: "TIMED_OUT" } };
+          }
+          if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
+          const before = opened?.kind === "gate.opened" ? opened.data : data;
+          if (!isFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
+          return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: note.data.value, note: note.seq } };
+        },
+        answer: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
+      });
+    },
+  });
+}
+
+/**
+ * A bound gate takes an approval of this very act, or one that was given while it stood open; what was approved for
+ * another act opens neither it nor a gate that is bound to nothing.
+ */
+function isFor(signal: string | undefined, gate: string | undefined, whileOpen: boolean): boolean {
+  if (signal !== undefined) return signal === gate;
+  return gate === undefined || whileOpen;
+}
+
+function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
+  return data.to === "RECEIVED" ? { status: "received", value: data.value as T } : { status: "timeout" };
+}
+
+export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
+  const inMs = milliseconds(duration);
+  return ops.operation<void>({
+    kinds: ["timer.set", "step.done"],
+    name: "sleep",
+    result: ({ record }) => void outcomeOf(record.data as RecordData<"step.done">),
+    begin: (turn) => {
+      const { pos } = turn;
+      ops.wait<void>(turn, {
+        about: `sleep of ${inMs} ms`,
+        opening: { kind: "timer.set", data: { pos, purpose: "sleep", inMs } },
+        match: (note) =>
+          note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "sleep"
+            ? { kind: "timer.passed", data: { pos } }
+            : undefined,
+        answer: () => undefined,
+      });
+    },
+  });
+}
+
+/** Whole milliseconds, never fewer than asked for. */
+function milliseconds(duration: Duration): number {
+  const ms = durationMs(duration);
+  if (ms === undefined) throw new TapeError("TAPE_BAD_INPUT", `${String(duration)} is not a duration such as "30s"`);
+  return Math.ceil(ms);
+}

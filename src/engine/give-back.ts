@@ -1,0 +1,55 @@
+import type { Lease } from "../lease/lease.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { TermEnd } from "../model/records.ts";
+import type { Store } from "../store/contract.ts";
+
+/** Who is wanted next, how soon, and what for (for people). */
+export interface Next {
+  readonly wants?: string;
+  readonly inMs?: number;
+  readonly waits?: readonly string[];
+  readonly end?: TermEnd;
+}
+
+/** Notes and lost answers may move the ends of inbox and journal under us a few times, not for ever. */
+const mostTries = 4;
+
+/**
+ * Gives a journal back after its work went wrong, so that somebody looks again after a back-off instead of after the
+ * whole TTL. What an append without an answer has left behind is read first. false: it could not be told, and the lease
+ * runs out by itself. Only for a holder that does nothing any more: whoever still acts must let its lease run out.
+ */
+export async function giveBack(
+  store: Store,
+  tenant: string,
+  lease: Lease,
+  head: number,
+  next: Next = {},
+): Promise<boolean> {
+  const target = { journal: lease.term.journal };
+  let after = head;
+  let taken = lease.notes;
+  for (let tries = 0; tries < mostTries && lease.belief !== "lost"; tries++) {
+    const { wants, inMs, waits } = next;
+    const more = {
+      ...(wants === undefined ? {} : { wants }),
+      ...(inMs === undefined ? {} : { inMs }),
+      ...(waits === undefined ? {} : { waits: [...waits] }),
+    };
+    const data = { end: next.end ?? "released", taken, term: lease.figures(), ...more } as const;
+    try {
+      await store.fenced.append(lease.fence, { after, records: [{ kind: "term.ended", data }] });
+      lease.lost("given back");
+      return true;
+    } catch (error) {
+      if (isTapeError(error, "TAPE_NOTES_WAIT")) {
+        const notes = await store.read.journal(tenant, target, { from: taken + 1, inbox: true });
+        taken = notes.at(-1)?.seq ?? taken;
+      } else if (isTapeError(error, "TAPE_NOT_HEAD")) {
+        const tail = await store.read.journal(tenant, target, { from: after + 1 });
+        after = tail.at(-1)?.seq ?? after;
+      } else return false;
+    }
+  }
+  return false;
+}

@@ -1,0 +1,80 @@
+import type { Driver } from "./driver.ts";
+import type { Note } from "./history.ts";
+
+/** The run's inbox, as its driver reads it: whoever has something to tell leaves a note there, and only this takes it. */
+export class Inbox {
+  readonly #drive: Driver;
+  /** Notes that there are, as far as we were told. */
+  #told: number;
+  #reading = false;
+  #again = false;
+
+  constructor(drive: Driver, told: number) {
+    this.#drive = drive;
+    this.#told = told;
+  }
+
+  /** More notes than were taken. */
+  get waiting(): boolean {
+    return this.#told > this.#drive.waits.seen;
+  }
+
+  get reading(): boolean {
+    return this.#reading;
+  }
+
+  /** The store said how many there are. */
+  notice(count: number): void {
+    if (count > this.#told) this.#told = count;
+    if (this.waiting) void this.take();
+  }
+
+  /** Reads what waits, and writes into the journal that it was taken and what it settles. */
+  async take(): Promise<void> {
+    const drive = this.#drive;
+    if (!drive.hears) return;
+    this.#again = true; // what was read until now may be older than the note we are told of
+    if (this.#reading) return;
+    this.#reading = true;
+    try {
+      while (this.#again && drive.hears) {
+        this.#again = false;
+        this.#took(await this.#unread());
+      }
+    } catch (error) {
+      drive.fail(error);
+    } finally {
+      this.#reading = false;
+      drive.settle();
+    }
+  }
+
+  /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
+  async takeLate(): Promise<void> {
+    const { waits, journal } = this.#drive;
+    waits.arrive(await this.#unread());
+    await journal.writeNow([{ kind: "notes.taken", data: { through: waits.seen } }]);
+  }
+
+  #took(notes: readonly Note[]): void {
+    const drive = this.#drive;
+    if (!drive.hears || notes.length === 0) return;
+    // From here on nothing begins: it would be recorded behind the cancellation.
+    if (notes.some((note) => note.kind === "cancel.asked")) drive.cancelling = true;
+    drive.waits.arrive(notes);
+    drive.journal.write(
+      [{ kind: "notes.taken", data: { through: drive.waits.seen } }],
+      () => {
+        if (drive.cancelling && !drive.cancelled) drive.cancel();
+        drive.matchWaits();
+      },
+      (error) => drive.fail(error),
+    );
+  }
+
+  #unread(): Promise<Note[]> {
+    const { options, waits } = this.#drive;
+    const { store, lease, tenant } = options;
+    return store.read.journal(tenant, { journal: lease.term.journal }, { from: waits.seen + 1, inbox: true });
+  }
+}

@@ -1,0 +1,174 @@
+import type { Clock } from "../base/clock.ts";
+import { type ErrorCode, isTapeError, type TapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
+import type { NewRecord } from "../model/records.ts";
+
+/** The part of a store through which records enter. */
+export interface Door {
+  append(
+    fence: Fence,
+    entry: { after: number; records: readonly NewRecord[] },
+  ): Promise<{ head: number; notes: number }>;
+}
+
+interface Writing {
+  readonly records: readonly NewRecord[];
+  /** Called in journal order, with a rest for the code between two. */
+  readonly written: () => void;
+  readonly refused: (error: TapeError) => void;
+  /** Goes by itself, and every refusal is its own. */
+  readonly alone: boolean;
+}
+
+export interface JournalOptions {
+  readonly door: Door;
+  readonly fence: Fence;
+  readonly clock: Clock;
+  readonly head: number;
+  /** Throws when the lease can no longer be trusted: then nothing is sent. */
+  readonly assertHeld: () => void;
+  readonly onNotes: (notes: number) => void;
+  readonly onWritten: (records: readonly NewRecord[], head: number) => void;
+  /** Everything is written and told. */
+  readonly onIdle: () => void;
+  /** The term is over, or nobody knows what the store holds: nothing more may be written. */
+  readonly onLost: (error: unknown) => void;
+}
+
+/** Refusals that concern one write alone; all others end the drive. */
+const ownFault: readonly ErrorCode[] = [
+  "TAPE_BUSINESS_KEY_TAKEN",
+  "TAPE_BUDGET_EXCEEDED",
+  "TAPE_VERSION_CONFLICT",
+  "TAPE_RUN_CONFLICT",
+  "TAPE_TOO_LARGE",
+  "TAPE_NOT_ENCODABLE",
+  "TAPE_BAD_INPUT",
+];
+/** Refusals of a step of the run's own machine, which its driver knows how to deal with. */
+const ofTheRun: readonly ErrorCode[] = ["TAPE_NOTES_WAIT", "TAPE_RUN_UNSETTLED", "TAPE_ILLEGAL_TRANSITION"];
+/** What has gathered while an append was under way goes together, up to this many writes. */
+const mostWrites = 64;
+
+/**
+ * The writer of one run's journal: one append in flight, what arrives meanwhile goes together into the next. Results are
+ * told in journal order, one at a time, with the code at rest in between: exactly as replay will tell them.
+ */
+export class Journal {
+  readonly #options: JournalOptions;
+  #head: number;
+  #queue: Writing[] = [];
+  #writing: Promise<void> | undefined;
+  #telling = false;
+  #told: (() => void)[] = [];
+  #over = false;
+  #quiet: (() => void)[] = [];
+
+  constructor(options: JournalOptions) {
+    this.#options = options;
+    this.#head = options.head;
+  }
+
+  get head(): number {
+    return this.#head;
+  }
+
+  /** Nothing is under way. */
+  get idle(): boolean {
+    return this.#writing === undefined && this.#queue.length === 0 && this.#told.length === 0 && !this.#telling;
+  }
+
+  write(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
+    this.#enqueue({ records, written, refused, alone: false });
+  }
+
+  /** The same as a promise, for the driver itself. */
+  writeNow(records: readonly NewRecord[]): Promise<void> {
+    return new Promise((resolve, reject) => this.write(records, resolve, reject));
+  }
+
+  /** After everything before it, and by itself: a step of the run, whose refusal the driver deals with. */
+  writeAlone(records: readonly NewRecord[]): Promise<void> {
+    return new Promise((written, refused) => this.#enqueue({ records, written, refused, alone: true }));
+  }
+
+  /** Resolves when nothing is under way, or never once the drive is over. */
+  quiet(): Promise<void> {
+    return this.idle ? Promise.resolve() : new Promise((resolve) => this.#quiet.push(resolve));
+  }
+
+  /** Resolves when the append in flight has an answer, whatever it is. */
+  async landed(): Promise<void> {
+    await this.#writing;
+  }
+
+  stop(): void {
+    this.#over = true;
+    this.#queue = [];
+  }
+
+  #enqueue(writing: Writing): void {
+    if (this.#over) return;
+    this.#queue.push(writing);
+    this.#writing ??= this.#pump();
+  }
+
+  async #pump(): Promise<void> {
+    while (this.#queue.length > 0 && !this.#over) {
+      const together = this.#queue.findIndex(({ alone }) => alone);
+      const most = Math.min(mostWrites, together < 0 ? this.#queue.length : Math.max(1, together));
+      await this.#append(this.#queue.splice(0, most));
+    }
+    this.#writing = undefined;
+    this.#tellIdle();
+  }
+
+  async #append(batch: readonly Writing[]): Promise<void> {
+    const { door, fence, assertHeld, onNotes, onWritten, onLost } = this.#options;
+    const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((writing) => writing.records);
+    try {
+      assertHeld();
+      const { head, notes } = await door.append(fence, { after: this.#head, records });
+      this.#head = head;
+      if (this.#over) return;
+      for (const writing of batch) this.#tell(writing.written);
+      onWritten(records, head);
+      onNotes(notes);
+    } catch (error) {
+      if (this.#over) return;
+      const [first, ...others] = batch;
+      const known =
+        isTapeError(error) && (ownFault.includes(error.code) || (first!.alone && ofTheRun.includes(error.code)));
+      if (!known) {
+        this.stop();
+        return onLost(error);
+      }
+      if (others.length === 0) return this.#tell(() => first!.refused(error));
+      for (const writing of batch) if (!this.#over) await this.#append([writing]); // one bad write harms no other
+    }
+  }
+
+  /** Tells at once if nothing was told in this turn; else when the code has come to rest. */
+  #tell(fn: () => void): void {
+    this.#told.push(fn);
+    if (!this.#telling) this.#tellNext();
+  }
+
+  #tellNext(): void {
+    if (this.#over) return;
+    const fn = this.#told.shift();
+    this.#telling = fn !== undefined;
+    if (fn === undefined) {
+      this.#tellIdle();
+      return;
+    }
+    fn();
+    this.#options.clock.soon(() => this.#tellNext());
+  }
+
+  #tellIdle(): void {
+    if (this.#over || !this.idle) return;
+    for (const resolve of this.#quiet.splice(0)) resolve();
+    this.#options.onIdle();
+  }
+}

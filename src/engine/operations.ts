@@ -1,0 +1,252 @@
+import { encode } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import type { JournalRecord, NewRecord } from "../model/records.ts";
+import { compare } from "./divergence.ts";
+import type { Driver } from "./driver.ts";
+import type { Delivery, Note } from "./history.ts";
+import { asStored, handled } from "./same.ts";
+
+/** One durable operation: how it is recognised in the journal, what its record means, how it begins for real. */
+export interface Operation<T> {
+  /** The kinds of record it may begin with. */
+  readonly kinds: readonly string[];
+  readonly name: string;
+  readonly hash?: string;
+  /** Shown where the code asks for other arguments than the journal has. */
+  readonly args?: unknown;
+  /** Also after the run was cancelled: it cleans up. */
+  readonly always?: boolean;
+  /** The result that a record holds; throws what the operation threw. */
+  readonly result: (delivery: Delivery) => T | Promise<T>;
+  readonly begin: (turn: Turn<T>) => void;
+}
+
+/** An operation that has gone live. */
+export interface Turn<T> {
+  readonly pos: number;
+  /** Writes the record that ends it; the code gets the result once it is durable. */
+  end(record: NewRecord, value: T | Promise<T>): void;
+  endWith(error: unknown, record: NewRecord): void;
+  reject(error: unknown): void;
+  resolve(value: T | Promise<T>): void;
+}
+
+/** What opens a wait, what ends it, and what the code gets then. */
+export interface Waiting<T> {
+  readonly about: string;
+  readonly opening?: NewRecord;
+  readonly match: (note: Note, opened: JournalRecord | undefined) => NewRecord | undefined;
+  readonly answer: (record: NewRecord) => T;
+}
+
+/** Everything durable goes through here. Every operation gets its position synchronously, in the order of the calls. */
+export class Operations {
+  readonly drive: Driver;
+  #pos = 0;
+  readonly #refusable = new Set<(error: TapeError) => void>();
+  #failure: { readonly error: unknown; readonly pos: number; readonly asked: number } | undefined;
+
+  constructor(drive: Driver) {
+    this.drive = drive;
+  }
+
+  /** How many positions the code has asked for. */
+  get asked(): number {
+    return this.#pos;
+  }
+
+  operation<T>(operation: Operation<T>): Promise<T> {
+    const { drive } = this;
+    const pos = this.take(operation);
+    if (pos === undefined || drive.over || drive.returned) return new Promise(() => {}); // nobody is there to hear it
+    const always = operation.always === true;
+    if (drive.cancelled && !always) return handled(Promise.reject(cancelledError()));
+    const result = new Promise<T>((resolve, reject) => {
+      if (!always) this.#refusable.add(reject);
+      const turn = this.#turn<T>(pos, () => this.#refusable.delete(reject), resolve, reject);
+      drive.script.ask({
+        pos,
+        deliver: (delivery) => settleWith(() => operation.result(delivery), turn),
+        begin: () => {
+          // Between the taking of the cancellation and its being told nothing begins: it will be refused in a moment.
+          if (drive.over || (drive.cancelling && !always)) return;
+          try {
+            operation.begin(turn);
+          } catch (error) {
+            turn.reject(error);
+          }
+        },
+      });
+    });
+    return handled(result);
+  }
+
+  /** The next position; undefined: the journal holds something else there, and the drive is over. */
+  take(asked: Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">): number | undefined {
+    const { drive } = this;
+    const pos = this.#pos++;
+    const fault = drive.over ? undefined : compare(drive.history.byPos.get(pos), { pos, ...asked });
+    if (fault === undefined) return pos;
+    drive.fail(fault);
+    return undefined;
+  }
+
+  /** A record that no operation waits for. */
+  note(record: NewRecord): void {
+    this.drive.journal.write(
+      [record],
+      () => {},
+      (error) => this.drive.fail(error),
+    );
+  }
+
+  /** The run is cancelled: whatever waits, waits no longer. Bodies that run see their signal. */
+  refuseWaits(): void {
+    this.drive.waits.clear();
+    for (const refuse of [...this.#refusable]) refuse(cancelledError());
+    this.#refusable.clear();
+  }
+
+  /**
+   * The operation whose failure the workflow let pass, if it is what ended it: nothing else was asked for since. Only
+   * then can it be tried again without asking for other positions than before.
+   */
+  failureBehind(error: unknown): number | undefined {
+    const failure = this.#failure;
+    if (failure === undefined || failure.asked !== this.#pos) return undefined;
+    for (let link = error, depth = 0; link !== undefined && depth < 8; depth++) {
+      if (link === failure.error) return failure.pos;
+      link = link instanceof Error ? link.cause : undefined;
+    }
+    return undefined;
+  }
+
+  #turn<T>(
+    pos: number,
+    done: () => void,
+    resolve: (value: T | Promise<T>) => void,
+    reject: (error: unknown) => void,
+  ): Turn<T> {
+    const { drive } = this;
+    const tell = (value: T | Promise<T>): void => {
+      done();
+      resolve(value);
+    };
+    const fail = (error: unknown): void => {
+      done();
+      this.#failure = { error, pos, asked: this.#pos };
+      reject(error);
+    };
+    const write = (record: NewRecord, told: () => void): void =>
+      drive.journal.write(
+        [record],
+        () => {
+          told();
+          drive.settle();
+        },
+        (refusal) => {
+          // The store refused it for a reason of its own: that is the operation's result, and replay must see it too.
+          const error = asStored(refusal);
+          const refused: NewRecord = { kind: "step.done", data: { pos, name: nameOf(record), error } };
+          drive.journal.write(
+            [refused],
+            () => {
+              fail(error);
+              drive.settle();
+            },
+            (again) => drive.fail(again),
+          );
+        },
+      );
+    return {
+      pos,
+      resolve: tell,
+      reject: fail,
+      end: (record, value) => write(record, () => tell(value)),
+      endWith: (error, record) => write(record, () => fail(error)),
+    };
+  }
+
+  /** Runs a body of the user's under the lease and records what came of it. */
+  body<T>(
+    turn: Turn<T>,
+    body: () => T | Promise<T>,
+    record: (pos: number, result: { value?: unknown; error?: unknown }) => NewRecord,
+  ): void {
+    const { drive } = this;
+    drive.active++;
+    void (async () => {
+      try {
+        drive.options.lease.assert();
+        const value = asStored(await body());
+        if (!drive.over) turn.end(record(turn.pos, { value }), value);
+      } catch (thrown) {
+        const error = storedError(thrown);
+        if (!drive.over) turn.endWith(error, record(turn.pos, { error }));
+      } finally {
+        drive.active--;
+        drive.settle();
+      }
+    })();
+  }
+
+  /** Writes what opens the wait, unless the journal has it already, then waits for a note that ends it. */
+  wait<T>(turn: Turn<T>, waiting: Waiting<T>): void {
+    const { drive } = this;
+    const { opening, about, match, answer } = waiting;
+    const opened =
+      opening === undefined ? undefined : drive.history.byPos.get(turn.pos)?.find(({ kind }) => kind === opening.kind);
+    const wait = (): void => {
+      let ended: NewRecord | undefined;
+      drive.waits.add({
+        pos: turn.pos,
+        about,
+        match: (note) => {
+          ended = match(note, opened);
+          return ended;
+        },
+        written: () => settleWith(() => answer(ended!), turn),
+      });
+      drive.matchWaits();
+    };
+    if (opening === undefined || opened !== undefined) wait();
+    else
+      drive.journal.write([opening], wait, (error) => turn.endWith(asStored(error), refusal(opening, turn.pos, error)));
+  }
+}
+
+function refusal(record: NewRecord, pos: number, error: TapeError): NewRecord {
+  return { kind: "step.done", data: { pos, name: nameOf(record), error: asStored(error) } };
+}
+
+function settleWith<T>(work: () => T | Promise<T>, turn: Turn<T>): void {
+  try {
+    turn.resolve(work());
+  } catch (error) {
+    turn.reject(error);
+  }
+}
+
+/** An error as replay will see it. `undefined` thrown is still something thrown. */
+export function storedError(error: unknown): unknown {
+  if (error === undefined) return new Error("undefined was thrown");
+  try {
+    encode(error);
+    return asStored(error);
+  } catch {
+    return asStored(new Error(String(error)));
+  }
+}
+
+/** The value that a record holds; throws what was thrown. */
+export function outcomeOf<T>(data: { readonly value?: unknown; readonly error?: unknown }): T {
+  if (data.error !== undefined) throw data.error;
+  return data.value as T;
+}
+
+function nameOf(record: NewRecord): string {
+  const data = record.data as { name?: string; key?: string; workflow?: string };
+  return data.name ?? data.workflow ?? data.key ?? record.kind;
+}
+
+export const cancelledError = (): TapeError => new TapeError("TAPE_CANCELLED", "the run was cancelled");

@@ -1,0 +1,24 @@
+import { decode, encode } from "../base/codec.ts";
+
+/**
+ * The value as replay will see it: through the codec. What would look different the second time (an instance that comes
+ * back as a plain object, a hole in an array) looks so the first time already. A value that cannot be encoded is handed
+ * on: the append refuses it with the reason.
+ */
+export function asStored<T>(value: T): T {
+  if (value === null || typeof value !== "object") return value;
+  try {
+    return decode(encode(value)) as T;
+  } catch {
+    return value;
+  }
+}
+
+/**
+ * A rejection that the code looks at later, or never, must not end the process and everybody else's runs with it: what
+ * failed is in the journal.
+ */
+export function handled<T>(promise: Promise<T>): Promise<T> {
+  promise.catch(() => {});
+  return promise;
+}

@@ -1,0 +1,203 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import { type Moment, momentOf } from "../lease/belief.ts";
+import type { LeaseKeeper } from "../lease/keeper.ts";
+import type { Term } from "../model/lease.ts";
+import type { Runner } from "../sdk/workflow.ts";
+import type { RunSpec, Store } from "../store/contract.ts";
+import { Drive } from "./drive.ts";
+import type { DriveEnd, Suspicion } from "./driver.ts";
+import { giveBack } from "./give-back.ts";
+import { Suspects } from "./suspects.ts";
+
+export interface WorkerOptions {
+  readonly store: Store;
+  readonly runner: Runner;
+  readonly keeper: LeaseKeeper;
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** Runs driven at once. */
+  readonly concurrency: number;
+}
+
+export interface FindCounts {
+  readonly found: number;
+  readonly ended: number;
+  readonly parked: number;
+  readonly stuck: number;
+  readonly lost: number;
+}
+
+interface Driving {
+  /** undefined while it waits for its turn. */
+  drive?: Drive;
+  done: Promise<DriveEnd>;
+}
+
+/** Drives runs: those it starts itself, and those it finds due, noted or abandoned. */
+export class Worker {
+  readonly #options: WorkerOptions;
+  readonly #drives = new Map<number, Driving>();
+  readonly #suspects: Suspects;
+  readonly #stopListening: () => void;
+  #draining = false;
+  #freed: () => void = () => {};
+  #cancelLook: (() => void) | undefined;
+
+  constructor(options: WorkerOptions) {
+    this.#options = options;
+    this.#suspects = new Suspects({
+      clock: options.clock,
+      others: () => this.#others(),
+      onCompany: () => this.#freed(),
+    });
+    this.#stopListening = options.store.onWake((wake) => {
+      if (wake.of === "journal") this.#drives.get(wake.journal)?.drive?.poke();
+      else if (wake.of === "any") for (const { drive } of this.#drives.values()) drive?.poke();
+    });
+  }
+
+  get driving(): number {
+    return this.#drives.size;
+  }
+
+  /** Creates runs and drives the fresh ones at once, from the same transaction on. */
+  async start(specs: readonly RunSpec[]): Promise<Awaited<ReturnType<Store["intake"]["createRuns"]>>> {
+    const { store, keeper, tenant, random, clock } = this.#options;
+    const room = specs.length <= this.room;
+    const sent = momentOf(clock);
+    const first = {
+      ...keeper.identity,
+      reactor: "agent",
+      ttlMs: Math.round(keeper.timings.ttlMs),
+      nonce: random.bits63(),
+    };
+    const verdicts = await store.intake.createRuns(tenant, specs, room ? first : undefined);
+    for (const [k, verdict] of verdicts.entries()) {
+      if (verdict.ok && verdict.term !== undefined) void this.#take(verdict.term, sent, specs[k]);
+    }
+    return verdicts;
+  }
+
+  /** How many more runs this worker would drive now. */
+  get room(): number {
+    if (this.#draining || this.#suspects.alone) return 0;
+    return Math.max(0, this.#options.concurrency - this.#drives.size);
+  }
+
+  /** One look for work; resolves when what was found has been driven as far as it goes. */
+  async runOnce(limit: number): Promise<FindCounts> {
+    return (await this.begin(limit)).done;
+  }
+
+  /**
+   * One look for work that does not wait for it to be done: a run with a long body must not keep the others from being
+   * found. `freed` is called whenever there is room again.
+   */
+  async begin(
+    limit: number,
+    freed: () => void = () => {},
+  ): Promise<{ readonly found: number; readonly done: Promise<FindCounts> }> {
+    this.#freed = freed;
+    const drives = await this.#find(limit);
+    const done = Promise.all(drives).then((ends) => {
+      const counts = { found: ends.length, ended: 0, parked: 0, stuck: 0, lost: 0 };
+      for (const end of ends) counts[end]++;
+      return counts;
+    });
+    return { found: drives.length, done };
+  }
+
+  /**
+   * Takes no more work and waits for what is being driven to come to rest. What has not after `boundMs` is given back as
+   * it stands: its successor begins from the journal, at once.
+   */
+  async drain(boundMs = 30_000): Promise<void> {
+    this.#draining = true;
+    const enough = new AbortController();
+    const all = Promise.all([...this.#drives.values()].map(({ done }) => done)).then(() => true);
+    const late = this.#options.clock.sleep(boundMs, enough.signal).then(() => false);
+    const rested = await Promise.race([all, late]);
+    enough.abort(); // or the rest of the bound would keep the process alive
+    if (!rested) await Promise.all([...this.#drives.values()].map(({ drive }) => drive?.surrender("drained", 0)));
+    this.#cancelLook?.();
+    this.#stopListening();
+  }
+
+  async #find(limit: number): Promise<Promise<DriveEnd>[]> {
+    const { store, keeper, tenant, random, clock } = this.#options;
+    const room = Math.min(limit, this.room);
+    if (room <= 0) return [];
+    const sent = momentOf(clock);
+    const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
+    const terms = await store.claim.find({
+      claimant,
+      wants: "recovery",
+      staleOf: ["agent", "recovery"],
+      limit: room,
+      nonce: random.bits63(),
+      tenant,
+    });
+    return terms.map((term) => this.#take(term, sent));
+  }
+
+  #take(term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
+    const { journal } = term;
+    const driving: Driving = { done: Promise.resolve("lost") };
+    this.#drives.set(journal, driving);
+    driving.done = this.#drive(driving, term, sent, fresh)
+      .catch((error: unknown): DriveEnd => {
+        this.#options.log("error", "run.drive_failed", { journal, error: String(error) });
+        return "lost";
+      })
+      .finally(() => {
+        if (this.#drives.get(journal) === driving) this.#drives.delete(journal);
+        this.#freed();
+      });
+    this.#look();
+    return driving.done;
+  }
+
+  async #drive(driving: Driving, term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
+    const { keeper, store, runner, tenant, clock, random, log } = this.#options;
+    const { journal } = term;
+    const lease = keeper.adopt(fresh?.id ?? `run ${journal}`, term, sent);
+    let suspicion: Suspicion | undefined;
+    try {
+      const runId = fresh?.id ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
+      if (term.reason === "recovery") suspicion = await this.#suspects.next();
+      if (this.#draining) {
+        await giveBack(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
+        return "lost";
+      }
+      const ground = { store, runner, lease, tenant, runId, clock, random, log };
+      const drive = new Drive({ ...ground, ...(fresh && { fresh }), ...(suspicion && { suspicion }) });
+      driving.drive = drive;
+      return await drive.run();
+    } finally {
+      suspicion?.lifted();
+      lease.lost("the drive is over");
+    }
+  }
+
+  /** Drives that have begun and are no suspects' in the line. */
+  #others(): Promise<DriveEnd>[] {
+    return [...this.#drives.values()].flatMap(({ drive, done }) =>
+      drive === undefined || drive.options.suspicion !== undefined ? [] : [done],
+    );
+  }
+
+  /** Hints are lossy: once per heartbeat each drive compares the notes that the renewal told of. */
+  #look(): void {
+    if (this.#cancelLook !== undefined || this.#drives.size === 0) return;
+    const { clock, keeper } = this.#options;
+    this.#cancelLook = clock.after(keeper.timings.heartbeatMs, () => {
+      this.#cancelLook = undefined;
+      for (const { drive } of this.#drives.values()) drive?.look();
+      this.#look();
+    });
+  }
+}

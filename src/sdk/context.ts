@@ -1,0 +1,105 @@
+import type { Duration } from "../base/duration.ts";
+import type { Fence } from "../model/fence.ts";
+import type { Act, RetryPolicy } from "./act.ts";
+import type { GateDefinition } from "./gate.ts";
+import type { Schema } from "./schema.ts";
+
+/** What a gate answered. */
+export type GateAnswer<T> = { readonly status: "received"; readonly value: T } | { readonly status: "timeout" };
+
+/** What an act came to, for authors who would rather look than catch. */
+export type Attempted<R> =
+  | { readonly status: "confirmed"; readonly value: R }
+  | { readonly status: "failed"; readonly reason: string; readonly error: unknown };
+
+export interface GateOptions {
+  /** Shown to whoever decides. */
+  readonly payload?: unknown;
+  /** The approval holds for this act with these arguments and for nothing else. */
+  readonly binds?: Act<unknown>;
+  readonly timeout?: Duration;
+}
+
+/** What a decision may say about itself. */
+export interface DecisionNotes {
+  readonly model?: string;
+  readonly request?: unknown;
+  readonly response?: unknown;
+  readonly rationale?: string;
+  readonly policy?: string;
+  readonly usage?: Readonly<Record<string, number>>;
+}
+
+export interface DecisionContext {
+  record(notes: DecisionNotes): void;
+  readonly abortSignal: AbortSignal;
+}
+
+export interface SpawnOptions {
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
+/** A started child run. */
+export interface Child<R> {
+  readonly id: string;
+  result(): Promise<R>;
+}
+
+export interface ValuesContext {
+  get(key: string): Promise<{ readonly version: number; readonly value: unknown } | undefined>;
+  /** Compare-and-set: `version` 0 means that it must not exist. */
+  put(key: string, value: unknown, version: number): Promise<number>;
+}
+
+export interface BudgetContext {
+  /** Reserves before a costed call, charges what it cost, gives back the rest; refused with TAPE_BUDGET_EXCEEDED. */
+  spend<T>(
+    amounts: Readonly<Record<string, number>>,
+    call: () => Promise<{ cost: Readonly<Record<string, number>>; value: T }>,
+  ): Promise<T>;
+}
+
+/** What a workflow does durably goes through this. Everything is recorded once and handed back on replay. */
+export interface TapeContext {
+  readonly runId: string;
+  /** Idempotent local work, at least once. */
+  step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T>;
+  /** A model call or any other judgement: recorded with its reasons, never asked again. */
+  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T>;
+  /** Resolves when confirmed, throws EffectFailed when failed; while nobody knows, the run parks. */
+  effect<R>(act: Act<R>): Promise<R>;
+  attempt<R>(act: Act<R>): Promise<Attempted<R>>;
+  gate<T>(gate: GateDefinition<T>, options?: GateOptions): Promise<GateAnswer<T>>;
+  sleep(duration: Duration): Promise<void>;
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
+  /** Promise.race whose winner is recorded. */
+  race<T extends readonly unknown[]>(branches: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T[number]>;
+  /** Promise.any whose winner is recorded. */
+  any<T extends readonly unknown[]>(branches: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T[number]>;
+  /** Any non-determinism: called once, recorded. */
+  sample<T>(name: string, body: () => T | Promise<T>): Promise<T>;
+  /** Milliseconds since 1970, taken once: the same on replay. */
+  now(): number;
+  uuid(): string;
+  random(): number;
+  readonly values: ValuesContext;
+  readonly budget: BudgetContext;
+  /** Work has moved on (a heartbeat says only that the process lives). */
+  progress(note?: string): void;
+  log(message: string, fields?: Readonly<Record<string, unknown>>): void;
+  /** Aborts when the run is cancelled or its lease is lost. */
+  readonly abortSignal: AbortSignal;
+  /** The run's fence, for resources that can compare it. */
+  readonly fence: Fence;
+  /** true in runs that reached this point after the change was deployed; false in older ones. */
+  patched(name: string): boolean;
+}
+
+/** A plain async function that a run executes, and re-executes against its journal. */
+export interface Workflow<I, O> {
+  readonly name: string;
+  readonly run: (tape: TapeContext, input: I) => Promise<O> | O;
+  readonly schema: Schema<I> | undefined;
+  readonly version: string | undefined;
+  readonly retry: RetryPolicy;
+}

@@ -1,0 +1,32 @@
+/** The part of Standard Schema (standardschema.dev) that is used here: any validator that follows it fits. */
+export interface Schema<T = unknown> {
+  readonly "~standard": {
+    readonly version: 1;
+    readonly vendor: string;
+    readonly validate: (value: unknown) => Checked<T> | Promise<Checked<T>>;
+    readonly types?: { readonly input: unknown; readonly output: T } | undefined;
+  };
+}
+
+export type Checked<T> =
+  | { readonly value: T; readonly issues?: undefined }
+  | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+
+/** The checked value, or what is wrong with it in words. */
+export async function check<T>(
+  schema: Schema<T> | undefined,
+  value: unknown,
+): Promise<{ value: T } | { fault: string }> {
+  if (schema === undefined) return { value: value as T };
+  const result = await schema["~standard"].validate(value);
+  if (result.issues === undefined) return { value: result.value };
+  return { fault: result.issues.map((issue) => `${pathOf(issue.path)}${issue.message}`).join("; ") };
+}
+
+function pathOf(path: readonly unknown[] | undefined): string {
+  if (path === undefined || path.length === 0) return "";
+  const keys = path.map((part) =>
+    typeof part === "object" && part !== null && "key" in part ? String(part.key) : String(part),
+  );
+  return `${keys.join(".")}: `;
+}

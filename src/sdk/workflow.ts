@@ -1,0 +1,70 @@
+import { TapeError } from "../model/errors.ts";
+import type { EffectDefinition, RetryPolicy } from "./act.ts";
+import type { TapeContext, Workflow } from "./context.ts";
+import type { Schema } from "./schema.ts";
+
+export type { Workflow } from "./context.ts";
+
+export interface WorkflowOptions<I> {
+  /** Checked when a run is started. */
+  readonly input?: Schema<I>;
+  /** Recorded with each run, for people. */
+  readonly version?: string;
+  /** A run that throws is driven again so often; default: not at all. */
+  readonly retry?: RetryPolicy;
+}
+
+/**
+ * @example
+ * const hello = workflow("hello", async (tape, input: { name: string }) => tape.step("greet", () => `Hello, ${input.name}`));
+ */
+export function workflow<I, O>(
+  name: string,
+  run: (tape: TapeContext, input: I) => Promise<O> | O,
+  options: WorkflowOptions<I> = {},
+): Workflow<I, O> {
+  if (typeof name !== "string" || name.length === 0) throw new TapeError("TAPE_BAD_INPUT", "a workflow needs a name");
+  if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function`);
+  const { input: schema, version, retry = {} } = options;
+  return { name, run, schema, version, retry };
+}
+
+/** A workflow whose types are gone, as a registry holds it. */
+export type AnyWorkflow = Omit<Workflow<never, unknown>, "schema"> & { readonly schema: Schema | undefined };
+
+/** What a process can execute. */
+export interface Runner {
+  readonly workflows: ReadonlyMap<string, AnyWorkflow>;
+  readonly effects: ReadonlyMap<string, EffectDefinition>;
+}
+
+/**
+ * Collects what a process can execute. Register every effect: reactors find its observer and inverse here, also long
+ * after the run that used it.
+ *
+ * @example
+ * export const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire] });
+ */
+export function createRunner(parts: {
+  readonly workflows: readonly AnyWorkflow[];
+  readonly effects?: readonly { readonly definition: EffectDefinition }[];
+}): Runner {
+  const { workflows, effects = [] } = parts;
+  return {
+    workflows: byName("workflow", workflows),
+    effects: byName(
+      "effect",
+      effects.map(({ definition }) => definition),
+    ),
+  };
+}
+
+function byName<T extends { readonly name: string }>(what: string, items: readonly T[]): ReadonlyMap<string, T> {
+  const map = new Map<string, T>();
+  for (const item of items) {
+    if (map.has(item.name))
+      throw new TapeError("TAPE_BAD_INPUT", `two of the ${what}s are called ${item.name}`, { name: item.name });
+    map.set(item.name, item);
+  }
+  return map;
+}

@@ -1,0 +1,306 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../src/base/random.ts";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { type Process, type Stage, stage, tenant, ttlMs } from "./stage.ts";
+
+const go = gate("go");
+const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
+  workflow(name, run as never) as unknown as AnyWorkflow;
+
+function takeover(s: Stage, run: string): Promise<unknown> {
+  const claimant = { owner: "operator", label: "operator", reactor: "recovery", ttlMs };
+  const asked = { expect: "any", reason: "manual", by: "ada", why: "reassigned" } as const;
+  return s.store.claim.acquire(tenant, { target: { run }, claimant, nonce: seededRandom(run).bits63(), ...asked });
+}
+
+describe("a lost lease", () => {
+  it("by a stall: the function stops at its next operation and nothing of it is written", async () => {
+    const s = await stage();
+    const calls: string[] = [];
+    let release = (): void => {};
+    const two = flow("two", async (tape) => {
+      await tape.step("a", () => new Promise<void>((resolve) => (release = resolve)));
+      calls.push("went on");
+      await tape.step("b", () => void calls.push("b"));
+    });
+    const p = s.process([two]);
+    const id = await p.start(two);
+    await settled(5);
+    s.clock.stall(ttlMs);
+    release();
+    await settled(20);
+    expect(calls).toEqual([]);
+    expect(await s.kinds(id)).toEqual(["run.created"]);
+    expect([p.worker.driving, p.keeper.leases.length]).toEqual([0, 0]);
+  });
+
+  it("F8: a stale completion starts no child, no outbox act, and leaves no note", async () => {
+    const s = await stage();
+    let release = (): void => {};
+    let stale = true;
+    const outbox = effect("out", (_: null) => 1, { dispatch: "outbox", compensate: () => {} });
+    const child = flow("child", () => 1);
+    const parent = flow("parent", async (tape) => {
+      await tape.step("work", () => (stale ? new Promise<void>((resolve) => (release = resolve)) : undefined));
+      await Promise.all([tape.spawn(child as never, null as never), tape.effect(outbox.with(null))]);
+    });
+    const runner = createRunner({ workflows: [parent, child], effects: [outbox] });
+    const one = s.process(runner);
+    const top = flow("top", async (tape) => (await tape.spawn(parent as never, null as never)).result());
+    const all = createRunner({ workflows: [parent, child, top], effects: [outbox] });
+    const starter = s.process(all);
+    const id = await starter.start(top);
+    await settled(30);
+    void one.worker.runOnce(10);
+    await settled(20);
+    await takeover(s, `${id}.0`);
+    stale = false;
+    const before = await s.records(`${id}.0`);
+    release();
+    await settled(40);
+    expect(await s.records(`${id}.0`)).toEqual(before);
+    expect(await s.store.read.run(tenant, `${id}.0.1`)).toBeUndefined();
+    expect(await s.store.read.effects(tenant, { run: `${id}.0` })).toEqual([]);
+    expect(await s.notes(id)).toEqual([]);
+    await s.clock.elapse(ttlMs + 1);
+    expect((await starter.over(id)).status).toBe("COMPLETED");
+  });
+
+  it("F9: reassigned in the middle: the old agent's tool call is refused before the act", async () => {
+    const s = await stage({ backend: "sqlite" });
+    const world: string[] = [];
+    let release = (): void => {};
+    let thinking = true;
+    const tool = effect("tool", (_: null, fx) => void world.push(`${fx.key} under ${fx.token}`), {
+      compensate: () => {},
+    });
+    const agent = flow("agent", async (tape) => {
+      await tape.decide("think", () => (thinking ? new Promise<void>((resolve) => (release = resolve)) : undefined));
+      await tape.effect(tool.with(null));
+      return "done";
+    });
+    const runner = createRunner({ workflows: [agent], effects: [tool] });
+    const old = s.process(runner);
+    const id = await old.start(agent);
+    await settled(10);
+    await takeover(s, id);
+    thinking = false;
+    release();
+    await settled(30);
+    expect(world).toEqual([]);
+    expect(old.worker.driving).toBe(0);
+    await s.clock.elapse(ttlMs + 1);
+    const view = await s.process(runner).over(id);
+    expect([view.outcome, world]).toEqual(["done", [expect.stringMatching(/:1 under [3-9]$/)]]);
+  });
+
+  it("a store that cannot be reached for one append gives the run back soon, not after the TTL", async () => {
+    const s = await stage();
+    let fail = true;
+    const broken = {
+      ...s.store,
+      fenced: {
+        ...s.store.fenced,
+        append: async (...args: Parameters<typeof s.store.fenced.append>) => {
+          const answer = await s.store.fenced.append(...args);
+          if (fail && args[1].records[0]!.kind === "step.done") {
+            fail = false;
+            throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
+          }
+          return answer;
+        },
+      },
+    };
+    let calls = 0;
+    const once = flow("once", (tape) => tape.step("a", () => ++calls));
+    const p = s.process([once], { store: broken });
+    const id = await p.start(once);
+    await settled(20);
+    await s.clock.elapse(1_001);
+    await p.worker.runOnce(10);
+    expect([(await s.run(id)).outcome, calls]).toEqual([1, 1]);
+  });
+
+  it("a workflow that nobody here knows is given back for others", async () => {
+    const s = await stage();
+    const known = flow("known", () => 1);
+    await s.store.intake.createRuns(tenant, [{ id: "x", workflow: "known", input: null }]);
+    const stranger = s.process([]);
+    await stranger.worker.runOnce(10);
+    expect((await s.run("x")).status).toBe("RUNNABLE");
+    await s.clock.elapse(5_001);
+    expect((await s.process([known]).over("x")).status).toBe("COMPLETED");
+  });
+});
+
+it("1 000 parked runs hold no lease, no timer of the process", async () => {
+  class CountingClock extends ManualClock {
+    readonly pending = new Set<object>();
+    override after(ms: number, fn: () => void): () => void {
+      const mark = {};
+      this.pending.add(mark);
+      const cancel = super.after(ms, () => {
+        this.pending.delete(mark);
+        fn();
+      });
+      return () => {
+        this.pending.delete(mark);
+        cancel();
+      };
+    }
+  }
+  const clock = new CountingClock();
+  const s = await stage({ clock });
+  const wait = flow("wait", (tape) => Promise.all([tape.gate(go), tape.sleep("1h")]));
+  const p = s.process([wait]);
+  for (let k = 0; k < 1_000; k++) await p.start(wait);
+  await p.until(() => p.worker.driving === 0);
+  const runs = await s.store.read.runs(tenant, { status: ["WAITING"], limit: 1_000 });
+  expect(runs).toHaveLength(1_000);
+  expect(p.keeper.leases).toEqual([]);
+  await clock.elapse(ttlMs); // the last look at the drives finds none and is not set again
+  expect(clock.pending.size).toBe(0);
+});
+
+describe("poison", () => {
+  /** Drives what is due in a process of its own, which dies whenever a body calls `die`. */
+  async function lives(s: Stage, flows: readonly AnyWorkflow[], rounds: number): Promise<void> {
+    for (let k = 0; k < rounds; k++) {
+      const p = s.process(flows);
+      current = p;
+      void p.worker.runOnce(100);
+      await settled(60);
+      p.crash();
+      await s.clock.elapse(ttlMs + 1);
+    }
+  }
+  let current: Process | undefined;
+  const die = (): Promise<never> => {
+    current!.crash();
+    return new Promise(() => {});
+  };
+
+  it("a run that kills its process again and again is STUCK after five crashes alone; its neighbours are not", async () => {
+    const s = await stage();
+    const poison = flow("poison", async (tape) => {
+      await tape.step("fine", () => 1);
+      await tape.step("kill", die);
+    });
+    const innocent = flow("innocent", async (tape) => {
+      await tape.step("first", () => 1);
+      await tape.step("slow", () => settled(30));
+      return "ok";
+    });
+    const flows = [poison, innocent];
+    const ids = ["i1", "i2", "i3"];
+    const spec = (id: string, name: string) => ({ id, workflow: name, input: null });
+    await s.store.intake.createRuns(tenant, [...ids.map((id) => spec(id, "innocent")), spec("p", "poison")]);
+    await lives(s, flows, 9);
+    const view = await s.run("p");
+    expect(view.status).toBe("STUCK");
+    const stuck = (await s.records("p")).find(({ kind }) => kind === "run.stuck")!;
+    expect((stuck.data as { why: string }).why).toMatch(/died 5 times/);
+    const suspected = (await s.records("p")).filter(({ kind }) => kind === "run.suspected").map(({ data }) => data);
+    expect(suspected).toEqual([0, 1, 2, 3, 4].map((crashes) => ({ crashes })));
+    for (const id of ids) expect([id, (await s.process(flows).over(id)).outcome]).toEqual([id, "ok"]);
+  });
+
+  it("an idempotent act that kills its process counts too: attempts are no progress", async () => {
+    const s = await stage();
+    const kill = effect("kill", die, { semantics: "idempotent" });
+    const poison = flow("poison", (tape) => tape.effect(kill.with(null as never)));
+    const flows = createRunner({ workflows: [poison], effects: [kill as never] });
+    await s.store.intake.createRuns(tenant, [{ id: "p", workflow: "poison", input: null }]);
+    for (let k = 0; k < 9; k++) {
+      current = s.process(flows);
+      void current.worker.runOnce(100);
+      await settled(60);
+      current.crash();
+      await s.clock.elapse(ttlMs + 1);
+    }
+    expect((await s.run("p")).status).toBe("STUCK");
+  });
+
+  it("one that was recovered before is driven alone: what is started meanwhile waits", async () => {
+    const s = await stage();
+    const stay = flow("stay", (tape) => tape.step("body", () => new Promise(() => {})));
+    const other = flow("other", () => "done");
+    await s.store.intake.createRuns(tenant, [{ id: "stay", workflow: "stay", input: null }]);
+    await lives(s, [stay, other], 2);
+    const p = s.process([stay, other]);
+    void p.worker.runOnce(10);
+    await settled(30);
+    expect([p.worker.room, (await s.kinds("stay")).at(-1)]).toEqual([0, "run.suspected"]);
+    const id = await p.start(other);
+    await settled(30);
+    expect((await s.run(id)).status).toBe("RUNNABLE");
+    await s.clock.elapse(31_000);
+    expect((await p.over(id)).outcome).toBe("done");
+  });
+
+  it("a neighbour's crashes never stick an innocent run", async () => {
+    const s = await stage();
+    const long = flow("long", (tape) => tape.step("body", () => s.clock.sleep(120_000).then(() => "ok")));
+    const killer = flow("killer", (tape) => tape.step("kill", die));
+    await s.store.intake.createRuns(tenant, [{ id: "long", workflow: "long", input: null }]);
+    for (let k = 0; k < 12; k++) {
+      const p = s.process([long, killer]);
+      current = p;
+      void p.worker.runOnce(1);
+      await settled(30);
+      await s.clock.elapse(35_000); // it has had its time alone by now
+      await p.start(killer, null, { id: `killer ${k}` });
+      await settled(30);
+      await s.clock.elapse(ttlMs + 1);
+    }
+    expect(["RUNNING", "RUNNABLE"]).toContain((await s.run("long")).status);
+    expect((await s.process([long]).over("long")).outcome).toBe("ok");
+  });
+});
+
+it("a journal that gets long warns, then the run fails with TAPE_TOO_LARGE and what it owes is undone", async () => {
+  const s = await stage({ limits: { journalRecords: 60 } });
+  const undone: unknown[] = [];
+  const act = effect("act", (n: number) => n, { compensate: (n) => void undone.push(n) });
+  const endless = flow("endless", async (tape) => {
+    await tape.effect(act.with(1));
+    for (let k = 0; ; k++) await tape.step(`s${k}`, () => k);
+  });
+  const p = s.process(createRunner({ workflows: [endless], effects: [act] }));
+  const id = await p.start(endless);
+  const view = await p.over(id);
+  expect([view.status, (view.outcome as { code: string }).code]).toEqual(["COMPENSATED", "TAPE_TOO_LARGE"]);
+  expect(undone).toEqual([1]);
+  expect(s.logged.filter(({ event }) => event === "run.journal_long")).toHaveLength(1);
+});
+
+describe("drain", () => {
+  it("claims nothing more, lets drives come to rest, and gives back what does not", async () => {
+    const s = await stage();
+    let started = 0;
+    const quick = flow("quick", (tape) => tape.step("a", () => s.clock.sleep(1_000).then(() => "done")));
+    const long = flow("long", async (tape) => {
+      await tape.step("first", () => 1);
+      return tape.step("long", () => (++started === 1 ? new Promise(() => {}) : "second try"));
+    });
+    const one = s.process([quick, long]);
+    const [a, b] = [await one.start(quick), await one.start(long)];
+    await settled(10);
+    const drained = one.worker.drain(5_000);
+    expect(one.worker.room).toBe(0);
+    const c = await one.start(quick);
+    await s.clock.elapse(5_001);
+    await drained;
+    expect([(await s.run(a)).outcome, one.worker.driving, one.keeper.leases.length]).toEqual(["done", 0, 0]);
+    const last = (await s.records(b)).at(-1)!;
+    expect([last.kind, last.data]).toMatchObject(["term.ended", { end: "drained", wants: "recovery" }]);
+    const two = s.process([quick, long]);
+    expect((await two.worker.begin(10)).found).toBe(2); // at once: nobody has to wait for a lease to run out
+    expect((await two.over(b)).outcome).toBe("second try");
+    expect((await two.over(c)).outcome).toBe("done");
+  });
+});

@@ -1,0 +1,207 @@
+import { inspect } from "node:util";
+import { expect, onTestFinished } from "vitest";
+import { seededRandom } from "../../src/base/random.ts";
+import { Worker } from "../../src/engine/worker.ts";
+import { LeaseKeeper } from "../../src/lease/keeper.ts";
+import type { JournalRecord } from "../../src/model/records.ts";
+import { compensation } from "../../src/reactor/compensation.ts";
+import { outbox } from "../../src/reactor/outbox.ts";
+import { reconciler } from "../../src/reactor/reconciler.ts";
+import { timers } from "../../src/reactor/timers.ts";
+import { type AnyWorkflow, createRunner, type Runner } from "../../src/sdk/workflow.ts";
+import type { RunSpec, RunView, Store } from "../../src/store/contract.ts";
+import { openMemory } from "../../src/store/memory/open.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { ManualClock, settled } from "../../src/testing/clock.ts";
+
+export const tenant = "t";
+export const ttlMs = 30_000;
+
+/** One process: a keeper, a worker, the reactors. Dropping it is a crash: nothing of it is heard of again. */
+export interface Process {
+  readonly worker: Worker;
+  readonly keeper: LeaseKeeper;
+  readonly store: Store;
+  start(workflow: AnyWorkflow, input?: unknown, more?: Partial<RunSpec>): Promise<string>;
+  /** The process dies: no call of its store is answered any more. */
+  crash(): void;
+  /** Reactors and virtual time, until it is so. */
+  until(done: () => boolean | Promise<boolean>): Promise<void>;
+  /** Until the run has ended or is stuck. */
+  over(run: string): Promise<RunView>;
+  reactors(): Promise<void>;
+}
+
+export interface Stage {
+  readonly clock: ManualClock;
+  readonly store: Store;
+  readonly logged: { level: string; event: string; fields: Record<string, unknown> }[];
+  process(runner: Runner | readonly AnyWorkflow[], options?: ProcessOptions): Process;
+  records(run: string): Promise<JournalRecord[]>;
+  notes(run: string): Promise<JournalRecord[]>;
+  kinds(run: string): Promise<string[]>;
+  run(run: string): Promise<RunView>;
+}
+
+export interface ProcessOptions {
+  readonly store?: Store;
+  readonly concurrency?: number;
+  readonly seed?: number | string;
+}
+
+let runs = 0;
+
+export async function stage(
+  options: { backend?: "memory" | "sqlite"; limits?: object; store?: Store; clock?: ManualClock } = {},
+): Promise<Stage> {
+  const clock = options.clock ?? new ManualClock();
+  const random = seededRandom("store");
+  const opened = { clock, random, ...(options.limits && { limits: options.limits }) };
+  const store =
+    options.store ??
+    (options.backend === "sqlite" ? await openSqlite({ ...opened, file: ":memory:" }) : await openMemory(opened));
+  if (options.store === undefined) onTestFinished(() => store.close());
+  const logged: Stage["logged"] = [];
+  const log = (level: string, event: string, fields: Record<string, unknown> = {}): void => {
+    logged.push({ level, event, fields });
+  };
+  let processes = 0;
+  const built: Stage = {
+    clock,
+    store,
+    logged,
+    process(given, more = {}) {
+      const runner = "workflows" in given ? given : createRunner({ workflows: given });
+      const own = killable(more.store ?? store);
+      const n = ++processes;
+      const seeded = seededRandom(`${more.seed ?? "seed"} ${n}`);
+      const identity = { owner: `owner-${n}-${seeded.int(2 ** 40)}`, label: `process ${n}` };
+      const ground = { store: own.store, tenant, clock, random: seeded, log, runner };
+      const keeper = new LeaseKeeper({ ...ground, identity, timings: { ttlMs } });
+      const worker = new Worker({ ...ground, keeper, concurrency: more.concurrency ?? 2_000 });
+      const all = [timers, outbox, reconciler, compensation].map((make) => make({ ...ground, keeper }));
+      const reactors = async (): Promise<void> => {
+        await worker.begin(1_000);
+        for (const reactor of all) await reactor.runOnce(1_000);
+      };
+      const until: Process["until"] = async (done) => {
+        for (let k = 0; k < 3_000; k++) {
+          if (await done()) return;
+          await reactors();
+          await settled(3);
+          if (await done()) return;
+          await clock.elapse(k < 50 ? 20 : 500);
+        }
+        throw new Error(`it never came to pass; driving ${worker.driving}: ${inspect(logged.slice(-5))}`);
+      };
+      return {
+        worker,
+        keeper,
+        store: own.store,
+        async start(workflow, input = null, spec = {}) {
+          const id = spec.id ?? `run-${++runs}`;
+          const [verdict] = await worker.start([{ id, workflow: workflow.name, input, ...spec }]);
+          if (verdict?.ok !== true) throw verdict?.error;
+          return id;
+        },
+        crash: () => own.kill(keeper),
+        until,
+        reactors,
+        async over(id) {
+          await until(async () => {
+            const { endedAt, status } = await built.run(id);
+            return endedAt !== null || status === "STUCK";
+          });
+          return built.run(id);
+        },
+      };
+    },
+    records: (run) => store.read.journal(tenant, { run }),
+    notes: (run) => store.read.journal(tenant, { run }, { inbox: true }),
+    kinds: async (run) => (await store.read.journal(tenant, { run })).map(({ kind }) => kind),
+    async run(id) {
+      const found = await store.read.run(tenant, id);
+      expect(found).toBeDefined();
+      return found!;
+    },
+  };
+  return built;
+}
+
+/** A store for one process, which stops answering when that process dies. */
+function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeeper): void } {
+  let dead = false;
+  const group = <G extends object>(calls: G): G =>
+    new Proxy(calls, {
+      get(target, key) {
+        const member: unknown = Reflect.get(target, key);
+        if (typeof member !== "function") return member;
+        return (...args: unknown[]): unknown => {
+          if (dead) return new Promise(() => {});
+          const answer: unknown = Reflect.apply(member, target, args);
+          return Promise.resolve(answer).then(
+            (value) => (dead ? new Promise(() => {}) : value),
+            (error: unknown) => (dead ? new Promise(() => {}) : Promise.reject(error)),
+          );
+        };
+      },
+    });
+  const { backend, limits, transactionBoundMs, exclusive } = store;
+  const deaf: (() => void)[] = [];
+  return {
+    store: {
+      backend,
+      limits,
+      transactionBoundMs,
+      exclusive,
+      intake: group(store.intake),
+      claim: group(store.claim),
+      fenced: group(store.fenced),
+      read: group(store.read),
+      onWake: (listener) => {
+        const stop = store.onWake((wake) => {
+          if (!dead) listener(wake);
+        });
+        deaf.push(stop);
+        return stop;
+      },
+      close: async () => {},
+    },
+    kill(keeper) {
+      dead = true;
+      for (const stop of deaf) stop();
+      keeper.close();
+    },
+  };
+}
+
+/** A store that counts appends and their records, and may do something at each. */
+export function watched(store: Store, onAppend: (kinds: readonly string[], n: number) => void | Promise<void>): Store {
+  let n = 0;
+  return {
+    ...store,
+    intake: store.intake,
+    claim: store.claim,
+    read: store.read,
+    fenced: {
+      async append(fence, entry) {
+        await onAppend(
+          entry.records.map(({ kind }) => kind),
+          ++n,
+        );
+        return store.fenced.append(fence, entry);
+      },
+      appendAll: (batch) => store.fenced.appendAll(batch),
+    },
+    onWake: (listener) => store.onWake(listener),
+    close: () => store.close(),
+  };
+}
+
+/** What replay must reproduce: results by position, in journal order, without terms, tokens and times. */
+export function essence(records: readonly JournalRecord[]): unknown[] {
+  const skipped = new Set(["term.begun", "term.ended", "notes.taken", "run.suspected", "run.created"]);
+  return records
+    .filter(({ kind }) => !skipped.has(kind))
+    .map(({ kind, data }) => ({ kind, ...(data as object), term: undefined, taken: undefined }));
+}

@@ -1,0 +1,90 @@
+import { createRunner, effect, gate, outcome, Tape, workflow } from "../../src/exports/index.ts";
+import { inferred } from "./same.ts";
+
+/** The authors' sample of the design, as it stands there, on a world that is handed in; test/examples executes it. */
+
+interface Wire {
+  readonly account: string;
+  readonly amount: number;
+  readonly invoice: string;
+}
+interface Sent {
+  readonly id: string;
+}
+interface Call {
+  readonly idempotencyKey: string;
+  readonly fencingToken?: bigint;
+  readonly signal?: AbortSignal;
+}
+export interface SampleWorld {
+  readonly bank: {
+    wire(a: Wire, call: Call): Promise<Sent>;
+    find(businessKey: string | undefined): Promise<Sent | undefined>;
+    reverse(id: string, call: Call): Promise<void>;
+  };
+  readonly model: {
+    plan(input: { day: string }): Promise<{
+      plan: { account: string; amount: number };
+      usage: Record<string, number>;
+      why: string;
+    }>;
+  };
+  readonly fetchRate: () => Promise<number>;
+}
+
+export const cfo = gate<{ approved: boolean; note?: string }>("cfo");
+
+export function sampleOn({ bank, model, fetchRate }: SampleWorld) {
+  const wire = effect(
+    "bank.wire",
+    async (a: Wire, fx) => bank.wire(a, { idempotencyKey: fx.key, fencingToken: fx.token, signal: fx.abortSignal }),
+    {
+      semantics: "non_idempotent",
+      dispatch: "outbox",
+      businessKey: (a) => a.invoice,
+      observe: async (_a, fx) => {
+        const w = await bank.find(fx.businessKey);
+        return w ? outcome.confirmed(w) : outcome.absent();
+      },
+      compensate: async (_a, receipt, fx) => bank.reverse(receipt.id, { idempotencyKey: fx.key }),
+      retry: { attempts: 5, base: "1s", cap: "60s" },
+      timeout: "30s",
+    },
+  );
+
+  const treasury = workflow("treasury", async (tape, input: { day: string }) => {
+    const plan = await tape.decide("plan", async (d) => {
+      const r = await model.plan(input);
+      d.record({ model: "m-1", usage: r.usage, rationale: r.why });
+      return r.plan;
+    });
+    const act = wire.with({ account: plan.account, amount: plan.amount, invoice: `sweep-${input.day}` });
+    const answer = await tape.gate(cfo, { binds: act, timeout: "24h" });
+    if (answer.status === "timeout" || !answer.value.approved) return { done: false };
+    const receipt = await tape.effect(act);
+    await tape.sleep("1h");
+    const rate = await tape.step("rate", () => fetchRate());
+    return { receipt, rate, at: tape.now(), id: tape.uuid() };
+  });
+
+  const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire] });
+
+  return { wire, treasury, buildRunner };
+}
+
+export async function program(world: SampleWorld): Promise<void> {
+  const { treasury, buildRunner } = sampleOn(world);
+  await using app = await Tape.open({ store: "sqlite:./tape.db", runner: buildRunner() });
+  const options = { id: "treasury-2026-11-15", labels: {}, budget: { usd: 50 } };
+  const run = await app.start(treasury, { day: "2026-11-15" }, options);
+  const result = await run.result();
+  if ("receipt" in result) inferred(result.receipt)<Sent>();
+  await app.signal(run.id, cfo, { approved: true }, { key: "k" });
+  await app.cancel(run.id, { reason: "not wanted" });
+  await app.runs.list();
+  await app.runs.get(run.id);
+  for (const record of await app.journal(run.id)) record.seq satisfies number;
+  for await (const record of app.feed({})) record.cursor satisfies string;
+  await app.effects.list({ status: "UNKNOWN" });
+  await app.obligations.list({ status: "PENDING", minAge: "24h" });
+}

@@ -1,0 +1,141 @@
+import { z } from "zod";
+import {
+  type Act,
+  type Attempted,
+  type Child,
+  createRunner,
+  effect,
+  type GateAnswer,
+  gate,
+  outcome,
+  Tape,
+  workflow,
+} from "../../src/exports/index.ts";
+import { inferred } from "./same.ts";
+
+/** What an author's types come to. Never run: tsc is part of the test command. */
+
+const mail = effect("mail", async (a: { to: string }) => ({ id: a.to.length }), { semantics: "idempotent" });
+const yes = gate<{ ok: boolean }>("yes");
+const child = workflow("child", async (_tape, n: number) => `${n}`);
+
+export const positive = workflow("positive", async (tape, input: { day: string }) => {
+  inferred(input)<{ day: string }>();
+  inferred(await mail({ to: "a" }))<{ id: number }>();
+  inferred(mail.with({ to: "a" }))<Act<{ id: number }>>();
+  inferred(await tape.effect(mail.with({ to: "a" })))<{ id: number }>();
+  inferred(await tape.attempt(mail.with({ to: "a" })))<Attempted<{ id: number }>>();
+  inferred(await tape.gate(yes))<GateAnswer<{ ok: boolean }>>();
+  inferred(await tape.step("s", () => 1))<number>();
+  inferred(await tape.step("s", async () => "a"))<string>();
+  inferred(await tape.decide("d", async () => ({ buy: true })))<{ buy: boolean }>();
+  inferred(await tape.sample("s", () => new Date(0)))<Date>();
+  inferred(await tape.spawn(child, 1))<Child<string>>();
+  inferred(await (await tape.spawn(child, 1)).result())<string>();
+  inferred(await tape.race([mail({ to: "a" }), tape.step("s", () => 1)]))<number | { id: number }>();
+  inferred(await tape.any([tape.step("s", () => 1), tape.step("t", () => "a")]))<string | number>();
+  inferred(await Promise.all([tape.step("s", () => 1), tape.step("t", () => "a")]))<[number, string]>();
+  inferred(await tape.budget.spend({ usd: 1 }, async () => ({ cost: { usd: 1 }, value: 7n })))<bigint>();
+  inferred(tape.now())<number>();
+  inferred(tape.patched("p"))<boolean>();
+  return { done: true };
+});
+
+/** The result of the body is what the observer confirms and the inverse gets. */
+export const whole = effect("whole", async (a: { n: number }) => ({ id: `${a.n}` }), {
+  businessKey: (a) => {
+    inferred(a)<{ n: number }>();
+    return String(a.n);
+  },
+  observe: (a, fx) => {
+    inferred(a)<{ n: number }>();
+    inferred(fx.businessKey)<string | undefined>();
+    return a.n > 0 ? outcome.confirmed({ id: "1" }) : outcome.absent();
+  },
+  compensate: {
+    run: (a, result) => {
+      inferred(a)<{ n: number }>();
+      inferred(result)<{ id: string }>();
+    },
+    observe: ({ args, result }) => {
+      inferred(args)<{ n: number }>();
+      inferred(result)<{ id: string }>();
+      return outcome.inconclusive("cannot see it");
+    },
+  },
+});
+
+/** Any validator that follows Standard Schema; the input's type comes from it. */
+export const checked = workflow("checked", async (_tape, input) => input.day, {
+  input: z.object({ day: z.string() }),
+});
+const grade = gate("grade", { schema: z.number().int() });
+
+export async function programs(app: Tape): Promise<void> {
+  const run = await app.start(positive, { day: "d" });
+  inferred(await run.result())<{ done: boolean }>();
+  inferred(await (await app.start(checked, { day: "d" })).result())<string>();
+  await app.signal(run.id, yes, { ok: true });
+  await app.signal(run.id, grade, 1);
+  createRunner({ workflows: [positive, child, checked], effects: [mail, whole] });
+
+  // @ts-expect-error the input has a day
+  await app.start(positive, {});
+  // @ts-expect-error which is text
+  await app.start(positive, { day: 1 });
+  // @ts-expect-error and the schema says so too
+  await app.start(checked, { day: 1 });
+  // @ts-expect-error not the value of this gate
+  await app.signal(run.id, yes, { ok: "true" });
+  // @ts-expect-error nor of this
+  await app.signal(run.id, grade, "A");
+  // @ts-expect-error a gate, not its name
+  await app.signal(run.id, "yes", { ok: true });
+  // @ts-expect-error a cancellation says why
+  await app.cancel(run.id);
+  // @ts-expect-error a program without a runner could drive nothing
+  await Tape.open({ store: "memory:" });
+}
+
+export const negative = workflow("negative", async (tape, _input: undefined) => {
+  // @ts-expect-error an effect has its arguments
+  await mail({});
+  // @ts-expect-error also as an act
+  mail.with({ to: 1 });
+  // @ts-expect-error an act, not an effect
+  await tape.effect(mail);
+  // @ts-expect-error a promise is not an act: it would have been sent already
+  await tape.effect(mail({ to: "a" }));
+  // @ts-expect-error a gate, not its name
+  await tape.gate("yes");
+  // @ts-expect-error not a duration
+  await tape.sleep("1 hour");
+  // @ts-expect-error a gate binds an act
+  await tape.gate(yes, { binds: mail });
+  const answer = await tape.gate(yes, { timeout: "1h" });
+  // @ts-expect-error it may have timed out: look at the status first
+  answer.value.ok;
+  const attempted = await tape.attempt(mail.with({ to: "a" }));
+  // @ts-expect-error it may have failed: look at the status first
+  attempted.value.id;
+  // @ts-expect-error the child's input
+  await tape.spawn(child, "1");
+  // @ts-expect-error a step has a name
+  await tape.step(() => 1);
+  // @ts-expect-error time has no setter
+  tape.now(0);
+});
+
+// @ts-expect-error an effect without a body names its connector
+effect("nothing", {});
+// @ts-expect-error there are three semantics
+effect("odd", async (_: number) => 1, { semantics: "exactly_once" });
+effect("observed", async (_: number) => ({ id: 1 }), {
+  businessKey: String,
+  // @ts-expect-error an observer confirms what the body returns
+  observe: () => outcome.confirmed({ id: "1" }),
+});
+createRunner({
+  // @ts-expect-error a function is not a workflow yet
+  workflows: [async () => 1],
+});
