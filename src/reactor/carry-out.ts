@@ -1,0 +1,105 @@
+import { encode } from "../base/codec.ts";
+import { AckLost, Definite, NotSent } from "../sdk/outcomes.ts";
+import type { Item } from "./item.ts";
+import type { Ground } from "./reactor.ts";
+
+/** What came of a call: done, surely not, not even sent, or nobody knows. */
+export type Carried =
+  | { readonly came: "done"; readonly value: unknown }
+  | { readonly came: "refused" | "not_sent" | "doubt"; readonly error: unknown };
+
+/**
+ * Calls into the user's code with a deadline, under the item's lease. The loss of the lease aborts the call's signal but
+ * does not end the wait: an answer that comes after it is evidence, and so is one that comes after the deadline.
+ */
+export async function carryOut(
+  item: Item,
+  ground: Ground,
+  limits: { readonly timeoutMs: number; readonly definite: (error: unknown) => boolean },
+  call: (signal: AbortSignal) => unknown,
+): Promise<Carried> {
+  const { lease } = item;
+  try {
+    lease.assert(); // at the point of use: a signal would still read "not aborted" after a stall
+  } catch (error) {
+    await item.leaveEvidence({ happened: false, error: storable(error) });
+    throw error;
+  }
+  const timeout = new AbortController();
+  const cancel = ground.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));
+  const answer = answerOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.definite);
+  const carried = await Promise.race([answer, aborted(timeout.signal)]);
+  cancel();
+  if (carried !== undefined) return carried;
+  void answer.then((late) => leaveAnswer(item, late));
+  return { came: "doubt", error: timeout.signal.reason };
+}
+
+/** A look at the world: it changes nothing, so it may be dropped at any moment. */
+export async function look(
+  item: Item,
+  ground: Ground,
+  timeoutMs: number,
+  call: (signal: AbortSignal) => unknown,
+): Promise<Carried> {
+  const timeout = new AbortController();
+  const cancel = ground.clock.after(timeoutMs, () => timeout.abort(new AckLost("the look took too long")));
+  const signal = AbortSignal.any([timeout.signal, item.lease.abortSignal]);
+  const seen = await Promise.race([
+    answerOf(
+      () => call(signal),
+      () => false,
+    ),
+    aborted(signal),
+  ]);
+  cancel();
+  return seen ?? { came: "doubt", error: signal.reason };
+}
+
+/** What is known of an attempt whose outcome could not be written by the one who made it. */
+export async function leaveAnswer(item: Item, carried: Carried): Promise<void> {
+  if (carried.came === "doubt") return; // it does not know either
+  const { came } = carried;
+  await item.leaveEvidence(
+    came === "done" ? { happened: true, value: carried.value } : { happened: false, error: storable(carried.error) },
+  );
+}
+
+async function answerOf(call: () => unknown, definite: (error: unknown) => boolean): Promise<Carried> {
+  try {
+    return { came: "done", value: await call() };
+  } catch (error) {
+    if (error instanceof NotSent) return { came: "not_sent", error };
+    const refused = error instanceof Definite || saysSo(definite, error);
+    return { came: refused ? "refused" : "doubt", error };
+  }
+}
+
+/** The author's own judgement; one that throws has not said that nothing happened. */
+function saysSo(definite: (error: unknown) => boolean, error: unknown): boolean {
+  try {
+    return definite(error);
+  } catch {
+    return false;
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<undefined> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve(undefined);
+    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
+  });
+}
+
+/** Longer than any message for people; a stack of a deep call still fits. */
+const mostErrorLetters = 16_384;
+
+/** An error as the journal takes it: one that cannot be encoded, or is too long, must not keep an outcome from being told. */
+export function storable(error: unknown): unknown {
+  try {
+    if (encode(error).length <= mostErrorLetters) return error;
+  } catch {
+    // said below
+  }
+  return new Error(String(error).slice(0, 1_000).toWellFormed());
+}

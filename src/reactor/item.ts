@@ -1,0 +1,211 @@
+import { backoffMs } from "../base/backoff.ts";
+import { decode } from "../base/codec.ts";
+import { giveBack, type Next } from "../engine/give-back.ts";
+import type { Lease } from "../lease/lease.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
+import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
+import { againBackoff, type Ground } from "./reactor.ts";
+
+/** A verdict in an act's words; an inverse has its own, see {@link Item.settled}. */
+export type Settling = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
+
+type Evidence = RecordData<"effect.evidence">;
+
+/**
+ * One effect under its own lease: its row, its journal, its inbox, and the pen. A reactor finds it, acquires it, works,
+ * writes under the token, and gives it back; the keeper renews meanwhile.
+ */
+export class Item {
+  readonly effect: EffectRow;
+  readonly records: readonly JournalRecord[];
+  readonly lease: Lease;
+  readonly runId: string;
+  /** How long it had been due when it was found; 0 where that cannot be told (its holder vanished). */
+  readonly lagMs: number;
+  readonly #ground: Ground;
+  #notes: readonly JournalRecord[];
+  #head: number;
+  #status: EffectRow["status"];
+  #next: Next | undefined;
+
+  constructor(ground: Ground, lease: Lease, effect: EffectRow, read: ItemJournal, runId: string) {
+    this.#ground = ground;
+    this.lease = lease;
+    this.effect = effect;
+    this.records = read.records;
+    this.#notes = read.notes;
+    this.runId = runId;
+    this.#head = lease.term.head;
+    this.#status = effect.status;
+    this.lagMs = lagOf(effect, read.records);
+  }
+
+  /** As of what this term has written. */
+  get status(): EffectRow["status"] {
+    return this.#status;
+  }
+
+  /** Set once it is given back: who is wanted next. */
+  get next(): Next | undefined {
+    return this.#next;
+  }
+
+  get args(): unknown {
+    return decode(this.effect.args);
+  }
+
+  get inverse(): boolean {
+    return this.effect.role === "inverse";
+  }
+
+  /** The reactor that acts on it, as against the one that finds out what became of it. */
+  get actor(): "outbox" | "compensation" {
+    return this.inverse ? "compensation" : "outbox";
+  }
+
+  /** The definition by which this effect is carried out; undefined: this process does not know it. */
+  get definition(): EffectDefinition | undefined {
+    return this.effect.name === null ? undefined : this.#ground.runner.effects.get(this.effect.name);
+  }
+
+  /** Names the effect inside its own journal's records. */
+  get ref(): { run: number; pos: number; sub: number } {
+    const { run, pos, sub } = this.effect;
+    return { run, pos, sub };
+  }
+
+  /** Terms that came and went without a word about the effect, this one included. */
+  get fruitless(): number {
+    const last = this.records.findLastIndex(({ kind }) => kind !== "term.begun" && kind !== "term.ended");
+    return this.records.slice(last + 1).filter(({ kind }) => kind === "term.begun").length;
+  }
+
+  /** Everything that late owners have said, oldest first. */
+  get evidence(): readonly Evidence[] {
+    return this.#notes.flatMap((note) => (note.kind === "effect.evidence" ? [note.data] : []));
+  }
+
+  context(attempt: number, abortSignal: AbortSignal): EffectContext {
+    const { key, businessKey } = this.effect;
+    const { runId, lease } = this;
+    return { runId, key, token: lease.token, attempt, abortSignal, businessKey: businessKey ?? undefined };
+  }
+
+  /** An inverse speaks of obligations, an act of effects; the steps are the same. What failed to be undone is stuck. */
+  settled(data: Settling): NewRecord {
+    const { ref } = this;
+    if (!this.inverse) return { kind: "effect.settled", data: { ...ref, ...data } };
+    const to = data.to === "CONFIRMED" ? "COMPENSATED" : data.to === "FAILED" ? "STUCK" : data.to;
+    return { kind: "obligation.settled", data: { ...ref, ...data, to } };
+  }
+
+  /** The obligation to undo it, armed with the confirmation. */
+  armed(result: unknown): NewRecord[] {
+    const { definition, effect } = this;
+    if (this.inverse || definition?.inverse === undefined) return [];
+    const { name, inverse } = definition;
+    const { run, pos } = this.ref;
+    const args = { args: this.args, result };
+    const data = { run, pos, sub: 1, name, semantics: inverse.semantics, key: `${effect.key}:inverse`, args };
+    return [{ kind: "obligation.armed", data }];
+  }
+
+  async write(records: readonly NewRecord[]): Promise<void> {
+    this.lease.assert();
+    const { head } = await this.#ground.store.fenced.append(this.lease.fence, { after: this.#head, records });
+    this.#head = head;
+    for (const record of records) {
+      if (record.kind === "effect.settled" || record.kind === "obligation.settled") this.#status = record.data.to;
+      if (record.kind === "effect.dispatched") this.#status = this.inverse ? "COMMITTED" : "DISPATCHED";
+    }
+  }
+
+  /**
+   * The last records of this term, and who is wanted next. Notes that arrived meanwhile refuse them as a whole: then
+   * `heard` decides anew, or, where no note can change anything, the same is written again.
+   */
+  async finish(records: readonly NewRecord[], next: Next = {}, heard?: () => Promise<void>): Promise<void> {
+    const { waits, ...more } = next;
+    for (;;) {
+      const taken = this.#notes.at(-1)?.seq ?? 0;
+      const said = waits === undefined ? more : { ...more, waits: [...waits] };
+      const data = { end: "released", taken, term: this.lease.figures(), ...said } as const;
+      try {
+        await this.write([...records, { kind: "term.ended", data }]);
+        break;
+      } catch (error) {
+        if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+      }
+      await this.#hear();
+      if (heard !== undefined) return heard();
+    }
+    this.#next = next;
+    this.lease.lost("given back");
+  }
+
+  /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
+  park(wants: string, what: string): Promise<void> {
+    const { log, random } = this.#ground;
+    log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what });
+    const inMs = Math.ceil(backoffMs(this.fruitless, againBackoff, random));
+    return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
+  }
+
+  /** Not this reactor's business any more: to whom it belongs now, or to nobody. */
+  handOn(): Promise<void> {
+    return this.finish([], wantsOf(this.status, this.actor));
+  }
+
+  /** The work went wrong. */
+  async fail(): Promise<boolean> {
+    const { store, tenant, random } = this.#ground;
+    const { wants } = wantsOf(this.status, this.actor);
+    const inMs = Math.ceil(backoffMs(this.fruitless, againBackoff, random));
+    const next = wants === undefined ? {} : { wants, inMs };
+    const told = await giveBack(store, tenant, this.lease, this.#head, next);
+    if (told) this.#next = next;
+    return told;
+  }
+
+  /** A fenced-out owner may not write the outcome, but what it knows is worth keeping. */
+  async leaveEvidence(evidence: { happened: boolean; value?: unknown; error?: unknown }): Promise<void> {
+    const { store, log } = this.#ground;
+    const { token, nonce } = this.lease.fence;
+    const about = { run: this.runId, effect: this.effect.name };
+    try {
+      await store.intake.leaveEvidence({ ...this.ref, token, nonce }, evidence);
+      log("info", "effect.evidence_left", about);
+    } catch (error) {
+      log("warn", "effect.evidence_refused", { ...about, error: String(error) });
+    }
+  }
+
+  async #hear(): Promise<void> {
+    const { store, tenant } = this.#ground;
+    const target = { journal: this.lease.term.journal };
+    const from = (this.#notes.at(-1)?.seq ?? 0) + 1;
+    this.#notes = [...this.#notes, ...(await store.read.journal(tenant, target, { from, inbox: true }))];
+  }
+}
+
+export interface ItemJournal {
+  readonly records: readonly JournalRecord[];
+  readonly notes: readonly JournalRecord[];
+}
+
+/** Who is to go on with an effect in this status. An attempt that nobody finished is the reconciler's. */
+function wantsOf(status: EffectRow["status"], actor: string): { wants?: string } {
+  if (status === "PENDING") return { wants: actor };
+  if (status === "DISPATCHED" || status === "COMMITTED" || status === "UNKNOWN") return { wants: "reconciler" };
+  return {};
+}
+
+function lagOf(effect: EffectRow, records: readonly JournalRecord[]): number {
+  const begun = records.findLastIndex(({ kind }) => kind === "term.begun");
+  const before = records[begun - 1];
+  if (before === undefined || before.kind === "term.begun") return 0;
+  const delay = before.kind === "term.ended" ? (before.data.inMs ?? 0) : 0;
+  return Math.max(0, records[begun]!.at - Math.max(effect.changedAt, before.at + delay));
+}

@@ -1,0 +1,112 @@
+import { backoffMs } from "../base/backoff.ts";
+import { giveBack } from "../engine/give-back.ts";
+import { momentOf } from "../lease/belief.ts";
+import type { Lease } from "../lease/lease.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { Term } from "../model/lease.ts";
+import type { JournalRecord } from "../model/records.ts";
+import type { FindRequest } from "../store/contract.ts";
+import { Item } from "./item.ts";
+import { againBackoff, type Counts, type Freed, type Ground, type Reactor, type Round } from "./reactor.ts";
+
+export interface ItemReactorOptions {
+  readonly name: string;
+  /** Items that ask for this reactor are found; so are those whose vanished holder was one of these. */
+  readonly staleOf: readonly string[];
+  /** Works on one item and gives it back with `finish`. What it throws concerns this item alone. */
+  readonly work: (item: Item) => Promise<void>;
+}
+
+/** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
+export function itemReactor(ground: Ground, options: ItemReactorOptions): Required<Omit<Reactor, "room">> {
+  const begin = async (limit: number, freed: Freed): Promise<Round> => {
+    const sent = momentOf(ground.clock);
+    const terms = await find(ground, options, limit);
+    let done = 0;
+    let lagMs = 0;
+    const all = terms.map(async (term) => {
+      const item = await workOn(ground, options, term, sent);
+      if (item?.next !== undefined && !item.failed) done++;
+      lagMs = Math.max(lagMs, item?.lagMs ?? 0);
+      freed(item?.next);
+    });
+    const found = terms.length;
+    return { found, done: Promise.all(all).then(() => ({ found, done, failed: found - done, lagMs })) };
+  };
+  const runOnce = async (limit: number): Promise<Counts> => (await begin(limit, () => {})).done;
+  return { name: options.name, begin, runOnce };
+}
+
+/** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
+async function find(ground: Ground, options: ItemReactorOptions, limit: number): Promise<Term[]> {
+  const { store, keeper, tenant, random } = ground;
+  const { name, staleOf } = options;
+  const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
+  const request: FindRequest = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant };
+  try {
+    return await store.claim.find(request);
+  } catch (error) {
+    if (!isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) throw error;
+    return store.claim.find(request);
+  }
+}
+
+type Worked = Pick<Item, "next" | "lagMs"> & { readonly failed: boolean };
+
+async function workOn(
+  ground: Ground,
+  options: ItemReactorOptions,
+  term: Term,
+  sent: ReturnType<typeof momentOf>,
+): Promise<Worked | undefined> {
+  const { keeper, log, store, tenant, random } = ground;
+  const { name } = options;
+  let lease: Lease | undefined;
+  let item: Item | undefined;
+  try {
+    lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
+    item = await openItem(ground, lease, term);
+    await options.work(item);
+    return { next: item.next, lagMs: item.lagMs, failed: false };
+  } catch (error) {
+    log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, error: String(error) });
+    // Somebody looks again after a back-off. Where the lease is lost, it is somebody else's already, or runs out.
+    if (item !== undefined) {
+      await item.fail().catch(() => false);
+      return { next: item.next, lagMs: item.lagMs, failed: true };
+    }
+    if (lease === undefined) return undefined;
+    const next = { wants: name, inMs: Math.ceil(backoffMs(unreadableAttempt, againBackoff, random)) };
+    await giveBack(store, tenant, lease, term.head, next).catch(() => false);
+    return { next, lagMs: 0, failed: true };
+  } finally {
+    lease?.lost("the reactor is done with it");
+  }
+}
+
+/** An item that cannot even be read does not say how often that was tried: half a minute is neither rash nor never. */
+const unreadableAttempt = 6;
+
+async function openItem(ground: Ground, lease: Lease, term: Term): Promise<Item> {
+  const { store, tenant } = ground;
+  const target = { journal: term.journal };
+  const { pageRows } = store.limits;
+  const [effects, records, notes, run] = await Promise.all([
+    store.read.effects(tenant, { item: term.journal }),
+    readAll(pageRows, (from) => store.read.journal(tenant, target, { from })),
+    readAll(pageRows, (from) => store.read.journal(tenant, target, { from, inbox: true })),
+    store.read.lease(tenant, { journal: term.run }),
+  ]);
+  const [effect] = effects;
+  if (effect === undefined) throw new TapeError("TAPE_INVARIANT", `item ${term.journal} has no effect`, target);
+  return new Item(ground, lease, effect, { records, notes }, run?.name ?? String(effect.run));
+}
+
+async function readAll(pageRows: number, page: (from: number) => Promise<JournalRecord[]>): Promise<JournalRecord[]> {
+  const all: JournalRecord[] = [];
+  for (;;) {
+    const some = await page(all.length + 1);
+    all.push(...some);
+    if (some.length < pageRows) return all;
+  }
+}

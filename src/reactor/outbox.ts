@@ -1,0 +1,20 @@
+import type { Item } from "./item.ts";
+import { itemReactor } from "./items.ts";
+import { perform } from "./perform.ts";
+import type { Ground, Reactor } from "./reactor.ts";
+
+/**
+ * outbox: effects that were handed over to be dispatched. The act is authorised by a durable record before it is done; an
+ * attempt whose holder vanished is never sent again blindly: the reconciler finds it (staleOf there names us).
+ */
+export function outbox(ground: Ground): Reactor {
+  return itemReactor(ground, { name: "outbox", staleOf: [], work: (item) => dispatch(ground, item) });
+}
+
+async function dispatch(ground: Ground, item: Item): Promise<void> {
+  if (item.status !== "PENDING") return item.handOn(); // withdrawn, settled, or an attempt that somebody left behind
+  const { definition } = item;
+  if (definition?.body === undefined) return item.park("outbox", `a body for effect ${item.effect.name}`);
+  const { body } = definition;
+  await perform(ground, item, definition, (fx) => body(item.args, fx));
+}

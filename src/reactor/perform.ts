@@ -1,0 +1,90 @@
+import { backoffMs } from "../base/backoff.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { JournalRecord, NewRecord } from "../model/records.ts";
+import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
+import { type Carried, carryOut, leaveAnswer, storable } from "./carry-out.ts";
+import type { Item } from "./item.ts";
+import type { Ground } from "./reactor.ts";
+
+/**
+ * One attempt of an act or of an inverse, under its item's lease: authorised by a durable record, carried out, and its
+ * outcome written with the end of the term. `before` is written together with the authorisation.
+ */
+export async function perform(
+  ground: Ground,
+  item: Item,
+  definition: EffectDefinition,
+  call: (fx: EffectContext) => unknown,
+  before: readonly NewRecord[] = [],
+): Promise<void> {
+  const { effect, ref } = item;
+  const attempt = effect.attempt + 1;
+  const happened = item.evidence.findLast((said) => said.happened);
+  if (happened !== undefined) {
+    // A late owner says that it is done. Only an authorised attempt can be confirmed: this one sends nothing.
+    const authorised: NewRecord = { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs: 0 } };
+    const { value } = happened;
+    const confirmed = item.settled({ to: "CONFIRMED", reason: "evidence", value });
+    return item.finish([...before, authorised, confirmed, ...item.armed(value)]);
+  }
+  const sendWithinMs = definition.timeoutMs;
+  await item.write([...before, { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs } }]);
+  const carried = await carryOut(item, ground, definition, (signal) => call(item.context(attempt, signal)));
+  try {
+    await conclude(ground, item, definition, carried);
+  } catch (error) {
+    // Nobody but us knows what came of it: whoever decides now hears it from the inbox.
+    await leaveAnswer(item, carried);
+    throw error;
+  }
+}
+
+async function conclude(ground: Ground, item: Item, definition: EffectDefinition, carried: Carried): Promise<void> {
+  const { semantics } = item.effect;
+  const reconciler = { wants: "reconciler" };
+  if (carried.came === "done") {
+    const { value } = carried;
+    try {
+      return await item.finish([item.settled({ to: "CONFIRMED", reason: "returned", value }), ...item.armed(value)]);
+    } catch (error) {
+      if (!isTapeError(error) || !unfit.has(error.code)) throw error;
+      // It happened, but its result does not fit into a record. Looking at it may bring one that does.
+      return item.finish([item.settled({ to: "UNKNOWN", reason: "unrecordable", error })], reconciler);
+    }
+  }
+  const { came } = carried;
+  const error = storable(carried.error);
+  if (came === "refused") return item.finish([item.settled({ to: "FAILED", reason: "definite", error })]);
+  const notSent = came === "not_sent";
+  const failures = failuresIn(item.records) + 1;
+  if ((notSent || semantics !== "non_idempotent") && failures < definition.attempts) {
+    const again = item.settled({ to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", error });
+    const inMs = Math.ceil(backoffMs(failures, definition.backoff, ground.random));
+    return item.finish([again], { wants: item.actor, inMs });
+  }
+  // That this attempt was not sent says nothing about an earlier one in doubt.
+  const surely = semantics === "read" || (notSent && !inDoubt(item));
+  if (!surely) return item.finish([item.settled({ to: "UNKNOWN", reason: "ack_lost", error })], reconciler);
+  return item.finish([item.settled({ to: "FAILED", reason: notSent ? "not_sent" : "exhausted", error })]);
+}
+
+/** Refusals of what a record says, as against who says it or when. */
+const unfit: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO_LARGE", "TAPE_BAD_INPUT"]);
+
+/** Why each attempt that was put back to be made again had failed. */
+function putBack(records: readonly JournalRecord[]): string[] {
+  return records.flatMap((record) => {
+    const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
+    return settled && record.data.to === "PENDING" ? [record.data.reason] : [];
+  });
+}
+
+/** Attempts that count: one cut short by a crash or a drain is not charged as a failed one. */
+function failuresIn(records: readonly JournalRecord[]): number {
+  return putBack(records).filter((reason) => reason === "not_sent" || reason === "ack_lost").length;
+}
+
+/** Whether an earlier attempt may have happened. One that was inline before has come here because nobody knew. */
+function inDoubt(item: Item): boolean {
+  return item.effect.dispatch === "inline" || putBack(item.records).some((reason) => reason !== "not_sent");
+}

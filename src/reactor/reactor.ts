@@ -1,0 +1,50 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { Next } from "../engine/give-back.ts";
+import type { LeaseKeeper } from "../lease/keeper.ts";
+import type { Runner } from "../sdk/workflow.ts";
+import type { Store } from "../store/contract.ts";
+
+/** What every reactor works with. */
+export interface Ground {
+  readonly store: Store;
+  readonly runner: Runner;
+  readonly keeper: LeaseKeeper;
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface Counts {
+  readonly found: number;
+  readonly done: number;
+  /** Given back to be looked at again, or lost to somebody else. */
+  readonly failed: number;
+  /** How long the oldest of them had been due when it was found. */
+  readonly lagMs: number;
+}
+
+/** One look: what was found is being worked on, and `done` tells when all of it is over. */
+export interface Round {
+  readonly found: number;
+  readonly done: Promise<Counts>;
+}
+
+/** One item is over; whoever is wanted next may be worth waking then. */
+export type Freed = (next?: Next) => void;
+
+/** A small idempotent loop over the store: find, acquire, work, write under the token, give back. */
+export interface Reactor {
+  readonly name: string;
+  /** One look for at most `limit` items; resolves when all that was found has been worked on. */
+  runOnce(limit: number): Promise<Counts>;
+  /** The same without waiting for the work: a slow item must not keep the loop from finding others. */
+  begin?(limit: number, freed: Freed): Promise<Round>;
+  /** How many more it can take now; absent: the loop counts. */
+  room?(): number;
+}
+
+/** Jittered, for work that went wrong or that nobody here can do: soon at first, once a minute at last. */
+export const againBackoff = { baseMs: 1_000, capMs: 60_000 };

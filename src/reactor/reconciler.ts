@@ -1,0 +1,169 @@
+import { backoffMs } from "../base/backoff.ts";
+import type { Next } from "../engine/give-back.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { NewRecord } from "../model/records.ts";
+import type { Observation } from "../sdk/outcomes.ts";
+import { look, storable } from "./carry-out.ts";
+import type { Item } from "./item.ts";
+import { itemReactor } from "./items.ts";
+import type { Ground, Reactor } from "./reactor.ts";
+
+/** Looks that told nothing, or tries that led nowhere, before a person is asked: some minutes of them. */
+const mostLooks = 10;
+const lookTimeoutMs = 30_000;
+const lookBackoff = { baseMs: 1_000, capMs: 60_000 };
+
+/** Records that end the item's term, and who is wanted next. */
+type Verdict = readonly [records: readonly NewRecord[], next: Next];
+const done: Next = {};
+
+/** reconciler: what nobody knows. Evidence first, then a look at the world; never a guess, never a blind retry. */
+export function reconciler(ground: Ground): Reactor {
+  const work = (item: Item) => reconcile(ground, item);
+  return itemReactor(ground, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
+}
+
+async function reconcile(ground: Ground, item: Item): Promise<void> {
+  if (item.status === "DISPATCHED" || item.status === "COMMITTED") {
+    // Its sender vanished with the lease. Whether it acted, nobody knows.
+    if (item.effect.semantics !== "non_idempotent") {
+      return item.finish([item.settled({ to: "PENDING", reason: "lease_lost" })], { wants: item.actor });
+    }
+    await item.write([item.settled({ to: "UNKNOWN", reason: "lease_lost" })]);
+  }
+  // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
+  const heard = () => reconcile(ground, item);
+  const known = item.status === "UNKNOWN" ? byEvidence(item) : await afterwards(ground, item);
+  if (known !== undefined) return item.finish(...known, heard);
+  if (item.status !== "UNKNOWN") return item.handOn();
+  if (item.definition === undefined) return item.park("reconciler", `effect ${item.effect.name}`);
+  await observe(ground, item, heard);
+}
+
+/** What a late owner said of the attempt that is in doubt. undefined: nothing that decides it. */
+function byEvidence(item: Item): Verdict | undefined {
+  const { effect, evidence } = item;
+  const careful = effect.semantics === "non_idempotent";
+  // Where the other side dedupes, any attempt that happened is the act; where it does not, only the last is in doubt.
+  const happened = evidence.findLast((said) => said.happened && (!careful || said.attempt === effect.attempt));
+  if (happened !== undefined) return [confirmed(item, "evidence", happened.value), done];
+  const not = evidence.findLast((said) => said.attempt === effect.attempt);
+  if (not === undefined || !careful) return undefined; // an earlier try of a repeatable act may have happened
+  const { error } = not;
+  if (item.inverse) return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor }];
+  return [[item.settled({ to: "FAILED", reason: "evidence", error })], done];
+}
+
+/** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
+async function afterwards(ground: Ground, item: Item): Promise<Verdict | undefined> {
+  const happened = item.evidence.findLast((said) => said.happened);
+  const owed = item.records.some(({ kind }) => kind === "obligation.surplus");
+  if (item.status !== "FAILED" || happened === undefined || owed) return undefined;
+  return [await surplus(ground, item, [happened.value]), done];
+}
+
+async function observe(ground: Ground, item: Item, heard: () => Promise<void>): Promise<void> {
+  const { effect, definition } = item;
+  const observer = item.inverse ? definition?.inverse?.observe : definition?.observe;
+  if (observer === undefined) {
+    // Nobody can look. What the other side dedupes may be sent again under its key; anything else needs a person.
+    if (effect.semantics !== "non_idempotent") return finish(sendAgain(ground, item, "unobservable"));
+    return finish([[item.settled({ to: "STUCK", reason: "unobservable" })], done]);
+  }
+  const begun = await ground.store.read.now(); // before the look: absence counts from when it began
+  const carried = await look(item, ground, lookTimeoutMs, (signal) =>
+    observer(item.args as never, item.context(effect.attempt, signal)),
+  );
+  const seen: Observation =
+    carried.came === "done" ? asObservation(carried.value) : inconclusive(`the look failed: ${carried.error}`);
+  try {
+    await finish(await judge(ground, item, seen, begun));
+  } catch (error) {
+    if (!isTapeError(error, "TAPE_NOT_ENCODABLE") && !isTapeError(error, "TAPE_TOO_LARGE")) throw error;
+    await finish(await judge(ground, item, inconclusive(`what was seen cannot be kept: ${error.message}`), begun));
+  }
+
+  function finish([records, next]: Verdict): Promise<void> {
+    return item.finish(records, next, heard);
+  }
+}
+
+async function judge(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
+  const data = { ...item.ref, observation: seen.observed, detail: seen };
+  const [records, next] = await verdictOn(ground, item, seen, begun);
+  return [[{ kind: "effect.observed", data }, ...records], next];
+}
+
+async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
+  const { effect, definition } = item;
+  switch (seen.observed) {
+    case "confirmed":
+      return [confirmed(item, "observed", seen.value), done];
+    case "duplicate":
+      return [[...confirmed(item, "duplicate", seen.value), ...(await surplus(ground, item, seen.refs))], done];
+    case "absent": {
+      if (effect.semantics !== "non_idempotent") return sendAgain(ground, item, "absent");
+      // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
+      const until = (effect.sendUntil ?? 0) + (definition?.settleMs ?? 0);
+      if (!seen.final && begun <= until) return [[], { wants: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
+      // What is owed stays owed: an inverse that surely did not happen is called again.
+      if (item.inverse) return sendAgain(ground, item, "not_sent");
+      return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
+    }
+    case "inconclusive": {
+      const looks = 1 + item.records.filter((r) => r.kind === "effect.observed" && told(r.data.observation)).length;
+      if (looks >= mostLooks) return [[item.settled({ to: "STUCK", reason: "inconclusive" })], done];
+      return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, lookBackoff, ground.random)) }];
+    }
+  }
+}
+
+const told = (observation: string): boolean => observation === "inconclusive" || observation === "error";
+
+function confirmed(item: Item, reason: string, value: unknown): NewRecord[] {
+  return [item.settled({ to: "CONFIRMED", reason, value }), ...item.armed(value)];
+}
+
+/** Back to its actor, later each time, because every try so far has led here; at last a person is asked. */
+function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable" | "not_sent"): Verdict {
+  const before = item.records.filter((record) => {
+    const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
+    return settled && record.data.to === "PENDING" && record.data.reason === reason;
+  }).length;
+  if (before + 1 >= mostLooks) return [[item.settled({ to: "STUCK", reason: "exhausted" })], done];
+  const inMs = before === 0 ? 0 : Math.ceil(backoffMs(before, lookBackoff, ground.random));
+  return [[item.settled({ to: "PENDING", reason })], { wants: item.actor, inMs }];
+}
+
+/** One due obligation for each surplus act. What was undone once too often cannot be undone by undoing: a person must. */
+async function surplus(ground: Ground, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
+  const { definition, effect } = item;
+  const { run, pos } = item.ref;
+  const others = await ground.store.read.effects(ground.tenant, { run: item.runId, role: "inverse" });
+  const free = Math.max(1, ...others.filter((other) => other.pos === pos).map(({ sub }) => sub)) + 1;
+  const undo = item.inverse ? undefined : definition?.inverse;
+  return refs.map((found, k) => {
+    const sub = free + k;
+    const key = `${effect.key}:surplus:${sub}`;
+    const args = { args: item.args, result: found };
+    const data = { run, pos, sub, semantics: undo?.semantics ?? "non_idempotent", key, args } as const;
+    return { kind: "obligation.surplus", data: undo === undefined ? data : { ...data, name: definition!.name } };
+  });
+}
+
+const inconclusive = (why: string): Observation => ({ observed: "inconclusive", why: String(storable(why)) });
+
+/** Observers are the user's: what is not an answer tells nothing. */
+function asObservation(value: unknown): Observation {
+  const seen = value as Observation | null | undefined;
+  switch (seen?.observed) {
+    case "confirmed":
+    case "absent":
+    case "inconclusive":
+      return seen;
+    case "duplicate":
+      return Array.isArray(seen.refs) ? seen : inconclusive("a duplicate without refs");
+    default:
+      return inconclusive("observe gave no outcome");
+  }
+}

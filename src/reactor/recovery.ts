@@ -1,0 +1,24 @@
+import type { FindCounts, Worker } from "../engine/worker.ts";
+import type { Counts, Reactor } from "./reactor.ts";
+
+/**
+ * recovery: runs that nobody drives and that could go on: fresh ones, those whose driver vanished, and those that wait,
+ * end or compensate while a note lies in their inbox. Acquires the run's lease and drives it as far as it goes.
+ */
+export function recovery(worker: Pick<Worker, "begin" | "room">): Required<Reactor> {
+  const begin: Required<Reactor>["begin"] = async (limit, freed) => {
+    const { found, done } = await worker.begin(limit, () => freed());
+    return { found, done: done.then(countsOf) };
+  };
+  return {
+    name: "recovery",
+    begin,
+    runOnce: async (limit) => (await begin(limit, () => {})).done,
+    room: () => worker.room,
+  };
+}
+
+/** A run that was lost to somebody else, or broke off, is looked at again; the other ends are as good as each other. */
+function countsOf({ found, lost }: FindCounts): Counts {
+  return { found, done: found - lost, failed: lost, lagMs: 0 };
+}

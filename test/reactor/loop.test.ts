@@ -1,0 +1,177 @@
+import { describe, expect, it } from "vitest";
+import { ReactorLoop } from "../../src/reactor/loop.ts";
+import { outbox } from "../../src/reactor/outbox.ts";
+import type { Counts, Reactor } from "../../src/reactor/reactor.ts";
+import { timers } from "../../src/reactor/timers.ts";
+import { NotSent } from "../../src/sdk/outcomes.ts";
+import { record } from "../../src/testing/conformance/frame.ts";
+import { begin } from "../../src/testing/conformance/scenes.ts";
+import { calm, type Stage, setStage, signal, waiting } from "./stage.ts";
+
+const counts = (found: number, done = found): Counts => ({ found, done, failed: found - done, lagMs: 0 });
+
+/** A loop that is stopped before the test ends, whatever happens. */
+async function running<T>(
+  stage: Stage,
+  reactors: readonly Reactor[],
+  work: (loop: ReactorLoop) => Promise<T>,
+): Promise<T> {
+  const { store, clock } = stage;
+  const loop = new ReactorLoop({ reactors, store, clock, log: stage.replica().log });
+  await loop.start();
+  try {
+    return await work(loop);
+  } finally {
+    await loop.stop();
+  }
+}
+
+describe("the loop", () => {
+  it("works on what the store hints at, at once", async () => {
+    const stage = await setStage();
+    const ground = stage.replica({ effects: [stage.wire()] });
+    await running(stage, [outbox(ground)], async (loop) => {
+      await calm();
+      await waiting(stage.store);
+      await calm();
+      expect(stage.world).toHaveLength(1);
+      expect(loop.tallies.outbox).toMatchObject({ found: 1, done: 1, failed: 0, faults: 0, busy: 0 });
+    });
+  });
+
+  it("is idle when there is nothing to do: at most one look in five seconds", async () => {
+    const stage = await setStage();
+    let looks = 0;
+    const idle = { name: "idle", runOnce: async () => counts(looks++ * 0) };
+    await running(stage, [idle], async () => {
+      await stage.clock.elapse(60_000);
+      looks = 0;
+      await stage.clock.elapse(60_000);
+      expect(looks).toBeLessThanOrEqual(12);
+      expect(looks).toBeGreaterThanOrEqual(11);
+    });
+  });
+
+  it("looks again exactly when a back-off that it has set is over", async () => {
+    const stage = await setStage();
+    let tries = 0;
+    const wire = stage.wire({ retry: { attempts: 2, base: "3s" } }, () => {
+      if (++tries === 1) throw new NotSent();
+    });
+    const ground = stage.replica({ effects: [wire] });
+    await running(stage, [outbox(ground)], async () => {
+      await waiting(stage.store);
+      await calm();
+      expect(tries).toBe(1);
+      await stage.clock.elapse(3_001);
+      expect(tries).toBe(2);
+    });
+  });
+
+  it("fires a timer when it is due, neither before nor at the next poll", async () => {
+    const stage = await setStage();
+    await running(stage, [timers(stage.replica())], async () => {
+      await stage.clock.elapse(60_000);
+      const run = await begin(stage.store);
+      await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 1_234 }));
+      await stage.clock.elapse(1_233);
+      expect((await run.view()).notes).toBe(0);
+      await stage.clock.elapse(1);
+      expect((await run.view()).notes).toBe(1);
+    });
+  });
+
+  it("a slow item keeps nobody from finding more, up to the batch", async () => {
+    const stage = await setStage();
+    const answers = [1, 2, 3].map(() => signal());
+    let called = 0;
+    const ground = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answers[called++]!.come)] });
+    const { store, clock } = stage;
+    const loop = new ReactorLoop({ reactors: [outbox(ground)], store, clock, log: ground.log, batch: 2 });
+    await loop.start();
+    for (let k = 0; k < 3; k++) {
+      await waiting(store);
+      await calm();
+    }
+    expect(called).toBe(2);
+    expect(loop.tallies.outbox).toMatchObject({ busy: 2 });
+    answers[0]!.give();
+    await calm();
+    expect(called).toBe(3);
+    for (const answer of answers) answer.give();
+    await loop.stop();
+    expect(loop.tallies.outbox).toMatchObject({ found: 3, done: 3, busy: 0 });
+  });
+
+  it("a look that fails is made again, later; the others go on", async () => {
+    const stage = await setStage();
+    let looks = 0;
+    const bad = {
+      name: "bad",
+      runOnce: async (): Promise<Counts> => {
+        if (++looks < 3) throw new Error("the store is away");
+        return counts(0);
+      },
+    };
+    let good = 0;
+    await running(stage, [bad, { name: "good", runOnce: async () => counts(good++ < 5 ? 1 : 0) }], async (loop) => {
+      await stage.clock.elapse(2_000);
+      expect(loop.tallies.bad).toMatchObject({ faults: 2 });
+      expect(loop.tallies.good).toMatchObject({ found: 5 });
+      expect(looks).toBeGreaterThanOrEqual(3);
+    });
+  });
+
+  it("does not spin over what it finds and cannot do", async () => {
+    const stage = await setStage();
+    let looks = 0;
+    const stubborn = { name: "timers", runOnce: async () => counts(1 + looks++ * 0, 0) };
+    const run = await begin(stage.store);
+    await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 1 }));
+    await running(stage, [stubborn], async () => {
+      await stage.clock.elapse(10_000);
+      expect(looks).toBeLessThan(20);
+    });
+  });
+
+  it("stop claims nothing more and waits for what is under way, within its bound", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const answer = signal();
+    const ground = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
+    const loop = new ReactorLoop({ reactors: [outbox(ground)], store, clock, log: ground.log, drainMs: 5_000 });
+    await loop.start();
+    await waiting(store);
+    await calm();
+    let over = false;
+    const stopping = loop.stop().then(() => {
+      over = true;
+    });
+    await waiting(store);
+    await clock.elapse(4_000);
+    expect([over, stage.world.length]).toEqual([false, 1]);
+    await clock.elapse(1_000);
+    await stopping;
+    expect(stage.world).toHaveLength(1);
+    answer.give();
+    await calm();
+  });
+
+  it("start twice is one start, stop twice one stop, stop without start is a stop, start after stop is refused", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    let looks = 0;
+    const reactors = [{ name: "idle", runOnce: async () => counts(looks++ * 0) }];
+    const make = () => new ReactorLoop({ reactors, store, clock, log: stage.replica().log });
+    const loop = make();
+    await Promise.all([loop.start(), loop.start()]);
+    await calm();
+    expect(looks).toBe(1);
+    await Promise.all([loop.stop(), loop.stop()]);
+    await expect(loop.start()).rejects.toThrow("make a new one");
+    const other = make();
+    await other.stop();
+    await expect(other.start()).rejects.toThrow("make a new one");
+    expect(looks).toBe(1);
+  });
+});

@@ -1,0 +1,353 @@
+import { describe, expect, it } from "vitest";
+import { outbox } from "../../src/reactor/outbox.ts";
+import { reconciler } from "../../src/reactor/reconciler.ts";
+import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
+import { decided, hold } from "../../src/testing/conformance/scenes.ts";
+import { calm, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
+
+const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
+
+describe("outbox", () => {
+  it("dispatches what is due, arms the inverse with the confirmation, wakes the run, and gives the item back", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    await clock.elapse(40);
+    const { item, key } = await run.effect(0);
+    const reactor = outbox(replica({ effects: [wire({ compensate: () => {} })] }));
+    expect(await reactor.runOnce(10)).toEqual({ found: 1, done: 1, failed: 0, lagMs: 40 });
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", attempt: 1 });
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED", semantics: "non_idempotent" });
+    expect(world).toEqual([{ what: "wire", key, token: run.term.fence.token + 1n, args: { amount: 0 } }]);
+    expect(await run.view()).toMatchObject({ status: "RUNNABLE", notes: 1 });
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: null });
+    expect(await reactor.runOnce(10)).toEqual(none);
+  });
+
+  it("a definite failure is final; what the author calls definite, too", async () => {
+    const { store, replica, wire, world } = await setStage();
+    for (const error of [new Definite("no"), new TypeError("declined")]) {
+      const run = await waiting(store, "idempotent");
+      const definite = (thrown: unknown) => thrown instanceof TypeError;
+      const effects = [
+        wire({ definite, semantics: "idempotent" }, () => {
+          throw error;
+        }),
+      ];
+      expect(await outbox(replica({ effects })).runOnce(10)).toMatchObject({ done: 1 });
+      expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "definite" });
+    }
+    expect(world).toHaveLength(2);
+  });
+
+  it("NotSent is tried again after a back-off, whatever the semantics, and fails when the tries are used up", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    const retry = { attempts: 3, base: "1s", factor: 2 } as const;
+    const effects = [
+      wire({ retry }, () => {
+        throw new NotSent();
+      }),
+    ];
+    const reactor = outbox(replica({ effects }));
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "not_sent" });
+    await clock.elapse(499);
+    expect(await reactor.runOnce(10)).toEqual(none);
+    await clock.elapse(501);
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1 });
+    await clock.elapse(999);
+    expect(await reactor.runOnce(10)).toEqual(none);
+    await clock.elapse(1_001);
+    await reactor.runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "not_sent", attempt: 3 });
+    expect(world).toHaveLength(3);
+    expect(await story(store, run)).toEqual([
+      "attempt 1",
+      "PENDING not_sent",
+      "attempt 2",
+      "PENDING not_sent",
+      "attempt 3",
+      "FAILED not_sent",
+    ]);
+  });
+
+  it.each([
+    ["non_idempotent", ["attempt 1", "UNKNOWN ack_lost"]],
+    ["idempotent", ["attempt 1", "PENDING ack_lost", "attempt 2", "UNKNOWN ack_lost"]],
+    ["read", ["attempt 1", "PENDING ack_lost", "attempt 2", "FAILED exhausted"]],
+  ] as const)("doubt about a %s act goes the way of its semantics", async (semantics, expected) => {
+    const { store, replica, wire, clock } = await setStage();
+    const run = await waiting(store, semantics);
+    const options = { semantics, retry: { attempts: 2 } };
+    const reactor = outbox(
+      replica({
+        effects: [
+          wire(options, () => {
+            throw new AckLost();
+          }),
+        ],
+      }),
+    );
+    await reactor.runOnce(10);
+    await clock.elapse(1_000);
+    await reactor.runOnce(10);
+    expect(await story(store, run)).toEqual(expected);
+  });
+
+  it("that the last try was not sent says nothing about an earlier one in doubt", async () => {
+    const { store, replica, wire, clock } = await setStage();
+    const run = await waiting(store, "idempotent");
+    let tries = 0;
+    const effects = [
+      wire({ semantics: "idempotent", retry: { attempts: 2 } }, () => {
+        throw ++tries === 1 ? new AckLost() : new NotSent();
+      }),
+    ];
+    const reactor = outbox(replica({ effects }));
+    await reactor.runOnce(10);
+    await clock.elapse(1_000);
+    await reactor.runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
+  });
+
+  it("a time-out leaves doubt; the answer that comes later is evidence, and settles it", async () => {
+    const { store, replica, wire, clock } = await setStage();
+    const run = await waiting(store);
+    const answer = signal<string>();
+    let aborted: AbortSignal | undefined;
+    const effects = [
+      wire({ timeout: "5s" }, (fx) => {
+        aborted = fx.abortSignal;
+        return answer.come;
+      }),
+    ];
+    const ground = replica({ effects });
+    const round = outbox(ground).runOnce(10);
+    await clock.elapse(5_000);
+    expect(await round).toMatchObject({ done: 1 });
+    expect(aborted?.aborted).toBe(true);
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "ack_lost" });
+    answer.give("receipt");
+    await calm();
+    expect(ground.logged).toContain("effect.evidence_left");
+    await reconciler(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
+  });
+
+  it("two replicas on one item: one acts", async () => {
+    const { store, replica, wire, world } = await setStage();
+    await waiting(store);
+    const effects = [wire()];
+    const counts = await Promise.all([1, 2, 3, 4].map(() => outbox(replica({ effects })).runOnce(10)));
+    expect(counts.reduce((sum, { found }) => sum + found, 0)).toBe(1);
+    expect(world).toHaveLength(1);
+  });
+
+  it("a crash between claim and dispatch record loses nothing: another sends it, once", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    const effects = [wire()];
+    const mine = mortal(store);
+    mine.dieAt("fenced.append", "before");
+    void outbox(replica({ effects, store: mine.store })).runOnce(10);
+    await mine.died;
+    const other = replica({ effects });
+    expect(await reconciler(other).runOnce(10)).toEqual(none);
+    await clock.elapse(ttl + 1);
+    expect(await reconciler(other).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await outbox(other).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await story(store, run)).toEqual(["attempt 1", "CONFIRMED returned"]);
+    expect(world).toHaveLength(1);
+  });
+
+  it.each(["between dispatch record and act", "between act and record"])(
+    "a crash %s is not sent again: UNKNOWN",
+    async (when) => {
+      const { store, replica, wire, world, clock } = await setStage();
+      const run = await waiting(store);
+      const mine = mortal(store);
+      if (when === "between dispatch record and act") mine.dieAt("fenced.append", "after");
+      const dying = wire({}, () => mine.die());
+      void outbox(replica({ effects: [dying], store: mine.store })).runOnce(10);
+      await mine.died;
+      await clock.elapse(ttl + 1);
+      const acted = when === "between act and record";
+      expect(world).toHaveLength(acted ? 1 : 0);
+      const observe = () => (acted ? outcome.confirmed("found") : outcome.inconclusive("cannot tell"));
+      const other = replica({ effects: [wire({ businessKey: () => "k", observe })] });
+      expect(await outbox(other).runOnce(10)).toEqual(none);
+      expect(await reconciler(other).runOnce(10)).toMatchObject({ done: 1 });
+      expect(await story(store, run)).toEqual(
+        acted
+          ? ["attempt 1", "UNKNOWN lease_lost", "confirmed", "CONFIRMED observed"]
+          : ["attempt 1", "UNKNOWN lease_lost", "inconclusive"],
+      );
+      await clock.elapse(ttl * 3);
+      expect(await outbox(other).runOnce(10)).toEqual(none);
+      expect(world).toHaveLength(acted ? 1 : 0);
+    },
+  );
+
+  it("an idempotent act of a dead sender is sent again under its key, and not charged as a failure", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store, "idempotent");
+    const mine = mortal(store);
+    const options = { semantics: "idempotent", retry: { attempts: 1 } } as const;
+    void outbox(replica({ effects: [wire(options, () => mine.die())], store: mine.store })).runOnce(10);
+    await mine.died;
+    await clock.elapse(ttl + 1);
+    const other = replica({ effects: [wire(options)] });
+    await reconciler(other).runOnce(10);
+    await outbox(other).runOnce(10);
+    expect(await story(store, run)).toEqual(["attempt 1", "PENDING lease_lost", "attempt 2", "CONFIRMED returned"]);
+    expect(world.map(({ key }) => key)).toEqual([`${run.id}:0`, `${run.id}:0`]);
+    expect(world[1]!.token).toBeGreaterThan(world[0]!.token);
+  });
+
+  it("slow work past its lease: the sender is fenced, its answer is kept as evidence and used", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    const slow = mortal(store);
+    const answer = signal<string>();
+    const ground = replica({
+      effects: [wire({ timeout: "10m" }, () => answer.come)],
+      store: { ...store, claim: slow.store.claim },
+    });
+    const round = outbox(ground).runOnce(10);
+    await calm();
+    slow.die(); // its heartbeats do not arrive; everything else does
+    await clock.elapse(ttl + 1);
+    const other = replica({ effects: [wire({ businessKey: () => "k", observe: () => outcome.inconclusive("?") })] });
+    await reconciler(other).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "lease_lost" });
+    answer.give("receipt");
+    expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
+    expect(ground.logged).toContain("effect.evidence_left");
+    await clock.elapse(1_000);
+    await reconciler(other).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
+    expect(world).toHaveLength(1);
+  });
+
+  it("slow work under a lease that is renewed stays its own", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    const answer = signal<string>();
+    const round = outbox(replica({ effects: [wire({ timeout: "10m" }, () => answer.come)] })).runOnce(10);
+    await clock.elapse(ttl * 5);
+    expect(await reconciler(replica()).runOnce(10)).toEqual(none);
+    answer.give("receipt");
+    expect(await round).toMatchObject({ done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
+    expect(world).toHaveLength(1);
+  });
+
+  it("a store that fails under it: the answer is kept, and the item is given back soon, not after the TTL", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    let broken = false;
+    const append: typeof store.fenced.append = (fence, entry) => {
+      const settles = entry.records.some(({ kind }) => kind === "effect.settled");
+      if (!settles || broken) return store.fenced.append(fence, entry);
+      broken = true;
+      return Promise.reject(new Error("the disk is full"));
+    };
+    const ground = replica({ effects: [wire()], store: { ...store, fenced: { ...store.fenced, append } } });
+    expect(await outbox(ground).runOnce(10)).toMatchObject({ failed: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "DISPATCHED" });
+    await clock.elapse(1_000);
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await story(store, run)).toEqual(["attempt 1", "UNKNOWN lease_lost", "CONFIRMED evidence"]);
+    expect(world).toHaveLength(1);
+  });
+
+  it("a result that no record can hold is not lost in a loop: it is in doubt, and looked at", async () => {
+    const { store, replica, wire, world } = await setStage();
+    const run = await waiting(store);
+    const observe = () => outcome.confirmed("an id");
+    const ground = replica({ effects: [wire({ businessKey: () => "k", observe }, () => () => {})] });
+    expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "unrecordable" });
+    await reconciler(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "observed" });
+    expect(world).toHaveLength(1);
+  });
+
+  it("one poison item does not block the others, and comes back later and later", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const poison = await waiting(store);
+    const { item } = await poison.effect(0);
+    const others = [await waiting(store), await waiting(store)];
+    const journal: typeof store.read.journal = (of, target, page) =>
+      "journal" in target && target.journal === item
+        ? Promise.reject(new Error("rotten"))
+        : store.read.journal(of, target, page);
+    const ground = replica({ effects: [wire()], store: { ...store, read: { ...store.read, journal } } });
+    expect(await outbox(ground).runOnce(10)).toMatchObject({ found: 3, done: 2, failed: 1 });
+    for (const run of others) expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: "outbox" });
+    expect(await outbox(ground).runOnce(10)).toEqual(none);
+    await clock.elapse(60_000);
+    expect(await outbox(replica({ effects: [wire()] })).runOnce(10)).toMatchObject({ done: 1 });
+    expect(world).toHaveLength(3);
+  });
+
+  it("an effect that this process does not know waits visibly for one that does", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store);
+    const { item } = await run.effect(0);
+    const ignorant = replica();
+    for (const backoff of [1_000, 2_000, 4_000]) {
+      expect(await outbox(ignorant).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+      expect(await outbox(ignorant).runOnce(10)).toEqual(none);
+      await clock.elapse(backoff);
+    }
+    expect(ignorant.logged).toContain("reactor.no_handler");
+    const ended = (await store.read.journal(tenant, { journal: item! })).findLast(({ kind }) => kind === "term.ended");
+    expect(ended?.data).toMatchObject({ wants: "outbox", waits: ["a process that has a body for effect wire"] });
+    expect(await run.effect(0)).toMatchObject({ status: "PENDING", attempt: 0 });
+    await outbox(replica({ effects: [wire()] })).runOnce(10);
+    expect(world).toHaveLength(1);
+  });
+
+  it("evidence that a repeatable act has happened is used instead of another send", async () => {
+    const { store, replica, wire, world, clock } = await setStage();
+    const run = await waiting(store, "idempotent");
+    const mine = mortal(store);
+    const options = { semantics: "idempotent" } as const;
+    void outbox(replica({ effects: [wire(options, () => mine.die())], store: mine.store })).runOnce(10);
+    await mine.died;
+    await clock.elapse(ttl + 1);
+    const other = replica({ effects: [wire(options)] });
+    await reconciler(other).runOnce(10);
+    const { attemptToken, attemptNonce } = await run.effect(0);
+    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
+    await store.intake.leaveEvidence(attempt, { happened: true, value: "receipt" });
+    await outbox(other).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
+    expect(world).toHaveLength(1);
+  });
+
+  it("what was withdrawn is not sent, also when it was claimed before", async () => {
+    const { store, replica, wire, world } = await setStage();
+    const run = await waiting(store);
+    const driver = await hold(store, run.id);
+    const ground = replica({ effects: [wire()] });
+    const journal: typeof store.read.journal = async (of, target, page) => {
+      if (page?.inbox !== true && "journal" in target && driver.head === driver.term.head)
+        await driver.write(decided("cancelled"));
+      return store.read.journal(of, target, page);
+    };
+    await outbox({ ...ground, store: { ...store, read: { ...store.read, journal } } }).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "WITHDRAWN" });
+    expect(world).toHaveLength(0);
+    expect(await reconciler(ground).runOnce(10)).toEqual(none);
+  });
+
+  it("another tenant's items are left alone", async () => {
+    const { store, replica, wire, world } = await setStage();
+    await waiting(store);
+    expect(await outbox({ ...replica({ effects: [wire()] }), tenant: "globex" }).runOnce(10)).toEqual(none);
+    expect(world).toHaveLength(0);
+  });
+});

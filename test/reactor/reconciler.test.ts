@@ -1,0 +1,306 @@
+import { describe, expect, it } from "vitest";
+import { compensation } from "../../src/reactor/compensation.ts";
+import { outbox } from "../../src/reactor/outbox.ts";
+import { reconciler } from "../../src/reactor/reconciler.ts";
+import type { EffectOptions } from "../../src/sdk/effect.ts";
+import { AckLost, type Observation, outcome } from "../../src/sdk/outcomes.ts";
+import type { Store } from "../../src/store/contract.ts";
+import {
+  begin,
+  decided,
+  dispatched,
+  ended,
+  type Holder,
+  hold,
+  intent,
+  settled,
+} from "../../src/testing/conformance/scenes.ts";
+import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl } from "./stage.ts";
+
+const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
+
+/** A run that waits for an inline act of which nobody knows what became. */
+async function doubtful(
+  store: Store,
+  semantics: "idempotent" | "non_idempotent" = "non_idempotent",
+  sendWithinMs = 1_000,
+): Promise<Holder> {
+  const run = await begin(store);
+  await run.write(intent(0, { semantics }), dispatched(0, { sendWithinMs }));
+  await run.write(settled(0, "UNKNOWN", { reason: "ack_lost" }));
+  await run.release();
+  return run;
+}
+
+/** A process whose effect observes what `see` says, and counts its looks. */
+function seeing(
+  stage: Stage,
+  see: () => Observation | Promise<Observation>,
+  options: Partial<EffectOptions<unknown, unknown>> = {},
+): Replica & { readonly looks: () => number } {
+  let looks = 0;
+  const observe = () => {
+    looks++;
+    return see();
+  };
+  const { effects: _none, ...ground } = {
+    effects: [],
+    ...stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k", ...options })] }),
+  };
+  return { ...ground, looks: () => looks };
+}
+
+async function evidence(store: Store, run: Holder, said: { happened: boolean; value?: unknown }): Promise<void> {
+  const { attemptToken, attemptNonce } = await run.effect(0);
+  await store.intake.leaveEvidence({ run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! }, said);
+}
+
+describe("reconciler", () => {
+  it("uses evidence before it looks", async () => {
+    const stage = await setStage();
+    const [happened, not] = [await doubtful(stage.store), await doubtful(stage.store)];
+    await evidence(stage.store, happened, { happened: true, value: "receipt" });
+    await evidence(stage.store, not, { happened: false });
+    const ground = seeing(stage, () => outcome.inconclusive("?"), { compensate: () => {} });
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 2, done: 2 });
+    expect(await happened.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
+    expect(await happened.effect(0, 1)).toMatchObject({ status: "ARMED" });
+    expect(await not.effect(0)).toMatchObject({ status: "FAILED", reason: "evidence" });
+    expect(ground.looks()).toBe(0);
+    expect((await happened.view()).status).toBe("RUNNABLE");
+  });
+
+  it("evidence that arrives during the look refuses the verdict and is weighed first", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const ground = seeing(stage, async () => {
+      await evidence(stage.store, run, { happened: true, value: "receipt" });
+      return outcome.absent({ final: true });
+    });
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await story(stage.store, run)).toEqual(["CONFIRMED evidence"]);
+    expect(ground.looks()).toBe(1);
+  });
+
+  it("confirmed: the act is confirmed and its inverse armed in one append", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const ground = seeing(stage, () => outcome.confirmed("found"), { compensate: () => {} });
+    await reconciler(ground).runOnce(10);
+    expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
+  });
+
+  it("absent is no verdict while the sender could still send; the look that counts begins after that", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const run = await doubtful(store, "non_idempotent", 1_000);
+    const slow = signal<Observation>();
+    let wait = true;
+    const ground = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settle: "10s" });
+    // It begins a moment before the deadline and ends long after: it may have missed what came in between.
+    await clock.elapse(11_000);
+    const round = reconciler(ground).runOnce(10);
+    await clock.elapse(5_000);
+    slow.give(outcome.absent());
+    wait = false;
+    await round;
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
+    await clock.elapse(1);
+    await reconciler(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
+    expect(await story(store, run)).toEqual(["absent", "absent", "FAILED ABSENT"]);
+    expect((await run.view()).notes).toBe(1);
+  });
+
+  it("an early absence is looked at again exactly when it counts", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store, "non_idempotent", 1_000);
+    const ground = seeing(stage, () => outcome.absent(), { settle: "10s" });
+    await reconciler(ground).runOnce(10);
+    await stage.clock.elapse(11_000);
+    expect(await reconciler(ground).runOnce(10)).toEqual(none);
+    await stage.clock.elapse(1);
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
+  });
+
+  it("an absence that is final counts at once", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    await reconciler(seeing(stage, () => outcome.absent({ final: true }))).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
+  });
+
+  it("a repeatable act that is absent is sent again under its key", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store, "idempotent");
+    const ground = seeing(stage, () => outcome.absent(), { semantics: "idempotent" });
+    await reconciler(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "absent" });
+    await outbox(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
+    expect(stage.world).toMatchObject([{ key: "key-0" }]);
+  });
+
+  it("duplicate: confirmed, and one due surplus obligation for each act too many, in one append", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const undone: unknown[] = [];
+    const compensate = (_args: unknown, result: unknown) => void undone.push(result);
+    const ground = seeing(stage, () => outcome.duplicate("first", ["second", "third"]), { compensate });
+    await reconciler(ground).runOnce(10);
+    expect(await story(stage.store, run)).toEqual(["duplicate", "CONFIRMED duplicate", "surplus 2", "surplus 3"]);
+    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 2 });
+    expect(undone.toSorted()).toEqual(["second", "third"]);
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
+    for (const sub of [2, 3]) expect(await run.effect(0, sub)).toMatchObject({ status: "COMPENSATED", surplus: true });
+  });
+
+  it("a surplus act without an inverse is stuck", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    await reconciler(seeing(stage, () => outcome.duplicate("first", ["second"]))).runOnce(10);
+    expect(await run.effect(0, 2)).toMatchObject({ status: "STUCK", surplus: true });
+  });
+
+  it("inconclusive: again after a growing back-off, and stuck after the limit", async () => {
+    const stage = await setStage();
+    const { clock } = stage;
+    const run = await doubtful(stage.store);
+    const answers: (() => Observation)[] = [
+      () => outcome.inconclusive("busy"),
+      () => {
+        throw new Error("503");
+      },
+      () => undefined as unknown as Observation,
+    ];
+    let k = 0;
+    const ground = seeing(stage, () => answers[k++ % 3]!());
+    let nominal = 1_000;
+    for (let looks = 1; looks < 10; looks++) {
+      expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+      expect((await run.effect(0)).status).toBe("UNKNOWN");
+      await clock.elapse(nominal / 2 - 1);
+      expect(await reconciler(ground).runOnce(10)).toEqual(none);
+      await clock.elapse(nominal / 2 + 1);
+      nominal = Math.min(60_000, nominal * 2);
+    }
+    await reconciler(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "STUCK", reason: "inconclusive" });
+    expect(ground.looks()).toBe(10);
+    expect((await run.view()).notes).toBe(1);
+    await clock.elapse(120_000);
+    expect(await reconciler(ground).runOnce(10)).toEqual(none);
+  });
+
+  it("what nobody can look at needs a person, unless it may be repeated; and that not for ever", async () => {
+    const stage = await setStage();
+    const { store, clock, replica, wire, world } = stage;
+    const once = await doubtful(store);
+    await reconciler(replica({ effects: [wire()] })).runOnce(10);
+    expect(await once.effect(0)).toMatchObject({ status: "STUCK", reason: "unobservable" });
+    const again = await doubtful(store, "idempotent");
+    const effects = [
+      wire({ semantics: "idempotent", retry: { attempts: 1 } }, () => {
+        throw new AckLost();
+      }),
+    ];
+    const ground = replica({ effects });
+    for (let k = 0; k < 30; k++) {
+      await reconciler(ground).runOnce(10);
+      await outbox(ground).runOnce(10);
+      await clock.elapse(60_000);
+    }
+    expect(await again.effect(0)).toMatchObject({ status: "STUCK", reason: "exhausted" });
+    expect(world).toHaveLength(9);
+  });
+
+  it("an effect that this process does not know waits for one that does", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const ignorant = stage.replica();
+    expect(await reconciler(ignorant).runOnce(10)).toMatchObject({ done: 1 });
+    expect(ignorant.logged).toContain("reactor.no_handler");
+    await stage.clock.elapse(1_000);
+    await reconciler(seeing(stage, () => outcome.confirmed(1))).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
+  });
+
+  it("what was seen and cannot be kept tells nothing; the item is not lost over it", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    await reconciler(seeing(stage, () => outcome.confirmed(() => {}))).runOnce(10);
+    expect(await story(stage.store, run)).toEqual(["inconclusive"]);
+  });
+
+  it("evidence of an act after FAILED(ABSENT) changes no verdict: it is owed as surplus, once", async () => {
+    const stage = await setStage();
+    const { store } = stage;
+    const run = await doubtful(store);
+    const undone: unknown[] = [];
+    const compensate = (_args: unknown, result: unknown) => void undone.push(result);
+    const ground = seeing(stage, () => outcome.absent({ final: true }), { compensate });
+    await reconciler(ground).runOnce(10);
+    await evidence(store, run, { happened: true, value: "late" });
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    await evidence(store, run, { happened: true, value: "late again" });
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
+    await compensation(ground).runOnce(10);
+    expect(undone).toEqual(["late"]);
+    expect(await compensation(ground).runOnce(10)).toEqual(none);
+  });
+
+  it("a doubt of a run that has decided its outcome is still settled, and the run told", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const driver = await hold(stage.store, run.id);
+    await driver.write(decided("cancelled"));
+    await driver.release();
+    await reconciler(seeing(stage, () => outcome.absent({ final: true }))).runOnce(10);
+    const [woken] = [await hold(stage.store, run.id)];
+    await woken.write(ended("CANCELLED", { taken: 1 }));
+    expect((await run.view()).status).toBe("CANCELLED");
+  });
+
+  it("two replicas on one doubt: one looks; a third takes over when it dies in the look", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const run = await doubtful(store);
+    const mine = mortal(store);
+    const dying = seeing(stage, () => {
+      mine.die();
+      return outcome.confirmed("unheard");
+    });
+    void reconciler({ ...dying, store: mine.store, keeper: stage.replica({ store: mine.store }).keeper }).runOnce(10);
+    await mine.died;
+    const [a, b] = [seeing(stage, () => outcome.confirmed("a")), seeing(stage, () => outcome.confirmed("b"))];
+    expect(await reconciler(a).runOnce(10)).toEqual(none);
+    await clock.elapse(ttl + 1);
+    const found = await Promise.all([reconciler(a).runOnce(10), reconciler(b).runOnce(10)]);
+    expect(found.map((counts) => counts.found).toSorted()).toEqual([0, 1]);
+    expect(a.looks() + b.looks()).toBe(1);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
+    const terms = await store.read.terms(tenant, { journal: (await run.effect(0)).item! });
+    expect(terms.map(({ end }) => end)).toEqual(["expired", "released"]);
+  });
+
+  it("a look past its lease is fenced: what it saw is not written over the successor's verdict", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const run = await doubtful(store);
+    const mine = mortal(store);
+    const late = signal<Observation>();
+    const slow = seeing(stage, () => late.come);
+    const deaf = { ...store, claim: { ...mine.store.claim, find: store.claim.find } };
+    const round = reconciler({ ...slow, keeper: stage.replica({ store: deaf }).keeper }).runOnce(10);
+    mine.die();
+    await clock.elapse(ttl + 1);
+    expect(await round).toMatchObject({ found: 1, failed: 1 });
+    await reconciler(seeing(stage, () => outcome.confirmed("seen"))).runOnce(10);
+    late.give(outcome.absent({ final: true }));
+    await clock.elapse(ttl);
+    expect(await story(store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
+  });
+});

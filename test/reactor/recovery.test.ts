@@ -1,0 +1,161 @@
+import { describe, expect, it } from "vitest";
+import { Worker } from "../../src/engine/worker.ts";
+import { compensation } from "../../src/reactor/compensation.ts";
+import { outbox } from "../../src/reactor/outbox.ts";
+import type { Reactor } from "../../src/reactor/reactor.ts";
+import { recovery } from "../../src/reactor/recovery.ts";
+import { timers } from "../../src/reactor/timers.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { Definite } from "../../src/sdk/outcomes.ts";
+import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
+import { calm, mortal, type Parts, type Replica, type Stage, setStage, signal, tenant, ttl } from "./stage.ts";
+
+const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
+
+function driver(stage: Stage, parts: Parts, concurrency = 10): { reactor: Reactor; worker: Worker; ground: Replica } {
+  const ground = stage.replica(parts);
+  const worker = new Worker({ ...ground, concurrency });
+  return { reactor: recovery(worker), worker, ground };
+}
+
+const create = (stage: Stage, id: string, name: string): Promise<unknown> =>
+  stage.store.intake.createRuns(tenant, [{ id, workflow: name, input: null }]);
+
+const statusOf = async (stage: Stage, id: string): Promise<string | undefined> =>
+  (await stage.store.read.run(tenant, id))?.status;
+
+describe("recovery", () => {
+  it("drives what is RUNNABLE, once, however many look", async () => {
+    const stage = await setStage();
+    const steps: string[] = [];
+    const hello = workflow("hello", (tape) => tape.step("greet", () => steps.push("greeted"))) as AnyWorkflow;
+    await create(stage, "r", "hello");
+    const rounds = await Promise.all([1, 2, 3].map(() => driver(stage, { workflows: [hello] }).reactor.runOnce(10)));
+    expect(rounds.reduce((sum, { found }) => sum + found, 0)).toBe(1);
+    expect(await statusOf(stage, "r")).toBe("COMPLETED");
+    expect(steps).toHaveLength(1);
+  });
+
+  it("a stale RUNNING run is taken over when its lease has run out, and goes on from its journal", async () => {
+    const stage = await setStage();
+    const calls: string[] = [];
+    const mine = mortal(stage.store);
+    let dying = true;
+    const two = workflow("two", async (tape) => {
+      await tape.step("first", () => void calls.push("first"));
+      await tape.step("second", () => {
+        calls.push("second");
+        if (dying) mine.die();
+      });
+    }) as AnyWorkflow;
+    await create(stage, "r", "two");
+    void driver(stage, { workflows: [two], store: mine.store }).reactor.runOnce(10);
+    await mine.died;
+    const { reactor } = driver(stage, { workflows: [two] });
+    expect(await reactor.runOnce(10)).toEqual(none);
+    dying = false;
+    await stage.clock.elapse(ttl + 1);
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(calls).toEqual(["first", "second", "second"]);
+    expect(await statusOf(stage, "r")).toBe("COMPLETED");
+  });
+
+  it("a WAITING run is left alone until a note lies in its inbox", async () => {
+    const stage = await setStage();
+    const ok = gate<boolean>("ok");
+    const asks = workflow("asks", (tape) => tape.gate(ok)) as AnyWorkflow;
+    await create(stage, "r", "asks");
+    const { reactor } = driver(stage, { workflows: [asks] });
+    await reactor.runOnce(10);
+    expect(await statusOf(stage, "r")).toBe("WAITING");
+    await stage.clock.elapse(ttl * 10);
+    expect(await reactor.runOnce(10)).toEqual(none);
+    await stage.store.intake.signal(tenant, "r", { name: "ok", value: true });
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await statusOf(stage, "r")).toBe("COMPLETED");
+  });
+
+  it("a sleeping run is woken by its timer", async () => {
+    const stage = await setStage();
+    const sleeps = workflow("sleeps", (tape) => tape.sleep("1h")) as AnyWorkflow;
+    await create(stage, "r", "sleeps");
+    const { reactor, ground } = driver(stage, { workflows: [sleeps] });
+    await reactor.runOnce(10);
+    await stage.clock.elapse(3_599_999);
+    expect(await timers(ground).runOnce(10)).toEqual(none);
+    await stage.clock.elapse(1);
+    await timers(ground).runOnce(10);
+    await reactor.runOnce(10);
+    expect(await statusOf(stage, "r")).toBe("COMPLETED");
+  });
+
+  it("from the outbox to the end: a run that waits, ends and compensates is noted at each step", async () => {
+    const stage = await setStage();
+    const undone: unknown[] = [];
+    const options = { compensate: (_args: unknown, result: unknown) => void undone.push(result) };
+    const wire = effect("wire", (n: number) => `wired ${n}`, { dispatch: "outbox", ...options });
+    const fails = workflow("fails", async () => {
+      await wire(1);
+      await wire(2);
+      throw new Error("no");
+    }) as AnyWorkflow;
+    await create(stage, "r", "fails");
+    const { reactor, ground } = driver(stage, { workflows: [fails], effects: [wire as never] });
+    const all = [reactor, outbox(ground), compensation(ground)];
+    for (let k = 0; k < 8; k++) for (const one of all) await one.runOnce(10);
+    expect(await statusOf(stage, "r")).toBe("COMPENSATED");
+    expect(undone).toEqual(["wired 2", "wired 1"]);
+  });
+
+  it("a stuck inverse stops the chain, and the run is STUCK", async () => {
+    const stage = await setStage();
+    const undone: unknown[] = [];
+    const compensate = (n: number) => {
+      undone.push(n);
+      throw new Definite("cannot be undone");
+    };
+    const wire = effect("wire", (n: number) => n, { compensate });
+    const fails = workflow("fails", async () => {
+      await wire(1);
+      await wire(2);
+      throw new Error("no");
+    }) as AnyWorkflow;
+    await create(stage, "r", "fails");
+    const { reactor, ground } = driver(stage, { workflows: [fails], effects: [wire as never] });
+    for (let k = 0; k < 5; k++) for (const one of [reactor, compensation(ground)]) await one.runOnce(10);
+    expect(await statusOf(stage, "r")).toBe("STUCK");
+    expect(undone).toEqual([2]);
+  });
+
+  it("a slow run keeps nobody from being found", async () => {
+    const stage = await setStage();
+    const never = signal();
+    const slow = workflow("slow", (tape) => tape.step("wait", () => never.come)) as AnyWorkflow;
+    const quick = workflow("quick", () => 1) as AnyWorkflow;
+    const { reactor, worker } = driver(stage, { workflows: [slow, quick] }, 2);
+    await create(stage, "slow", "slow");
+    const round = await reactor.begin!(10, () => {});
+    expect([round.found, worker.room]).toEqual([1, 1]);
+    await create(stage, "quick", "quick");
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await statusOf(stage, "quick")).toBe("COMPLETED");
+    never.give();
+    expect(await round.done).toMatchObject({ done: 1 });
+  });
+
+  it("a run whose workflow this process does not have is given back soon, not held for the TTL", async () => {
+    const stage = await setStage();
+    await create(stage, "r", "elsewhere");
+    const { reactor } = driver(stage, {});
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1, failed: 1 });
+    await calm();
+    const view = await stage.store.read.run(tenant, "r");
+    expect(view?.lease).toMatchObject({ state: "FREE", wants: "recovery" });
+    expect(await reactor.runOnce(10)).toEqual(none);
+    await stage.clock.elapse(5_000);
+    const elsewhere = workflow("elsewhere", () => 1) as AnyWorkflow;
+    expect(await driver(stage, { workflows: [elsewhere] }).reactor.runOnce(10)).toMatchObject({ done: 1 });
+    expect(await statusOf(stage, "r")).toBe("COMPLETED");
+  });
+});

@@ -1,0 +1,169 @@
+import { onTestFinished } from "vitest";
+import type { Clock } from "../../src/base/clock.ts";
+import { seededRandom } from "../../src/base/random.ts";
+import { LeaseKeeper } from "../../src/lease/keeper.ts";
+import type { Ground } from "../../src/reactor/reactor.ts";
+import { type Effect, type EffectContext, type EffectOptions, effect } from "../../src/sdk/effect.ts";
+import { type AnyWorkflow, createRunner } from "../../src/sdk/workflow.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { ManualClock, settled as turns } from "../../src/testing/clock.ts";
+import { begin, type Holder, intent } from "../../src/testing/conformance/scenes.ts";
+import { identityOf } from "../lease/stage.ts";
+
+export const tenant = "acme";
+export const ttl = 30_000;
+
+/** The world: what was really done, in order. "Once" is judged here. */
+export interface Act {
+  readonly what: string;
+  readonly key: string;
+  readonly token: bigint;
+  readonly args: unknown;
+}
+
+export interface Replica extends Ground {
+  /** Events it has logged. */
+  readonly logged: string[];
+}
+
+export interface Stage {
+  readonly clock: ManualClock;
+  readonly store: Store;
+  readonly world: Act[];
+  /** A process of its own on the store: another keeper, another owner. */
+  replica(parts?: Parts): Replica;
+  /** Does what it is told by `then`, and writes it into the world's ledger first. */
+  wire(
+    options?: Partial<EffectOptions<unknown, unknown>>,
+    then?: (fx: EffectContext) => unknown,
+  ): Effect<unknown, unknown>;
+}
+
+export interface Parts {
+  readonly effects?: readonly Effect<never, unknown>[] | readonly Effect<unknown, unknown>[];
+  readonly workflows?: readonly AnyWorkflow[];
+  readonly store?: Store;
+  readonly ttlMs?: number;
+}
+
+export async function setStage(): Promise<Stage> {
+  const clock = new ManualClock();
+  const store = await openSqlite({ file: ":memory:", clock });
+  onTestFinished(() => store.close());
+  return { clock, ...stageOn(store, clock) };
+}
+
+export function stageOn(store: Store, clock: Clock): Omit<Stage, "clock"> {
+  const world: Act[] = [];
+  let seed = 0;
+  return {
+    store,
+    world,
+    replica(parts = {}) {
+      const logged: string[] = [];
+      const log = (_level: string, event: string) => void logged.push(event);
+      const { effects = [], workflows = [], ttlMs = ttl, store: own = store } = parts;
+      const random = seededRandom(++seed);
+      const identity = identityOf(`replica-${seed}`);
+      const keeper = new LeaseKeeper({ store: own, identity, clock, random, log, tenant, timings: { ttlMs } });
+      onTestFinished(() => keeper.close());
+      return { store: own, keeper, tenant, clock, random, log, logged, runner: createRunner({ effects, workflows }) };
+    },
+    wire(options = {}, then = () => "sent") {
+      const body = (args: unknown, fx: EffectContext): unknown => {
+        world.push({ what: "wire", key: fx.key, token: fx.token, args });
+        return then(fx);
+      };
+      return effect<unknown, unknown>("wire", body, { allowUnsafe: "the test looks", ...options });
+    },
+  };
+}
+
+/** A run that waits for an effect of the outbox. */
+export async function waiting(
+  store: Store,
+  semantics: "idempotent" | "non_idempotent" | "read" = "non_idempotent",
+  more: Partial<Parameters<typeof intent>[1]> = {},
+): Promise<Holder> {
+  const run = await begin(store);
+  await run.write(intent(0, { dispatch: "outbox", semantics, key: `${run.id}:0`, ...more }));
+  await run.release();
+  return run;
+}
+
+/** A store that a process can die on: from then on nothing is sent and nothing answered. */
+export interface Mortal {
+  readonly store: Store;
+  die(): void;
+  /** Dies at the next such call: before it reaches the store, or after it was carried out. */
+  dieAt(call: string, when: "before" | "after"): void;
+  /** Resolves when it has died at a call. */
+  readonly died: Promise<void>;
+}
+
+export function mortal(store: Store): Mortal {
+  let dead = false;
+  let planned: { call: string; when: "before" | "after" } | undefined;
+  let tell = () => {};
+  const died = new Promise<void>((resolve) => {
+    tell = resolve;
+  });
+  const silence = (): Promise<never> => {
+    dead = true;
+    tell();
+    return new Promise(() => {});
+  };
+  const wrap = <G extends object>(group: string, methods: G): G =>
+    new Proxy(methods, {
+      get(target, key) {
+        const method = Reflect.get(target, key) as (...args: unknown[]) => Promise<unknown>;
+        return async (...args: unknown[]) => {
+          const hit = planned?.call === `${group}.${String(key)}` ? planned.when : undefined;
+          if (dead || hit === "before") return silence();
+          const answer = await Reflect.apply(method, target, args);
+          return dead || hit === "after" ? silence() : answer;
+        };
+      },
+    });
+  return {
+    store: {
+      ...store,
+      intake: wrap("intake", store.intake),
+      claim: wrap("claim", store.claim),
+      fenced: wrap("fenced", store.fenced),
+      read: wrap("read", store.read),
+      onWake: () => () => {},
+    },
+    died,
+    die: () => void silence(),
+    dieAt(call, when) {
+      planned = { call, when };
+    },
+  };
+}
+
+/** A promise and its switch. */
+export function signal<T = void>(): { readonly come: Promise<T>; give(value: T): void } {
+  let give: (value: T) => void = () => {};
+  const come = new Promise<T>((resolve) => {
+    give = resolve;
+  });
+  return { come, give: (value) => give(value) };
+}
+
+/** Promise chains and commits come to rest; no time passes. */
+export const calm = (): Promise<void> => turns(30);
+
+/** Everything that was settled about the effect, in its item's own words. */
+export async function story(store: Store, run: Holder, pos = 0, sub = 0): Promise<string[]> {
+  const { item } = await run.effect(pos, sub);
+  const records = await store.read.journal(tenant, { journal: item! });
+  return records.flatMap((record) => {
+    if (record.kind === "effect.dispatched") return [`attempt ${record.data.attempt}`];
+    if (record.kind === "effect.settled" || record.kind === "obligation.settled")
+      return [`${record.data.to} ${record.data.reason}`];
+    if (record.kind === "effect.observed") return [record.data.observation];
+    return record.kind === "obligation.surplus" ? [`surplus ${record.data.sub}`] : [];
+  });
+}

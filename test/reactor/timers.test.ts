@@ -1,0 +1,83 @@
+import { describe, expect, it } from "vitest";
+import { timers } from "../../src/reactor/timers.ts";
+import { record } from "../../src/testing/conformance/frame.ts";
+import { begin, type Holder, hold } from "../../src/testing/conformance/scenes.ts";
+import { mortal, setStage, tenant } from "./stage.ts";
+
+const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
+
+const fired = async (run: Holder): Promise<unknown[]> =>
+  (await run.store.read.journal(tenant, { run: run.id }, { inbox: true })).map(({ kind, data }) => [kind, data]);
+
+describe("timers", () => {
+  it.each(["sleep", "redrive", "reconcile"] as const)(
+    "%s: never early, once, and the run is woken",
+    async (purpose) => {
+      const { store, replica, clock } = await setStage();
+      const run = await begin(store);
+      await run.write(record("timer.set", { pos: 4, purpose, inMs: 1_000 }));
+      await run.release();
+      const reactor = timers(replica());
+      await clock.elapse(999);
+      expect(await reactor.runOnce(10)).toEqual(none);
+      expect((await run.view()).status).toBe("WAITING");
+      await clock.elapse(251);
+      expect(await reactor.runOnce(10)).toEqual({ found: 1, done: 1, failed: 0, lagMs: 250 });
+      expect(await fired(run)).toEqual([["timer.fired", { pos: 4, purpose }]]);
+      expect((await run.view()).status).toBe("RUNNABLE");
+      expect(await reactor.runOnce(10)).toEqual(none);
+    },
+  );
+
+  it("gate_timeout: fired when the gate is open, cancelled when it was answered", async () => {
+    const { store, replica, clock } = await setStage();
+    const [open, answered] = [await begin(store), await begin(store)];
+    for (const run of [open, answered]) await run.write(record("gate.opened", { pos: 0, name: "ok", timeoutMs: 500 }));
+    await answered.write(record("gate.resolved", { pos: 0, to: "RECEIVED", value: true }));
+    await clock.elapse(500);
+    expect(await timers(replica()).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await fired(open)).toEqual([["timer.fired", { pos: 0, purpose: "gate_timeout" }]]);
+    expect(await fired(answered)).toEqual([]);
+  });
+
+  it("two replicas on one timer: one fires it", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await begin(store);
+    for (let pos = 0; pos < 20; pos++) await run.write(record("timer.set", { pos, purpose: "sleep", inMs: 10 }));
+    await clock.elapse(10);
+    const rounds = await Promise.all([timers(replica()).runOnce(100), timers(replica()).runOnce(100)]);
+    expect(rounds.reduce((sum, { done }) => sum + done, 0)).toBe(20);
+    expect(await fired(run)).toHaveLength(20);
+  });
+
+  it.each(["before", "after"] as const)(
+    "a crash %s the firing transaction loses nothing and fires nothing twice",
+    async (when) => {
+      const { store, replica, clock } = await setStage();
+      const run = await begin(store);
+      await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 10 }));
+      await run.release();
+      await clock.elapse(10);
+      const mine = mortal(store);
+      mine.dieAt("intake.fireTimer", when);
+      void timers(replica({ store: mine.store })).runOnce(10);
+      await mine.died;
+      // No lease was held: the next look goes on at once.
+      expect(await timers(replica()).runOnce(10)).toMatchObject({ found: when === "before" ? 1 : 0 });
+      expect(await fired(run)).toHaveLength(1);
+      expect((await hold(store, run.id)).term.notes).toBe(1);
+    },
+  );
+
+  it("one that cannot be fired does not keep the others from it", async () => {
+    const { store, replica, clock } = await setStage();
+    const [bad, good] = [await begin(store), await begin(store)];
+    for (const run of [bad, good]) await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 10 }));
+    await clock.elapse(10);
+    const fireTimer: typeof store.intake.fireTimer = (timer) =>
+      timer.run === bad.journal ? Promise.reject(new Error("rotten")) : store.intake.fireTimer(timer);
+    const ground = replica({ store: { ...store, intake: { ...store.intake, fireTimer } } });
+    expect(await timers(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
+    expect(await fired(good)).toHaveLength(1);
+  });
+});
