@@ -1,0 +1,148 @@
+import type { EffectRow } from "../../../model/rows.ts";
+import { NotSent } from "../../../sdk/outcomes.ts";
+import type { FeedRecord } from "../../../store/contract.ts";
+import type { Call } from "../../kit/runner.ts";
+import type { Evidence } from "../evidence.ts";
+import type { Invariant } from "./journal.ts";
+
+interface Story {
+  readonly effect: EffectRow;
+  /** Its records in the main and in its item journal, as the feed has them. */
+  readonly records: readonly FeedRecord[];
+  readonly calls: readonly Call[];
+  /** How often the world carried it out. */
+  readonly applied: number;
+}
+
+/** Everything that is known of each effect. */
+function stories({ effects, feed, calls, world }: Evidence): Story[] {
+  return effects.map((effect) => {
+    const { run, pos, sub, key, item } = effect;
+    const records = feed.filter((record) => {
+      if (record.in !== "journal" || !(record.kind.startsWith("effect.") || record.kind.startsWith("obligation.")))
+        return false;
+      const data = record.data as { run?: number; pos?: number; sub?: number };
+      if (data.pos !== pos || (data.sub ?? 0) !== sub) return false;
+      return record.journal === item || (record.journal === run && (data.run ?? run) === run);
+    });
+    const mine = calls.filter((call) => call.key === key && call.role !== "look");
+    return { effect, records, calls: mine, applied: world.filter((one) => one.key === key && one.applied).length };
+  });
+}
+
+const name = ({ effect }: Story): string => `${effect.name} (${effect.key})`;
+const verdicts = new Set(["CONFIRMED", "FAILED", "COMPENSATED"]);
+const settledTo = (record: FeedRecord): string | undefined =>
+  record.kind === "effect.settled" || record.kind === "obligation.settled" ? record.data.to : undefined;
+
+export const oneVerdict: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) => {
+    const told = story.records.flatMap((record) => settledTo(record) ?? []);
+    const first = told.findIndex((to) => verdicts.has(to));
+    return first < 0 || first === told.length - 1 ? [] : [`${name(story)} was settled again: ${told.join(", ")}`];
+  });
+
+/** Stopped between the last look at its lease and the call: that window no lease can close. */
+const stoppedBeforeAnAct = ({ bites }: Evidence): boolean =>
+  bites.some(({ fault }) => fault.strike === "pause" && fault.at === "act" && fault.edge === "before");
+
+/** Such a sender may act after the deadline and the settle delay: then nobody could have known. */
+const lateMs = 4_000 + 12_000;
+
+export const verdictIsTrue: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) => {
+    const { effect, applied, records } = story;
+    if (effect.semantics === "read") return [];
+    const { status } = effect;
+    if ((status === "CONFIRMED" || status === "COMPENSATED") && applied === 0)
+      return [`${name(story)} is ${status}, but never was`];
+    if (status !== "FAILED" || applied === 0) return [];
+    const dispatched = records.findLast(({ kind }) => kind === "effect.dispatched")?.at ?? 0;
+    const late = evidence.world.some((one) => one.key === effect.key && one.applied && one.at > dispatched + lateMs);
+    return late && stoppedBeforeAnAct(evidence) ? [] : [`${name(story)} is FAILED (${effect.reason}), but it happened`];
+  });
+
+export const nonIdempotentOnce: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) => {
+    if (story.effect.semantics !== "non_idempotent") return [];
+    const faults = story.applied > 1 ? [`${name(story)} was done ${story.applied} times`] : [];
+    const doubtful = story.calls.filter(
+      ({ came }) => !(came !== undefined && "error" in came && came.error instanceof NotSent),
+    );
+    const again = doubtful.slice(0, -1).filter((call) => !lookedAbsent(story, call));
+    return again.length === 0 ? faults : [...faults, `${name(story)} was called again after a doubt`];
+  });
+
+/** An inverse may be sent again once a look, after the deadline and the settle delay, said that it did not happen. */
+const lookedAbsent = ({ effect, records }: Story, call: Call): boolean =>
+  effect.role === "inverse" &&
+  records.some(
+    (record) => record.at >= call.at && record.kind === "obligation.settled" && record.data.to === "PENDING",
+  );
+
+export const idempotentOnce: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) =>
+    story.effect.semantics === "idempotent" && story.applied > 1
+      ? [`${name(story)} was applied ${story.applied} times`]
+      : [],
+  );
+
+export const keysNameDecisions: Invariant = ({ world, effects }) => {
+  const meaning = new Map<string, string>();
+  const faults: string[] = [];
+  for (const { key, name: what, hash } of world) {
+    const now = `${what} ${hash}`;
+    if ((meaning.get(key) ?? now) !== now) faults.push(`key ${key} meant ${meaning.get(key)}, then ${now}`);
+    meaning.set(key, now);
+  }
+  const keys = effects.map(({ key }) => key);
+  return [
+    ...faults,
+    ...keys.filter((key, k) => keys.indexOf(key) !== k).map((key) => `two effects have the key ${key}`),
+  ];
+};
+
+/** Whoever calls has a durable record that says so: this attempt, under this token, before the call. */
+export const intentBeforeAct: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) =>
+    story.calls
+      .filter(({ attempt, token, at }) => {
+        const mine = (r: FeedRecord): boolean =>
+          r.kind === "effect.dispatched" && r.data.attempt === attempt && r.token === token;
+        return !story.records.some((record) => mine(record) && record.at <= at);
+      })
+      .map(({ attempt, token }) => `${name(story)}: attempt ${attempt} was called under ${token} without its record`),
+  );
+
+export const noBlindRetry: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) => {
+    if (story.effect.semantics !== "non_idempotent") return [];
+    const again = story.records.filter((record) => settledTo(record) === "PENDING");
+    return again
+      .map((record) => (record.data as { reason: string }).reason)
+      .filter((reason) => reason !== "not_sent")
+      .map((reason) => `${name(story)} went back to PENDING: ${reason}`);
+  });
+
+export const doubtIsKept: Invariant = (evidence) =>
+  stories(evidence).flatMap(({ effect, ...story }) => {
+    const open = ["UNKNOWN", "DISPATCHED", "COMMITTED"].includes(effect.status);
+    const pending =
+      effect.status === "PENDING" && evidence.runs.some((run) => run.journal === effect.run && run.endedAt !== null);
+    return open || pending ? [`${name({ effect, ...story })} is still ${effect.status} (${effect.reason})`] : [];
+  });
+
+/** An act whose owner had been replaced is seen only from a process that was stopped just before it. */
+export const fencedIsQuiet: Invariant = (evidence) => {
+  if (stoppedBeforeAnAct(evidence)) return [];
+  return stories(evidence).flatMap((story) =>
+    story.calls
+      .filter(({ token, at, attempt }) => {
+        const sent = story.records.find((r) => r.kind === "effect.dispatched" && r.data.attempt === attempt);
+        const newer = (r: FeedRecord): boolean =>
+          r.journal === sent?.journal && r.token > token && r.at < Math.floor(at);
+        return story.records.some(newer);
+      })
+      .map(({ token }) => `${name(story)} was called under ${token}, which had been replaced`),
+  );
+};

@@ -1,0 +1,130 @@
+import type { EffectRow } from "../../../model/rows.ts";
+import type { FeedRecord } from "../../../store/contract.ts";
+import type { Evidence } from "../evidence.ts";
+import { type Invariant, inboxOf, mainJournals } from "./journal.ts";
+
+const inverses = ({ effects }: Evidence, run: number): EffectRow[] =>
+  effects.filter((effect) => effect.run === run && effect.role === "inverse" && !effect.surplus);
+
+export const undoneExactly: Invariant = (evidence) =>
+  evidence.runs.flatMap(({ id, journal, status, root }) => {
+    const owed = inverses(evidence, journal);
+    const called = (effect: EffectRow): boolean =>
+      evidence.calls.some((call) => call.role === "inverse" && call.key === effect.key);
+    const rootStatus = evidence.runs.find((run) => run.journal === root)?.status;
+    const faults: string[] = [];
+    if (status === "COMPENSATED") {
+      const left = owed.filter((effect) => effect.status !== "COMPENSATED");
+      faults.push(...left.map((effect) => `${id} is COMPENSATED, but ${effect.name} is ${effect.status}`));
+    }
+    if (status === "FAILED" || status === "CANCELLED") {
+      const left = owed.filter((effect) => effect.status !== "COMPENSATED" && effect.status !== "DISCHARGED");
+      faults.push(...left.map((effect) => `${id} is ${status} and still owes ${effect.name} (${effect.status})`));
+    }
+    if (status === "COMPLETED" && rootStatus === "COMPLETED") {
+      faults.push(...owed.filter(called).map((effect) => `${id} ended well, but ${effect.name} was undone`));
+      const kept = owed.filter((effect) => effect.status !== "DISCHARGED");
+      faults.push(...kept.map((effect) => `${id} ended well, but ${effect.name} is still ${effect.status}`));
+    }
+    return faults;
+  });
+
+/** Every confirmed act that can be undone has its obligation from the same moment. */
+export const obligationsArmed: Invariant = ({ effects }) =>
+  effects
+    .filter(({ role, status, name }) => role === "act" && status === "CONFIRMED" && /^(undone|blind)/.test(name ?? ""))
+    .filter(
+      (act) => !effects.some((other) => other.role === "inverse" && other.run === act.run && other.pos === act.pos),
+    )
+    .map(({ name, key }) => `${name} (${key}) is confirmed, and nothing would undo it`);
+
+export const newestFirst: Invariant = (evidence) =>
+  evidence.runs.flatMap(({ id, journal }) => {
+    const keys = new Map(inverses(evidence, journal).map(({ key, pos }) => [key, pos]));
+    const order = [
+      ...new Set(evidence.calls.filter((call) => call.role === "inverse" && keys.has(call.key)).map(({ key }) => key)),
+    ];
+    const positions = order.map((key) => keys.get(key)!);
+    return positions.every((pos, k) => k === 0 || pos < positions[k - 1]!)
+      ? []
+      : [`${id} undid in the order ${positions.join(", ")}`];
+  });
+
+export const timersKeepTime: Invariant = (evidence) =>
+  evidence.runs.flatMap((run) => {
+    const faults: string[] = [];
+    const due = new Map<string, number>();
+    for (const record of evidence.feed) {
+      if (record.in !== "journal" || record.journal !== run.journal) continue;
+      if (record.kind === "timer.set")
+        due.set(`${record.data.pos} ${record.data.purpose}`, record.at + record.data.inMs);
+      if (record.kind === "gate.opened" && record.data.timeoutMs !== undefined) {
+        due.set(`${record.data.pos} gate_timeout`, record.at + record.data.timeoutMs);
+      }
+    }
+    const fired = new Set<string>();
+    for (const record of inboxOf(evidence, run.journal)) {
+      if (record.kind !== "timer.fired") continue;
+      const name = `${record.data.pos} ${record.data.purpose}`;
+      if (fired.has(name)) faults.push(`${run.id}: timer ${name} fired twice`);
+      fired.add(name);
+      if (record.at < (due.get(name) ?? Number.POSITIVE_INFINITY)) faults.push(`${run.id}: timer ${name} fired early`);
+    }
+    const set = evidence.timers.filter((timer) => timer.run === run.journal && timer.status === "SET");
+    if (set.length > 0) faults.push(`${run.id}: ${set.length} timers never fired`);
+    return faults;
+  });
+
+export const signalsOnceInOrder: Invariant = (evidence) =>
+  evidence.runs.flatMap((run) => {
+    const notes = new Map(inboxOf(evidence, run.journal).map((record) => [record.seq, record]));
+    const taken: FeedRecord[] = [];
+    for (const record of evidence.feed) {
+      if (
+        record.in === "journal" &&
+        record.journal === run.journal &&
+        record.kind === "gate.resolved" &&
+        record.data.note !== undefined
+      ) {
+        taken.push(notes.get(record.data.note)!);
+      }
+    }
+    const faults: string[] = [];
+    for (const gate of ["left", "right"]) {
+      const seqs = taken.filter((note) => note.kind === "signal.sent" && note.data.name === gate).map(({ seq }) => seq);
+      if (!seqs.every((seq, k) => k === 0 || seq > seqs[k - 1]!))
+        faults.push(`${run.id}: ${gate} took the signals ${seqs.join(", ")}`);
+    }
+    const keys = [...notes.values()].flatMap((note) => (note.kind === "signal.sent" ? (note.data.key ?? []) : []));
+    if (new Set(keys).size < keys.length) faults.push(`${run.id}: a signal's key is in its inbox twice`);
+    return faults;
+  });
+
+export const familiesEndTogether: Invariant = ({ runs }) =>
+  runs.flatMap(({ id, endedAt, parent }) => {
+    const above = runs.find(({ journal }) => journal === parent);
+    return endedAt === null && above !== undefined && above.endedAt !== null
+      ? [`${above.id} has ended, its child ${id} lives`]
+      : [];
+  });
+
+export const budgetsHold: Invariant = ({ budgets }) =>
+  budgets.flatMap(({ run, cap, reserved, spent }) =>
+    spent + reserved > cap ? [`${run} spent ${spent} and reserved ${reserved} of ${cap}`] : [],
+  );
+
+/** What was decided is what it ends as; undone or not. */
+export const endsAsDecided: Invariant = (evidence) =>
+  mainJournals(evidence).flatMap(({ id, records }) => {
+    const decided = records.find(({ kind }) => kind === "run.decided");
+    const end = records.at(-1);
+    if (decided?.kind !== "run.decided" || end?.kind !== "run.ended") return [];
+    const expected = {
+      completed: ["COMPLETED"],
+      failed: ["FAILED", "COMPENSATED"],
+      cancelled: ["CANCELLED", "COMPENSATED"],
+    };
+    return expected[decided.data.cause].includes(end.data.status)
+      ? []
+      : [`${id} was ${decided.data.cause} and ended as ${end.data.status}`];
+  });

@@ -1,0 +1,75 @@
+import { strict as assert } from "node:assert";
+import { describe, it } from "vitest";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { Definite, outcome } from "../../src/sdk/outcomes.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
+import { WorldLedger } from "../../src/testing/kit/world.ts";
+
+const world = new WorldLedger();
+const seen = (name: string, key: string | undefined) => {
+  const found = world.find(name, key);
+  return found === undefined ? outcome.absent() : outcome.confirmed(found.result as { n: number });
+};
+const wire = effect("wire", (a: { n: number }, fx) => world.apply("wire", fx, a, () => a), {
+  businessKey: (a) => `invoice ${a.n}`,
+  observe: (_, fx) => seen("wire", fx.businessKey),
+  compensate: {
+    run: (a, _, fx) => world.applyOnce("unwire", fx, a, () => a),
+    semantics: "idempotent",
+  },
+});
+const ship = effect("ship", (a: { n: number }, fx) => world.apply("ship", fx, a, () => a), {
+  dispatch: "outbox",
+  businessKey: (a) => `parcel ${a.n}`,
+  observe: (_, fx) => seen("ship", fx.businessKey),
+});
+const mail = effect("mail", (a: { n: number }, fx) => world.applyOnce("mail", fx, a, () => a), {
+  semantics: "idempotent",
+});
+const no = effect("no", () => Promise.reject(new Definite("no")), { allowUnsafe: "it does nothing" });
+const cfo = gate<boolean>("cfo");
+const child = workflow("child", async (tape, n: number) => {
+  await tape.sleep("1h");
+  return (await tape.effect(mail.with({ n }))).n;
+});
+const order = workflow("order", async (tape, input: { n: number; fails: boolean }) => {
+  const { n, fails } = input;
+  const price = await tape.step("price", () => n * 2);
+  const approved = await tape.gate(cfo, { payload: price, timeout: "3d" });
+  await tape.effect(wire.with({ n }));
+  const started = await tape.spawn(child, n);
+  await Promise.all([tape.effect(ship.with({ n })), tape.effect(mail.with({ n }))]);
+  const sent = await started.result();
+  if (fails) await tape.effect(no.with(undefined));
+  return { price, approved, sent };
+});
+const runner = createRunner({ workflows: [order, child], effects: [wire, ship, mail, no] });
+
+describe("crash at every boundary", () => {
+  it.each([false, true])("an order survives (it fails by itself: %s)", { timeout: 60_000 }, async (fails) => {
+    const report = await crashAtEveryBoundary({
+      workflow: order,
+      input: { n: 1, fails },
+      runner,
+      signals: [{ gate: cfo, value: true }],
+      ledger: world,
+      only: (_, index) => index % 9 === (fails ? 1 : 0), // all of them take a minute
+    });
+    assert.ok(report.boundaries.length > 40, `${report.boundaries.length} boundaries`);
+    assert.ok(report.rounds > 25, `${report.rounds} rounds`);
+    assert.equal(report.struck, report.rounds);
+  });
+
+  it("finds an act that is done twice", { timeout: 60_000 }, async () => {
+    const twice = new WorldLedger();
+    const careless = effect("careless", (a: number, fx) => twice.apply("careless", fx, a, () => a), {
+      semantics: "idempotent", // it is not: the other side does not dedupe
+    });
+    const pay = workflow("pay", (tape, n: number) => tape.effect(careless.with(n)));
+    const wrong = createRunner({ workflows: [pay], effects: [careless] });
+    const trial = crashAtEveryBoundary({ workflow: pay, input: 1, runner: wrong, ledger: twice, modes: ["crash"] });
+    await assert.rejects(trial, /after act careless #1: the world has done it twice/);
+  });
+});

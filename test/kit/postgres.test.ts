@@ -1,0 +1,43 @@
+import { strict as assert } from "node:assert";
+import { describe, inject, it } from "vitest";
+import { effect } from "../../src/sdk/effect.ts";
+import { outcome } from "../../src/sdk/outcomes.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
+import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
+import { WorldLedger } from "../../src/testing/kit/world.ts";
+import { freshDatabase } from "../postgres/database.ts";
+
+const world = new WorldLedger();
+const wire = effect("wire", (n: number, fx) => world.apply("wire", fx, n, () => n), {
+  businessKey: (n) => `invoice ${n}`,
+  observe: (_, fx) => {
+    const found = world.find("wire", fx.businessKey);
+    return found === undefined ? outcome.absent() : outcome.confirmed(n(found.result));
+  },
+  timeout: 200,
+  settle: 100,
+});
+const n = (result: unknown): number => result as number;
+const pay = workflow("pay", async (tape, amount: number) => {
+  const doubled = await tape.step("double", () => amount * 2);
+  await tape.sleep(20);
+  return tape.effect(wire.with(doubled));
+});
+const runner = createRunner({ workflows: [pay], effects: [wire] });
+
+describe("crash at every boundary on PostgreSQL, in real time", () => {
+  it("a payment survives", { timeout: 120_000 }, async () => {
+    const url = `${await freshDatabase(inject("postgres18"))}?transaction_bound_ms=300`;
+    const report = await crashAtEveryBoundary({
+      workflow: pay,
+      input: 2,
+      runner,
+      ledger: world,
+      openStore: () => openPostgres({ url }), // each round has a tenant of its own
+      leaseTtlMs: 700,
+      only: (boundary, index) => /act|append/.test(boundary) && index % 8 === 0, // each costs a term of real time
+    });
+    assert.ok(report.struck > 0 && report.rounds > 3, `${report.struck} of ${report.rounds}`);
+  });
+});

@@ -1,0 +1,73 @@
+import { strict as assert } from "node:assert";
+import { describe, it } from "vitest";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import { WorldLedger } from "../../src/testing/kit/world.ts";
+
+describe("virtual time", () => {
+  it("runs events in the order of their times, then of the calls", async () => {
+    const time = new VirtualTime();
+    const told: string[] = [];
+    time.after(20, () => told.push("c"));
+    time.after(10, () => told.push("a"));
+    time.after(10, () => told.push("b"));
+    time.after(15, () => told.push("never"))();
+    time.soon(() => told.push("soon"));
+    await time.elapse(30);
+    assert.deepEqual(told, ["soon", "a", "b", "c"]);
+    assert.equal(time.now, 30);
+  });
+
+  it("says so when nothing is left to happen, and when something never rests", async () => {
+    const time = new VirtualTime();
+    await assert.rejects(time.during(new Promise(() => {})), /wait for ever/);
+    const spin = (): void => time.soon(spin);
+    spin();
+    await assert.rejects(time.elapse(1), /stands still/);
+  });
+});
+
+describe("a Tape in virtual time", () => {
+  const world = new WorldLedger();
+  const mail = effect("mail", (to: string, fx) => world.applyOnce("mail", fx, to, () => `sent to ${to}`), {
+    semantics: "idempotent",
+  });
+  const yes = gate<boolean>("yes");
+  const reminder = workflow("reminder", async (tape, to: string) => {
+    await tape.sleep("10d");
+    const answer = await tape.gate(yes, { timeout: "5d" });
+    return { answer, mail: await tape.effect(mail.with(to)), at: tape.now() };
+  });
+  const runner = createRunner({ workflows: [reminder], effects: [mail] });
+
+  it("sleeps for days in no time, and never wakes early", async () => {
+    await using tape = await VirtualTape.open({ runner });
+    const began = tape.time.events;
+    const run = await tape.start(reminder, "ada", { id: "r" });
+    const result = await tape.result(run);
+    assert.deepEqual(result.answer, { status: "timeout" });
+    assert.ok(tape.time.now >= 15 * 86_400_000, String(tape.time.now));
+    assert.ok(tape.time.now < 15 * 86_400_000 + 60_000, String(tape.time.now));
+    assert.ok(tape.time.events - began < 1_000, `${tape.time.events - began} events`);
+    assert.equal(world.applied("mail").length, 1);
+  });
+
+  it("the same seed writes the same feed", async () => {
+    const feed = async (): Promise<string> => {
+      world.clear();
+      await using tape = await VirtualTape.open({ runner, seed: 7 });
+      const run = await tape.start(reminder, "ada");
+      await tape.elapse(1_000);
+      await tape.signal(run.id, yes, true);
+      await tape.settle();
+      const { records } = await tape.store.read.feed(undefined);
+      return JSON.stringify(records, (_key, value: unknown) => (typeof value === "bigint" ? String(value) : value));
+    };
+    const first = await feed();
+    assert.ok(first.length > 1_000);
+    assert.equal(first, await feed());
+  });
+});
