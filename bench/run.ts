@@ -1,7 +1,11 @@
+import { benchRuns } from "./runs.ts";
 import { benchStore } from "./store.ts";
 
 /** `npm run bench -- <name> [--json] [--seconds N]`: progress on stderr, figures on stdout, one JSON object last. */
-const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object>>> = { store: benchStore };
+const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object>>> = {
+  store: benchStore,
+  runs: benchRuns,
+};
 
 export interface BenchOptions {
   /** How long each mode is measured in all. */

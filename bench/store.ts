@@ -16,8 +16,8 @@ import { appendFor, median, runPool, say } from "./work.ts";
  */
 export async function benchStore(options: BenchOptions): Promise<object> {
   const figures: Record<string, object> = {};
-  if (options.only !== "postgres") figures["sqlite"] = await onSqlite(options);
-  if (options.only !== "sqlite") figures["postgres"] = await onPostgres(options);
+  if (options.only !== "postgres") figures.sqlite = await onSqlite(options);
+  if (options.only !== "sqlite") figures.postgres = await onPostgres(options);
   return figures;
 }
 
@@ -70,7 +70,7 @@ async function compare(name: string, url: string, raw: RawWriter, options: Bench
     }
     const leases = { ...(await leaseFigures(store)), ...(await handover(url)) };
     say(`${name} leases: ${JSON.stringify(leases)}`);
-    return { ...figures, appendRatio: figures["ratio128"], soloRatio: figures["ratio1"], ...leases };
+    return { ...figures, appendRatio: figures.ratio128, soloRatio: figures.ratio1, ...leases };
   } finally {
     await store.close();
     await raw.close();

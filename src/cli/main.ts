@@ -1,18 +1,25 @@
 import { suggest } from "../base/suggest.ts";
 import { isTapeError } from "../model/errors.ts";
+import { crashResumeDemo } from "./demo/crash-resume.ts";
 import { zombieDemo } from "./demo/zombie.ts";
-import { screenOn } from "./screen.ts";
+import { type Screen, screenOn } from "./screen.ts";
 import { version } from "./version.ts";
 
 const usage = `durable-tape ${version}
 Durable execution for agents and services that act on the world.
 
-  durable-tape demo zombie    two processes, one lease: a paused owner wakes up and cannot write
-  durable-tape --help         this page
+  durable-tape demo crash-resume    a process dies after a wire, before its record: the next one does not wire again
+  durable-tape demo zombie          two processes, one lease: a paused owner wakes up and cannot write
+  durable-tape --help               this page
   durable-tape --version
 `;
 
 const commands = ["demo", "--help", "--version"];
+
+const stories: ReadonlyMap<string, (screen: Screen) => Promise<number>> = new Map([
+  ["crash-resume", crashResumeDemo],
+  ["zombie", zombieDemo],
+]);
 
 /** Exit codes: 0 fine, 1 refused or failed, 2 usage. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -27,9 +34,12 @@ export async function main(argv: readonly string[]): Promise<number> {
       screen.line(usage);
       return 0;
     }
-    if (command === "demo" && topic === "zombie" && rest.length === 0) return await zombieDemo(screen);
-    if (command === "demo")
-      return misused(`demo knows one story: zombie${topic === undefined ? "" : `, not ${[topic, ...rest].join(" ")}`}`);
+    if (command === "demo") {
+      const story = rest.length === 0 && topic !== undefined ? stories.get(topic) : undefined;
+      if (story !== undefined) return await story(screen);
+      const asked = topic === undefined ? "" : `, not ${[topic, ...rest].join(" ")}`;
+      return misused(`demo knows the stories ${[...stories.keys()].join(" and ")}${asked}`);
+    }
     const near = suggest(command, commands);
     return misused(`there is no command ${command}${near === undefined ? "" : `; did you mean ${near}?`}`);
   } catch (error) {

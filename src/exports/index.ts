@@ -1,7 +1,11 @@
 export { type Clock, systemClock } from "../base/clock.ts";
+export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
+export { EffectFailed } from "../engine/acts.ts";
+export type { OpenGate } from "../host/gates.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
+export { type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
 export { type Belief, type Moment, momentOf } from "../lease/belief.ts";
 export { type Identity, identify } from "../lease/identity.ts";
 export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptions } from "../lease/keeper.ts";
@@ -31,6 +35,41 @@ export type {
 } from "../model/lease.ts";
 export { defaultLimits, type Limits } from "../model/limits.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
+export type { EffectRow } from "../model/rows.ts";
+export type {
+  Attempted,
+  BudgetContext,
+  Child,
+  DecisionContext,
+  DecisionNotes,
+  GateAnswer,
+  GateOptions,
+  SpawnOptions,
+  TapeContext,
+  ValuesContext,
+} from "../sdk/context.ts";
+export {
+  type Act,
+  type Effect,
+  type EffectContext,
+  type EffectDefinition,
+  type EffectOptions,
+  effect,
+  type InverseDefinition,
+  type RetryPolicy,
+  type Semantics,
+} from "../sdk/effect.ts";
+export { type GateDefinition, gate } from "../sdk/gate.ts";
+export { AckLost, Definite, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
+export type { Checked, Schema } from "../sdk/schema.ts";
+export {
+  type AnyWorkflow,
+  createRunner,
+  type Runner,
+  type Workflow,
+  type WorkflowOptions,
+  workflow,
+} from "../sdk/workflow.ts";
 export type {
   Appended,
   Claim,
@@ -42,6 +81,7 @@ export type {
   FindRequest,
   Intake,
   Read,
+  RunFilter,
   RunSpec,
   RunView,
   Settings,

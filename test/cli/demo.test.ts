@@ -20,12 +20,18 @@ function tape(...args: string[]): Promise<Outcome> {
   });
 }
 
+function expectInOrder(stdout: string, texts: readonly RegExp[]): void {
+  const lines = stdout.split("\n").map((line) => line.trim());
+  const places = texts.map((text) => [String(text), lines.findIndex((line) => text.test(line))] as const);
+  expect(places.filter(([, line]) => line < 0)).toEqual([]);
+  const order = places.map(([, line]) => line);
+  expect(order).toEqual(order.toSorted((x, y) => x - y));
+}
+
 it("demo zombie: the paused owner wakes up and everything it writes is refused", async () => {
   const { code, stdout, stderr } = await tape("demo", "zombie");
   expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-  const lines = stdout.split("\n").map((line) => line.trim());
-  const at = (text: RegExp): number => lines.findIndex((line) => text.test(line));
-  const tellingLines = [
+  expectInOrder(stdout, [
     /^worker-a holds the lease: token 1, because of start$/,
     /^worker-a wrote reserve the funds$/,
     /SIGSTOP/,
@@ -40,11 +46,34 @@ it("demo zombie: the paused owner wakes up and everything it writes is refused",
     /^token 1 +worker-a +agent +began .* \(start\) +ended .* \(expired\)/,
     /^token 2 +worker-b +agent +began .* \(recovery\) +ended .* \(released\)/,
     /^3 of 3 writes of the zombie refused; the transfer is booked 1 time$/,
-  ].map((text) => [String(text), at(text)] as const);
-  expect(tellingLines.filter(([, line]) => line < 0)).toEqual([]);
-  const order = tellingLines.map(([, line]) => line);
-  expect(order).toEqual(order.toSorted((x, y) => x - y));
+  ]);
   expect(stdout).not.toContain("\u001b["); // no colours where nobody looks
+});
+
+it("demo crash-resume: killed after the wire and before its record, and it wires once", async () => {
+  const { code, stdout, stderr } = await tape("demo", "crash-resume");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expectInOrder(stdout, [
+    /^worker-a asked the model for a plan$/,
+    /^the run waits at the gate cfo, which shows \{"account":"reserve","amount":250000\}$/,
+    /^worker-a wired the money$/,
+    /SIGKILL/,
+    /^the journal says: bank\.wire DISPATCHED$/,
+    /^the bank says: +1 wire$/,
+    /^the lease has run out$/,
+    /^worker-b did not wire again: it looked, and found the wire at the bank$/,
+    /^worker-b finished the run: \{"done":true,/,
+    /^run +token \d+ +effect\.dispatched$/,
+    /^run +token \d+ +effect\.settled +UNKNOWN, lease_lost$/,
+    /^act +token \d+ +effect\.observed +confirmed$/,
+    /^act +token \d+ +effect\.settled +CONFIRMED, observed$/,
+    /^run +token \d+ +effect\.received +CONFIRMED/,
+    /^token \d+ +worker-a .* \(expired\)/,
+    /^token \d+ +worker-b .* \(released\)/,
+    /^run: COMPLETED$/,
+    /^world: 1 wire$/,
+  ]);
+  expect(stdout.match(/asked the model/g)).toHaveLength(1);
 });
 
 it("says its version", async () => {
@@ -76,15 +105,16 @@ describe("in this process, which is quicker", () => {
   it.each([["--help"], ["-h"], ["help"], []])("%s says what there is", async (...args) => {
     const { code, stdout, stderr } = await run(...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(stdout).toContain("durable-tape demo crash-resume");
     expect(stdout).toContain("durable-tape demo zombie");
   });
 
   it.each([
     [["--verison"], "there is no command --verison; did you mean --version?\n"],
     [["abracadabra"], "there is no command abracadabra\n"],
-    [["demo"], "demo knows one story: zombie\n"],
-    [["demo", "zomby"], "demo knows one story: zombie, not zomby\n"],
-    [["demo", "zombie", "now"], "demo knows one story: zombie, not zombie now\n"],
+    [["demo"], "demo knows the stories crash-resume and zombie\n"],
+    [["demo", "zomby"], "demo knows the stories crash-resume and zombie, not zomby\n"],
+    [["demo", "zombie", "now"], "demo knows the stories crash-resume and zombie, not zombie now\n"],
   ])("%j is a misuse", async (args, message) => {
     const { code, stdout, stderr } = await run(...args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });

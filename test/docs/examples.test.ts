@@ -17,6 +17,14 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   fence: ["true", "TAPE_FENCED"],
   journal: ["COMPLETED shipped", "1 0n run.created", "2 1n step.done", "3 1n run.ended"],
   feed: [/journal run\.created/, /inbox signal\.sent/],
+  readme: ["paid 120"],
+  quickstart: ["wrote to ada twice", "ada@example.org: Welcome, ada", "ada@example.org: Still there, ada?"],
+  unknown: ["found at the bank", "1", "effect.settled UNKNOWN"],
+  replay: ["{ rolled: 1, both: 'ab' }", "executed 2 times, rolled 1 time"],
+  compensation: ["TAPE_RUN_FAILED COMPENSATED", "book flight, book hotel, cancel hotel, cancel flight"],
+  gate: ["a day off: yes"],
+  budget: ["2 answers for a dollar"],
+  patched: ["old shipped", "new shipped, insured"],
   values: ["2 10 20", "3 20 25"],
 };
 

@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -13,8 +13,11 @@ export const root = fileURLToPath(new URL("../../", import.meta.url));
 
 /** Everything that is or could be committed: tracked files and new ones that are not ignored. */
 export function repositoryPaths(): string[] {
-  return (fromGit() ?? fromDisk("")).filter((path) => existsSync(join(root, path))).sort();
+  return (fromGit() ?? fromDisk("")).filter((path) => isFile(join(root, path))).sort();
 }
+
+/** A link to a folder (node_modules of another checkout) is listed by git, but is not ours to read. */
+const isFile = (path: string): boolean => existsSync(path) && statSync(path).isFile();
 
 export function readFiles(paths: string[]): SourceFile[] {
   return paths.map((path) => ({ path, text: readFileSync(join(root, path), "utf8") }));

@@ -1,77 +1,18 @@
-import { type ChildProcess, fork } from "node:child_process";
-import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { systemClock } from "../../base/clock.ts";
 import { openStore } from "../../host/open-store.ts";
 import type { Store } from "../../store/contract.ts";
 import type { Screen } from "../screen.ts";
+import { Actor } from "./actor.ts";
 import { ledgerLines } from "./ledger.ts";
 import type { FromDirector, FromWorker } from "./zombie-words.ts";
 
 const ttlMs = 1_500;
 const tenant = "default";
 const run = "payment-2026-11-15";
-
-/** A worker process, and the conversation with it. */
-class Actor {
-  readonly label: string;
-  readonly process: ChildProcess;
-  readonly #heard: FromWorker[] = [];
-  #wake = () => {};
-  #gone = false;
-
-  constructor(label: string, url: string) {
-    this.label = label;
-    const here = import.meta.url;
-    const script = new URL(here.endsWith(".ts") ? "zombie-worker.ts" : "zombie-worker.js", here);
-    this.process = fork(fileURLToPath(script), [url, run, String(ttlMs)], {
-      env: { ...process.env, TAPE_REPLICA_ID: label },
-      stdio: ["ignore", "inherit", "inherit", "ipc"],
-    });
-    this.process.on("message", (message: FromWorker) => {
-      this.#heard.push(message);
-      this.#wake();
-    });
-    this.process.on("exit", () => {
-      this.#gone = true;
-      this.#wake();
-    });
-  }
-
-  say(message: FromDirector): void {
-    this.process.send(message);
-  }
-
-  async hear(): Promise<FromWorker> {
-    for (;;) {
-      const next = this.#heard.shift();
-      if (next !== undefined) return next;
-      if (this.#gone) throw new Error(`${this.label} ended before it answered`);
-      await new Promise<void>((resolve) => {
-        this.#wake = resolve;
-      });
-    }
-  }
-
-  async ask(message: FromDirector): Promise<FromWorker> {
-    this.say(message);
-    return this.hear();
-  }
-
-  async quit(): Promise<void> {
-    if (this.#gone) return;
-    const exit = once(this.process, "exit");
-    this.say({ do: "quit" });
-    await exit;
-  }
-
-  kill(): void {
-    if (!this.#gone) this.process.kill("SIGKILL");
-  }
-}
+type Worker = Actor<FromDirector, FromWorker>;
 
 /** Two processes, one file: the first is stopped past its lease, the second takes over, the first wakes and writes. */
 export async function zombieDemo(screen: Screen): Promise<number> {
@@ -82,21 +23,21 @@ export async function zombieDemo(screen: Screen): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-zombie-"));
   const url = `sqlite:${join(folder, "tape.db")}`;
   const store = await openStore(url);
-  const actors: Actor[] = [];
+  const actors: Worker[] = [];
   try {
     return await play(screen, store, (label) => {
-      const actor = new Actor(label, url);
+      const actor = new Actor<FromDirector, FromWorker>(label, "zombie-worker", [url, run, String(ttlMs)]);
       actors.push(actor);
       return actor;
     });
   } finally {
-    for (const actor of actors) actor.kill();
+    for (const actor of actors) await actor.kill();
     await store.close();
     await rm(folder, { recursive: true, force: true });
   }
 }
 
-async function play(screen: Screen, store: Store, start: (label: string) => Actor): Promise<number> {
+async function play(screen: Screen, store: Store, start: (label: string) => Worker): Promise<number> {
   screen.line(screen.bold("Tape: the zombie"));
   screen.line("A paused worker is replaced, wakes up, and still believes that it owns the payment.");
 
@@ -129,7 +70,7 @@ async function play(screen: Screen, store: Store, start: (label: string) => Acto
 
   screen.step("Worker B finishes the run");
   report(screen, b, await b.ask({ do: "end" }));
-  await Promise.all([a.quit(), b.quit()]);
+  await Promise.all([a.quit({ do: "quit" }), b.quit({ do: "quit" })]);
   return verdict(screen, store, attempts);
 }
 
@@ -145,7 +86,7 @@ async function waitForExpiry(screen: Screen, store: Store): Promise<void> {
   screen.line("   the lease has run out");
 }
 
-function report(screen: Screen, actor: Actor, message: FromWorker): void {
+function report(screen: Screen, actor: Worker, message: FromWorker): void {
   const who = actor.label;
   switch (message.say) {
     case "holding":

@@ -1,0 +1,62 @@
+// In your own project: from "durable-tape".
+import { createRunner, Definite, effect, type Runner, workflow } from "../../src/exports/index.ts";
+import { addOnce, type Ledger, memoryLedger } from "../ledger.ts";
+
+export interface Item {
+  readonly sku: string;
+  readonly price: number;
+}
+
+export interface World {
+  /** Dedupes by key. */
+  readonly catalogue: { put(key: string, item: Item): Promise<void> };
+}
+
+/** Many items: a child run for each chunk, the items of a chunk side by side. A bad item is counted, not fatal. */
+export function importOn({ catalogue }: World) {
+  const put = effect("catalogue.put", (item: Item, fx) => catalogue.put(fx.key, item), { semantics: "idempotent" });
+
+  const chunk = workflow("import.chunk", async (tape, items: readonly Item[]) => {
+    let done = 0;
+    const outcomes = await Promise.all(
+      items.map(async (item) => {
+        const outcome = await tape.attempt(put.with(item));
+        tape.progress(`${++done} of ${items.length}`);
+        return outcome.status === "confirmed" ? [] : [item.sku];
+      }),
+    );
+    return { refused: outcomes.flat() };
+  });
+
+  const importAll = workflow("import", async (tape, input: { items: readonly Item[]; chunkSize?: number }) => {
+    const { items, chunkSize = 10 } = input;
+    const chunks = Array.from({ length: Math.ceil(items.length / chunkSize) }, (_, k) =>
+      items.slice(k * chunkSize, (k + 1) * chunkSize),
+    );
+    const children = await Promise.all(chunks.map((part) => tape.spawn(chunk, part)));
+    const refused: string[] = [];
+    for (const [k, child] of children.entries()) {
+      refused.push(...(await child.result()).refused);
+      tape.progress(`${k + 1} of ${children.length} chunks`);
+    }
+    return { imported: items.length - refused.length, refused };
+  });
+
+  return { importAll, chunk, runner: createRunner({ workflows: [importAll, chunk], effects: [put] }) };
+}
+
+export const itemsOf = (count: number): Item[] =>
+  Array.from({ length: count }, (_, k) => ({ sku: `sku-${k}`, price: k === 3 ? -1 : k }));
+
+export function worldOn(ledger: Ledger): World {
+  return {
+    catalogue: {
+      async put(key, { sku, price }) {
+        if (price < 0) throw new Definite(`${sku} has a negative price`);
+        addOnce(ledger, { act: "put", about: sku, key });
+      },
+    },
+  };
+}
+
+export const buildRunner = (world: World = worldOn(memoryLedger())): Runner => importOn(world).runner;

@@ -1,0 +1,76 @@
+// In your own project: from "durable-tape".
+import { createRunner, Definite, effect, gate, outcome, type Runner, workflow } from "../../src/exports/index.ts";
+import { addOnce, type Ledger, memoryLedger } from "../ledger.ts";
+import { type Bank, bankOn, type Receipt, type WireOrder } from "./bank.ts";
+
+/** What the agent touches. Handed in, so that a test can hand in another. */
+export interface World {
+  readonly bank: Bank;
+  /** The general ledger; refuses a closed day. */
+  readonly books: { enter(key: string, receipt: Receipt): Promise<void> };
+  readonly model: { plan(day: string): Promise<{ account: string; amount: number; why: string; tokens: number }> };
+}
+
+/** The approval of a person. Its type is the type of the signal. */
+export const cfo = gate<{ approved: boolean; note?: string }>("cfo");
+
+/** decide → approve → wire → book. If the booking is refused, the wire is reversed. */
+export function treasuryOn({ bank, books, model }: World) {
+  const wire = effect("bank.wire", (order: WireOrder) => bank.wire(order), {
+    businessKey: (order) => order.invoice,
+    // The bank pays twice if it is asked twice. So after a lost answer nobody asks again: somebody looks.
+    observe: async (order) => {
+      const found = await bank.find(order.invoice);
+      return found === undefined ? outcome.absent() : outcome.confirmed(found);
+    },
+    compensate: {
+      run: (_order, receipt) => bank.reverse(receipt),
+      observe: async ({ result }) => ((await bank.reversed(result)) ? outcome.confirmed(null) : outcome.absent()),
+    },
+    timeout: "10s",
+    settle: "20s",
+  });
+
+  const book = effect("books.enter", (receipt: Receipt, fx) => books.enter(fx.key, receipt), {
+    semantics: "idempotent", // the books know the key and enter it once
+  });
+
+  const treasury = workflow("treasury", async (tape, input: { day: string }) => {
+    const plan = await tape.decide("plan", async (decision) => {
+      const { why, tokens, ...answer } = await model.plan(input.day);
+      decision.record({ model: "planner-1", request: input, rationale: why, usage: { tokens } });
+      return answer;
+    });
+
+    const act = wire.with({ invoice: `sweep-${input.day}`, ...plan });
+    const answer = await tape.gate(cfo, { binds: act, payload: plan, timeout: "24h" });
+    if (answer.status === "timeout" || !answer.value.approved) return { done: false as const };
+
+    // ABSENT: it surely did not happen. Trying again is a new decision, under a new key, and so it stands here.
+    let wired = await tape.attempt(act);
+    for (let tries = 1; wired.status === "failed" && wired.reason === "ABSENT" && tries < 3; tries++)
+      wired = await tape.attempt(act);
+    if (wired.status === "failed") throw new Definite(`the wire failed: ${wired.reason}`, { cause: wired.error });
+
+    await book(wired.value);
+    return { done: true as const, receipt: wired.value };
+  });
+
+  return { treasury, wire, book, runner: createRunner({ workflows: [treasury], effects: [wire, book] }) };
+}
+
+/** A world that is a ledger: what an auditor would see. */
+export function worldOn(ledger: Ledger, options: { readonly closed?: boolean } = {}): World {
+  return {
+    bank: bankOn(ledger),
+    books: {
+      async enter(key, receipt) {
+        if (options.closed === true) throw new Definite("the day is closed");
+        addOnce(ledger, { act: "book", about: receipt.invoice, key });
+      },
+    },
+    model: { plan: async () => ({ account: "reserve", amount: 250_000, why: "more cash than needed", tokens: 812 }) },
+  };
+}
+
+export const buildRunner = (world: World = worldOn(memoryLedger())): Runner => treasuryOn(world).runner;

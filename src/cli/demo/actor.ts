@@ -1,0 +1,66 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { fileURLToPath } from "node:url";
+
+/** A worker process of a demo, and the conversation with it. */
+export class Actor<Said extends object, Heard> {
+  readonly label: string;
+  readonly process: ChildProcess;
+  readonly #heard: Heard[] = [];
+  #wake = () => {};
+  #gone = false;
+
+  constructor(label: string, program: string, args: readonly string[]) {
+    this.label = label;
+    const here = import.meta.url;
+    const script = new URL(`${program}${here.endsWith(".ts") ? ".ts" : ".js"}`, here);
+    this.process = fork(fileURLToPath(script), args, {
+      env: { ...process.env, TAPE_REPLICA_ID: label },
+      stdio: ["ignore", "inherit", "inherit", "ipc"],
+    });
+    this.process.on("message", (message: Heard) => {
+      this.#heard.push(message);
+      this.#wake();
+    });
+    this.process.on("exit", () => {
+      this.#gone = true;
+      this.#wake();
+    });
+  }
+
+  say(message: Said): void {
+    this.process.send(message);
+  }
+
+  async hear(): Promise<Heard> {
+    for (;;) {
+      const next = this.#heard.shift();
+      if (next !== undefined) return next;
+      if (this.#gone) throw new Error(`${this.label} ended before it answered`);
+      await new Promise<void>((resolve) => {
+        this.#wake = resolve;
+      });
+    }
+  }
+
+  async ask(message: Said): Promise<Heard> {
+    this.say(message);
+    return this.hear();
+  }
+
+  /** Asks it to go, and waits until it has gone. */
+  async quit(message: Said): Promise<void> {
+    if (this.#gone) return;
+    const exit = once(this.process, "exit");
+    this.say(message);
+    await exit;
+  }
+
+  /** SIGKILL: it gets no chance to say or to save anything. */
+  async kill(): Promise<void> {
+    if (this.#gone) return;
+    const exit = once(this.process, "exit");
+    this.process.kill("SIGKILL");
+    await exit;
+  }
+}
