@@ -1,15 +1,18 @@
-import { expect, inject, it } from "vitest";
+import { expect, it } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost, outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
+
+const postgresUrl = ownPostgres(18);
 
 const go = gate<number>("go");
 
 it("PostgreSQL: parks, wakes, resolves doubt, undoes, and hands over between two processes", async () => {
-  const url = await freshDatabase(inject("postgres18"));
+  const url = await freshDatabase(postgresUrl());
   const world: string[] = [];
   const wire = effect("wire", async (a: { k: string }, fx) => void world.push(`wire ${a.k} ${fx.key}`), {
     businessKey: (a) => a.k,

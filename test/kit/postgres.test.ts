@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { describe, inject, it } from "vitest";
+import { describe, it } from "vitest";
 import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
@@ -7,6 +7,9 @@ import { openPostgres } from "../../src/store/postgres/open.ts";
 import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
 import { WorldLedger } from "../../src/testing/kit/world.ts";
 import { freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
+
+const postgresUrl = ownPostgres(18);
 
 const world = new WorldLedger();
 const wire = effect("wire", (n: number, fx) => world.apply("wire", fx, n, () => n), {
@@ -28,7 +31,7 @@ const runner = createRunner({ workflows: [pay], effects: [wire] });
 
 describe("crash at every boundary on PostgreSQL, in real time", () => {
   it("a payment survives", { timeout: 120_000 }, async () => {
-    const url = `${await freshDatabase(inject("postgres18"))}?transaction_bound_ms=300`;
+    const url = `${await freshDatabase(postgresUrl())}?transaction_bound_ms=300`;
     const report = await crashAtEveryBoundary({
       workflow: pay,
       input: 2,

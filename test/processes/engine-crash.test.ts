@@ -1,14 +1,17 @@
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, inject, it, type TestContext } from "vitest";
+import { describe, it, type TestContext } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
 import { Actor } from "./actor.ts";
 import { closedFor, type Orders, placeOf, readLedger } from "./engine-world.ts";
+
+const postgresUrl = ownPostgres(18);
 
 const tenant = "default";
 /** Some ten seconds each on an idle machine; a busy one may take its time, and a hang is still found. */
@@ -27,7 +30,7 @@ async function onSqlite(test: TestContext): Promise<World> {
 
 async function onPostgres(test: TestContext): Promise<World> {
   const folder = await mkdtemp(join(tmpdir(), "tape-engine-"));
-  const database = await freshDatabase(inject("postgres18"));
+  const database = await freshDatabase(postgresUrl());
   test.onTestFinished(() => dropDatabase(database));
   return worldOf(test, folder, `${database}?transaction_bound_ms=1500&connections=4`, 2_000);
 }

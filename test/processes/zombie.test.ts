@@ -1,15 +1,18 @@
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { describe, inject, it, type TestContext } from "vitest";
+import { describe, it, type TestContext } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { TermView } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
 import { Actor } from "./actor.ts";
 import { lawful, others, ownersKinds } from "./acts.ts";
+
+const postgresUrl = ownPostgres(18);
 
 const tenant = "default";
 /** The successor's: a busy machine must not lose it by itself. */
@@ -34,7 +37,7 @@ async function onSqlite(test: TestContext): Promise<World> {
 }
 
 async function onPostgres(test: TestContext): Promise<World> {
-  const database = await freshDatabase(inject("postgres18"));
+  const database = await freshDatabase(postgresUrl());
   const url = `${database}?transaction_bound_ms=2000&connections=3`;
   const store = await openStore(url);
   test.onTestFinished(async () => {

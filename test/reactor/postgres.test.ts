@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
@@ -10,13 +10,16 @@ import { openPostgres } from "../../src/store/postgres/open.ts";
 import { record } from "../../src/testing/conformance/frame.ts";
 import { armed, begin, confirmed, decided } from "../../src/testing/conformance/scenes.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
 import { stageOn, story, waiting } from "./stage.ts";
+
+const postgresUrl = ownPostgres(18);
 
 let database: string;
 let stores: [Store, Store];
 
 beforeAll(async () => {
-  database = await freshDatabase(inject("postgres18"));
+  database = await freshDatabase(postgresUrl());
   stores = [await openPostgres({ url: database }), await openPostgres({ url: database })];
 });
 

@@ -1,7 +1,10 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { FeedRecord, Store } from "../../../src/store/contract.ts";
 import { claimant, heldRun, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { ownPostgres } from "../../postgres/own.ts";
 import { fenced, type Scene, sceneOn, stepAt, until } from "./scene.ts";
+
+const postgresUrl = ownPostgres(18);
 
 /**
  * Transactions overlap, and the older one may commit last. Neither a sequence nor the transaction's number alone gives an
@@ -9,7 +12,7 @@ import { fenced, type Scene, sceneOn, stepAt, until } from "./scene.ts";
  */
 let scene: Scene;
 beforeAll(async () => {
-  scene = await sceneOn(inject("postgres18"));
+  scene = await sceneOn(postgresUrl());
 });
 afterAll(() => scene.close());
 
