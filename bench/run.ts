@@ -25,7 +25,7 @@ if (bench === undefined) {
   );
   process.exitCode = 2;
 } else {
-  const figures = await bench({ seconds: Number(flagValue("--seconds") ?? 5), only: flagValue("--only") });
+  const figures = await bench({ seconds: Number(flagValue("--seconds") ?? 6), only: flagValue("--only") });
   if (flags.includes("--json")) process.stdout.write(`${JSON.stringify(figures)}\n`);
   else console.dir(figures, { depth: null });
 }

@@ -44,7 +44,7 @@ async function onPostgres(options: BenchOptions): Promise<object> {
 }
 
 const writers = [1, 16, 128];
-const rounds = 5;
+const rounds = 9;
 
 async function compare(name: string, url: string, raw: RawWriter, options: BenchOptions): Promise<object> {
   const store = await openStore(url);

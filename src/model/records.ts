@@ -274,9 +274,18 @@ export function isRecordKind(kind: string): kind is RecordKind {
 
 /** Where the shape of `data` is wrong, in words; undefined when it is right. */
 export function recordFault(kind: RecordKind, data: unknown): string | undefined {
+  if (kind === "step.done" && isStep(data)) return undefined;
   const result = schemas[kind].safeParse(data);
   if (result.success) return undefined;
   return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");
+}
+
+/** By far the commonest record, in its commonest form: looked at by hand, which is several times faster. */
+function isStep(data: unknown): boolean {
+  if (typeof data !== "object" || data === null) return false;
+  for (const key in data) if (key !== "pos" && key !== "name" && key !== "value" && key !== "error") return false;
+  const { pos, name: named } = data as { pos?: unknown; name?: unknown };
+  return Number.isSafeInteger(pos) && (pos as number) >= 0 && typeof named === "string" && named.length > 0;
 }
 
 /** Kinds that go only into an inbox, by many writers, without a lease. */

@@ -161,12 +161,20 @@ const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "
 /** Elsewhere `reason` is a person's sentence; here it is a word in a column. */
 const reasonKinds: ReadonlySet<string> = new Set(["effect.settled", "obligation.settled"]);
 
+const isName = (value: unknown, limits: Limits): boolean =>
+  typeof value === "string" &&
+  value.length > 0 &&
+  value.length <= limits.nameLength &&
+  !value.includes("\0") &&
+  value.isWellFormed();
+
 /** The record's own short strings (ids, names, keys) obey the limits of names; the user's values only the codec's. */
 function checkStrings(kind: string, data: object, limits: Limits): void {
-  for (const [field, value] of Object.entries(data)) {
+  for (const field in data) {
+    const value: unknown = (data as Record<string, unknown>)[field];
     if (value === undefined) continue;
     if (nameFields.has(field) || (field === "reason" && reasonKinds.has(kind))) {
-      checkName(`${kind}.${field}`, value, limits);
+      if (!isName(value, limits)) checkName(`${kind}.${field}`, value, limits); // says what is wrong with it
     } else if (textFields.has(field)) {
       if (typeof value === "string") checkText(`${kind}.${field}`, value, limits);
     } else if (mapFields.has(field)) {

@@ -95,7 +95,7 @@ export class SqliteDriver implements Driver {
     const insert = statements.get("record.append").sql;
     for (const [k, record] of entry.records.entries()) {
       // In the order of the statement's parameters: journal, seq, token, at, kind, body.
-      insert.run(journal, entry.after + 1 + k, token, times.at, record.kind, entry.bodies[k]!);
+      insert.run(journal, entry.after + 1 + k, head.bound, times.at, record.kind, entry.bodies[k]!);
     }
     head.seq = entry.after + entry.records.length;
     session.wrote(journal, head.seq, token);

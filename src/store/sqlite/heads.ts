@@ -9,6 +9,8 @@ export interface Head {
   readonly fence: Fence;
   readonly kind: JournalKind;
   readonly notes: number;
+  /** The token as it is bound: a number where it fits, which costs less. */
+  readonly bound: number | bigint;
   seq: number;
 }
 
@@ -37,14 +39,20 @@ export class HeadCache {
     const { rows } = session.statements.run("fence", { journal, token, nonce, after }, session.times);
     const row = rows[0];
     if (row === undefined) return undefined;
-    const head = { fence, kind: row.kind as JournalKind, notes: Number(row.notes), seq: after };
+    const head = { fence, kind: row.kind as JournalKind, notes: Number(row.notes), bound: boundOf(token), seq: after };
     this.#set(head);
     return head;
   }
 
   remember(term: Term): void {
     const { fence, kind, notes, head } = term;
-    this.#set({ fence: makeFence(fence.journal, fence.token, fence.nonce), kind, notes, seq: head });
+    this.#set({
+      fence: makeFence(fence.journal, fence.token, fence.nonce),
+      kind,
+      notes,
+      bound: boundOf(fence.token),
+      seq: head,
+    });
   }
 
   #set(head: Head): void {
@@ -66,6 +74,8 @@ export class HeadCache {
     this.#heads.clear();
   }
 }
+
+const boundOf = (token: bigint): number | bigint => (token <= 9007199254740991n ? Number(token) : token);
 
 const touching = new Map<string, boolean>();
 
