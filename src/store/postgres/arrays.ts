@@ -13,3 +13,11 @@ export function textsLiteral(values: readonly (string | null)[]): string {
   }
   return `${literal}}`;
 }
+
+/**
+ * Record bodies and kinds, for `string_to_array(…, chr(31))`: JSON escapes control characters, so none of them holds the
+ * separator, and neither side has to escape the many quotes in it. Costs half of a literal.
+ */
+export function joinedTexts(values: readonly string[]): string {
+  return values.join("\x1f");
+}

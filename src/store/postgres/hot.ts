@@ -5,7 +5,7 @@ import type { RecordData } from "../../model/records.ts";
 import type { CheckedEntry } from "../check.ts";
 import type { Appended, Created } from "../contract.ts";
 import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
-import { numbersLiteral, textsLiteral } from "./arrays.ts";
+import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { HotWrite } from "./batcher.ts";
 
 /** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */
@@ -22,7 +22,7 @@ const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
   tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
   nonces: numbersLiteral(batch.map(({ fence }) => fence.nonce)),
   afters: numbersLiteral(batch.map(({ entry }) => entry.after)),
-  bodies: textsLiteral(batch.map(({ entry }) => entry.bodies[0]!)),
+  bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
 });
 
 const ofFence = {
@@ -41,7 +41,7 @@ export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appendi
   sql: "append",
   params: (batch) => ({
     ...fenceParams(batch),
-    kinds: textsLiteral(batch.map(({ entry }) => entry.records[0]!.kind)),
+    kinds: joinedTexts(batch.map(({ entry }) => entry.records[0]!.kind)),
   }),
   alone,
 });
@@ -125,7 +125,7 @@ export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating,
     versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
     inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
     labelses: textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels)))),
-    bodies: textsLiteral(batch.map(({ body }) => body)),
+    bodies: joinedTexts(batch.map(({ body }) => body)),
     nonces: nullableLiteral(batch.map(({ first }) => first?.nonce)),
     owners: textsLiteral(batch.map(({ first }) => first?.owner ?? null)),
     ownerLabels: textsLiteral(batch.map(({ first }) => first?.label ?? null)),

@@ -5,12 +5,15 @@
 -- again alone. See fence.sql for why this lock and no other.
 with f as materialized (
   select i.*, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :kinds::text[], :bodies::text[])
+  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
+      string_to_array(:kinds, chr(31)), string_to_array(:bodies, chr(31)))
     as i(journal, token, nonce, after, kind, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select f.journal, f.after + 1, f.token, greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp), (select tape.now_ms()), f.kind, f.body from f),
+  select f.journal, f.after + 1, f.token,
+    greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),
+    (select tape.now_ms()), f.kind, f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f

@@ -1,8 +1,8 @@
 -- unfenced: creating is unique by the run's id; the creator's first term begins in the same transaction
 with i as materialized (
   select * from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
-      :input_hashes::text[], :labelses::text[], :bodies::text[], :nonces::bigint[], :owners::text[], :owner_labels::text[],
-      :reactors::text[], :ttls::bigint[], :stalls::bigint[])
+      :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
+      :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
 m as materialized (select token_floor, pg_current_xact_id()::text::bigint + feed_offset as stamp, tape.now_ms() as at from tape.meta),
 c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at)

@@ -4,8 +4,8 @@
 -- every part a look-up for each item: joined, some plans began with all runs there are. The || as in run.settled.
 with f as materialized (
   select i.*, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :bodies::text[], :takens::bigint[],
-      :statuses::text[], :outcomes::text[])
+  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
+      string_to_array(:bodies, chr(31)), :takens::bigint[], :statuses::text[], :outcomes::text[])
     as i(journal, token, nonce, after, body, taken, status, outcome)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.taken for update skip locked) l

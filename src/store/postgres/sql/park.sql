@@ -3,8 +3,8 @@
 -- the counter of notes holds until the commit, so no wake-up is lost.
 with f as materialized (
   select i.*, l.kind, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :bodies::text[], :takens::bigint[],
-      :ends::text[], :wantses::text[], :in_mses::bigint[])
+  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
+      string_to_array(:bodies, chr(31)), :takens::bigint[], :ends::text[], :wantses::text[], :in_mses::bigint[])
     as i(journal, token, nonce, after, body, taken, "end", wants, in_ms)
   cross join lateral (select l.kind, l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
