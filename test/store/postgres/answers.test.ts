@@ -266,8 +266,8 @@ describe("lost twice", () => {
       tokens: `{${run.fence.token}}`,
       nonces: `{${run.fence.nonce}}`,
       afters: "{1}",
-      kinds: "{step.done}",
-      bodies: "{x}",
+      kinds: "step.done",
+      bodies: "x",
     };
     expect(await codeOf(hand.run("append", params))).toBe("23505");
     expect(await lengthOf(run)).toBe(1);

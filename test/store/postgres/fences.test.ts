@@ -1,5 +1,6 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { joinedTexts } from "../../../src/store/postgres/arrays.ts";
 import { heldRun, nonce } from "../../../src/testing/conformance/frame.ts";
 import {
   adminOf,
@@ -206,8 +207,8 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
           tokens: list((f) => f.token),
           nonces: list((f) => f.nonce),
           afters: list(() => 1),
-          kinds: list(() => "step.done"),
-          bodies: list((f) => JSON.stringify(stepAt(f, 2).body)),
+          kinds: joinedTexts(fences.map(() => "step.done")),
+          bodies: joinedTexts(fences.map((f) => String(stepAt(f, 2).body))),
         };
       };
       const answer = await holder.run("append", steps(one.fence, two.fence)); // SKIP LOCKED: it does not wait
