@@ -1,3 +1,5 @@
+import { benchHandover } from "./handover.ts";
+import { benchIdle } from "./idle.ts";
 import { benchRuns } from "./runs.ts";
 import { benchStore } from "./store.ts";
 
@@ -5,6 +7,8 @@ import { benchStore } from "./store.ts";
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object>>> = {
   store: benchStore,
   runs: benchRuns,
+  handover: benchHandover,
+  idle: benchIdle,
 };
 
 export interface BenchOptions {

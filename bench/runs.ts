@@ -148,7 +148,7 @@ async function replay(url: string): Promise<Record<string, number>> {
   const second = await Tape.open({ store: url, runner: runner() });
   const woken = performance.now();
   await second.store.intake.signal("default", run.id, { name: "wake", value: 1 });
-  while ((await second.journal(run.id, { from: steps + 4 })).length < 3)
+  while ((await Array.fromAsync(second.journal(run.id, { from: steps + 4 }))).length < 3)
     await new Promise((resolve) => setTimeout(resolve, 2));
   const replayMs = performance.now() - woken;
   await second.close();

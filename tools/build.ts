@@ -23,7 +23,7 @@ if (status !== 0) {
 }
 
 const statements = globSync("**/*.sql", { cwd: join(root, "src") });
-for (const path of statements) {
+for (const path of [...statements, "config/tape.schema.json"]) {
   mkdirSync(dirname(join(dist, path)), { recursive: true });
   copyFileSync(join(root, "src", path), join(dist, path));
 }

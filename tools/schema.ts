@@ -1,9 +1,11 @@
 // Writes src/store/*/schema.sql: what a freshly migrated database looks like, for people to read and for a test to compare.
+// And src/config/tape.schema.json, which is published: editors check tape.yaml by it.
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
+import { configJsonSchema } from "../src/config/schema.ts";
 import { openPostgres } from "../src/store/postgres/open.ts";
 import { openSqlite } from "../src/store/sqlite/open.ts";
 import { dropDatabase, freshDatabase } from "../test/postgres/database.ts";
@@ -12,6 +14,7 @@ import { startPostgres } from "../test/postgres/server.ts";
 export const schemaFiles = {
   sqlite: new URL("../src/store/sqlite/schema.sql", import.meta.url),
   postgres: new URL("../src/store/postgres/schema.sql", import.meta.url),
+  config: new URL("../src/config/tape.schema.json", import.meta.url),
 };
 
 const header = (store: string): string =>
@@ -106,5 +109,6 @@ if (import.meta.main) {
   if (old !== recent) throw new Error("PostgreSQL 14 and 18 describe the schema differently: normalise it here");
   writeFileSync(schemaFiles.sqlite, sqlite);
   writeFileSync(schemaFiles.postgres, recent);
-  console.log("wrote src/store/sqlite/schema.sql and src/store/postgres/schema.sql");
+  writeFileSync(schemaFiles.config, `${JSON.stringify(configJsonSchema(), null, 2)}\n`);
+  console.log("wrote src/store/sqlite/schema.sql, src/store/postgres/schema.sql and src/config/tape.schema.json");
 }

@@ -37,7 +37,7 @@ export function agentOn({ model, library, post }: World) {
     const { to, text } = move;
     const act = mail.with({ id: `${tape.runId}/${turn}`, to, text });
     let sent = await tape.attempt(act);
-    if (sent.status === "failed" && sent.reason === "ABSENT") sent = await tape.attempt(act);
+    if (sent.status === "failed" && sent.reason !== "definite") sent = await tape.attempt(act);
     return sent.status === "confirmed" ? `mailed ${to}` : `the mail to ${to} was not sent: ${sent.reason}`;
   }
 

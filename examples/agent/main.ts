@@ -9,7 +9,7 @@ await using app = await Tape.open({ store: "memory:", runner });
 
 const run = await app.start(agent, { question: "When do you open? Tell Ada." }, { budget: { tokens: 5_000 } });
 console.log(await run.result());
-for (const record of await app.journal(run.id)) {
+for await (const record of app.journal(run.id)) {
   if (record.kind === "decision.made") console.log(record.data.name, record.data.rationale, record.data.usage);
 }
 for (const { act, detail } of world.entries()) console.log("world:", act, detail);

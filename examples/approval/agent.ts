@@ -37,7 +37,7 @@ export function approvalOn({ payroll }: World) {
     if (!answer.value.approved) return { paid: false, why: `${answer.value.by} said no` };
 
     let paid = await tape.attempt(act);
-    if (paid.status === "failed" && paid.reason === "ABSENT") paid = await tape.attempt(act);
+    if (paid.status === "failed" && paid.reason !== "definite") paid = await tape.attempt(act);
     return paid.status === "confirmed"
       ? { paid: true, why: `${answer.value.by} said yes` }
       : { paid: false, why: `the payment failed: ${paid.reason}` };

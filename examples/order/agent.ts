@@ -44,7 +44,7 @@ export function orderOn({ stock, cards, carrier }: World) {
     await reserve(input);
     // A charge that surely did not happen may be tried again: a new decision, under a new key.
     let charged = await tape.attempt(charge.with(input));
-    if (charged.status === "failed" && charged.reason === "ABSENT") charged = await tape.attempt(charge.with(input));
+    if (charged.status === "failed" && charged.reason !== "definite") charged = await tape.attempt(charge.with(input));
     if (charged.status === "failed") throw new Definite("the card was not charged", { cause: charged.error });
     const { parcel } = await ship(input); // throws EffectFailed: the run fails, and the two above are undone
     return { order: input.id, parcel };

@@ -46,9 +46,9 @@ export function treasuryOn({ bank, books, model }: World) {
     const answer = await tape.gate(cfo, { binds: act, payload: plan, timeout: "24h" });
     if (answer.status === "timeout" || !answer.value.approved) return { done: false as const };
 
-    // ABSENT: it surely did not happen. Trying again is a new decision, under a new key, and so it stands here.
+    // It surely did not happen, and nobody refused it. Trying again is a new decision, under a new key: it stands here.
     let wired = await tape.attempt(act);
-    for (let tries = 1; wired.status === "failed" && wired.reason === "ABSENT" && tries < 3; tries++)
+    for (let tries = 1; wired.status === "failed" && wired.reason !== "definite" && tries < 3; tries++)
       wired = await tape.attempt(act);
     if (wired.status === "failed") throw new Definite(`the wire failed: ${wired.reason}`, { cause: wired.error });
 

@@ -1,7 +1,8 @@
 import { openEnvelope } from "./codec/decoder.ts";
-import { isPlain, toEnvelope } from "./codec/encoder.ts";
+import { copyPlain, isPlain, toEnvelope } from "./codec/encoder.ts";
 import { CodecError, codecId, isEnvelope, maxDepth } from "./codec/format.ts";
 
+export { reviveErrors } from "./codec/decoder.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
 
 /*
@@ -31,6 +32,12 @@ export function encode(value: unknown): string {
     // Only a text beyond the runtime's longest string gets here.
     throw new CodecError("not_encodable", "", `too large: ${error instanceof Error ? error.message : String(error)}`);
   }
+}
+
+/** `decode(encode(value))`, without the text where the value is plain. Throws what either would. */
+export function throughCodec(value: unknown): unknown {
+  const copy = copyPlain(value);
+  return copy === undefined || isEnvelope(copy) ? decode(encode(value)) : copy;
 }
 
 /** The inverse of {@link encode}. Unknown texts end in a CodecError, never in a half-restored value. */

@@ -1,5 +1,6 @@
 import { suggest } from "../base/suggest.ts";
 import { isTapeError } from "../model/errors.ts";
+import { configCommand } from "./config.ts";
 import { crashResumeDemo } from "./demo/crash-resume.ts";
 import { zombieDemo } from "./demo/zombie.ts";
 import { type Screen, screenOn } from "./screen.ts";
@@ -10,11 +11,12 @@ Durable execution for agents and services that act on the world.
 
   durable-tape demo crash-resume    a process dies after a wire, before its record: the next one does not wire again
   durable-tape demo zombie          two processes, one lease: a paused owner wakes up and cannot write
+  durable-tape config               every setting of tape.yaml with its origin; --config FILE, -o json
   durable-tape --help               this page
   durable-tape --version
 `;
 
-const commands = ["demo", "--help", "--version"];
+const commands = ["config", "demo", "--help", "--version"];
 
 const stories: ReadonlyMap<string, (screen: Screen) => Promise<number>> = new Map([
   ["crash-resume", crashResumeDemo],
@@ -33,6 +35,10 @@ export async function main(argv: readonly string[]): Promise<number> {
     if (command === "--help" || command === "-h" || command === "help") {
       screen.line(usage);
       return 0;
+    }
+    if (command === "config") {
+      const fault = configCommand(argv.slice(1), screen);
+      return fault === undefined ? 0 : misused(fault);
     }
     if (command === "demo") {
       const story = rest.length === 0 && topic !== undefined ? stories.get(topic) : undefined;

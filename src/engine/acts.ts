@@ -1,14 +1,18 @@
 import { backoffMs } from "../base/backoff.ts";
+import { reviveErrors } from "../base/codec.ts";
+import { type Moment, momentOf } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { Attempted } from "../sdk/context.ts";
 import type { Act, EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { AckLost, NotSent } from "../sdk/outcomes.ts";
+import { AckLost, NotSent, settlesDoubt } from "../sdk/outcomes.ts";
 import type { Driver } from "./driver.ts";
 import { denial, isDefinite, leaveEvidence, type Result } from "./evidence.ts";
 import type { EffectState } from "./history.ts";
+import { isInterrupted } from "./interrupted.ts";
 import { storedError, type Turn } from "./operations.ts";
 import { asStored } from "./same.ts";
+import { assertInTime, sendWithin } from "./sending.ts";
 
 /** An effect that surely did not happen. */
 export class EffectFailed extends TapeError {
@@ -22,6 +26,12 @@ export class EffectFailed extends TapeError {
     this.reason = reason;
   }
 }
+
+reviveErrors("TapeError", (error) => {
+  const { code, effect, reason } = error as { code?: unknown; effect?: unknown; reason?: unknown };
+  const whole = code === "TAPE_EFFECT_FAILED" && typeof effect === "string" && typeof reason === "string";
+  return whole ? EffectFailed.prototype : undefined;
+});
 
 /** What a record says an act came to. */
 export function attemptOf<R>(record: JournalRecord | NewRecord): Attempted<R> {
@@ -93,20 +103,29 @@ function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean
     const stored = asStored(error);
     turn.endWith(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
   };
-  drive.journal.write(records, () => (inline ? call(drive, act, turn, 1, 0) : awaitOutcome(drive, act, turn)), refused);
+  const authorised = momentOf(drive.options.clock);
+  const written = (): void => (inline ? call(drive, act, turn, 1, 0, authorised) : awaitOutcome(drive, act, turn));
+  drive.journal.write(records, written, refused);
 }
 
 const dispatched = (act: Act<unknown>, pos: number, attempt: number): NewRecord => ({
   kind: "effect.dispatched",
-  data: { pos, attempt, sendWithinMs: act.effect.timeoutMs },
+  data: { pos, attempt, sendWithinMs: sendWithin(act.effect.timeoutMs) },
 });
 
 /** run id + position: stable over re-drives, and never the same for two decisions. */
 export const keyOf = (drive: Driver, pos: number): string => `${drive.options.runId}:${pos}`;
 
-function call(drive: Driver, act: Act<unknown>, turn: ActTurn, attempt: number, failures: number): void {
+function call(
+  drive: Driver,
+  act: Act<unknown>,
+  turn: ActTurn,
+  attempt: number,
+  failures: number,
+  authorised: Moment,
+): void {
   drive.active++;
-  const work = perform(drive, act, turn, attempt, failures)
+  const work = perform(drive, act, turn, attempt, failures, authorised)
     .catch((error: unknown) => drive.fail(error))
     .finally(() => {
       drive.active--;
@@ -121,6 +140,7 @@ async function perform(
   turn: ActTurn,
   attempt: number,
   failures: number,
+  authorised: Moment,
 ): Promise<void> {
   const { effect, args } = act;
   const { lease, runId } = drive.options;
@@ -140,6 +160,7 @@ async function perform(
   let answer: Promise<Result> | undefined;
   try {
     assertHeld(lease);
+    assertInTime(authorised, drive.options.clock);
     const late = new Promise<never>((_, reject) =>
       timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
     );
@@ -227,18 +248,22 @@ async function doubt(
     kind: "effect.settled",
     data: { pos, to, reason, error: stored },
   });
-  if (isDefinite(effect, error)) {
+  // A refusal of this attempt alone says nothing about an earlier one in doubt.
+  if (isDefinite(effect, error) && (settlesDoubt(error, effect.semantics) || !inDoubt(drive, turn))) {
     const outcome = { status: "failed", reason: "definite", error: stored } as const;
     return settleAct(drive, [settled("FAILED", "definite")], () => turn.resolve(outcome));
   }
   const notSent = error instanceof NotSent;
   const repeatable = notSent || effect.semantics !== "non_idempotent";
-  if (repeatable && failures + 1 < effect.attempts) {
+  const charged = isInterrupted(error) ? failures : failures + 1;
+  if (repeatable && charged < effect.attempts) {
     if (!notSent) doubted.add(turn);
     await settleAct(drive, [settled("PENDING", notSent ? "not_sent" : "ack_lost")], () => {});
-    await drive.options.clock.sleep(backoffMs(failures + 1, effect.backoff, drive.options.random), drive.abort.signal);
+    const asked = notSent ? (error.afterMs ?? 0) : 0; // the other side may want to be left alone for longer
+    const restMs = Math.max(backoffMs(Math.max(1, charged), effect.backoff, drive.options.random), asked);
+    await drive.options.clock.sleep(restMs, drive.abortSignal);
     // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
-    if (!drive.over && !drive.cancelling) await dispatchAgain(drive, act, turn, attempt, failures + 1);
+    if (!drive.over && !drive.cancelling) await dispatchAgain(drive, act, turn, attempt, charged);
     return;
   }
   // That this attempt was not sent says nothing about an earlier one in doubt.
@@ -299,7 +324,9 @@ function dispatchAgain(
   failures: number,
 ): Promise<void> {
   const next = attempt + 1;
-  return settleAct(drive, [dispatched(act, turn.pos, next)], () => call(drive, act, turn, next, failures));
+  const authorised = momentOf(drive.options.clock);
+  const begin = (): void => call(drive, act, turn, next, failures, authorised);
+  return settleAct(drive, [dispatched(act, turn.pos, next)], begin);
 }
 
 /** The item journal decides; the run parks and is woken by the note. */
@@ -309,6 +336,7 @@ function awaitOutcome(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
   drive.waits.add({
     pos,
     about: `effect ${act.effect.name}`,
+    effect: act.effect.name,
     match: (note) => {
       if (note.kind !== "effect.outcome" || note.data.pos !== pos || note.data.sub !== 0) return undefined;
       const { status, reason, value, error } = note.data;

@@ -6,26 +6,30 @@ import type { Operations } from "./operations.ts";
 /** Amounts are kept as whole millionths: reservations are rounded up, charges to the nearest. */
 const million = 1_000_000;
 
+type Amounts = Readonly<Record<string, number>>;
+
 /** Reserve, call, charge. The caps are the root's: children draw on the same rows. */
 export function budgetOf(context: Operations, drive: Driver): BudgetContext {
-  const reserve = (amounts: Readonly<Record<string, number>>): Promise<Record<string, number>> => {
+  const reserve = (amounts: Amounts): Promise<Reserved> => {
     const whole = scaled(amounts, Math.ceil);
-    return context.operation({
+    return context.operation<Reserved>({
       kinds: ["budget.reserved", "step.done"],
       name: "budget.reserved",
-      result: ({ record }) => resultOf(record.data as RecordData<"budget.reserved">).amounts,
-      begin: (turn) =>
-        turn.end({ kind: "budget.reserved", data: { pos: turn.pos, of: drive.root, amounts: whole } }, whole),
+      result: ({ record }) => resultOf(record.data as RecordData<"budget.reserved">),
+      begin: (turn) => {
+        const data = { pos: turn.pos, of: drive.root, amounts: whole };
+        turn.end({ kind: "budget.reserved", data }, data);
+      },
     });
   };
-  const charge = (spent: Readonly<Record<string, number>>, reserved: Record<string, number>): Promise<void> =>
+  const charge = (spent: Amounts, { pos: held, amounts: reserved }: Reserved): Promise<void> =>
     context.operation<void>({
       kinds: ["budget.charged", "step.done"],
       name: "budget.charged",
       always: true, // a cancelled child must not keep what its siblings could use
       result: ({ record }) => void resultOf(record.data as RecordData<"budget.charged">),
       begin: (turn) => {
-        const data = { pos: turn.pos, of: drive.root, spent: scaled(spent, Math.round), reserved };
+        const data = { pos: turn.pos, for: held, of: drive.root, spent: scaled(spent, Math.round), reserved };
         turn.end({ kind: "budget.charged", data }, undefined);
       },
     });
@@ -45,12 +49,14 @@ export function budgetOf(context: Operations, drive: Driver): BudgetContext {
   };
 }
 
+type Reserved = Pick<RecordData<"budget.reserved">, "pos" | "amounts">;
+
 function resultOf<T>(data: T): T {
   const { error } = data as { error?: unknown };
   if (error !== undefined) throw error;
   return data;
 }
 
-function scaled(amounts: Readonly<Record<string, number>>, round: (value: number) => number): Record<string, number> {
+function scaled(amounts: Amounts, round: (value: number) => number): Record<string, number> {
   return Object.fromEntries(Object.entries(amounts).map(([unit, amount]) => [unit, round(amount * million)]));
 }

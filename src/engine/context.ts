@@ -36,9 +36,15 @@ export class Context extends Operations implements TapeContext {
   readonly values: ValuesContext;
   readonly budget: BudgetContext;
   #samples = 0;
+  readonly #bodyContext: { readonly abortSignal: AbortSignal };
 
   constructor(drive: Driver) {
     super(drive);
+    this.#bodyContext = {
+      get abortSignal() {
+        return drive.abortSignal; // made for those who look at it
+      },
+    };
     this.values = valuesOf(this, drive);
     this.budget = budgetOf(this, drive);
   }
@@ -52,7 +58,7 @@ export class Context extends Operations implements TapeContext {
   }
 
   get abortSignal(): AbortSignal {
-    return this.drive.abort.signal;
+    return this.drive.abortSignal;
   }
 
   /** Taken once, and written before anything that may depend on it. */
@@ -111,7 +117,7 @@ export class Context extends Operations implements TapeContext {
       begin: (turn) =>
         this.body(
           turn,
-          () => body({ abortSignal: this.abortSignal }),
+          () => body(this.#bodyContext),
           (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } }),
         ),
     });
@@ -134,8 +140,11 @@ export class Context extends Operations implements TapeContext {
 
   decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T> {
     let notes: DecisionNotes = {};
+    const { drive } = this;
     const decision: DecisionContext = {
-      abortSignal: this.abortSignal,
+      get abortSignal() {
+        return drive.abortSignal;
+      },
       record: (more) => {
         notes = { ...notes, ...asStored(more) };
       },

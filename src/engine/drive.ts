@@ -3,14 +3,17 @@ import type { NewRecord, TermEnd } from "../model/records.ts";
 import { runWith } from "../sdk/current.ts";
 import type { AnyWorkflow } from "../sdk/workflow.ts";
 import { Context } from "./context.ts";
-import type { DriveEnd, DriveOptions, Driver } from "./driver.ts";
+import { type EffectPlace, needsResolving, placeOf, stuckRecord } from "./doubts.ts";
+import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
 import { closeRun, type Decided } from "./ending.ts";
 import { giveBack } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress, type Note } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
+import { Reservations } from "./reservations.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
+import { comesUnstuck } from "./stuck.ts";
 import { Waits } from "./waits.ts";
 
 /** How long a run that this process could not drive rests before somebody looks again. */
@@ -26,11 +29,12 @@ const otherWorkerMs = 5_000;
  */
 export class Drive implements Driver {
   readonly options: DriveOptions;
-  readonly abort = new AbortController();
+  #abort: AbortController | undefined;
   history!: History;
   journal!: Journal;
   script!: Script;
   waits!: Waits;
+  reservations!: Reservations;
   context!: Context;
   root = 0;
   readonly children = new Set<string>();
@@ -43,10 +47,22 @@ export class Drive implements Driver {
   #size!: JournalSize;
   #inbox!: Inbox;
   #checking = false;
+  #poked = false;
   readonly #acts = new Set<Promise<void>>();
 
   constructor(options: DriveOptions) {
     this.options = options;
+  }
+
+  /** What the store has accepted as the end of the run. */
+  settled: Settled | undefined;
+
+  get abortSignal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.cancelled || this.over) this.#abort.abort(this.#whyAborted());
+    }
+    return this.#abort.signal;
   }
 
   get over(): boolean {
@@ -62,19 +78,17 @@ export class Drive implements Driver {
       this.#finish = resolve;
     });
     const { lease } = this.options;
-    const lost = () => this.finish("lost");
-    lease.abortSignal.addEventListener("abort", lost, { once: true });
-    try {
-      lease.assert();
-      await this.#begin();
-    } catch (error) {
-      this.fail(error);
-    }
-    return done.finally(() => lease.abortSignal.removeEventListener("abort", lost));
+    const deaf = lease.onChange(({ to }) => {
+      if (to === "lost") this.finish("lost");
+    });
+    // Not awaited: what it waits for may never come once the drive is over, and then the drive is over all the same.
+    void this.#begin().catch((error: unknown) => this.fail(error));
+    return done.finally(deaf);
   }
 
   /** A note may have arrived. */
   poke(): void {
+    this.#poked = true;
     void this.#inbox?.take();
   }
 
@@ -117,15 +131,17 @@ export class Drive implements Driver {
     this.#finish("lost");
   }
 
-  async stick(error: TapeError): Promise<void> {
-    const { code, message, details, next } = error;
+  async stick(
+    error: TapeError,
+    on: readonly EffectPlace[] = [],
+    look: () => Promise<void> = () => this.stick(error),
+  ): Promise<void> {
+    await this.parkWith(() => [stuckRecord(error, on), this.endOfTerm(["a person"])], look, "stuck");
+    if (this.#end === "stuck") this.#tellStuck(error);
+  }
+
+  #tellStuck({ message }: TapeError): void {
     this.options.log("error", "run.stuck", { run: this.options.runId, error: message });
-    const stuck: NewRecord = { kind: "run.stuck", data: { why: message, detail: { code, next, ...details } } };
-    await this.parkWith(
-      () => [stuck, this.endOfTerm(["a person"])],
-      () => this.stick(error),
-      "stuck",
-    );
   }
 
   /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
@@ -149,7 +165,8 @@ export class Drive implements Driver {
   }
 
   settle(): void {
-    if (this.#checking || this.over) return;
+    // Without a wait there is nothing to rest for; whoever adds one comes here again.
+    if (this.#checking || this.over || this.waits === undefined || this.waits.empty) return;
     this.#checking = true;
     // Twice a turn: the code that was just set free may ask for its next operation.
     this.options.clock.soon(() =>
@@ -161,6 +178,7 @@ export class Drive implements Driver {
   }
 
   async #begin(): Promise<void> {
+    this.options.lease.assert();
     const { store, lease, tenant, runId, clock, fresh, suspicion, log } = this.options;
     const target = { journal: lease.term.journal };
     const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
@@ -169,7 +187,8 @@ export class Drive implements Driver {
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
     for (const id of history.children) this.children.add(id);
-    this.waits = new Waits(history, notes);
+    this.reservations = new Reservations(history.byPos);
+    this.waits = new Waits(history, notes, lease.term.journal);
     const warn = (): void => log("warn", "run.journal_long", { run: runId, limit: store.limits.journalRecords });
     this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
     this.journal = new Journal({
@@ -187,7 +206,8 @@ export class Drive implements Driver {
       onLost: (error) => this.fail(error),
     });
     this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0));
-    if (history.stuck) return this.#stayStuck();
+    if (history.stuck !== undefined && !(await comesUnstuck(this))) return this.#stayStuck();
+    if (this.over) return;
     this.root = lease.term.journal;
     if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
     if (suspicion !== undefined && (await suspicion.raised(this))) return;
@@ -210,7 +230,8 @@ export class Drive implements Driver {
     }
     this.#execute(workflow);
     this.script.start();
-    await this.#inbox.take();
+    // A run that was created a moment ago has no notes; the answer to its first append tells of later ones.
+    if (fresh === undefined || this.#poked) await this.#inbox.take();
   }
 
   #execute(workflow: AnyWorkflow): void {
@@ -240,6 +261,7 @@ export class Drive implements Driver {
   #wrote(records: readonly NewRecord[], head: number): void {
     if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.lifted();
     this.#size.note(head);
+    for (const record of records) this.reservations.take(record);
     if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
   }
 
@@ -253,7 +275,7 @@ export class Drive implements Driver {
   cancel(): void {
     this.cancelling = true;
     this.cancelled = true;
-    this.abort.abort(new TapeError("TAPE_CANCELLED", "the run was cancelled"));
+    this.#abort?.abort(this.#whyAborted());
     this.context.refuseWaits();
   }
 
@@ -273,7 +295,8 @@ export class Drive implements Driver {
   #stayStuck(): Promise<void> {
     return this.parkWith(
       () => [this.endOfTerm(["a person"])],
-      () => this.#stayStuck(),
+      // Somebody who knows the answer may have been faster than our rest: then the next drive goes on with it.
+      async () => (this.waits.resolves(this.history.stuck) ? this.surrender("released", 0) : this.#stayStuck()),
       "stuck",
     );
   }
@@ -283,13 +306,18 @@ export class Drive implements Driver {
     if (!this.hears) return;
     if (this.active > 0 || !this.journal.idle || this.#inbox.reading || this.waits.empty) return;
     if (this.#inbox.waiting) return this.#inbox.take();
+    // Nothing but effects that only a person can settle: the run says so, instead of waiting in silence.
+    const doubts = this.waits.doubts;
+    const stuck = doubts.length === 0 ? undefined : needsResolving(doubts[0]!, false);
+    const rest = stuck === undefined ? [this.endOfTerm(this.waits.about)] : [this.endOfTerm(["a person"])];
     try {
-      await this.journal.writeAlone([this.endOfTerm(this.waits.about)]);
+      await this.journal.writeAlone(stuck === undefined ? rest : [stuckRecord(stuck, doubts.map(placeOf)), ...rest]);
     } catch (error) {
       if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
       return this.#inbox.take();
     }
-    this.finish("parked");
+    if (stuck !== undefined) this.#tellStuck(stuck);
+    this.finish(stuck === undefined ? "parked" : "stuck");
     this.options.lease.lost("given back");
   }
 
@@ -298,8 +326,13 @@ export class Drive implements Driver {
     this.#end = end;
     this.script?.stop();
     this.journal?.stop();
-    if (!this.abort.signal.aborted) this.abort.abort(new TapeError("TAPE_LEASE_LOST", "this drive is over"));
+    if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());
     return true;
+  }
+
+  #whyAborted(): TapeError {
+    if (this.cancelled) return new TapeError("TAPE_CANCELLED", "the run was cancelled");
+    return new TapeError("TAPE_LEASE_LOST", "this drive is over");
   }
 }
 

@@ -3,11 +3,13 @@ import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { Lease } from "../lease/lease.ts";
 import type { TapeError } from "../model/errors.ts";
-import type { NewRecord } from "../model/records.ts";
+import type { NewRecord, RecordData } from "../model/records.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
+import type { EffectPlace } from "./doubts.ts";
 import type { History } from "./history.ts";
 import type { Journal } from "./journal.ts";
+import type { Reservations } from "./reservations.ts";
 import type { Script } from "./script.ts";
 import type { Waits } from "./waits.ts";
 
@@ -29,23 +31,34 @@ export interface DriveOptions {
 /** How a drive came to its end: the run is over, waits for something, needs a person, or belongs to somebody else now. */
 export type DriveEnd = "ended" | "parked" | "stuck" | "lost";
 
+/** How a run ended, as its record says. */
+export interface Settled {
+  readonly status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED";
+  readonly outcome: unknown;
+}
+
 /** What a drive whose last holder vanished has to ask and to tell. */
 export interface Suspicion {
   /** true: the run has killed too many processes, and is stuck now. */
   raised(drive: Driver): Promise<boolean>;
   /** It has moved on. */
   lifted(): void;
+  /** It is driven alone, or waits for that: no company for others that are. */
+  apart: boolean;
 }
 
 /** A drive, as its parts see it: what they share, and what they tell it. */
 export interface Driver {
   readonly options: DriveOptions;
-  readonly abort: AbortController;
+  /** Aborts when the run is cancelled or the drive is over. */
+  readonly abortSignal: AbortSignal;
+  settled: Settled | undefined;
   readonly history: History;
   readonly journal: Journal;
   readonly script: Script;
   readonly waits: Waits;
-  readonly context: { failureBehind(error: unknown): number | undefined };
+  readonly reservations: Reservations;
+  readonly context: { failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> };
   /** The journal of the root run, whose budget this one draws on. */
   readonly root: number;
   /** Child runs that this run has started. */
@@ -64,7 +77,8 @@ export interface Driver {
   finish(end: DriveEnd): void;
   /** Something went wrong that is not the workflow's: a lost term ends the drive, a broken rule needs a person. */
   fail(error: unknown): void;
-  stick(error: TapeError): Promise<void>;
+  /** A person is needed, and for which effects; `look` says how to go on where a note was faster. */
+  stick(error: TapeError, on?: readonly EffectPlace[], look?: () => Promise<void>): Promise<void>;
   /** At this point of the journal the code is told that it is cancelled. */
   cancel(): void;
   /** Something happened: see whether the drive can rest. */

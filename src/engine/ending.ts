@@ -2,8 +2,10 @@ import { backoffMs } from "../base/backoff.ts";
 import { durationMs } from "../base/duration.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
 import { confirmation } from "./acts.ts";
-import type { Driver } from "./driver.ts";
+import { needsResolving, placeOf } from "./doubts.ts";
+import type { Driver, Settled } from "./driver.ts";
 import { storedError } from "./operations.ts";
 import { asStored } from "./same.ts";
 
@@ -33,7 +35,8 @@ export async function closeRun(drive: Driver, decided?: Decided): Promise<void> 
   if (isTapeError(refusal, "TAPE_TOO_LARGE") || isTapeError(refusal, "TAPE_NOT_ENCODABLE")) {
     return closeRun(drive, { cause: "failed", outcome: refusal, final: true });
   }
-  await drive.journal.writeAlone([{ kind: "run.decided", data: { cause, outcome } }]);
+  const decision: NewRecord = { kind: "run.decided", data: { cause, outcome } };
+  await drive.journal.writeAlone([...drive.reservations.closing(drive.root), decision]);
   await proceed(drive, { cause, outcome });
 }
 
@@ -56,8 +59,7 @@ async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
   if (attempt >= attempts) return false;
   const policy = { baseMs: durationMs(base) ?? 1_000, factor, capMs: durationMs(cap) ?? 60_000 };
   const inMs = Math.ceil(backoffMs(attempt, policy, random));
-  const pos = drive.context.failureBehind(error);
-  const data = { attempt, error: storedError(error), inMs, ...(pos === undefined ? {} : { pos }) };
+  const data = { attempt, error: storedError(error), inMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(
       () => [{ kind: "run.retried", data }, drive.endOfTerm(["a retry"], { wants: "recovery", inMs })],
@@ -86,12 +88,8 @@ async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome"
   }
   const refusal = await tryEnd(drive, { status: "COMPENSATED", outcome });
   if (refusal === undefined || drive.over) return;
-  const owed = (await store.read.effects(tenant, { run: runId, role: "inverse" })).filter(({ surplus }) => !surplus);
-  const stuck = owed.find(({ status }) => status === "STUCK");
-  if (stuck !== undefined) {
-    await drive.stick(new TapeError("TAPE_RUN_STUCK", `undoing ${stuck.name} needs a person`, { pos: stuck.pos }));
-    return;
-  }
+  const stuck = await stuckInverses(drive);
+  if (stuck.length > 0) return drive.stick(needsResolving(stuck[0]!, true), stuck.map(placeOf), again);
   await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
 }
 
@@ -121,9 +119,9 @@ async function giveUpAttempts(drive: Driver): Promise<void> {
 async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boolean> {
   const { store, tenant, runId } = drive.options;
   const acts = await store.read.effects(tenant, { run: runId, role: "act" });
-  const stuck = acts.find(({ status }) => status === "STUCK");
-  if (stuck !== undefined) {
-    await drive.stick(new TapeError("TAPE_RUN_STUCK", `nobody knows what became of ${stuck.name}`, { pos: stuck.pos }));
+  const stuck = acts.filter(({ status }) => status === "STUCK");
+  if (stuck.length > 0) {
+    await drive.stick(needsResolving(stuck[0]!, false), stuck.map(placeOf), again);
     return true;
   }
   const open = acts.filter(({ status }) => status === "DISPATCHED" || status === "UNKNOWN" || status === "PENDING");
@@ -139,6 +137,18 @@ async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boo
   return true;
 }
 
+/** Of the run and of everything below it: what its finished children owe is its own to wait for. */
+async function stuckInverses(drive: Driver): Promise<EffectRow[]> {
+  const { store, tenant, runId } = drive.options;
+  const all = await store.read.effects(tenant, { role: "inverse", status: ["STUCK"] });
+  const mine = all.map(async (effect) => {
+    if (effect.surplus || effect.root !== drive.root) return [];
+    const id = (await store.read.lease(tenant, { journal: effect.run }))?.name ?? "";
+    return id === runId || id.startsWith(`${runId}.`) ? [effect] : [];
+  });
+  return (await Promise.all(mine)).flat();
+}
+
 async function liveChildren(drive: Driver): Promise<string[]> {
   const { store, tenant } = drive.options;
   const runs = await Promise.all([...drive.children].map((id) => store.read.run(tenant, id)));
@@ -146,10 +156,7 @@ async function liveChildren(drive: Driver): Promise<string[]> {
 }
 
 /** undefined: the run has ended. Otherwise why not. Notes that wait are taken first: they change nothing any more. */
-async function tryEnd(
-  drive: Driver,
-  end: { status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED"; outcome: unknown },
-): Promise<TapeError | undefined> {
+async function tryEnd(drive: Driver, end: Settled): Promise<TapeError | undefined> {
   const { lease, runId } = drive.options;
   const { parent } = drive.history.created;
   for (;;) {
@@ -160,7 +167,8 @@ async function tryEnd(
       ...(parent === undefined ? {} : { parent: { ...parent, id: runId } }),
     };
     try {
-      await drive.journal.writeAlone([{ kind: "run.ended", data }]);
+      await drive.journal.writeAlone([...drive.reservations.closing(drive.root), { kind: "run.ended", data }]);
+      drive.settled = end;
       drive.finish("ended");
       lease.lost("the run has ended");
       return undefined;

@@ -17,6 +17,7 @@ export function isDefinite(effect: EffectDefinition, error: unknown): boolean {
 
 /** The late owner says that it did not happen: it was not even sent, or refused for good. */
 export function denial(error: unknown): NotSent | Definite {
+  if (error instanceof NotSent || error instanceof Definite) return error;
   const { name, message } = error instanceof Error ? error : new Definite("its late owner says so");
   return name === "NotSent" ? new NotSent(message) : new Definite(message);
 }

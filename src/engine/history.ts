@@ -1,5 +1,6 @@
 import { fingerprint } from "../base/canonical.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import { isInterrupted } from "./interrupted.ts";
 import { asStored } from "./same.ts";
 
 /** The sample that `now` takes; no author's sample may be called so. */
@@ -40,9 +41,11 @@ export interface History {
   readonly used: (note: Note) => boolean;
   readonly cancelled: boolean;
   readonly decided: RecordData<"run.decided"> | undefined;
-  /** A person is awaited: nobody drives it until it is redriven. */
-  readonly stuck: boolean;
+  /** A person is awaited: nobody drives it until then. With the notes that had been taken when it got stuck. */
+  readonly stuck: { readonly record: RecordData<"run.stuck">; readonly taken: number } | undefined;
   readonly retries: number;
+  /** Where positions are left out: what had been asked for there was forgotten with a failure that is tried again. */
+  readonly jumps: ReadonlyMap<number, number>;
   /** The highest position that a record names; -1: none. */
   readonly lastPos: number;
   /** Crashes while driven alone, since the run last made progress; undefined: it was not driven alone since. */
@@ -73,7 +76,14 @@ const results: ReadonlySet<string> = new Set([
 /** The history of a run that was created a moment ago. Its input goes through the codec, as replay will see it. */
 export function freshHistory(spec: { id: string; workflow: string; input: unknown }): History {
   const { id, workflow, input } = spec;
-  const data = { id, workflow, input: asStored(input), inputHash: fingerprint(input) };
+  const data = {
+    id,
+    workflow,
+    input: asStored(input),
+    get inputHash() {
+      return fingerprint(input); // the store has it; few ask here
+    },
+  };
   const created: JournalRecord = { kind: "run.created", data, journal: 0, seq: 1, token: 0n, at: 0 };
   return foldHistory([created], []);
 }
@@ -88,11 +98,13 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
   let taken = 0;
   let cancelled = false;
   let decided: RecordData<"run.decided"> | undefined;
-  let stuck = false;
+  let stuck: History["stuck"];
   let retries = 0;
+  const jumps = new Map<number, number>();
   let lastPos = -1;
   let crashes: number | undefined;
   let recoveries = 0;
+  let owner = first.data.holder?.owner;
   let progressAt = 1;
   const children: string[] = [];
   for (const record of records) {
@@ -126,7 +138,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
         const effect = effects.get(at_);
         if (effect === undefined || sub !== 0) break;
         effect.status = to;
-        if (to === "PENDING" && reason !== "lease_lost") effect.failures++;
+        if (to === "PENDING" && reason !== "lease_lost" && !isInterrupted(record.data.error)) effect.failures++;
         if (to === "CONFIRMED" || to === "FAILED") deliveries.push({ seq, at, pos: at_, record });
         break;
       }
@@ -157,15 +169,24 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       case "run.retried":
         retries = record.data.attempt;
         deliveries = withoutFailure(deliveries, record.data.pos);
+        if (record.data.from !== undefined && record.data.to !== undefined) {
+          const { from, to } = record.data;
+          deliveries = deliveries.filter((delivery) => delivery.pos === undefined || delivery.pos < from);
+          for (const at_ of [...byPos.keys()]) if (at_ >= from) byPos.delete(at_);
+          jumps.set(from, to);
+          lastPos = Math.max(-1, ...byPos.keys());
+        }
         break;
       case "term.begun":
-        if (record.data.reason === "recovery") recoveries++;
+        // Whoever takes over from itself was slow, not dead.
+        if (record.data.reason === "recovery" && record.data.owner !== owner) recoveries++;
+        owner = record.data.owner;
         break;
       case "run.stuck":
-        stuck = true;
+        stuck = { record: record.data, taken };
         break;
       case "run.unstuck":
-        stuck = false;
+        stuck = undefined;
         break;
       case "run.suspected":
         crashes = record.data.crashes;
@@ -186,6 +207,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     decided,
     stuck,
     retries,
+    jumps,
     lastPos,
     crashes,
     recoveries,

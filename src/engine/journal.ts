@@ -58,7 +58,9 @@ export class Journal {
   readonly #options: JournalOptions;
   #head: number;
   #queue: Writing[] = [];
-  #writing: Promise<void> | undefined;
+  /** An append is under way. */
+  #writing = false;
+  #whenLanded: (() => void)[] = [];
   #telling = false;
   #told: (() => void)[] = [];
   #over = false;
@@ -75,7 +77,7 @@ export class Journal {
 
   /** Nothing is under way. */
   get idle(): boolean {
-    return this.#writing === undefined && this.#queue.length === 0 && this.#told.length === 0 && !this.#telling;
+    return !this.#writing && this.#queue.length === 0 && this.#told.length === 0 && !this.#telling;
   }
 
   write(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
@@ -98,8 +100,8 @@ export class Journal {
   }
 
   /** Resolves when the append in flight has an answer, whatever it is. */
-  async landed(): Promise<void> {
-    await this.#writing;
+  landed(): Promise<void> {
+    return this.#writing ? new Promise((resolve) => this.#whenLanded.push(resolve)) : Promise.resolve();
   }
 
   stop(): void {
@@ -110,42 +112,71 @@ export class Journal {
   #enqueue(writing: Writing): void {
     if (this.#over) return;
     this.#queue.push(writing);
-    this.#writing ??= this.#pump();
+    if (!this.#writing) this.#pump();
   }
 
-  async #pump(): Promise<void> {
-    while (this.#queue.length > 0 && !this.#over) {
-      const together = this.#queue.findIndex(({ alone }) => alone);
-      const most = Math.min(mostWrites, together < 0 ? this.#queue.length : Math.max(1, together));
-      await this.#append(this.#queue.splice(0, most));
+  /** Callbacks, not async functions: this is the hottest path of the engine, and each of those costs three promises. */
+  #pump(): void {
+    this.#writing = this.#queue.length > 0 && !this.#over;
+    if (!this.#writing) {
+      for (const resolve of this.#whenLanded.splice(0)) resolve();
+      this.#tellIdle();
+      return;
     }
-    this.#writing = undefined;
-    this.#tellIdle();
+    const together = this.#queue.findIndex(({ alone }) => alone);
+    const most = Math.min(mostWrites, together < 0 ? this.#queue.length : Math.max(1, together));
+    this.#append(this.#queue.splice(0, most), () => this.#pump());
   }
 
-  async #append(batch: readonly Writing[]): Promise<void> {
-    const { door, fence, assertHeld, onNotes, onWritten, onLost } = this.#options;
+  #append(batch: readonly Writing[], next: () => void): void {
+    const { door, fence, assertHeld } = this.#options;
     const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((writing) => writing.records);
+    const refused = (error: unknown): void => this.#refused(batch, error, next);
+    let appended: ReturnType<Door["append"]>;
     try {
       assertHeld();
-      const { head, notes } = await door.append(fence, { after: this.#head, records });
-      this.#head = head;
-      if (this.#over) return;
-      for (const writing of batch) this.#tell(writing.written);
-      onWritten(records, head);
-      onNotes(notes);
+      appended = door.append(fence, { after: this.#head, records });
     } catch (error) {
-      if (this.#over) return;
-      const [first, ...others] = batch;
-      const known =
-        isTapeError(error) && (ownFault.includes(error.code) || (first!.alone && ofTheRun.includes(error.code)));
-      if (!known) {
-        this.stop();
-        return onLost(error);
-      }
-      if (others.length === 0) return this.#tell(() => first!.refused(error));
-      for (const writing of batch) if (!this.#over) await this.#append([writing]); // one bad write harms no other
+      refused(error);
+      return;
     }
+    appended.then(({ head, notes }) => {
+      this.#head = head;
+      try {
+        if (!this.#over) this.#written(batch, records, notes);
+        next();
+      } catch (error) {
+        refused(error);
+      }
+    }, refused);
+  }
+
+  #written(batch: readonly Writing[], records: readonly NewRecord[], notes: number): void {
+    for (const writing of batch) this.#tell(writing.written);
+    this.#options.onWritten(records, this.#head);
+    this.#options.onNotes(notes);
+  }
+
+  #refused(batch: readonly Writing[], error: unknown, next: () => void): void {
+    const [first, ...others] = batch;
+    const known =
+      isTapeError(error) && (ownFault.includes(error.code) || (first!.alone && ofTheRun.includes(error.code)));
+    if (this.#over) next();
+    else if (!known) {
+      this.stop();
+      this.#options.onLost(error);
+      next();
+    } else if (others.length > 0) {
+      this.#oneByOne(batch, 0, next); // one bad write harms no other
+    } else {
+      this.#tell(() => first!.refused(error));
+      next();
+    }
+  }
+
+  #oneByOne(batch: readonly Writing[], k: number, next: () => void): void {
+    if (k === batch.length || this.#over) next();
+    else this.#append([batch[k]!], () => this.#oneByOne(batch, k + 1, next));
   }
 
   /** Tells at once if nothing was told in this turn; else when the code has come to rest. */

@@ -1,6 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
-import type { JournalRecord, NewRecord } from "../model/records.ts";
+import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { compare } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
 import type { Delivery, Note } from "./history.ts";
@@ -39,12 +39,26 @@ export interface Waiting<T> {
   readonly answer: (record: NewRecord) => T;
 }
 
+/** Kinds of operations that may be done again at another position: each leaves nothing but its record. */
+const repeatable: ReadonlySet<string> = new Set([
+  "step.done",
+  "sample.taken",
+  "decision.made",
+  "race.won",
+  "patch.marked",
+  "timer.set",
+]);
+/** What ends a run failed lately: earlier failures were dealt with. */
+const mostFailures = 16;
+
 /** Everything durable goes through here. Every operation gets its position synchronously, in the order of the calls. */
 export class Operations {
   readonly drive: Driver;
   #pos = 0;
   readonly #refusable = new Set<(error: TapeError) => void>();
-  #failure: { readonly error: unknown; readonly pos: number; readonly asked: number } | undefined;
+  readonly #failures: { readonly error: unknown; readonly pos: number; readonly asked: number }[] = [];
+  /** The kind of what was asked for, by position. */
+  readonly #kinds: (string | undefined)[] = [];
 
   constructor(drive: Driver) {
     this.drive = drive;
@@ -52,6 +66,9 @@ export class Operations {
 
   /** How many positions the code has asked for. */
   get asked(): number {
+    const { jumps } = this.drive.history;
+    if (jumps.size > 0)
+      for (let to = this.#pos as number | undefined; to !== undefined; to = jumps.get(to)) this.#pos = to;
     return this.#pos;
   }
 
@@ -84,7 +101,9 @@ export class Operations {
   /** The next position; undefined: the journal holds something else there, and the drive is over. */
   take(asked: Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">): number | undefined {
     const { drive } = this;
-    const pos = this.#pos++;
+    const pos = this.asked;
+    this.#pos++;
+    this.#kinds[pos] = asked.kinds[0];
     const fault = drive.over ? undefined : compare(drive.history.byPos.get(pos), { pos, ...asked });
     if (fault === undefined) return pos;
     drive.fail(fault);
@@ -108,17 +127,24 @@ export class Operations {
   }
 
   /**
-   * The operation whose failure the workflow let pass, if it is what ended it: nothing else was asked for since. Only
-   * then can it be tried again without asking for other positions than before.
+   * The operation whose failure the workflow let pass, if it is what ended it. What was asked for since (in a `finally`)
+   * is forgotten with it, if it can be done anew without harm; an act, a child or a gate cannot: then nothing is tried.
    */
-  failureBehind(error: unknown): number | undefined {
-    const failure = this.#failure;
-    if (failure === undefined || failure.asked !== this.#pos) return undefined;
+  failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> {
     for (let link = error, depth = 0; link !== undefined && depth < 8; depth++) {
-      if (link === failure.error) return failure.pos;
+      const failure = this.#failures.findLast((one) => one.error === link);
+      if (failure !== undefined) return this.#from(failure.pos, failure.asked);
       link = link instanceof Error ? link.cause : undefined;
     }
-    return undefined;
+    return {};
+  }
+
+  #from(pos: number, from: number): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> {
+    const to = this.asked;
+    if (from === to) return { pos };
+    return this.#kinds.slice(from, to).every((kind) => kind === undefined || repeatable.has(kind))
+      ? { pos, from, to }
+      : {};
   }
 
   #turn<T>(
@@ -134,7 +160,8 @@ export class Operations {
     };
     const fail = (error: unknown): void => {
       done();
-      this.#failure = { error, pos, asked: this.#pos };
+      this.#failures.push({ error, pos, asked: this.asked });
+      if (this.#failures.length > mostFailures) this.#failures.shift();
       reject(error);
     };
     const write = (record: NewRecord, told: () => void): void =>

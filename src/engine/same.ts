@@ -1,4 +1,4 @@
-import { decode, encode } from "../base/codec.ts";
+import { throughCodec } from "../base/codec.ts";
 
 /**
  * The value as replay will see it: through the codec. What would look different the second time (an instance that comes
@@ -8,7 +8,7 @@ import { decode, encode } from "../base/codec.ts";
 export function asStored<T>(value: T): T {
   if (value === null || typeof value !== "object") return value;
   try {
-    return decode(encode(value)) as T;
+    return throughCodec(value) as T;
   } catch {
     return value;
   }

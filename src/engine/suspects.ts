@@ -17,15 +17,22 @@ const patienceMs = 30_000;
 /** A suspect that lives so long alone gets company again. */
 const aloneMs = 30_000;
 
+/** Suspects driven beside each other until they have moved on: so many may have to be driven alone if one is poison. */
+const together = 16;
+/** What kills its process does so at once as a rule; a long body must not keep the others from being recovered. */
+const besideMs = 5_000;
+
 /**
- * Runs that were held by a process that vanished. They are driven one after the other until each has moved on, so that
- * one which kills its process takes no other with it twice. One that was recovered before and has not moved on since is
+ * Runs that were held by a process that vanished. A few at a time are driven until each has moved on; no more are even
+ * acquired, so whoever kills its process has no other company. One that was recovered before and has not moved on since is
  * driven alone, nothing else beside it: only a crash then counts. A neighbour's crash never sticks an innocent run.
  */
 export class Suspects {
   readonly #options: SuspectsOptions;
+  /** Those that must be driven alone, one after the other. */
   #line: Promise<void> = Promise.resolve();
   #alone = 0;
+  #under = 0;
 
   constructor(options: SuspectsOptions) {
     this.#options = options;
@@ -36,21 +43,27 @@ export class Suspects {
     return this.#alone > 0;
   }
 
-  /** Waits for its turn. */
-  async next(): Promise<Suspicion> {
-    const before = this.#line;
-    let leave = (): void => {};
-    this.#line = new Promise((resolve) => {
-      leave = resolve;
-    });
-    await before;
-    return this.#suspicion(leave);
+  /** How many more may be acquired now. */
+  get room(): number {
+    return Math.max(0, together - this.#under);
   }
 
-  #suspicion(leave: () => void): Suspicion {
+  /** One has been acquired. */
+  next(): Suspicion {
+    this.#under++;
+    let leave = (): void => {
+      leave = () => {};
+      stopWaiting();
+      this.#under--;
+      this.#options.onCompany();
+    };
+    // Whoever lives so long is at work: others need not wait until it has something to show for it.
+    const stopWaiting = this.#options.clock.after(besideMs, () => leave());
     let company = (): void => {};
+    let leaveLine = (): void => {};
     const lifted = (): void => {
       company();
+      leaveLine();
       leave();
     };
     const raised = async (drive: Driver): Promise<boolean> => {
@@ -63,6 +76,7 @@ export class Suspects {
         await drive.stick(new TapeError("TAPE_RUN_STUCK", message, { run: id, crashes: count }));
         return true;
       }
+      suspicion.apart = true;
       this.#alone++;
       let counted = true;
       company = () => {
@@ -71,6 +85,12 @@ export class Suspects {
         this.#alone--;
         this.#options.onCompany();
       };
+      const before = this.#line;
+      this.#line = new Promise((resolve) => {
+        leaveLine = resolve;
+      });
+      await before;
+      if (drive.over) return true; // its lease ran out in the line, or the process is draining
       if (!(await this.#quiet())) {
         company();
         return false;
@@ -79,11 +99,12 @@ export class Suspects {
       this.#options.clock.after(aloneMs, () => {
         if (!counted || drive.over) return;
         company(); // a crash from now on may be a neighbour's: it must not count
-        drive.journal.write([{ kind: "run.suspected", data: { crashes: 0 } }], leave, () => {});
+        drive.journal.write([{ kind: "run.suspected", data: { crashes: 0 } }], leaveLine, () => {});
       });
       return false;
     };
-    return { raised, lifted };
+    const suspicion: Suspicion = { raised, lifted, apart: false };
+    return suspicion;
   }
 
   async #quiet(): Promise<boolean> {

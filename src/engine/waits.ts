@@ -1,4 +1,5 @@
 import type { NewRecord, RecordData } from "../model/records.ts";
+import type { EffectPlace } from "./doubts.ts";
 import type { History, Note } from "./history.ts";
 
 /** An operation that waits for a note, and what it makes of one. */
@@ -9,6 +10,20 @@ export interface Wait {
   /** The record that ends the wait, or undefined if this note is not for it. */
   readonly match: (note: Note) => NewRecord | undefined;
   readonly written: () => void;
+  /** The effect whose outcome it waits for, if it is one. */
+  readonly effect?: string;
+}
+
+/** An effect that only a person can settle. */
+export interface Doubt extends EffectPlace {
+  readonly name: string;
+  readonly reason: string | undefined;
+}
+
+interface Word {
+  readonly seq: number;
+  readonly status: string;
+  readonly reason: string | undefined;
 }
 
 /**
@@ -19,14 +34,18 @@ export class Waits {
   #waits: Wait[] = [];
   #notes: Note[] = [];
   readonly #evidence: RecordData<"effect.evidence">[] = [];
+  readonly #words = new Map<string, Word>();
+  readonly #run: number;
   #seen: number;
 
-  constructor(history: History, notes: readonly Note[]) {
+  constructor(history: History, notes: readonly Note[], run: number) {
+    this.#run = run;
     this.#seen = history.taken;
     // What was taken into the journal before, and not used by it, still waits: a signal without a gate, a child's end.
     this.#notes = notes.filter((note) => note.seq <= history.taken && !history.used(note));
     // Evidence counts from the moment it is there: it may say what became of the attempt that is found cut short.
     for (const note of notes) if (note.kind === "effect.evidence") this.#evidence.push(note.data);
+    for (const note of notes) this.#hear(note);
   }
 
   get empty(): boolean {
@@ -47,7 +66,38 @@ export class Waits {
       if (note.seq <= this.#seen) continue;
       this.#seen = note.seq;
       this.#notes.push(note);
+      this.#hear(note);
     }
+  }
+
+  /** What was last told of an effect that is not the run's to decide. */
+  lastWord({ run, pos, sub }: EffectPlace): Word | undefined {
+    return this.#words.get(`${run} ${pos} ${sub}`);
+  }
+
+  /** A person has decided about what the run is stuck on. */
+  resolves(stuck: History["stuck"]): boolean {
+    return (stuck?.record.on ?? []).some((place) => {
+      const told = this.lastWord(place);
+      return told !== undefined && told.seq > stuck!.taken && told.status !== "STUCK";
+    });
+  }
+
+  /** The effects that are waited for, if each of them needs a person: as long as something else may move it, it waits. */
+  get doubts(): readonly Doubt[] {
+    const doubts = this.#waits.map(({ pos, effect }): Doubt | undefined => {
+      if (effect === undefined) return undefined;
+      const place = { run: this.#run, pos, sub: 0 };
+      const told = this.lastWord(place);
+      return told?.status === "STUCK" ? { ...place, name: effect, reason: told.reason } : undefined;
+    });
+    return doubts.every((doubt) => doubt !== undefined) ? doubts : [];
+  }
+
+  #hear(note: Note): void {
+    if (note.kind !== "effect.outcome") return;
+    const { run = this.#run, pos, sub, status, reason } = note.data;
+    this.#words.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason });
   }
 
   add(wait: Wait): void {

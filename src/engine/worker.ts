@@ -7,7 +7,7 @@ import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
 import { Drive } from "./drive.ts";
-import type { DriveEnd, Suspicion } from "./driver.ts";
+import type { DriveEnd, Settled, Suspicion } from "./driver.ts";
 import { giveBack } from "./give-back.ts";
 import { Suspects } from "./suspects.ts";
 
@@ -21,6 +21,8 @@ export interface WorkerOptions {
   readonly log: Log;
   /** Runs driven at once. */
   readonly concurrency: number;
+  /** A run has ended that was driven here. */
+  readonly onSettled?: (journal: number, settled: Settled) => void;
 }
 
 export interface FindCounts {
@@ -29,6 +31,8 @@ export interface FindCounts {
   readonly parked: number;
   readonly stuck: number;
   readonly lost: number;
+  /** How long the oldest of them had been due, or abandoned, when it was found. */
+  readonly lagMs: number;
 }
 
 interface Driving {
@@ -82,6 +86,12 @@ export class Worker {
     return verdicts;
   }
 
+  /** Whether it is driven here and has not come to its end yet. */
+  drives(journal: number): boolean {
+    const driving = this.#drives.get(journal);
+    return driving !== undefined && driving.drive?.over !== true;
+  }
+
   /** How many more runs this worker would drive now. */
   get room(): number {
     if (this.#draining || this.#suspects.alone) return 0;
@@ -102,9 +112,9 @@ export class Worker {
     freed: () => void = () => {},
   ): Promise<{ readonly found: number; readonly done: Promise<FindCounts> }> {
     this.#freed = freed;
-    const drives = await this.#find(limit);
+    const { drives, lagMs } = await this.#find(limit);
     const done = Promise.all(drives).then((ends) => {
-      const counts = { found: ends.length, ended: 0, parked: 0, stuck: 0, lost: 0 };
+      const counts = { found: ends.length, ended: 0, parked: 0, stuck: 0, lost: 0, lagMs };
       for (const end of ends) counts[end]++;
       return counts;
     });
@@ -127,21 +137,23 @@ export class Worker {
     this.#stopListening();
   }
 
-  async #find(limit: number): Promise<Promise<DriveEnd>[]> {
+  async #find(limit: number): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
     const { store, keeper, tenant, random, clock } = this.#options;
     const room = Math.min(limit, this.room);
-    if (room <= 0) return [];
+    if (room <= 0) return { drives: [], lagMs: 0 };
     const sent = momentOf(clock);
     const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
     const terms = await store.claim.find({
       claimant,
       wants: "recovery",
       staleOf: ["agent", "recovery"],
+      staleLimit: this.#suspects.room,
       limit: room,
       nonce: random.bits63(),
       tenant,
     });
-    return terms.map((term) => this.#take(term, sent));
+    const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
+    return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
   }
 
   #take(term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
@@ -165,10 +177,11 @@ export class Worker {
     const { keeper, store, runner, tenant, clock, random, log } = this.#options;
     const { journal } = term;
     const lease = keeper.adopt(fresh?.id ?? `run ${journal}`, term, sent);
-    let suspicion: Suspicion | undefined;
+    // Our own lease that ran out under load is no crash: we are here. Counted before the first rest: see staleLimit.
+    const vanished = term.reason === "recovery" && term.takenFrom !== keeper.identity.owner;
+    const suspicion: Suspicion | undefined = vanished ? this.#suspects.next() : undefined;
     try {
       const runId = fresh?.id ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
-      if (term.reason === "recovery") suspicion = await this.#suspects.next();
       if (this.#draining) {
         await giveBack(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
         return "lost";
@@ -176,7 +189,9 @@ export class Worker {
       const ground = { store, runner, lease, tenant, runId, clock, random, log };
       const drive = new Drive({ ...ground, ...(fresh && { fresh }), ...(suspicion && { suspicion }) });
       driving.drive = drive;
-      return await drive.run();
+      const end = await drive.run();
+      if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
+      return end;
     } finally {
       suspicion?.lifted();
       lease.lost("the drive is over");
@@ -186,7 +201,7 @@ export class Worker {
   /** Drives that have begun and are no suspects' in the line. */
   #others(): Promise<DriveEnd>[] {
     return [...this.#drives.values()].flatMap(({ drive, done }) =>
-      drive === undefined || drive.options.suspicion !== undefined ? [] : [done],
+      drive === undefined || drive.options.suspicion?.apart ? [] : [done],
     );
   }
 

@@ -2,9 +2,35 @@ export { type Clock, systemClock } from "../base/clock.ts";
 export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
+export { type FunctionConnectorParts, functionConnector } from "../connector/function.ts";
+export type { Address } from "../connector/http/addresses.ts";
+export type { AnswerVerdict } from "../connector/http/answers.ts";
+export type { Answer } from "../connector/http/exchange.ts";
+export type { Resolve } from "../connector/http/reach.ts";
+export type { HttpRequest } from "../connector/http/request.ts";
+export { type HttpConnectorOptions, type HttpLook, httpConnector } from "../connector/http.ts";
 export { EffectFailed } from "../engine/acts.ts";
+export type { Bearer, Holder } from "../guard/bearer.ts";
+export { FencedDoor, type FencedRequest, fenceHeaders } from "../guard/door.ts";
+export { fencedHandler } from "../guard/handler.ts";
+export {
+  createGuards,
+  type GuardPostgresOptions,
+  guardElsewhere,
+  guardPostgres,
+  type PostgresClient,
+  postgresGuards,
+} from "../guard/postgres.ts";
+export { type RecordedActOptions, type RecordPlace, recordedAct } from "../guard/record.ts";
+export { guardSqlite, guardSqliteElsewhere, type SqliteDatabase } from "../guard/sqlite.ts";
+export { type GuardTable, guardTable, memoryGuards } from "../guard/table.ts";
+export type { AppWorker, AppWorkerOptions } from "../host/app-worker.ts";
 export type { OpenGate } from "../host/gates.ts";
+export type { LeaseExplained, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
+export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
+export type { OperatorAct, Singleton, SingletonOptions, SingletonState, SingletonView } from "../host/singleton.ts";
+export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton-term.ts";
 export { type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
 export { type Belief, type Moment, momentOf } from "../lease/belief.ts";
 export { type Identity, identify } from "../lease/identity.ts";
@@ -36,6 +62,9 @@ export type {
 export { defaultLimits, type Limits } from "../model/limits.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
+export type { ReactorAnswer, ReactorContext, ReactorHandler } from "../reactor/custom.ts";
+export type { Resolution, Resolving } from "../reactor/resolve.ts";
+export type { Connector, ConnectorContext } from "../sdk/connector.ts";
 export type {
   Attempted,
   BudgetContext,
@@ -50,6 +79,7 @@ export type {
 } from "../sdk/context.ts";
 export {
   type Act,
+  type ConnectorEffectOptions,
   type Effect,
   type EffectContext,
   type EffectDefinition,

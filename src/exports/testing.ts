@@ -1,7 +1,8 @@
 export { ManualClock } from "../testing/clock.ts";
 export { type Fixture, storeConformance, type TestApi } from "../testing/conformance/index.ts";
 export { faultyStore } from "../testing/faults.ts";
-export { type CrashMode, type CrashOptions, type CrashReport, crashAtEveryBoundary } from "../testing/kit/crash.ts";
+export { type CrashReport, crashAtEveryBoundary } from "../testing/kit/crash.ts";
+export type { CrashMode, CrashOptions } from "../testing/kit/crash-options.ts";
 export type { Round } from "../testing/kit/round.ts";
 export type { Call } from "../testing/kit/runner.ts";
 export { type VirtualOptions, VirtualTape } from "../testing/kit/virtual-tape.ts";

@@ -2,24 +2,28 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Duration, durationMs } from "../base/duration.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
-import { Worker } from "../engine/worker.ts";
+import { redrive } from "../engine/redrive.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { TapeError } from "../model/errors.ts";
-import type { EffectRow } from "../model/rows.ts";
-import { compensation } from "../reactor/compensation.ts";
-import { ReactorLoop } from "../reactor/loop.ts";
-import { outbox } from "../reactor/outbox.ts";
-import { reconciler } from "../reactor/reconciler.ts";
-import { recovery } from "../reactor/recovery.ts";
-import { timers } from "../reactor/timers.ts";
+import type { JournalRecord } from "../model/records.ts";
+import type { EffectRow, TimerRow } from "../model/rows.ts";
+import type { Ground } from "../reactor/reactor.ts";
+import { type Resolving, resolve } from "../reactor/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { check } from "../sdk/schema.ts";
 import type { Runner, Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts";
 import { type FollowOptions, followFeed } from "../store/follow.ts";
+import { AppWorker, type AppWorkerOptions } from "./app-worker.ts";
 import { type OpenGate, openGates } from "./gates.ts";
+import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
+import { Results } from "./results.ts";
+import { Schedules } from "./schedules.ts";
+import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts";
+import type { SingletonWork } from "./singleton-term.ts";
+import { Singletons } from "./singletons.ts";
 
 export interface TapeOptions {
   /** A store URL, or an open store (which then stays open). */
@@ -51,8 +55,6 @@ export interface RunHandle<O> {
   status(): Promise<RunView["status"]>;
 }
 
-/** How long `result` waits for somebody who serves the workflow before it says that nobody does. */
-const nobodyMs = 10_000;
 const defaultTtl = 30_000;
 
 /**
@@ -66,12 +68,17 @@ const defaultTtl = 30_000;
 export class Tape implements AsyncDisposable {
   readonly store: Store;
   readonly tenant: string;
+  readonly schedules: Schedules;
+  /** Named leases, for work that is not a run. */
+  readonly leases: Leases;
+  readonly #singletons: Singletons;
   readonly #options: TapeOptions;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #keeper: LeaseKeeper;
-  readonly #worker: Worker | undefined;
-  readonly #loop: ReactorLoop | undefined;
+  readonly #ground: Ground;
+  readonly #workers: AppWorker[] = [];
+  readonly #results: Results;
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions) {
@@ -83,6 +90,7 @@ export class Tape implements AsyncDisposable {
     const random = options.random ?? systemRandom;
     this.#clock = clock;
     this.#random = random;
+    this.schedules = new Schedules(store, tenant, random);
     const ttlMs = durationMs(options.leaseTtl ?? defaultTtl);
     if (ttlMs === undefined) throw new TapeError("TAPE_BAD_INPUT", "leaseTtl is not a duration", { field: "leaseTtl" });
     const keeper = new LeaseKeeper({
@@ -95,21 +103,26 @@ export class Tape implements AsyncDisposable {
       log,
     });
     this.#keeper = keeper;
-    if (!work) return;
+    this.leases = new Leases({ store, keeper, tenant });
+    this.#singletons = new Singletons({ store, keeper, tenant, clock, random, log });
     const ground = { store, runner, keeper, tenant, clock, random, log };
-    const worker = new Worker({ ...ground, concurrency });
-    this.#worker = worker;
-    const reactors = [recovery(worker), reconciler(ground), outbox(ground), timers(ground), compensation(ground)];
-    this.#loop = new ReactorLoop({ reactors, store, clock, log });
+    this.#ground = ground;
+    const results = new Results({
+      store,
+      tenant,
+      clock,
+      drives: (journal) => this.#workers.some(({ runs }) => runs.drives(journal)),
+      serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
+    });
+    this.#results = results;
+    if (work) this.worker(runner, { concurrency });
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
     const { log, clock, random } = options;
     const more = { ...(log && { log }), ...(clock && { clock }), ...(random && { random }) };
     const store = typeof options.store === "string" ? await openStore(options.store, more) : options.store;
-    const tape = new Tape(store, options);
-    await tape.#loop?.start();
-    return tape;
+    return new Tape(store, options);
   }
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
@@ -126,11 +139,8 @@ export class Tape implements AsyncDisposable {
       ...(labels === undefined ? {} : { labels }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
     };
-    const serves = this.#options.runner.workflows.has(workflow.name);
-    const starting =
-      serves && this.#worker !== undefined
-        ? this.#worker.start([spec])
-        : this.store.intake.createRuns(this.tenant, [spec]);
+    const worker = this.#workers.find((one) => one.serves(workflow.name));
+    const starting = worker?.runs.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
     const [verdict] = await starting;
     if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
     if (!verdict.ok) throw verdict.error;
@@ -162,6 +172,38 @@ export class Tape implements AsyncDisposable {
     await this.store.intake.cancel(this.tenant, run, options);
   }
 
+  /**
+   * A person settles what nobody knows: an act or an inverse that is UNKNOWN or STUCK. A run that is stuck on it goes on.
+   *
+   * @example
+   * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "happened", value: receipt }, by: "ada", reason: "seen at the bank" });
+   */
+  resolve(resolving: Resolving): Promise<void> {
+    return resolve(this.#ground, resolving);
+  }
+
+  /** Lets a stuck run go on from where it was, after a person has seen to what stopped it. */
+  redrive(run: string, person: { readonly by: string; readonly reason: string }): Promise<void> {
+    return redrive(this.#ground, run, person);
+  }
+
+  /**
+   * A background job of which only one replica runs at a time: this one stands by, and leads when it is its turn.
+   *
+   * @example
+   * await app.singleton("sweeper", async ({ abortSignal, sleep, assert }) => {
+   *   for (; !abortSignal.aborted; await sleep("1m")) { assert(); await sweep(); }
+   * });
+   */
+  singleton(name: string, work: SingletonWork, options: SingletonOptions = {}): Promise<Singleton> {
+    return this.#singletons.start(name, work, options);
+  }
+
+  /** This app's singletons, and whether it leads or stands by. */
+  get singletons(): readonly SingletonView[] {
+    return this.#singletons.list();
+  }
+
   readonly runs = {
     get: (id: string): Promise<RunView | undefined> => this.store.read.run(this.tenant, id),
     list: (filter?: RunFilter): Promise<RunView[]> => this.store.read.runs(this.tenant, filter),
@@ -182,11 +224,32 @@ export class Tape implements AsyncDisposable {
     list: (filter: { run?: string } = {}): Promise<OpenGate[]> => openGates(this.store, this.tenant, filter),
   };
 
-  journal(
-    run: string,
-    page: { readonly from?: number; readonly limit?: number } = {},
-  ): ReturnType<Store["read"]["journal"]> {
-    return this.store.read.journal(this.tenant, { run }, page);
+  readonly timers = {
+    /** Timers of runs, those that are set and those that have fired. */
+    list: (filter: { run?: string; limit?: number } = {}): Promise<TimerRow[]> =>
+      this.store.read.timers(this.tenant, filter),
+  };
+
+  /** The records of a run's journal as they are now, in order. {@link feed} follows those to come. */
+  async *journal(run: string, page: { readonly from?: number } = {}): AsyncGenerator<JournalRecord> {
+    for (let from = page.from ?? 1; ; ) {
+      const records = await this.store.read.journal(this.tenant, { run }, { from });
+      yield* records;
+      const last = records.at(-1);
+      if (last === undefined) return;
+      from = last.seq + 1;
+    }
+  }
+
+  /** Drives the workflows of another runner too, in this process, until it is drained or the app is closed. */
+  worker(runner: Runner, options: AppWorkerOptions = {}): AppWorker {
+    const worker = new AppWorker(
+      { ...this.#ground, runner },
+      { ...options, onSettled: (journal, settled) => this.#results.settled(journal, settled) },
+    );
+    this.#workers.push(worker);
+    void worker.start();
+    return worker;
   }
 
   feed(options: Omit<FollowOptions, "tenant"> = {}): AsyncGenerator<FeedRecord> {
@@ -204,7 +267,8 @@ export class Tape implements AsyncDisposable {
   }
 
   async #close(): Promise<void> {
-    await Promise.all([this.#loop?.stop(), this.#worker?.drain()]); // together: each has its bound
+    // Together: each has its bound.
+    await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
     this.#keeper.close();
     if (typeof this.#options.store === "string") await this.store.close();
   }
@@ -226,50 +290,8 @@ export class Tape implements AsyncDisposable {
     return {
       id,
       status: async () => (await this.runs.get(id))?.status ?? "RUNNABLE",
-      result: (options = {}) => this.#result<O>(id, journal, options.signal),
+      result: (options = {}) => this.#results.of<O>(id, journal, options.signal),
     };
-  }
-
-  async #result<O>(id: string, journal: number, signal: AbortSignal | undefined): Promise<O> {
-    const begun = this.#clock.mono();
-    for (;;) {
-      let woken = false;
-      let wake = (): void => {
-        woken = true;
-      };
-      const deaf = this.store.onWake((hint) => {
-        if (hint.of === "any" || (hint.of === "journal" && hint.journal === journal)) wake();
-      });
-      try {
-        const run = await this.runs.get(id);
-        if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
-        if (run.status === "COMPLETED") return run.outcome as O;
-        if (run.endedAt !== null) {
-          throw new TapeError(
-            "TAPE_RUN_FAILED",
-            `run ${id} ended as ${run.status}`,
-            { run: id, status: run.status },
-            run.outcome,
-          );
-        }
-        if (run.status === "STUCK") throw new TapeError("TAPE_RUN_STUCK", `run ${id} needs a person`, { run: id });
-        const waited = this.#clock.mono() - begun;
-        if (run.status === "RUNNABLE" && waited > nobodyMs && !this.#options.runner.workflows.has(run.workflow)) {
-          throw new TapeError(
-            "TAPE_NO_WORKER",
-            `nobody has taken run ${id} of ${run.workflow} for ${Math.round(waited)} ms`,
-            { run: id },
-          );
-        }
-        if (signal?.aborted) throw signal.reason;
-        if (woken) continue;
-        const rest = new AbortController();
-        wake = () => rest.abort();
-        await this.#clock.sleep(1_000, signal === undefined ? rest.signal : AbortSignal.any([rest.signal, signal]));
-      } finally {
-        deaf();
-      }
-    }
   }
 }
 

@@ -101,7 +101,7 @@ export class Heartbeat {
     for (const [lease, { at, waiting }] of this.#watches) {
       if (lease.belief === "lost") continue; // noticed by asking: it has left the watches
       if (waiting && at <= now) this.#doubt(lease, "the renewal was not answered in time");
-      else if (!waiting && at <= now + lease.timings.heartbeatMs / 4) ready.push(lease);
+      else if (!waiting && at <= now + early(lease)) ready.push(lease);
     }
     void this.#renew(ready);
     let next = Number.POSITIVE_INFINITY;
@@ -141,6 +141,11 @@ export class Heartbeat {
 
   #doubt(lease: Lease, why: string): void {
     if (!this.#watches.has(lease)) return;
+    // One without heartbeat was only asked after: it stays what it was.
+    if (lease.endless) {
+      this.#rest(lease, Number.POSITIVE_INFINITY);
+      return;
+    }
     lease.doubted(why);
     if (lease.belief !== "lost") this.#rest(lease, Math.min(hurriedMs, lease.timings.heartbeatMs / 3));
   }
@@ -149,12 +154,17 @@ export class Heartbeat {
 /** From the sending of the last success: an answer that took long must not put off the next heartbeat. */
 function beatInMs(lease: Lease): number {
   const { heartbeatMs, trustMs } = lease.timings;
-  return heartbeatMs - (trustMs - lease.remainingMs());
+  return lease.endless ? Number.POSITIVE_INFINITY : heartbeatMs - (trustMs - lease.remainingMs());
+}
+
+/** How long before its time a lease renews together with one that is due. One without heartbeat never does. */
+function early(lease: Lease): number {
+  return lease.endless ? 0 : lease.timings.heartbeatMs / 4;
 }
 
 /** How long one attempt may take: cut to what is left, because an answer after the deadline is of no use. */
 function patienceMs(lease: Lease): number {
-  return Math.max(1, Math.min(lease.timings.heartbeatMs, lease.remainingMs()));
+  return Math.max(1, Math.min(lease.timings.heartbeatMs, lease.timings.ttlMs, lease.remainingMs()));
 }
 
 function renewalOf(lease: Lease): Renewal {

@@ -160,6 +160,20 @@ export class LeaseKeeper {
     return undefined;
   }
 
+  /**
+   * Only for a store that this process alone can have open: there whoever else holds the lease is gone for good, so a term
+   * begins at once. It is not renewed and its trust does not run out, because nobody could take it over.
+   */
+  async lead(name: string, holder: LeaseView | undefined, options: AcquireOptions = {}): Promise<Lease | undefined> {
+    const why = "this process alone has the store open: whoever held the lease is gone";
+    const gone = { expect: "any", by: this.identity.label, why, reason: "recovery" } as const;
+    const asked = (holder?.owner ?? null) === null ? ({ expect: "free" } as const) : gone;
+    const answer = await this.#ask(name, asked, options, this.#attempt(), true);
+    if (answer instanceof Lease) return answer;
+    if (answer.error.code === "TAPE_LEASE_HELD") return undefined;
+    throw answer.error;
+  }
+
   /** Takes care of a term that the store granted otherwise: with a new run, or by a reactor's find. */
   adopt(name: string, term: Term, sent: Moment, timings: Partial<Timings> = {}): Lease {
     this.#assertOpen();
@@ -199,6 +213,7 @@ export class LeaseKeeper {
     asked: Pick<AcquireRequest, "expect" | "by" | "why" | "reason">,
     options: AcquireOptions,
     attempt: Attempt,
+    endless = false,
   ): Promise<Lease | Extract<Acquired, { ok: false }>> {
     this.#assertOpen();
     const timings = timingsFor(this.timings, options.timings ?? {}, this.#store.transactionBoundMs);
@@ -212,7 +227,7 @@ export class LeaseKeeper {
     const request = { target: { name }, claimant, nonce: attempt.nonce, ...asked };
     const answer = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
     if (!answer.ok) return answer;
-    const lease = this.#keep(name, answer.term, timings, attempt.sent);
+    const lease = this.#keep(name, answer.term, endless ? endlessly(timings) : timings, attempt.sent);
     if (this.#closed.signal.aborted) {
       await this.#tell(lease, "released", timings.heartbeatMs);
       throw new TapeError("TAPE_STORE_CLOSED", "this keeper was closed while it acquired; the lease was given back");
@@ -243,7 +258,7 @@ export class LeaseKeeper {
     const withinMs = lease.remainingMs();
     if (withinMs === 0) return false;
     lease.lost(end);
-    return this.#tell(lease, end, withinMs);
+    return this.#tell(lease, end, Math.min(withinMs, lease.timings.ttlMs));
   }
 
   async #tell(lease: Lease, end: TermEnd, withinMs: number): Promise<boolean> {
@@ -264,4 +279,8 @@ export class LeaseKeeper {
     const jitter = this.#random.float() * 20;
     return Math.min(pollMs, (holder?.remainingMs ?? 0) + jitter);
   }
+}
+
+function endlessly({ ttlMs }: Timings): Timings {
+  return { ttlMs, heartbeatMs: Number.POSITIVE_INFINITY, trustMs: Number.POSITIVE_INFINITY };
 }

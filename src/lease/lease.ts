@@ -44,8 +44,10 @@ export class Lease {
   #notes: number;
   #releasing: Promise<boolean> | undefined;
   readonly #care: LeaseCare;
-  readonly #abort = new AbortController();
+  #abort: AbortController | undefined;
   readonly #transitions: Transitions<Transition>;
+  /** Made for whoever asks: nobody listens to the renewals of a run. */
+  #beats: Transitions<number> | undefined;
   /** Where the journal ends, for the record that releases a named lease. Runs keep their own count. */
   head: number;
 
@@ -64,12 +66,21 @@ export class Lease {
     return this.term.fence;
   }
 
+  get tenant(): string {
+    return this.term.tenant;
+  }
+
   get token(): bigint {
     return this.term.fence.token;
   }
 
   /** Aborts when the lease is lost, by whatever way. */
   get abortSignal(): AbortSignal {
+    // Made for whoever asks: most terms end without anybody having looked at it, and an abort costs more than the rest.
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.#belief === "lost") this.#abort.abort(this.#lossOf(this.#why));
+    }
     return this.#abort.signal;
   }
 
@@ -82,6 +93,11 @@ export class Lease {
   get belief(): Belief {
     this.#look();
     return this.#belief;
+  }
+
+  /** Neither renewed nor running out: only this process can have the store open (see LeaseKeeper.lead). */
+  get endless(): boolean {
+    return this.timings.trustMs === Number.POSITIVE_INFINITY;
   }
 
   /** Milliseconds during which the holder may still act, by the worse of its clocks; 0: not one. */
@@ -144,6 +160,12 @@ export class Lease {
     return this.#transitions.on(listener);
   }
 
+  /** Told of every renewal that the store agreed to, with their number. Returns the unsubscriber. */
+  onRenewed(listener: (renewals: number) => unknown): () => void {
+    this.#beats ??= new Transitions((error) => this.#care.onFault(error));
+    return this.#beats.on(listener);
+  }
+
   /** Figures for the ledger line that the holder itself writes. */
   figures(): NonNullable<RecordData<"term.ended">["term"]> {
     const { renewals, longestGapMs, progress, progressNote } = this.counters();
@@ -170,6 +192,7 @@ export class Lease {
       this.#sent = sent;
     }
     if (this.#belief === "unknown") this.#become("held", "renewed");
+    this.#beats?.tell(this.#renewals);
   }
 
   /** For the keeper: a renewal failed, which says nothing about the lease. */
@@ -202,7 +225,7 @@ export class Lease {
     this.#why = why;
     if (to === "lost") {
       this.#care.forget(this);
-      this.#abort.abort(this.#lossOf(why));
+      this.#abort?.abort(this.#lossOf(why));
     }
     this.#transitions.tell({ to, why });
   }

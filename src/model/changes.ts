@@ -61,8 +61,8 @@ export type Change =
       readonly body: string;
       /** false: a closed inbox is no refusal (a late settlement of a finished run). */
       readonly must: boolean;
-      /** The inbox is a finished child's: its root, which waits for what its tree owes, is told instead. */
-      readonly orRoot: boolean;
+      /** The inbox is a finished child's: the nearest run above that lives, and waits for what is owed below, is told. */
+      readonly orAbove: boolean;
     }
   | { readonly do: "lease.wake"; readonly journal: number; readonly wants: string; readonly inMs: number }
   | ({ readonly do: "effect.create"; readonly source: number } & Pick<
@@ -114,7 +114,7 @@ export type Change =
       readonly businessKey: string;
     }
   | { readonly do: "claim.drop"; readonly run: number; readonly pos: number }
-  /** All armed ones of the run (of its whole tree, when it is the root), or the one at `pos`. */
+  /** All armed ones of the run and of everything below it, or the one at `pos`. */
   | { readonly do: "obligations.due"; readonly run: number; readonly pos: number | null; readonly sub: number | null }
   | { readonly do: "obligations.next"; readonly run: number }
   | { readonly do: "obligations.discharge"; readonly run: number }

@@ -1,3 +1,5 @@
+import { reviveErrors } from "../base/codec.ts";
+
 /**
  * The closed table of refusals. Every error a user can meet has a row here and a section in docs/errors.md; a test keeps
  * the two equal. `fault` says whose move it is, `retry` whether doing the same again can help, `next` what to do.
@@ -94,6 +96,31 @@ const table = {
     fault: "caller",
     retry: "reread",
     next: "That version is older than the kept history: read the value and watch from its version.",
+  },
+  TAPE_BAD_SCHEDULE: {
+    fault: "caller",
+    retry: "no",
+    next: "Correct the cron expression or the time zone; nothing was written.",
+  },
+  TAPE_SCHEDULE_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the schedule's id and the tenant; list the schedules to see what exists.",
+  },
+  TAPE_SCHEDULE_EXISTS: {
+    fault: "caller",
+    retry: "no",
+    next: "A schedule of this id says something else: update it, or choose another id.",
+  },
+  TAPE_BAD_CONFIG: {
+    fault: "operator",
+    retry: "no",
+    next: "Correct the setting at the place that the message names; nothing was started.",
+  },
+  TAPE_BAD_MODULE: {
+    fault: "operator",
+    retry: "no",
+    next: "Name a file and what it exports, as in ./app/agent.ts#buildRunner.",
   },
   TAPE_NO_RUN: {
     fault: "caller",
@@ -264,7 +291,14 @@ export class TapeError extends Error {
   }
 }
 
-/** Also true of one that has been in a journal, where an error keeps its name and its code but not its class. */
+// From a journal it comes back as what it was. A code that this version does not know makes a plain error of it.
+reviveErrors("TapeError", (error) => {
+  const { code, details } = error as { code?: unknown; details?: unknown };
+  const known = typeof code === "string" && Object.hasOwn(errorTable, code);
+  return known && typeof details === "object" && details !== null ? TapeError.prototype : undefined;
+});
+
+/** Also true of one that another copy of this package made. */
 export function isTapeError(error: unknown, code?: ErrorCode): error is TapeError {
   if (!(error instanceof Error) || !("code" in error)) return false;
   const ours =

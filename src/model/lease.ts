@@ -30,6 +30,10 @@ export interface Term {
   /** Notes ever sent to this inbox. */
   readonly notes: number;
   readonly reason: TermReason;
+  /** Whose term it ended by taking over; known only in the first answer of a find. */
+  readonly takenFrom?: string;
+  /** How long it had been due, or abandoned, when it was found; known only in the first answer. */
+  readonly lagMs?: number;
 }
 
 export type Target = { readonly run: string } | { readonly name: string } | { readonly journal: number };

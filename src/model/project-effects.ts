@@ -57,7 +57,8 @@ export function settled(data: RecordData<"effect.settled">, place: Place): Chang
   const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, hand }];
   if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler"));
   if (to === "FAILED") changes.push({ do: "claim.drop", run, pos });
-  if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK")) {
+  // A person who has it sent again has decided too: a run that is stuck on it goes on.
+  if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK" || reason === "operator")) {
     changes.push(outcomeNote(run, pos, sub, to, data));
   }
   return changes;
@@ -90,7 +91,8 @@ export function obligationSettled(data: RecordData<"obligation.settled">, place:
     if (sub === 1) changes.push({ do: "claim.drop", run, pos });
     changes.push({ do: "obligations.next", run });
   }
-  if (to === "COMPENSATED" || to === "STUCK") changes.push(outcomeNote(run, pos, sub, to, data));
+  if (to === "COMPENSATED" || to === "STUCK" || reason === "operator")
+    changes.push(outcomeNote(run, pos, sub, to, data));
   return changes;
 }
 
@@ -103,9 +105,9 @@ function outcomeOf(data: { readonly value?: unknown; readonly error?: unknown })
 function outcomeNote(run: number, pos: number, sub: number, to: string, data: object): Change {
   const { reason, value, error } = data as { reason?: string; value?: unknown; error?: unknown };
   const note: RecordData<"effect.outcome"> = { run, pos, sub, status: to, reason, value, error };
-  // What a finished child owed is its root's to wait for; surplus acts (sub 2 and up) are nobody's.
-  const orRoot = sub === 1;
-  return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false, orRoot };
+  // What a finished child owed is for those above it to wait for; surplus acts (sub 2 and up) are nobody's.
+  const orAbove = sub === 1;
+  return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false, orAbove };
 }
 
 function openItem(item: number, run: number, pos: number, sub: number, place: Place, wants: string | null): Change[] {

@@ -211,7 +211,7 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       kind: "child.settled",
       body: bodyOf(note),
       must: false,
-      orRoot: false,
+      orAbove: false,
     });
   }
   changes.push({ do: "lease.release", journal: own, taken, wants: null, inMs: 0, end: "released", open: false });

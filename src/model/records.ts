@@ -92,10 +92,25 @@ const schemas = {
     parent: z.strictObject({ journal, pos: count, id: name }).optional(),
     term: termFigures.optional(),
   }),
-  "run.stuck": z.strictObject({ why: text, detail: value.optional() }),
+  /** `on`: the effects that a person must decide about; resolving one lets the run go on. */
+  "run.stuck": z.strictObject({
+    why: text,
+    detail: value.optional(),
+    on: z.array(z.strictObject({ run: journal, pos: count, sub: count })).optional(),
+  }),
   "run.unstuck": z.strictObject({ to: z.enum(["LIVE", "ENDING", "COMPENSATING"]) }),
-  /** `pos`: the operation whose failure ended it, and which is tried again. */
-  "run.retried": z.strictObject({ attempt: count, error: value, inMs: delayMs, pos: count.optional() }),
+  /**
+   * `pos`: the operation whose failure ended it, and which is tried again. `from`, `to`: what was asked for after the
+   * failure, to clean up: it is done anew, at positions from `to` on.
+   */
+  "run.retried": z.strictObject({
+    attempt: count,
+    error: value,
+    inMs: delayMs,
+    pos: count.optional(),
+    from: count.optional(),
+    to: count.optional(),
+  }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
@@ -242,7 +257,14 @@ const schemas = {
   "child.received": z.strictObject({ pos: count, of: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
   "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),
-  "budget.charged": z.strictObject({ pos: count, of: journal, spent: amounts, reserved: amounts }),
+  /** `for`: the reservation that it closes; without it the one at `pos`, closed because the run was over. */
+  "budget.charged": z.strictObject({
+    pos: count,
+    for: count.optional(),
+    of: journal,
+    spent: amounts,
+    reserved: amounts,
+  }),
   "value.written": z.strictObject({
     pos: count.optional(),
     key: name,

@@ -1,4 +1,6 @@
 import { encode } from "../base/codec.ts";
+import { assertInTime } from "../engine/sending.ts";
+import type { Moment } from "../lease/belief.ts";
 import { AckLost, Definite, NotSent } from "../sdk/outcomes.ts";
 import type { Item } from "./item.ts";
 import type { Ground } from "./reactor.ts";
@@ -15,7 +17,11 @@ export type Carried =
 export async function carryOut(
   item: Item,
   ground: Ground,
-  limits: { readonly timeoutMs: number; readonly definite: (error: unknown) => boolean },
+  limits: {
+    readonly timeoutMs: number;
+    readonly definite: (error: unknown) => boolean;
+    readonly authorised: Moment;
+  },
   call: (signal: AbortSignal) => unknown,
 ): Promise<Carried> {
   const { lease } = item;
@@ -24,6 +30,11 @@ export async function carryOut(
   } catch (error) {
     await item.leaveEvidence({ happened: false, error: storable(error) });
     throw error;
+  }
+  try {
+    assertInTime(limits.authorised, ground.clock);
+  } catch (error) {
+    return { came: "not_sent", error };
   }
   const timeout = new AbortController();
   const cancel = ground.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));

@@ -1,4 +1,3 @@
-import { backoffMs } from "../base/backoff.ts";
 import { decode } from "../base/codec.ts";
 import { giveBack, type Next } from "../engine/give-back.ts";
 import type { Lease } from "../lease/lease.ts";
@@ -6,7 +5,7 @@ import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { againBackoff, type Ground } from "./reactor.ts";
+import { againMs, type Ground } from "./reactor.ts";
 
 /** A verdict in an act's words; an inverse has its own, see {@link Item.settled}. */
 export type Settling = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
@@ -22,9 +21,10 @@ export class Item {
   readonly records: readonly JournalRecord[];
   readonly lease: Lease;
   readonly runId: string;
-  /** How long it had been due when it was found; 0 where that cannot be told (its holder vanished). */
+  /** How long it had been due, or abandoned, when it was found. */
   readonly lagMs: number;
   readonly #ground: Ground;
+  readonly #overheard: readonly JournalRecord[];
   #notes: readonly JournalRecord[];
   #head: number;
   #status: EffectRow["status"];
@@ -36,10 +36,11 @@ export class Item {
     this.effect = effect;
     this.records = read.records;
     this.#notes = read.notes;
+    this.#overheard = read.overheard;
     this.runId = runId;
     this.#head = lease.term.head;
     this.#status = effect.status;
-    this.lagMs = lagOf(effect, read.records);
+    this.lagMs = lease.term.lagMs ?? 0;
   }
 
   /** As of what this term has written. */
@@ -84,7 +85,8 @@ export class Item {
 
   /** Everything that late owners have said, oldest first. */
   get evidence(): readonly Evidence[] {
-    return this.#notes.flatMap((note) => (note.kind === "effect.evidence" ? [note.data] : []));
+    const notes = [...this.#overheard, ...this.#notes];
+    return notes.flatMap((note) => (note.kind === "effect.evidence" ? [note.data] : []));
   }
 
   context(attempt: number, abortSignal: AbortSignal): EffectContext {
@@ -147,9 +149,9 @@ export class Item {
 
   /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
   park(wants: string, what: string): Promise<void> {
-    const { log, random } = this.#ground;
+    const { log } = this.#ground;
     log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what });
-    const inMs = Math.ceil(backoffMs(this.fruitless, againBackoff, random));
+    const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
     return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
   }
 
@@ -160,9 +162,9 @@ export class Item {
 
   /** The work went wrong. */
   async fail(): Promise<boolean> {
-    const { store, tenant, random } = this.#ground;
+    const { store, tenant } = this.#ground;
     const { wants } = wantsOf(this.status, this.actor);
-    const inMs = Math.ceil(backoffMs(this.fruitless, againBackoff, random));
+    const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
     const next = wants === undefined ? {} : { wants, inMs };
     const told = await giveBack(store, tenant, this.lease, this.#head, next);
     if (told) this.#next = next;
@@ -193,6 +195,8 @@ export class Item {
 export interface ItemJournal {
   readonly records: readonly JournalRecord[];
   readonly notes: readonly JournalRecord[];
+  /** Evidence in the inbox of the run that decided over it before. */
+  readonly overheard: readonly JournalRecord[];
 }
 
 /** Who is to go on with an effect in this status. An attempt that nobody finished is the reconciler's. */
@@ -200,12 +204,4 @@ function wantsOf(status: EffectRow["status"], actor: string): { wants?: string }
   if (status === "PENDING") return { wants: actor };
   if (status === "DISPATCHED" || status === "COMMITTED" || status === "UNKNOWN") return { wants: "reconciler" };
   return {};
-}
-
-function lagOf(effect: EffectRow, records: readonly JournalRecord[]): number {
-  const begun = records.findLastIndex(({ kind }) => kind === "term.begun");
-  const before = records[begun - 1];
-  if (before === undefined || before.kind === "term.begun") return 0;
-  const delay = before.kind === "term.ended" ? (before.data.inMs ?? 0) : 0;
-  return Math.max(0, records[begun]!.at - Math.max(effect.changedAt, before.at + delay));
 }

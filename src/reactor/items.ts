@@ -1,13 +1,13 @@
-import { backoffMs } from "../base/backoff.ts";
 import { giveBack } from "../engine/give-back.ts";
 import { momentOf } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
 import type { FindRequest } from "../store/contract.ts";
 import { Item } from "./item.ts";
-import { againBackoff, type Counts, type Freed, type Ground, type Reactor, type Round } from "./reactor.ts";
+import { againMs, type Counts, type Freed, type Ground, type Reactor, type Round } from "./reactor.ts";
 
 export interface ItemReactorOptions {
   readonly name: string;
@@ -34,7 +34,7 @@ export function itemReactor(ground: Ground, options: ItemReactorOptions): Requir
     return { found, done: Promise.all(all).then(() => ({ found, done, failed: found - done, lagMs })) };
   };
   const runOnce = async (limit: number): Promise<Counts> => (await begin(limit, () => {})).done;
-  return { name: options.name, begin, runOnce };
+  return { name: options.name, onAgenda: true, begin, runOnce };
 }
 
 /** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
@@ -59,7 +59,7 @@ async function workOn(
   term: Term,
   sent: ReturnType<typeof momentOf>,
 ): Promise<Worked | undefined> {
-  const { keeper, log, store, tenant, random } = ground;
+  const { keeper, log, store, tenant } = ground;
   const { name } = options;
   let lease: Lease | undefined;
   let item: Item | undefined;
@@ -76,7 +76,7 @@ async function workOn(
       return { next: item.next, lagMs: item.lagMs, failed: true };
     }
     if (lease === undefined) return undefined;
-    const next = { wants: name, inMs: Math.ceil(backoffMs(unreadableAttempt, againBackoff, random)) };
+    const next = { wants: name, inMs: againMs(ground, unreadableAttempt, { journal: term.journal }) };
     await giveBack(store, tenant, lease, term.head, next).catch(() => false);
     return { next, lagMs: 0, failed: true };
   } finally {
@@ -87,7 +87,7 @@ async function workOn(
 /** An item that cannot even be read does not say how often that was tried: half a minute is neither rash nor never. */
 const unreadableAttempt = 6;
 
-async function openItem(ground: Ground, lease: Lease, term: Term): Promise<Item> {
+export async function openItem(ground: Ground, lease: Lease, term: Term): Promise<Item> {
   const { store, tenant } = ground;
   const target = { journal: term.journal };
   const { pageRows } = store.limits;
@@ -99,7 +99,21 @@ async function openItem(ground: Ground, lease: Lease, term: Term): Promise<Item>
   ]);
   const [effect] = effects;
   if (effect === undefined) throw new TapeError("TAPE_INVARIANT", `item ${term.journal} has no effect`, target);
-  return new Item(ground, lease, effect, { records, notes }, run?.name ?? String(effect.run));
+  const overheard = await overheardOf(ground, effect);
+  return new Item(ground, lease, effect, { records, notes, overheard }, run?.name ?? String(effect.run));
+}
+
+/** What was told of an inline act while the run still decided over it, and came too late for the run to use. */
+async function overheardOf({ store, tenant }: Ground, effect: EffectRow): Promise<readonly JournalRecord[]> {
+  if (effect.dispatch !== "inline" || effect.role !== "act") return [];
+  const target = { journal: effect.run };
+  const inbox = await readAll(store.limits.pageRows, (from) =>
+    store.read.journal(tenant, target, { from, inbox: true }),
+  );
+  return inbox.filter(({ kind, data }) => {
+    const { pos, sub = 0 } = data as { pos?: number; sub?: number };
+    return kind === "effect.evidence" && pos === effect.pos && sub === effect.sub;
+  });
 }
 
 async function readAll(pageRows: number, page: (from: number) => Promise<JournalRecord[]>): Promise<JournalRecord[]> {

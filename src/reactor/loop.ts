@@ -2,7 +2,8 @@ import type { Clock } from "../base/clock.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
 import type { Next } from "../engine/give-back.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store, Wake } from "../store/contract.ts";
+import { Probe } from "./probe.ts";
 import type { Counts, Reactor } from "./reactor.ts";
 
 export interface LoopOptions {
@@ -10,13 +11,25 @@ export interface LoopOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
+  /** Whose work is looked for; absent: everybody's. */
+  readonly tenant?: string;
   /** Items of one reactor at a time. */
   readonly batch?: number;
   /** How long to rest when there was nothing to do; doubles up to `idleMs`. */
   readonly intervalMs?: number;
   readonly idleMs?: number;
+  /** What is different for one of them, by name. */
+  readonly knobs?: Readonly<Record<string, Knobs>>;
   /** How long `stop` waits for what is under way. Longer than the usual time-out of an act. */
   readonly drainMs?: number;
+}
+
+export interface Knobs {
+  readonly batch?: number;
+  /** Items worked on at once; default: the batch. A reactor that counts for itself (`room`) is not bound by it. */
+  readonly concurrency?: number;
+  readonly intervalMs?: number;
+  readonly idleMs?: number;
 }
 
 /** What a reactor has done since it was started. */
@@ -28,22 +41,29 @@ export interface Tally extends Counts {
 }
 
 /**
- * Runs reactors until it is stopped. Each goes on at once while it finds work, rests when it finds none, is woken by the
- * store's hints and by the back-offs it has set itself, and looks by itself after at most `idleMs`, because hints may be
- * lost. Work that takes long keeps nobody from finding more.
+ * Runs reactors until it is stopped. Each goes on at once while it finds work, rests when it finds none, and is woken by
+ * the store's hints and by the back-offs it has set itself. Hints may be lost: after at most `idleMs` one probe looks at
+ * the store's agenda for all of them, and whoever is not on it looks by itself. Work that takes long keeps nobody from
+ * finding more.
  */
 export class ReactorLoop {
   readonly #options: LoopOptions;
   readonly #life: Lifecycle;
   readonly #stopped = new AbortController();
   readonly #turns: readonly Turn[];
+  readonly #probe: Probe;
   #loops: Promise<void>[] = [];
   #deaf = () => {};
 
   constructor(options: LoopOptions) {
     this.#options = options;
     const hint = (next: Next): void => this.#hint(next);
-    this.#turns = options.reactors.map((reactor) => new Turn(reactor, options, this.#stopped.signal, hint));
+    const reconsider = (): void => this.#probe.reconsider();
+    const around = { stopped: this.#stopped.signal, hint, reconsider };
+    this.#turns = options.reactors.map((reactor) => new Turn(reactor, options, around));
+    const { store, clock, log, tenant, idleMs = defaultIdleMs } = options;
+    const intervalMs = Math.min(...this.#turns.map((turn) => turn.intervalMs));
+    this.#probe = new Probe({ store, clock, log, tenant, intervalMs, idleMs, wake: (name) => this.#wake(name) });
     this.#life = new Lifecycle(
       () => this.#begin(),
       () => this.#end(),
@@ -65,11 +85,24 @@ export class ReactorLoop {
   }
 
   #begin(): void {
-    this.#deaf = this.#options.store.onWake((wake) => {
-      if (wake.of !== "reactor" && wake.of !== "any") return;
-      for (const turn of this.#turns) if (wake.of === "any" || wake.reactor === turn.name) turn.wake();
-    });
+    this.#deaf = this.#options.store.onWake((wake) => this.#hear(wake));
     this.#loops = this.#turns.map((turn) => turn.go());
+    if (this.#turns.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.go(this.#stopped.signal));
+  }
+
+  #hear(wake: Wake): void {
+    if (wake.of === "reactor" && wake.reactor !== "timers") this.#wake(wake.reactor);
+    else if (wake.of === "reactor" || wake.of === "any") {
+      // A new timer is rarely due at once, and "any" may be about nothing of ours: the agenda tells.
+      this.#probe.reconsider();
+      const heard = (turn: Turn): boolean => wake.of === "any" || turn.name === wake.reactor;
+      for (const turn of this.#turns) if (!turn.onAgenda && heard(turn)) turn.wake();
+    }
+  }
+
+  /** undefined: whoever is on the agenda. */
+  #wake(reactor: string | undefined): void {
+    for (const turn of this.#turns) if (reactor === undefined ? turn.onAgenda : turn.name === reactor) turn.wake();
   }
 
   async #end(): Promise<void> {
@@ -91,31 +124,40 @@ export class ReactorLoop {
   }
 }
 
+const defaultIntervalMs = 100;
 const defaultIdleMs = 5_000;
+
+/** What a reactor's loop has to do with the others. */
+interface Around {
+  readonly stopped: AbortSignal;
+  readonly hint: (next: Next) => void;
+  /** The agenda may have changed. */
+  readonly reconsider: () => void;
+}
 
 /** One reactor's own loop. */
 class Turn {
   readonly name: string;
+  readonly onAgenda: boolean;
+  readonly intervalMs: number;
   readonly #reactor: Reactor;
-  readonly #options: LoopOptions;
-  readonly #stopped: AbortSignal;
-  readonly #hint: (next: Next) => void;
+  readonly #options: LoopOptions & Knobs;
+  readonly #around: Around;
   readonly #rounds = new Set<Promise<void>>();
   #tally = { looks: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0 };
   #busy = 0;
   /** It could have taken more, had there been room. */
   #full = false;
   #woken = false;
-  /** A timer was due when it last went to rest. */
-  #missed = false;
   #rouse = () => {};
 
-  constructor(reactor: Reactor, options: LoopOptions, stopped: AbortSignal, hint: (next: Next) => void) {
+  constructor(reactor: Reactor, options: LoopOptions, around: Around) {
     this.name = reactor.name;
+    this.onAgenda = reactor.onAgenda === true;
     this.#reactor = reactor;
-    this.#options = options;
-    this.#stopped = stopped;
-    this.#hint = hint;
+    this.#options = { ...options, ...options.knobs?.[reactor.name] };
+    this.intervalMs = this.#options.intervalMs ?? defaultIntervalMs;
+    this.#around = around;
   }
 
   get tally(): Tally {
@@ -132,27 +174,33 @@ class Turn {
   }
 
   async go(): Promise<void> {
-    const { intervalMs = 100, idleMs = defaultIdleMs, log } = this.#options;
+    const { intervalMs } = this;
+    const { idleMs = defaultIdleMs, log } = this.#options;
+    const { stopped, reconsider } = this.#around;
     let restMs = intervalMs;
-    while (!this.#stopped.aborted) {
+    while (!stopped.aborted) {
       this.#woken = false;
       let progress = false;
+      let faulty = false;
       try {
         progress = await this.#look();
       } catch (error) {
+        faulty = true;
         this.#tally.faults++;
         log("warn", "reactor.failed", { reactor: this.name, error: String(error) });
       }
+      if (progress) reconsider(); // what was done may have set the next thing
       if (progress && !this.#full) continue;
       restMs = progress || this.#full || this.#woken ? intervalMs : Math.min(idleMs, restMs * 2);
-      if (!this.#woken) await this.#rest(restMs);
+      const toldWhen = this.onAgenda && !faulty && !this.#full;
+      if (!this.#woken) await this.#rest(toldWhen ? Number.POSITIVE_INFINITY : restMs);
     }
   }
 
   /** true: something was found, there may be more. */
   async #look(): Promise<boolean> {
-    const { batch = 50 } = this.#options;
-    const room = Math.min(batch, this.#reactor.room?.() ?? batch - this.#busy);
+    const { batch = 50, concurrency = batch } = this.#options;
+    const room = Math.min(batch, this.#reactor.room?.() ?? concurrency - this.#busy);
     this.#full = room <= 0;
     if (this.#full) return false;
     this.#tally.looks++;
@@ -164,7 +212,7 @@ class Turn {
     const { found, done } = await this.#reactor.begin(room, (next) => {
       this.#busy--;
       if (this.#full) this.wake();
-      if (next !== undefined) this.#hint(next);
+      if (next !== undefined) this.#around.hint(next);
     });
     this.#busy += found;
     const round = done.then(
@@ -185,17 +233,18 @@ class Turn {
   }
 
   async #rest(restMs: number): Promise<void> {
-    const { store, clock } = this.#options;
-    // The next timer is known to the millisecond: no need to look before, none to be late. One that is due, and was not
-    // fired when we looked for it, is not for us: looking again and again would only spin.
-    const dueMs = this.name === "timers" ? await store.read.nextTimerMs().catch(() => undefined) : undefined;
     const rest = new AbortController();
     this.#rouse = () => rest.abort();
-    if (this.#woken) return;
-    const due = dueMs !== undefined && dueMs <= 0;
-    const ms = due && !this.#missed ? 1 : due || dueMs === undefined ? restMs : Math.min(restMs, dueMs);
-    this.#missed = due;
-    await clock.sleep(ms, AbortSignal.any([rest.signal, this.#stopped]));
+    const signal = AbortSignal.any([rest.signal, this.#around.stopped]);
+    if (restMs === Number.POSITIVE_INFINITY) await aborted(signal);
+    else await this.#options.clock.sleep(restMs, signal);
     this.#rouse = () => {};
   }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
 }

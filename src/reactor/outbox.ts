@@ -14,7 +14,11 @@ export function outbox(ground: Ground): Reactor {
 async function dispatch(ground: Ground, item: Item): Promise<void> {
   if (item.status !== "PENDING") return item.handOn(); // withdrawn, settled, or an attempt that somebody left behind
   const { definition } = item;
-  if (definition?.body === undefined) return item.park("outbox", `a body for effect ${item.effect.name}`);
+  if (definition?.body === undefined) {
+    const { connector, name } = item.effect;
+    const missing = connector === null ? `a body for effect ${name}` : `connector ${connector} and effect ${name}`;
+    return item.park("outbox", missing);
+  }
   const { body } = definition;
   await perform(ground, item, definition, (fx) => body(item.args, fx));
 }

@@ -1,7 +1,11 @@
 import { backoffMs } from "../base/backoff.ts";
+import { isInterrupted } from "../engine/interrupted.ts";
+import { sendWithin } from "../engine/sending.ts";
+import { momentOf } from "../lease/belief.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
+import { NotSent, settlesDoubt } from "../sdk/outcomes.ts";
 import { type Carried, carryOut, leaveAnswer, storable } from "./carry-out.ts";
 import type { Item } from "./item.ts";
 import type { Ground } from "./reactor.ts";
@@ -27,9 +31,12 @@ export async function perform(
     const confirmed = item.settled({ to: "CONFIRMED", reason: "evidence", value });
     return item.finish([...before, authorised, confirmed, ...item.armed(value)]);
   }
-  const sendWithinMs = definition.timeoutMs;
+  const sendWithinMs = sendWithin(definition.timeoutMs);
+  const authorised = momentOf(ground.clock);
   await item.write([...before, { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs } }]);
-  const carried = await carryOut(item, ground, definition, (signal) => call(item.context(attempt, signal)));
+  const carried = await carryOut(item, ground, { ...definition, authorised }, (signal) =>
+    call(item.context(attempt, signal)),
+  );
   try {
     await conclude(ground, item, definition, carried);
   } catch (error) {
@@ -54,12 +61,16 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   }
   const { came } = carried;
   const error = storable(carried.error);
-  if (came === "refused") return item.finish([item.settled({ to: "FAILED", reason: "definite", error })]);
+  // A refusal of this attempt alone says nothing about an earlier one in doubt.
+  const refused = came === "refused" && (settlesDoubt(carried.error, semantics) || !inDoubt(item));
+  if (refused) return item.finish([item.settled({ to: "FAILED", reason: "definite", error })]);
   const notSent = came === "not_sent";
-  const failures = failuresIn(item.records) + 1;
+  const failures = failuresIn(item.records) + (isInterrupted(carried.error) ? 0 : 1);
   if ((notSent || semantics !== "non_idempotent") && failures < definition.attempts) {
     const again = item.settled({ to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", error });
-    const inMs = Math.ceil(backoffMs(failures, definition.backoff, ground.random));
+    const inMs = Math.ceil(
+      Math.max(backoffMs(Math.max(1, failures), definition.backoff, ground.random), askedMs(carried.error)),
+    );
     return item.finish([again], { wants: item.actor, inMs });
   }
   // That this attempt was not sent says nothing about an earlier one in doubt.
@@ -68,23 +79,28 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   return item.finish([item.settled({ to: "FAILED", reason: notSent ? "not_sent" : "exhausted", error })]);
 }
 
+/** How long the other side asked to be left alone. */
+const askedMs = (error: unknown): number => (error instanceof NotSent ? (error.afterMs ?? 0) : 0);
+
 /** Refusals of what a record says, as against who says it or when. */
 const unfit: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO_LARGE", "TAPE_BAD_INPUT"]);
 
 /** Why each attempt that was put back to be made again had failed. */
-function putBack(records: readonly JournalRecord[]): string[] {
+function putBack(records: readonly JournalRecord[]): { readonly reason: string; readonly error?: unknown }[] {
   return records.flatMap((record) => {
     const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
-    return settled && record.data.to === "PENDING" ? [record.data.reason] : [];
+    return settled && record.data.to === "PENDING" ? [record.data] : [];
   });
 }
 
 /** Attempts that count: one cut short by a crash or a drain is not charged as a failed one. */
 function failuresIn(records: readonly JournalRecord[]): number {
-  return putBack(records).filter((reason) => reason === "not_sent" || reason === "ack_lost").length;
+  const counts = ({ reason, error }: { reason: string; error?: unknown }): boolean =>
+    (reason === "not_sent" || reason === "ack_lost") && !isInterrupted(error);
+  return putBack(records).filter(counts).length;
 }
 
 /** Whether an earlier attempt may have happened. One that was inline before has come here because nobody knew. */
 function inDoubt(item: Item): boolean {
-  return item.effect.dispatch === "inline" || putBack(item.records).some((reason) => reason !== "not_sent");
+  return item.effect.dispatch === "inline" || putBack(item.records).some(({ reason }) => reason !== "not_sent");
 }

@@ -1,3 +1,4 @@
+import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
@@ -15,6 +16,14 @@ export interface Ground {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** How to go on with work that went wrong; absent: {@link againBackoff}, for ever. */
+  readonly again?: Again;
+}
+
+export interface Again {
+  readonly backoff?: BackoffOptions;
+  /** After so many terms in a row that came to nothing, an item is parked for an hour and reported. */
+  readonly maxAttempts?: number;
 }
 
 export interface Counts {
@@ -38,6 +47,8 @@ export type Freed = (next?: Next) => void;
 /** A small idempotent loop over the store: find, acquire, work, write under the token, give back. */
 export interface Reactor {
   readonly name: string;
+  /** What it works on is on the store's agenda: it is told when there is something, and need not look by itself. */
+  readonly onAgenda?: boolean;
   /** One look for at most `limit` items; resolves when all that was found has been worked on. */
   runOnce(limit: number): Promise<Counts>;
   /** The same without waiting for the work: a slow item must not keep the loop from finding others. */
@@ -48,3 +59,20 @@ export interface Reactor {
 
 /** Jittered, for work that went wrong or that nobody here can do: soon at first, once a minute at last. */
 export const againBackoff = { baseMs: 1_000, capMs: 60_000 };
+
+/** Neither for ever nor in anybody's way: somebody has been told, and an hour later it may have been put right. */
+const parkedMs = 3_600_000;
+
+/** How long to leave an item alone after `attempt` tries in a row that came to nothing. */
+export function againMs(
+  ground: Pick<Ground, "again" | "random" | "log">,
+  attempt: number,
+  about: Readonly<Record<string, unknown>>,
+): number {
+  const { again, random, log } = ground;
+  if (again?.maxAttempts !== undefined && attempt >= again.maxAttempts) {
+    log("error", "reactor.item_parked", { ...about, attempt, forMs: parkedMs });
+    return parkedMs;
+  }
+  return Math.ceil(backoffMs(attempt, again?.backoff ?? againBackoff, random));
+}

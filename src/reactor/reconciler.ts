@@ -1,8 +1,9 @@
 import { backoffMs } from "../base/backoff.ts";
 import type { Next } from "../engine/give-back.ts";
+import { isInterrupted } from "../engine/interrupted.ts";
 import { isTapeError } from "../model/errors.ts";
-import type { NewRecord } from "../model/records.ts";
-import type { Observation } from "../sdk/outcomes.ts";
+import type { JournalRecord, NewRecord } from "../model/records.ts";
+import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { look, storable } from "./carry-out.ts";
 import type { Item } from "./item.ts";
 import { itemReactor } from "./items.ts";
@@ -33,15 +34,20 @@ async function reconcile(ground: Ground, item: Item): Promise<void> {
   }
   // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
   const heard = () => reconcile(ground, item);
-  const known = item.status === "UNKNOWN" ? byEvidence(item) : await afterwards(ground, item);
+  // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
+  const evident = item.status === "UNKNOWN" || (item.status === "FAILED" && item.evidence.length > 0);
+  if (evident && item.definition === undefined) {
+    const { connector, name } = item.effect;
+    return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
+  }
+  const known = item.status === "UNKNOWN" ? await byEvidence(ground, item) : await afterwards(ground, item);
   if (known !== undefined) return item.finish(...known, heard);
   if (item.status !== "UNKNOWN") return item.handOn();
-  if (item.definition === undefined) return item.park("reconciler", `effect ${item.effect.name}`);
   await observe(ground, item, heard);
 }
 
 /** What a late owner said of the attempt that is in doubt. undefined: nothing that decides it. */
-function byEvidence(item: Item): Verdict | undefined {
+async function byEvidence(ground: Ground, item: Item): Promise<Verdict | undefined> {
   const { effect, evidence } = item;
   const careful = effect.semantics === "non_idempotent";
   // Where the other side dedupes, any attempt that happened is the act; where it does not, only the last is in doubt.
@@ -51,7 +57,24 @@ function byEvidence(item: Item): Verdict | undefined {
   if (not === undefined || !careful) return undefined; // an earlier try of a repeatable act may have happened
   const { error } = not;
   if (item.inverse) return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor }];
-  return [[item.settled({ to: "FAILED", reason: "evidence", error })], done];
+  return (await unsent(ground, item, error)) ?? [[item.settled({ to: "FAILED", reason: "evidence", error })], done];
+}
+
+/**
+ * Not even sent: it is sent again by its policy, as if the sender itself had said so. An attempt that was cut short before
+ * it was sent costs none. In a run that is ending nothing is begun any more: it did not happen, and that is all.
+ */
+async function unsent(ground: Ground, item: Item, error: unknown): Promise<Verdict | undefined> {
+  const cut = isInterrupted(error);
+  if (!(error instanceof NotSent) && !cut) return undefined;
+  const run = await ground.store.read.run(ground.tenant, item.runId);
+  const live = run !== undefined && run.endedAt === null && (run.cause ?? null) === null;
+  const { attempts, backoff } = item.definition!;
+  const failures = item.effect.attempt;
+  if (!live || (!cut && failures >= attempts))
+    return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
+  const inMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, ground.random));
+  return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor, inMs }];
 }
 
 /** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
@@ -59,6 +82,7 @@ async function afterwards(ground: Ground, item: Item): Promise<Verdict | undefin
   const happened = item.evidence.findLast((said) => said.happened);
   const owed = item.records.some(({ kind }) => kind === "obligation.surplus");
   if (item.status !== "FAILED" || happened === undefined || owed) return undefined;
+  if (item.effect.semantics === "read") return undefined; // it changed nothing: there is nothing to undo
   return [await surplus(ground, item, [happened.value]), done];
 }
 
@@ -111,7 +135,8 @@ async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: n
       return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
     }
     case "inconclusive": {
-      const looks = 1 + item.records.filter((r) => r.kind === "effect.observed" && told(r.data.observation)).length;
+      const looks =
+        1 + sinceResolved(item).filter((r) => r.kind === "effect.observed" && told(r.data.observation)).length;
       if (looks >= mostLooks) return [[item.settled({ to: "STUCK", reason: "inconclusive" })], done];
       return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, lookBackoff, ground.random)) }];
     }
@@ -120,13 +145,18 @@ async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: n
 
 const told = (observation: string): boolean => observation === "inconclusive" || observation === "error";
 
+/** A person who has it tried again begins the count anew. */
+function sinceResolved({ records }: Item): readonly JournalRecord[] {
+  return records.slice(records.findLastIndex(({ kind }) => kind === "operator.acted") + 1);
+}
+
 function confirmed(item: Item, reason: string, value: unknown): NewRecord[] {
   return [item.settled({ to: "CONFIRMED", reason, value }), ...item.armed(value)];
 }
 
 /** Back to its actor, later each time, because every try so far has led here; at last a person is asked. */
 function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable" | "not_sent"): Verdict {
-  const before = item.records.filter((record) => {
+  const before = sinceResolved(item).filter((record) => {
     const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
     return settled && record.data.to === "PENDING" && record.data.reason === reason;
   }).length;

@@ -12,6 +12,7 @@ export function recovery(worker: Pick<Worker, "begin" | "room">): Required<React
   };
   return {
     name: "recovery",
+    onAgenda: true,
     begin,
     runOnce: async (limit) => (await begin(limit, () => {})).done,
     room: () => worker.room,
@@ -19,6 +20,6 @@ export function recovery(worker: Pick<Worker, "begin" | "room">): Required<React
 }
 
 /** A run that was lost to somebody else, or broke off, is looked at again; the other ends are as good as each other. */
-function countsOf({ found, lost }: FindCounts): Counts {
-  return { found, done: found - lost, failed: lost, lagMs: 0 };
+function countsOf({ found, lost, lagMs }: FindCounts): Counts {
+  return { found, done: found - lost, failed: lost, lagMs };
 }

@@ -1,27 +1,47 @@
-import type { Ground, Reactor } from "./reactor.ts";
+import type { Counts, Ground, Reactor } from "./reactor.ts";
+import { fireSchedules } from "./schedules.ts";
 
 /**
- * timers: each firing is one conditional transaction, SET → FIRED plus the note. No lease: the condition is the fence, and
- * a crash before or after it leaves a timer that is due or one that has fired, never something in between.
+ * timers: due timers and schedules. Each firing is one conditional transaction: SET → FIRED plus the note, or the next
+ * version of the schedule plus the run. No lease: the condition is the fence, and a crash before or after it leaves
+ * something that is due or something that has fired, never something in between.
  */
-export function timers(ground: Pick<Ground, "store" | "log">): Reactor {
-  const { store, log } = ground;
+export function timers(ground: Pick<Ground, "store" | "log" | "random">): Reactor {
   return {
     name: "timers",
+    onAgenda: true,
     async runOnce(limit) {
-      const due = await store.read.dueTimers(limit);
-      let failed = 0;
-      const fired = await Promise.all(
-        due.map((timer) =>
-          store.intake.fireTimer(timer).catch((error: unknown) => {
-            failed++; // still SET, or fired and not told: the next look finds out
-            log("warn", "timers.not_fired", { run: timer.run, pos: timer.pos, error: String(error) });
-            return false;
-          }),
-        ),
-      );
-      const lagMs = due.reduce((most, { lateMs }) => Math.max(most, lateMs), 0);
-      return { found: due.length, done: fired.filter(Boolean).length, failed, lagMs };
+      // Neither may keep the other from its turn: each has the whole limit, and a failure of its own.
+      const [timed, scheduled] = await Promise.allSettled([fireTimers(ground, limit), fireSchedules(ground, limit)]);
+      if (timed.status === "rejected") throw timed.reason;
+      if (scheduled.status === "rejected") throw scheduled.reason;
+      return sumOf(timed.value, scheduled.value);
     },
   };
+}
+
+function sumOf(a: Counts, b: Counts): Counts {
+  return {
+    found: a.found + b.found,
+    done: a.done + b.done,
+    failed: a.failed + b.failed,
+    lagMs: Math.max(a.lagMs, b.lagMs),
+  };
+}
+
+async function fireTimers(ground: Pick<Ground, "store" | "log">, limit: number): Promise<Counts> {
+  const { store, log } = ground;
+  const due = await store.read.dueTimers(limit);
+  let failed = 0;
+  const fired = await Promise.all(
+    due.map((timer) =>
+      store.intake.fireTimer(timer).catch((error: unknown) => {
+        failed++; // still SET, or fired and not told: the next look finds out
+        log("warn", "timers.not_fired", { run: timer.run, pos: timer.pos, error: String(error) });
+        return false;
+      }),
+    ),
+  );
+  const lagMs = due.reduce((most, { lateMs }) => Math.max(most, lateMs), 0);
+  return { found: due.length, done: fired.filter(Boolean).length, failed, lagMs };
 }

@@ -27,13 +27,10 @@ export type Body<A, R> = (args: A, fx: EffectContext) => R | Promise<R>;
 export type Inverse<A, R> = (args: A, result: R, fx: EffectContext) => unknown;
 export type Observe<A, R> = (args: A, fx: EffectContext) => Observation<R> | Promise<Observation<R>>;
 
-export interface EffectOptions<A, R> {
+/** What every effect may say, whoever carries it out. */
+interface AnyEffectOptions<A, R> {
   /** `non_idempotent` (default): never sent again blindly. `idempotent`: the other side dedupes by key. `read`: no effect. */
   readonly semantics?: Semantics;
-  /** `inline` (default): the driver calls. `outbox`: a reactor does, under a lease of its own; the run parks meanwhile. */
-  readonly dispatch?: "inline" | "outbox";
-  /** For an effect without a body: who carries it out. */
-  readonly connector?: string;
   /** One act for one key, over all runs of the tenant. */
   readonly businessKey?: (args: A) => string;
   readonly observe?: Observe<A, R>;
@@ -53,6 +50,19 @@ export interface EffectOptions<A, R> {
   readonly definite?: (error: unknown) => boolean;
   /** A non_idempotent effect that nobody can observe or undo: say why that is acceptable. */
   readonly allowUnsafe?: string;
+}
+
+export interface EffectOptions<A, R> extends AnyEffectOptions<A, R> {
+  /** `inline` (default): the driver calls. `outbox`: a reactor does, under a lease of its own; the run parks meanwhile. */
+  readonly dispatch?: "inline" | "outbox";
+}
+
+/** For an effect without a body. Its own `observe` and `compensate` go before those of the connector. */
+export interface ConnectorEffectOptions<A, R> extends AnyEffectOptions<A, R> {
+  /** Who carries it out, by name: the runner of any process may have it. */
+  readonly connector: string;
+  /** A connector is always called by the outbox. */
+  readonly dispatch?: "outbox";
 }
 
 /** An act that has been decided but not done: an effect and its arguments. A gate can be bound to it. */
@@ -80,10 +90,14 @@ export interface EffectDefinition {
   readonly timeoutMs: number;
   readonly settleMs: number;
   readonly definite: (error: unknown) => boolean;
+  /** Why it is acceptable that nobody can observe or undo it. */
+  readonly allowUnsafe?: string | undefined;
 }
 
-export interface InverseDefinition {
-  readonly run: Inverse<unknown, unknown>;
+export interface InverseDefinition<F = EffectContext> {
+  readonly run: (args: unknown, result: unknown, fx: F) => unknown;
   readonly semantics: Semantics;
-  readonly observe: Observe<{ args: unknown; result: unknown }, unknown> | undefined;
+  readonly observe:
+    | ((args: { args: unknown; result: unknown }, fx: F) => Observation<unknown> | Promise<Observation<unknown>>)
+    | undefined;
 }

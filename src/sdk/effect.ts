@@ -2,11 +2,13 @@ import { fingerprint } from "../base/canonical.ts";
 import { decode, encode } from "../base/codec.ts";
 import { type Duration, durationMs } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Act, Body, EffectDefinition, EffectOptions, InverseDefinition } from "./act.ts";
+import type { Act, Body, ConnectorEffectOptions, EffectDefinition, EffectOptions, InverseDefinition } from "./act.ts";
+import { choice, knownKeys, named } from "./check.ts";
 import { currentContext } from "./current.ts";
 
 export type {
   Act,
+  ConnectorEffectOptions,
   EffectContext,
   EffectDefinition,
   EffectOptions,
@@ -32,19 +34,15 @@ export interface Effect<A, R> {
  * });
  */
 export function effect<A, R>(name: string, body: Body<A, R>, options?: EffectOptions<A, R>): Effect<A, R>;
-export function effect<A, R>(name: string, options: EffectOptions<A, R> & { readonly connector: string }): Effect<A, R>;
+export function effect<A, R>(name: string, options: ConnectorEffectOptions<A, R>): Effect<A, R>;
 export function effect<A, R>(
   name: string,
-  bodyOrOptions: Body<A, R> | EffectOptions<A, R>,
+  bodyOrOptions: Body<A, R> | ConnectorEffectOptions<A, R>,
   more: EffectOptions<A, R> = {},
 ): Effect<A, R> {
   const body = typeof bodyOrOptions === "function" ? bodyOrOptions : undefined;
   const options = typeof bodyOrOptions === "function" ? more : bodyOrOptions;
-  const definition = define(
-    name,
-    body as Body<unknown, unknown> | undefined,
-    options as EffectOptions<unknown, unknown>,
-  );
+  const definition = define(name, body as Body<unknown, unknown> | undefined, options as Options);
   // Copied, as the journal will hold them: what is approved is what is sent, whatever becomes of the caller's object.
   const act = (given: A): Act<R> => {
     const args = copied(name, given);
@@ -72,26 +70,43 @@ function copied(name: string, args: unknown): unknown {
 const defaultTimeoutMs = 30_000;
 const defaultSettleMs = 60_000;
 
-function define(
-  name: string,
-  body: Body<unknown, unknown> | undefined,
-  options: EffectOptions<unknown, unknown>,
-): EffectDefinition {
-  if (typeof name !== "string" || name.length === 0) throw bad("an effect needs a name", name);
-  const { semantics = "non_idempotent", dispatch = "inline", connector, businessKey, observe, retry = {} } = options;
-  if (body === undefined && connector === undefined) throw bad(`${name} needs a body or a connector`, name);
-  const inverse = inverseOf(options.compensate);
-  if (semantics === "non_idempotent" && connector === undefined) {
-    const resolvable = (businessKey !== undefined && observe !== undefined) || inverse !== undefined;
-    if (!resolvable && !options.allowUnsafe) {
-      throw new TapeError(
-        "TAPE_UNSAFE_EFFECT",
-        `${name} cannot be sent twice, and nobody could tell or undo it after a lost answer`,
-        { effect: name },
-      );
-    }
+type Options = Omit<EffectOptions<unknown, unknown>, "dispatch"> & {
+  readonly dispatch?: "inline" | "outbox";
+  readonly connector?: string;
+};
+
+const keys: readonly (keyof Options)[] = [
+  "semantics",
+  "dispatch",
+  "connector",
+  "businessKey",
+  "observe",
+  "compensate",
+  "retry",
+  "timeout",
+  "settle",
+  "definite",
+  "allowUnsafe",
+];
+const inverseKeys = ["run", "semantics", "observe"];
+const semanticses = ["non_idempotent", "idempotent", "read"] as const;
+
+function define(name: string, body: Body<unknown, unknown> | undefined, options: Options): EffectDefinition {
+  named("an effect", name);
+  knownKeys(`effect ${name}`, options, keys);
+  const { connector, businessKey, observe, retry = {}, allowUnsafe } = options;
+  const { semantics = "non_idempotent", dispatch = body === undefined ? "outbox" : "inline" } = options;
+  choice(`effect ${name}`, "semantics", semantics, semanticses);
+  choice(`effect ${name}`, "dispatch", dispatch, ["inline", "outbox"]);
+  if (body !== undefined && connector !== undefined) {
+    throw bad(`${name} has a body, which is its own connector: leave one of the two out`, name);
   }
-  return {
+  if (body === undefined) {
+    if (connector === undefined) throw bad(`${name} needs a body or a connector`, name);
+    named(`the connector of effect ${name}`, connector);
+    if (dispatch !== "outbox") throw bad(`${name} is carried out by a connector, which only the outbox calls`, name);
+  }
+  const definition: EffectDefinition = {
     name,
     body,
     connector,
@@ -99,8 +114,8 @@ function define(
     dispatch,
     businessKey,
     observe,
-    inverse,
-    attempts: retry.attempts ?? (semantics === "non_idempotent" ? 3 : 5),
+    inverse: inverseOf(`effect ${name}`, options.compensate),
+    attempts: attemptsOf(name, retry.attempts, semantics === "non_idempotent" ? 3 : 5),
     backoff: {
       baseMs: ms(name, "retry.base", retry.base, 1_000),
       factor: retry.factor ?? 2,
@@ -109,14 +124,42 @@ function define(
     timeoutMs: ms(name, "timeout", options.timeout, defaultTimeoutMs),
     settleMs: ms(name, "settle", options.settle, defaultSettleMs),
     definite: options.definite ?? (() => false),
+    allowUnsafe,
   };
+  // What a connector can do is known where it is registered: createRunner asks then.
+  if (connector === undefined) assertResolvable(definition);
+  return definition;
 }
 
-function inverseOf(compensate: EffectOptions<unknown, unknown>["compensate"]): InverseDefinition | undefined {
+/** Somebody must be able to find out about an act that may not be sent twice, or to undo it. */
+export function assertResolvable(definition: EffectDefinition): void {
+  const { name, semantics, businessKey, observe, inverse, allowUnsafe } = definition;
+  if (semantics !== "non_idempotent" || allowUnsafe) return;
+  if ((businessKey !== undefined && observe !== undefined) || inverse !== undefined) return;
+  throw new TapeError(
+    "TAPE_UNSAFE_EFFECT",
+    `${name} cannot be sent twice, and nobody could tell or undo it after a lost answer`,
+    { effect: name },
+  );
+}
+
+export function inverseOf(
+  whose: string,
+  compensate: EffectOptions<unknown, unknown>["compensate"],
+): InverseDefinition | undefined {
   if (compensate === undefined) return undefined;
   if (typeof compensate === "function") return { run: compensate, semantics: "non_idempotent", observe: undefined };
+  knownKeys(`compensate of ${whose}`, compensate, inverseKeys);
   const { run, semantics = "non_idempotent", observe } = compensate;
+  choice(`compensate of ${whose}`, "semantics", semantics, semanticses);
+  if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `compensate of ${whose} needs a function`);
   return { run, semantics, observe };
+}
+
+function attemptsOf(name: string, attempts: number | undefined, otherwise: number): number {
+  if (attempts === undefined) return otherwise;
+  if (!Number.isSafeInteger(attempts) || attempts < 1) throw bad(`${name}: retry.attempts is at least 1`, name);
+  return attempts;
 }
 
 function ms(effectName: string, what: string, duration: Duration | undefined, otherwise: number): number {

@@ -1,12 +1,18 @@
+import { reviveErrors } from "../base/codec.ts";
+
 /**
  * What a body may throw to say how sure it is. Anything else leaves doubt: the act may have happened.
  */
 
 /** Nothing was sent: the request never left, so trying again is safe whatever the semantics. */
 export class NotSent extends Error {
-  constructor(message = "nothing was sent", options?: ErrorOptions) {
+  /** The other side asked to be left alone for so long; the next try is not made before. */
+  declare readonly afterMs?: number;
+
+  constructor(message = "nothing was sent", options: ErrorOptions & { readonly afterMs?: number | undefined } = {}) {
     super(message, options);
     this.name = "NotSent";
+    if (options.afterMs !== undefined) this.afterMs = options.afterMs;
   }
 }
 
@@ -20,10 +26,27 @@ export class AckLost extends Error {
 
 /** The other side said no, for good: it did not happen and will not. */
 export class Definite extends Error {
-  constructor(message: string, options?: ErrorOptions) {
+  /**
+   * Absent: the act did not happen. `attempt`: only this attempt surely did nothing; an earlier one that got no answer is
+   * still in doubt. `key`: the other side has looked at what was asked for, so where it dedupes, no earlier attempt of the
+   * same key happened either, or it would have answered as it did then.
+   */
+  declare readonly about?: "attempt" | "key";
+
+  constructor(message: string, options: ErrorOptions & { readonly about?: "attempt" | "key" } = {}) {
     super(message, options);
     this.name = "Definite";
+    if (options.about !== undefined) this.about = options.about;
   }
+}
+
+// What a body threw looks the same from the journal: a test for the class must not depend on who asks when.
+for (const kind of [NotSent, AckLost, Definite]) reviveErrors(kind.name, () => kind.prototype);
+
+/** Whether a refusal settles the act although an earlier attempt is in doubt. */
+export function settlesDoubt(refusal: unknown, semantics: "idempotent" | "non_idempotent" | "read"): boolean {
+  if (!(refusal instanceof Definite) || refusal.about === undefined || semantics === "read") return true;
+  return refusal.about === "key" && semantics === "idempotent";
 }
 
 /** What a look at the world found. */

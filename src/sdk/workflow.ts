@@ -1,5 +1,7 @@
 import { TapeError } from "../model/errors.ts";
 import type { EffectDefinition, RetryPolicy } from "./act.ts";
+import { knownKeys } from "./check.ts";
+import { type Connector, connect } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
 import type { Schema } from "./schema.ts";
 
@@ -35,6 +37,7 @@ export type AnyWorkflow = Omit<Workflow<never, unknown>, "schema"> & { readonly 
 /** What a process can execute. */
 export interface Runner {
   readonly workflows: ReadonlyMap<string, AnyWorkflow>;
+  /** Only those that can be carried out here: an effect whose connector is elsewhere waits for a process that has it. */
   readonly effects: ReadonlyMap<string, EffectDefinition>;
 }
 
@@ -43,20 +46,25 @@ export interface Runner {
  * after the run that used it.
  *
  * @example
- * export const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire] });
+ * export const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire], connectors: [bank] });
  */
 export function createRunner(parts: {
   readonly workflows: readonly AnyWorkflow[];
   readonly effects?: readonly { readonly definition: EffectDefinition }[];
+  readonly connectors?: readonly Connector[];
 }): Runner {
-  const { workflows, effects = [] } = parts;
-  return {
-    workflows: byName("workflow", workflows),
-    effects: byName(
-      "effect",
-      effects.map(({ definition }) => definition),
-    ),
-  };
+  knownKeys("a runner", parts, ["workflows", "effects", "connectors"]);
+  const { workflows, effects = [], connectors = [] } = parts;
+  const byConnector = byName("connector", connectors);
+  const definitions = byName(
+    "effect",
+    effects.map(({ definition }) => definition),
+  );
+  const connected = [...definitions].flatMap(([name, definition]) => {
+    const known = connect(definition, byConnector);
+    return known === undefined ? [] : [[name, known] as const];
+  });
+  return { workflows: byName("workflow", workflows), effects: new Map(connected) };
 }
 
 function byName<T extends { readonly name: string }>(what: string, items: readonly T[]): ReadonlyMap<string, T> {

@@ -77,6 +77,8 @@ export interface FindRequest {
   readonly wants: string;
   /** Journals whose stale holder was one of these reactors. */
   readonly staleOf: readonly string[];
+  /** At most so many whose holder is stale; absent: as many as the limit allows. */
+  readonly staleLimit?: number;
   readonly limit: number;
   /** One nonce for the whole find: repeating it returns the same terms. */
   readonly nonce: bigint;
@@ -120,15 +122,24 @@ export interface Intake {
   fireTimer(timer: { run: number; pos: number; purpose: string }): Promise<boolean>;
   putValue(tenant: string, key: string, value: unknown, when: ValueCondition): Promise<Value>;
   deleteValue(tenant: string, key: string, version: number): Promise<Value>;
-  putSchedule(tenant: string, row: Omit<ScheduleRow, "tenant" | "version">): Promise<ScheduleRow>;
+  /** With `seen` only from the row as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT. */
+  putSchedule(
+    tenant: string,
+    row: Omit<ScheduleRow, "tenant" | "version">,
+    seen?: Pick<ScheduleRow, "version" | "spec"> | null,
+  ): Promise<ScheduleRow>;
   deleteSchedule(tenant: string, id: string): Promise<boolean>;
-  /** Advances the schedule from `version` and starts the runs of this firing, in one transaction; false: another did. */
+  /**
+   * Advances the schedule from `version` and starts the runs of this firing, in one transaction; false: another did.
+   * `spec` also rewrites it, and only if it still reads as `from`: a schedule deleted and made anew has versions anew.
+   */
   fireSchedule(
     tenant: string,
     id: string,
     version: number,
     nextAt: number | null,
     runs: readonly RunSpec[],
+    spec?: { readonly from: string; readonly to: string },
   ): Promise<boolean>;
   /** Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. */
   prune(tenant: string, endedBefore: number, limit: number): Promise<number>;
@@ -217,6 +228,24 @@ export type FeedRecord = JournalRecord & {
   readonly cursor: string;
 };
 
+export interface RunProgress {
+  readonly id: string;
+  readonly journal: number;
+  readonly workflow: string;
+  readonly status: RunStatus;
+  readonly outcome: unknown;
+  readonly ended: boolean;
+  /** Nobody holds it, and it asks for nobody. */
+  readonly atRest: boolean;
+}
+
+export interface AgendaItem {
+  /** undefined: a holder's time runs out, and any reactor may find its item. */
+  readonly reactor: string | undefined;
+  /** 0: now. */
+  readonly inMs: number;
+}
+
 export interface Settings {
   readonly schema: number;
   readonly epoch: number;
@@ -227,6 +256,8 @@ export interface Settings {
 export interface Read {
   run(tenant: string, id: string): Promise<RunView | undefined>;
   runs(tenant: string, filter?: RunFilter): Promise<RunView[]>;
+  /** How far the runs with these ids have come, in one look; those that do not exist are missing. */
+  progress(tenant: string, ids: readonly string[]): Promise<RunProgress[]>;
   /** Records of one journal from `from` (default 1). `inbox` reads its notes instead. */
   journal(
     tenant: string,
@@ -240,6 +271,8 @@ export interface Read {
   dueTimers(limit: number): Promise<DueTimer[]>;
   /** Milliseconds until the next timer or schedule; undefined: none is set. */
   nextTimerMs(): Promise<number | undefined>;
+  /** When there is next something to do, for whom. One statement: it is all that an idle process asks. */
+  agenda(tenant?: string): Promise<AgendaItem[]>;
   schedules(tenant: string): Promise<ScheduleRow[]>;
   dueSchedules(limit: number): Promise<ScheduleRow[]>;
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;

@@ -85,24 +85,34 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       checkWhole("version", version, 1);
       return intake.deleteValue(tenant, key, version);
     },
-    async putSchedule(tenant, row) {
+    async putSchedule(tenant, row, seen) {
       checkObject("schedule", row);
       names({ tenant, id: row.id });
       checkStored("spec", row.spec, limits);
       if (row.nextAt !== null) checkWhole("nextAt", row.nextAt);
       checkFlag("paused", row.paused);
-      return intake.putSchedule(tenant, row);
+      if (seen !== undefined && seen !== null) {
+        checkObject("seen", seen);
+        checkWhole("seen.version", seen.version, 1);
+        checkStored("seen.spec", seen.spec, limits);
+      }
+      return intake.putSchedule(tenant, row, seen);
     },
     async deleteSchedule(tenant, id) {
       names({ tenant, id });
       return intake.deleteSchedule(tenant, id);
     },
-    async fireSchedule(tenant, id, version, nextAt, runs) {
+    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       names({ tenant, id });
       checkWhole("version", version, 1);
       if (nextAt !== null) checkWhole("nextAt", nextAt);
       checkList("runs", runs);
-      return intake.fireSchedule(tenant, id, version, nextAt, runs);
+      if (spec !== undefined) {
+        checkObject("spec", spec);
+        checkStored("spec.from", spec.from, limits);
+        checkStored("spec.to", spec.to, limits);
+      }
+      return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
     },
     async prune(tenant, endedBefore, limit) {
       names({ tenant });
@@ -137,6 +147,7 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       checkList("staleOf", request.staleOf);
       for (const reactor of request.staleOf) names({ staleOf: reactor });
       checkWhole("limit", request.limit, 1);
+      optional(request.staleLimit, (most) => checkWhole("staleLimit", most));
       optional(request.tenant, (tenant) => names({ tenant }));
       return claim.find(request);
     },
@@ -193,6 +204,16 @@ function guardedRead(read: Read, limits: Limits): Read {
       });
       return read.runs(tenant, filter);
     },
+    async progress(tenant, ids) {
+      names({ tenant });
+      checkList("ids", ids);
+      if (ids.length > limits.batchItems) {
+        const message = `at most ${limits.batchItems} runs are looked at together`;
+        throw new TapeError("TAPE_TOO_LARGE", message, { limit: "batchItems" });
+      }
+      for (const id of ids) names({ id });
+      return read.progress(tenant, ids);
+    },
     async journal(tenant, target, part = {}) {
       names({ tenant });
       checkTarget(target, limits);
@@ -217,6 +238,10 @@ function guardedRead(read: Read, limits: Limits): Read {
       names({ tenant });
       page(filter);
       return read.timers(tenant, filter);
+    },
+    async agenda(tenant) {
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.agenda(tenant);
     },
     async dueTimers(limit) {
       checkWhole("limit", limit, 1);

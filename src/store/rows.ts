@@ -4,7 +4,7 @@ import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
 import { isRecordKind, type JournalRecord, recordVersion } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
-import type { FeedRecord, RunView, Value } from "./contract.ts";
+import type { FeedRecord, RunProgress, RunView, Value } from "./contract.ts";
 
 /** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
 
@@ -85,6 +85,19 @@ export function runViewOf(row: Raw, lease: LeaseView): RunView {
     endedAt: numberOrNull(row.ended_at),
     notes: Number(row.notes),
     lease,
+  };
+}
+
+export function runProgressOf(row: Raw): RunProgress {
+  const [held, wanted] = [row.lease_owner !== null, row.lease_wants !== null];
+  return {
+    id: text(row.id),
+    journal: Number(row.journal),
+    workflow: text(row.workflow),
+    status: statusOf(row.phase as RunPhase, held, wanted),
+    outcome: decoded(row.outcome),
+    ended: row.ended_at !== null,
+    atRest: !held && !wanted,
   };
 }
 

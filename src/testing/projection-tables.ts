@@ -116,8 +116,8 @@ export class ProjectionTables {
       case "run.settled":
         return this.#isSettled(change.journal, change.armed);
       case "note.create": {
-        const root = change.orRoot ? this.runs.get(change.journal)?.root : undefined;
-        const journal = [change.journal, root ?? 0].find((one) => this.leases.get(one)?.open);
+        const line = change.orAbove ? this.#lineOf(change.journal) : [change.journal];
+        const journal = line.find((one) => this.leases.get(one)?.open);
         if (journal === undefined) return false;
         this.count("inbox", { ...change, journal }, 1);
         return true;
@@ -142,9 +142,9 @@ export class ProjectionTables {
       case "obligations.due":
         return this.#turnAll(
           change.run,
-          ({ run, root, pos, sub, status }) =>
+          ({ run, pos, sub, status }) =>
             status === "ARMED" &&
-            (change.pos === null ? run === change.run || root === change.run : run === change.run) &&
+            (change.pos === null ? this.#lineOf(run).includes(change.run) : run === change.run) &&
             (change.pos === null || (pos === change.pos && sub === change.sub)),
           "PENDING",
         );
@@ -287,6 +287,12 @@ export class ProjectionTables {
     return true;
   }
 
+  /** The run, its parent, and so on up to the root. */
+  #lineOf(run: number): number[] {
+    const parent = this.runs.get(run)?.parent ?? null;
+    return parent === null ? [run] : [run, ...this.#lineOf(parent)];
+  }
+
   #turnAll(_run: number, which: (effect: EffectState) => boolean, to: EffectState["status"]): boolean {
     const chosen = [...this.effects.values()].filter(which);
     for (const effect of chosen) effect.status = to;
@@ -295,7 +301,7 @@ export class ProjectionTables {
 
   #nextObligation(run: number): boolean {
     const chain = [...this.effects.values()].filter(
-      (e) => (e.run === run || e.root === run) && e.role === "inverse" && !e.surplus && openInverses.includes(e.status),
+      (e) => this.#lineOf(e.run).includes(run) && e.role === "inverse" && !e.surplus && openInverses.includes(e.status),
     );
     for (const one of chain) {
       const isNewer = (n: EffectState) =>

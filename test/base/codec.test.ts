@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CodecError, codecId, decode, encode, sizeOf } from "../../src/base/codec.ts";
+import { CodecError, codecId, decode, encode, sizeOf, throughCodec } from "../../src/base/codec.ts";
 
 function roundTrip(value: unknown): unknown {
   return decode(encode(value));
@@ -220,4 +220,38 @@ test("a payload of 1 MiB takes milliseconds", () => {
     // Some twenty times what it takes, for a machine that does other things too.
     expect(performance.now() - started).toBeLessThan(1000);
   }
+});
+
+describe("throughCodec is decode after encode", () => {
+  test("for any value, and shares nothing with it", () => {
+    fc.assert(
+      fc.property(anyValue, (value) => {
+        const through = throughCodec(value);
+        expect(isDeepStrictEqual(through, roundTrip(value))).toBe(true);
+        expect(typeof value === "object" && value !== null && through === value).toBe(false);
+      }),
+      { numRuns: 2_000 },
+    );
+  });
+
+  test.each([
+    ["without a prototype", Object.assign(Object.create(null), { a: 1 })],
+    ["with holes", Object.assign([1], { 2: 3 })],
+    ["with a key named __proto__", JSON.parse('{"__proto__":{"a":1},"b":2}')],
+    ["that looks like an envelope", { $codec: 1, data: 2 }],
+    ["with -0 inside", { a: [-0] }],
+    ["with undefined inside", { a: undefined }],
+  ])("for a value %s", (_name, value) => {
+    const [through, there] = [throughCodec(value), roundTrip(value)];
+    expect(isDeepStrictEqual(through, there)).toBe(true);
+    expect(Object.getPrototypeOf(through)).toBe(Object.getPrototypeOf(there));
+  });
+
+  test("refuses what encode refuses", () => {
+    const loop: { self?: unknown } = {};
+    loop.self = loop;
+    for (const value of [loop, () => 1, { at: Symbol("s") }]) {
+      expect(() => throughCodec(value)).toThrow(CodecError);
+    }
+  });
 });

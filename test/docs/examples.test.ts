@@ -15,6 +15,18 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   stores: [/ok: true/, /journal: \d+/, /fresh: true/, /durable: true/],
   restored: [/^epoch 1, 0 terms ended$/],
   fence: ["true", "TAPE_FENCED"],
+  singleton: ["sweeping under token 1", "holder", "stopped in good order", "stopped"],
+  loops: ["watch stopped", "sweep stopped"],
+  operate: [
+    /^report: held by \S+ under token 1 for \d/,
+    "lost",
+    "1n start manual - -",
+    "2n manual released ada it writes nonsense",
+    "4n manual manual ada maintenance",
+  ],
+  guard: ["TAPE_FENCED", "200"],
+  "fenced-http": ["200 kept under 1", "200 kept under 2", "412 TAPE_FENCED", "b"],
+  record: ["the cable was pulled", "page 1 1"],
   journal: ["COMPLETED shipped", "1 0n run.created", "2 1n step.done", "3 1n run.ended"],
   feed: [/journal run\.created/, /inbox signal\.sent/],
   readme: ["paid 120"],
@@ -25,7 +37,11 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   gate: ["a day off: yes"],
   budget: ["2 answers for a dollar"],
   patched: ["old shipped", "new shipped, insured"],
+  schedule: ["0 3 * * MON true", "true"],
+  reap: ["0 are owed for a day"],
   values: ["2 10 20", "3 20 25"],
+  connector: ["receipt for i-1 pay-1:0"],
+  http: ["bank true idempotent"],
 };
 
 const pages = [

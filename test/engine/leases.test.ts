@@ -199,7 +199,7 @@ describe("poison", () => {
     const ids = ["i1", "i2", "i3"];
     const spec = (id: string, name: string) => ({ id, workflow: name, input: null });
     await s.store.intake.createRuns(tenant, [...ids.map((id) => spec(id, "innocent")), spec("p", "poison")]);
-    await lives(s, flows, 9);
+    await lives(s, flows, 11);
     const view = await s.run("p");
     expect(view.status).toBe("STUCK");
     const stuck = (await s.records("p")).find(({ kind }) => kind === "run.stuck")!;

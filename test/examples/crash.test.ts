@@ -2,32 +2,34 @@ import { describe, expect, it } from "vitest";
 import { memoryLedger } from "../../examples/ledger.ts";
 import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
 import { cases, happened } from "./cases.ts";
+import { rounds, survives } from "./survival.ts";
 
-/** Acts that must not be there twice, and what an uncrashed run does besides: the same world, whatever dies. */
-describe("every example, with its process crashed at every boundary", { timeout: 120_000 }, () => {
-  // One that does nothing when all is well has nothing to lose.
-  const acting = cases.filter(({ world }) => world.length > 0);
-  it.each(acting.map((case_) => [case_.name, case_] as const))("%s", async (_, case_) => {
-    const world = memoryLedger();
-    const { workflow, runner } = case_.build(world);
-    const expected = case_.world.map((line) => line.replace(/^mail .*/, "mail"));
-    const report = await crashAtEveryBoundary({
-      workflow,
-      input: case_.input as never,
-      runner,
-      signals: case_.signals ?? [],
-      ...(case_.budget && { start: { budget: case_.budget } }),
-      fresh: () => world.clear(),
-      modes: ["crash"],
-      check: ({ run }) => {
-        expect(run.status).toBe(case_.status);
-        expect(
-          happened(world)
-            .map((line) => line.replace(/^mail .*/, "mail"))
-            .sort(),
-        ).toEqual([...expected].sort());
-      },
-    });
-    expect(report.struck).toBeGreaterThan(10);
+describe("every example on SQLite, its process struck at every boundary", { timeout: 120_000 }, () => {
+  it.each(rounds)("%s: %s", async (mode, _, case_) => {
+    const report = await survives(case_, mode);
+    expect([report.rounds, report.struck]).toEqual([report.boundaries.length, report.boundaries.length]);
   });
+});
+
+it("a sender that slept longer than its act allows for sends too late: the wire too many is reversed", async () => {
+  const treasury = cases.find(({ name }) => name === "treasury")!;
+  const world = memoryLedger();
+  const { workflow, runner } = treasury.build(world);
+  const report = await crashAtEveryBoundary({
+    workflow,
+    input: treasury.input as never,
+    runner,
+    signals: treasury.signals ?? [],
+    fresh: () => world.clear(),
+    modes: ["zombie"],
+    leaseTtlMs: 40_000, // it sleeps for 44 s: the time to begin, the wire's time-out and settle delay are over after 40
+    only: (boundary) => boundary === "before act bank.wire #1",
+    check: ({ run, struck }) => {
+      expect(run.status).toBe("COMPLETED");
+      const [wire, book] = treasury.world;
+      const late = [wire, "reverse sweep-2026-11-15"];
+      expect(happened(world)).toEqual(struck ? [wire, book, ...late] : [wire, book]);
+    },
+  });
+  expect([report.rounds, report.struck]).toEqual([1, 1]);
 });

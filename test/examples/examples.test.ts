@@ -51,6 +51,8 @@ describe("every example is a program", () => {
     ["approval", "{ paid: true, why: 'Grace said yes' }"],
     ["agent", "{ answer: 'I have told Ada.', turns: 3 }"],
     ["import", "world: 44 items"],
+    ["guarded", "  guarded:   the total is 200 (TAPE_FENCED)"],
+    ["sandbox-gateway", "box-1: Deleted"],
   ])("%s", async (name, line) => {
     const { stdout, stderr } = await run(process.execPath, [join(root, "examples", name, "main.ts")], {
       cwd: folder,
@@ -63,7 +65,8 @@ describe("every example is a program", () => {
   it("and none is left out", async () => {
     const entries = await readdir(join(root, "examples"), { withFileTypes: true });
     const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-    expect(folders.sort()).toEqual(["agent", "approval", "import", "order", "treasury"]);
+    const elsewhere = ["guarded", "reactors", "sandbox-gateway"]; // test/guard, test/cli/reactors.test.ts, test/host/gateway
+    expect(folders.sort()).toEqual(["agent", "approval", "import", "order", "treasury", ...elsewhere].sort());
   });
 });
 

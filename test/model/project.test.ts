@@ -174,7 +174,7 @@ describe("what changes contend for", () => {
       kind: "child.settled",
       body: "",
       must: false,
-      orRoot: false,
+      orAbove: false,
     } as const;
     expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, wants: "w", inMs: 0 }));
     expect(contended(note)).not.toBe(contended({ ...note, journal: 4 }));

@@ -1,9 +1,10 @@
 import { describe, expect, it } from "vitest";
+import { TapeError } from "../../src/model/errors.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import type { EffectOptions } from "../../src/sdk/effect.ts";
-import { AckLost, type Observation, outcome } from "../../src/sdk/outcomes.ts";
+import { AckLost, NotSent, type Observation, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract.ts";
 import {
   begin,
@@ -12,10 +13,11 @@ import {
   ended,
   type Holder,
   hold,
+  holdItem,
   intent,
   settled,
 } from "../../src/testing/conformance/scenes.ts";
-import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl } from "./stage.ts";
+import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
@@ -50,7 +52,11 @@ function seeing(
   return { ...ground, looks: () => looks };
 }
 
-async function evidence(store: Store, run: Holder, said: { happened: boolean; value?: unknown }): Promise<void> {
+async function evidence(
+  store: Store,
+  run: Holder,
+  said: { happened: boolean; value?: unknown; error?: unknown },
+): Promise<void> {
   const { attemptToken, attemptNonce } = await run.effect(0);
   await store.intake.leaveEvidence({ run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! }, said);
 }
@@ -250,6 +256,77 @@ describe("reconciler", () => {
     await compensation(ground).runOnce(10);
     expect(undone).toEqual(["late"]);
     expect(await compensation(ground).runOnce(10)).toEqual(none);
+  });
+
+  it("hears what was told to the run before the doubt was handed over", async () => {
+    const stage = await setStage();
+    const { store } = stage;
+    const run = await begin(store);
+    await run.write(intent(0, { semantics: "non_idempotent" }), dispatched(0));
+    await evidence(store, run, { happened: true, value: "receipt" }); // the run's holder has read its inbox already
+    await run.write(settled(0, "UNKNOWN", { reason: "lease_lost" }));
+    await run.release(1);
+    const ground = seeing(stage, () => outcome.absent({ final: true }));
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect([await story(store, run), ground.looks()]).toEqual([["CONFIRMED evidence"], 0]);
+  });
+
+  it("sends again by policy what its late owner says was not sent, then it has failed", async () => {
+    const stage = await setStage();
+    const { store, clock, world } = stage;
+    const run = await doubtful(store);
+    const ground = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 2, base: "1s" } });
+    await evidence(store, run, { happened: false, error: new NotSent("no line") });
+    await reconciler(ground).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "not_sent" });
+    expect((await outbox(ground).runOnce(10)).found).toBe(0);
+    await clock.elapse(60_000);
+    expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect([await story(store, run), world.length]).toEqual([
+      ["PENDING not_sent", "attempt 2", "CONFIRMED returned"],
+      1,
+    ]);
+    const last = await doubtful(store);
+    await evidence(store, last, { happened: false, error: new NotSent("no line") });
+    await reconciler(seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 1 } })).runOnce(10);
+    expect(await last.effect(0)).toMatchObject({ status: "FAILED", reason: "not_sent" });
+  });
+
+  it("an attempt that was cut short before it was sent costs none of the policy, and waits for nobody", async () => {
+    const stage = await setStage();
+    const { store } = stage;
+    const run = await doubtful(store);
+    const ground = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 1 } });
+    const lost = new TapeError("TAPE_LEASE_LOST", "the deadline has passed");
+    await evidence(store, run, { happened: false, error: new NotSent("the lease was lost", { cause: lost }) });
+    await reconciler(ground).runOnce(10);
+    expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await story(store, run)).toEqual(["PENDING not_sent", "attempt 2", "CONFIRMED returned"]);
+  });
+
+  it("a late answer to a read that has failed is owed by nobody: it changed nothing", async () => {
+    const stage = await setStage();
+    const { store } = stage;
+    const run = await waiting(store, "read");
+    const item = await holdItem(store, run.id, 0);
+    const of = { run: run.journal };
+    await item.write(dispatched(0, of), settled(0, "FAILED", { ...of, reason: "exhausted" }));
+    await item.release();
+    await evidence(store, run, { happened: true, value: "late" });
+    expect(await reconciler(seeing(stage, () => outcome.absent())).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await store.read.effects(tenant, { run: run.id, role: "inverse" })).toEqual([]);
+  });
+
+  it("sends nothing more in a run that is ending: what was not sent has failed", async () => {
+    const stage = await setStage();
+    const { store } = stage;
+    const run = await doubtful(store);
+    const driver = await hold(store, run.id);
+    await driver.write(decided("cancelled"));
+    await driver.release();
+    await evidence(store, run, { happened: false, error: new NotSent("no line") });
+    await reconciler(seeing(stage, () => outcome.inconclusive("?"))).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "not_sent" });
   });
 
   it("a doubt of a run that has decided its outcome is still settled, and the run told", async () => {

@@ -128,6 +128,25 @@ describe("recovery", () => {
     expect(undone).toEqual([2]);
   });
 
+  it("says how long the oldest had been due, or abandoned", async () => {
+    const stage = await setStage();
+    const { clock, store } = stage;
+    const quick = workflow("quick", () => 1) as AnyWorkflow;
+    const { reactor } = driver(stage, { workflows: [quick] });
+    await create(stage, "early", "quick");
+    await clock.elapse(700);
+    await create(stage, "late", "quick");
+    await clock.elapse(50);
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 2, done: 2, lagMs: 750 });
+    const mine = mortal(store);
+    const stay = workflow("stay", (tape) => tape.step("body", () => mine.die())) as AnyWorkflow;
+    await create(stage, "left", "stay");
+    void driver(stage, { workflows: [stay], store: mine.store }).reactor.runOnce(10);
+    await mine.died;
+    await clock.elapse(ttl + 400);
+    expect(await driver(stage, {}).reactor.runOnce(10)).toMatchObject({ found: 1, failed: 1, lagMs: 400 });
+  });
+
   it("a slow run keeps nobody from being found", async () => {
     const stage = await setStage();
     const never = signal();

@@ -7,7 +7,7 @@ const seeds = 200;
 
 describe("the engine, simulated", () => {
   it(`keeps every invariant in ${seeds} seeds, and reaches every state worth reaching`, {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const report = await simulateSeeds(Array.from({ length: seeds }, (_, k) => k + 1));
     assert.equal(report.failures.join("\n\n"), "");

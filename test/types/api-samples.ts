@@ -67,24 +67,45 @@ export function sampleOn({ bank, model, fetchRate }: SampleWorld) {
     return { receipt, rate, at: tape.now(), id: tape.uuid() };
   });
 
-  const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire] });
+  const buildRunner = () => createRunner({ workflows: [treasury], effects: [wire], connectors: [] });
 
   return { wire, treasury, buildRunner };
 }
 
-export async function program(world: SampleWorld): Promise<void> {
-  const { treasury, buildRunner } = sampleOn(world);
-  await using app = await Tape.open({ store: "sqlite:./tape.db", runner: buildRunner() });
+/** The programs' sample, as far as it concerns embedded handles. `opened` stands for Tape.open: a test has its own time. */
+export async function program(opened: Tape, { treasury }: Pick<Sample, "treasury">) {
+  const app = opened;
   const options = { id: "treasury-2026-11-15", labels: {}, budget: { usd: 50 } };
   const run = await app.start(treasury, { day: "2026-11-15" }, options);
+  await app.signal(run.id, cfo, { approved: true }, { key: "first" });
   const result = await run.result();
   if ("receipt" in result) inferred(result.receipt)<Sent>();
-  await app.signal(run.id, cfo, { approved: true }, { key: "k" });
-  await app.cancel(run.id, { reason: "not wanted" });
-  await app.runs.list();
-  await app.runs.get(run.id);
-  for (const record of await app.journal(run.id)) record.seq satisfies number;
-  for await (const record of app.feed({})) record.cursor satisfies string;
-  await app.effects.list({ status: "UNKNOWN" });
-  await app.obligations.list({ status: "PENDING", minAge: "24h" });
+  const other = await app.start(treasury, { day: "2026-11-16" });
+  await app.cancel(other.id, { reason: "not wanted" });
+  const failure: unknown = await other.result().catch((error: unknown) => error);
+
+  const kinds: string[] = [];
+  for await (const record of app.journal(run.id)) kinds.push(record.kind);
+  const fed: string[] = [];
+  for await (const record of app.feed({})) {
+    if (record.kind === "run.ended" && fed.push(record.cursor) === 2) break;
+  }
+  return {
+    result,
+    failure,
+    kinds,
+    fed,
+    run: await app.runs.get(run.id),
+    runs: await app.runs.list(),
+    effects: await app.effects.list(),
+    unknown: await app.effects.list({ status: "UNKNOWN" }),
+    obligations: await app.obligations.list(),
+    aged: await app.obligations.list({ status: "PENDING", minAge: "24h" }),
+    timers: await app.timers.list({ run: run.id }),
+  };
 }
+
+type Sample = ReturnType<typeof sampleOn>;
+
+export const openEmbedded = (buildRunner: Sample["buildRunner"]): Promise<Tape> =>
+  Tape.open({ store: "sqlite:./tape.db", runner: buildRunner() });

@@ -5,6 +5,7 @@ import {
   type Child,
   createRunner,
   effect,
+  type Fence,
   type GateAnswer,
   gate,
   outcome,
@@ -38,6 +39,14 @@ export const positive = workflow("positive", async (tape, input: { day: string }
   inferred(await tape.budget.spend({ usd: 1 }, async () => ({ cost: { usd: 1 }, value: 7n })))<bigint>();
   inferred(tape.now())<number>();
   inferred(tape.patched("p"))<boolean>();
+  inferred(tape.uuid())<string>();
+  inferred(tape.random())<number>();
+  inferred(tape.runId)<string>();
+  inferred(tape.abortSignal)<AbortSignal>();
+  inferred(tape.fence)<Fence>();
+  inferred(await tape.values.get("k"))<{ readonly version: number; readonly value: unknown } | undefined>();
+  inferred(await tape.values.put("k", 1, 0))<number>();
+  inferred(tape.progress("half"))<void>();
   return { done: true };
 });
 
@@ -122,6 +131,14 @@ export const negative = workflow("negative", async (tape, _input: undefined) => 
   await tape.spawn(child, "1");
   // @ts-expect-error a step has a name
   await tape.step(() => 1);
+  // @ts-expect-error a value is written over a version that was seen
+  await tape.values.put("k", 1);
+  // @ts-expect-error a costed call says what it cost
+  await tape.budget.spend({ usd: 1 }, async () => ({ value: 1 }));
+  // @ts-expect-error a race is between promises that are under way
+  await tape.race([() => tape.step("s", () => 1)]).then((won: number) => won);
+  // @ts-expect-error a decision is recorded under known names
+  await tape.decide("d", (d) => d.record({ modell: "m-1" }));
   // @ts-expect-error time has no setter
   tape.now(0);
 });

@@ -96,7 +96,19 @@ const builtInErrors = new Map<string, (message: string) => Error>([
   ["URIError", (message) => new URIError(message)],
 ]);
 
-/** Built-in classes come back as themselves; any other is an Error that carries the subclass's name. */
+type Revive = (error: Error) => object | undefined;
+const revivals = new Map<string, Revive>();
+
+/**
+ * Errors of this name come back as instances of the class whose prototype `revive` answers; undefined: as plain errors.
+ * Called where the class is defined, so that whoever can ask for the class gets it.
+ */
+export function reviveErrors(name: string, revive: Revive): void {
+  const before = revivals.get(name);
+  revivals.set(name, (error) => revive(error) ?? before?.(error));
+}
+
+/** Built-in and registered classes come back as themselves; any other is an Error that carries the subclass's name. */
 function restoreError(data: unknown, path: string): Error {
   if (!isRecord(data)) return mismatch(path, "an error");
   const { name, message, ...extras } = data;
@@ -109,6 +121,8 @@ function restoreError(data: unknown, path: string): Error {
     if (key === "stack") continue;
     define(error, key, extra, key !== "cause" && !(key === "errors" && error instanceof AggregateError));
   }
+  const prototype = revivals.get(name)?.(error);
+  if (prototype !== undefined) Object.setPrototypeOf(error, prototype);
   return error;
 }
 

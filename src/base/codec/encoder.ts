@@ -26,6 +26,31 @@ export function isPlain(value: unknown, depth: number): boolean {
   return Object.getOwnPropertySymbols(value).length === 0;
 }
 
+/** A copy of a value that {@link isPlain}; undefined: it is not, or has a key that only the parser can set. */
+export function copyPlain(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null) return isPlain(value, depth) ? value : undefined;
+  if (depth === maxDepth) return undefined;
+  const proto = Object.getPrototypeOf(value);
+  if (proto === Array.prototype && Array.isArray(value)) {
+    const copy: unknown[] = [];
+    for (let k = 0; k < value.length; k++) {
+      const item = copyPlain(value[k], depth + 1);
+      if (item === undefined) return undefined;
+      copy.push(item);
+    }
+    return copy;
+  }
+  // JSON.parse makes ordinary objects of all of them, and so must this.
+  if (proto !== Object.prototype || Object.getOwnPropertySymbols(value).length > 0) return undefined;
+  const copy: Record<string, unknown> = {};
+  for (const key in value) {
+    const item = key === "__proto__" ? undefined : copyPlain((value as Record<string, unknown>)[key], depth + 1);
+    if (item === undefined) return undefined;
+    copy[key] = item;
+  }
+  return copy;
+}
+
 export function toEnvelope(value: unknown): Json {
   return new Encoder().envelope(value);
 }

@@ -50,6 +50,8 @@ export const effects = {
     return row(effect && shown(effect));
   },
 
+  "effect.lock": (t, p: { run: number; pos: number; sub: number }) => row(t.effects.get(keyOf(p.run, p.pos, p.sub))),
+
   "effect.list"(
     t,
     p: {
@@ -132,13 +134,13 @@ export const effects = {
   },
 } satisfies Statements;
 
-/** The run's own and, when it is a root, those of all its descendants. */
+/** The run's own and those of everything below it. */
 function ofTree(t: Tables, run: number): readonly EffectRow[] {
-  const descendants = t.effects.by.root(run).filter((effect) => effect.run !== run);
-  return [...t.effects.by.run(run), ...descendants];
+  const below = t.runs.by.parent(run).flatMap(({ journal }) => ofTree(t, journal));
+  return [...t.effects.by.run(run), ...below];
 }
 
-/** The obligations of the run and, when it is a root, of its whole tree; surplus ones stand outside the chain. */
+/** The obligations of the run and of everything below it; surplus ones stand outside the chain. */
 export function chainsOf(t: Tables, run: number): readonly EffectRow[] {
   return ofTree(t, run).filter(({ role, surplus }) => role === "inverse" && !surplus);
 }

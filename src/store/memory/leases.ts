@@ -18,9 +18,13 @@ import {
 } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { LeaseRow, Tables } from "./tables.ts";
+import { timesSet } from "./waits.ts";
 
 type Progress = Fence & { readonly progress: number; readonly progressNote: string | null };
 type Taking = Claimant & { readonly journal: number; readonly nonce: bigint; readonly maxStallMs: number | null };
+
+/** Those that are asked for by name. */
+const reactors = ["recovery", "reconciler", "outbox", "compensation"];
 
 export const leases = {
   /** THE FENCE (see src/model/fence.ts). A plan runs to its end within one turn: nothing comes between this and it. */
@@ -43,9 +47,10 @@ export const leases = {
     return changed(1);
   },
 
-  "lease.first"(t, p: Taking, { now }) {
-    const lease = t.leases.get(p.journal)!;
-    return row(shown(t.leases.update(lease, termOf(t, lease, p, now, "start"))));
+  "lease.first"(t, p: Taking & { readonly tenant: string }, { now }) {
+    const { journal, tenant } = p;
+    const lease: LeaseRow = { ...blank(now), journal, kind: "run", tenant, run: journal, token: 0n };
+    return row(shown(t.leases.insert({ ...lease, ...termOf(t, lease, p, now, "start") })));
   },
 
   "lease.take"(t, p: Taking & { token: bigint; was: string | null; reason: TermReason }, { now }) {
@@ -144,6 +149,30 @@ export const leases = {
           (expires_at <= now || doomed) && kind !== "name" && listed(p.staleOf, reactor!) && passes(p.tenant, tenant),
       );
     return numbers(page(found, p.limit, ({ journal }) => journal));
+  },
+
+  agenda(t, p: { tenant: string | null }, { now, at }) {
+    const ours = t.leases.all().filter(({ kind, tenant }) => kind !== "name" && passes(p.tenant, tenant));
+    const least = (times: readonly number[], from: number) => (times.length === 0 ? null : Math.min(...times) - from);
+    const asking = (name: string) => ours.filter(({ wants, paused }) => wants === name && !paused);
+    const held = ours.filter(({ owner }) => owner !== null);
+    return rows([
+      ...reactors.map((name) => ({
+        reactor: name,
+        in_ms: least(
+          asking(name).map(({ due_at }) => due_at),
+          now,
+        ),
+      })),
+      {
+        reactor: null,
+        in_ms: least(
+          held.map(({ doomed, expires_at }) => (doomed ? 0 : expires_at)),
+          now,
+        ),
+      },
+      { reactor: "timers", in_ms: least(timesSet(t), at) },
+    ]);
   },
 
   "lease.mine"(t, p: { owner: string; nonce: bigint }) {

@@ -41,10 +41,17 @@ export const runs = {
 
   "run.find": (t, p: { tenant: string; id: string }) => rows(t.runs.by.id(keyOf(p.tenant, p.id))),
 
-  "run.root": (t, p: { journal: number }) => row(t.runs.get(p.journal)),
+  "run.parent": (t, p: { journal: number }) => row(t.runs.get(p.journal)),
 
   "run.get": (t, p: { tenant: string; id: string }) =>
     rows(t.runs.by.id(keyOf(p.tenant, p.id)).map((run) => withLease(t, run))),
+
+  "run.among": (t, p: { tenant: string; ids: string }) =>
+    rows(
+      (JSON.parse(p.ids) as string[])
+        .flatMap((id) => t.runs.by.id(keyOf(p.tenant, id)))
+        .map((run) => withLease(t, run)),
+    ),
 
   "run.list"(
     t,

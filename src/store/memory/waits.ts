@@ -1,10 +1,12 @@
 import { changed, type Do, none, page, passes, present, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
-import type { TimerRow } from "./tables.ts";
+import type { Tables, TimerRow } from "./tables.ts";
 
 type Listing = { readonly tenant: string; readonly run: number | null; readonly limit: number };
 type Timer = { readonly run: number; readonly pos: number; readonly purpose: string };
 type Schedule = { readonly tenant: string; readonly id: string; readonly nextAt: number | null };
+type Written = Schedule & { readonly spec: string; readonly paused: boolean };
+type Seen = { readonly version: number; readonly seen: string | null };
 
 /** By time, then by key as SQLite finds them: with a limit, ties must not be a matter of luck. */
 const byDue = [
@@ -91,26 +93,33 @@ export const waits = {
   },
 
   "timer.next"(t, _p: object, { at }) {
-    const times = [
-      ...t.timers.by.status("SET").map(({ due_at }) => due_at),
-      ...t.schedules.all().map(({ next_at, paused }) => (paused ? null : next_at)),
-    ].filter((time) => time !== null);
+    const times = timesSet(t);
     const next = times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
     return row({ in_ms: times.length === 0 ? null : next - at });
   },
 
-  "schedule.put"(t, p: Schedule & { spec: string; paused: boolean }) {
+  "schedule.put"(t, p: Written & { fresh: boolean }) {
     const { tenant, id, spec, paused, nextAt: next_at } = p;
     const before = t.schedules.get(keyOf(tenant, id));
     if (before === undefined) return row(t.schedules.insert({ tenant, id, version: 1, spec, next_at, paused }));
+    if (p.fresh) return none;
     return row(t.schedules.update(before, { version: before.version + 1, spec, next_at, paused }));
   },
 
-  "schedule.fire"(t, p: Schedule & { version: number }, { at }) {
+  "schedule.change"(t, p: Written & Seen) {
+    const { spec, paused, nextAt: next_at, version, seen } = p;
+    const before = t.schedules.get(keyOf(p.tenant, p.id));
+    if (before === undefined || before.version !== version || before.spec !== seen) return none;
+    return row(t.schedules.update(before, { version: version + 1, spec, next_at, paused }));
+  },
+
+  "schedule.fire"(t, p: Schedule & Seen & { spec: string | null }, { at }) {
     const schedule = t.schedules.get(keyOf(p.tenant, p.id));
     if (schedule === undefined || schedule.version !== p.version || schedule.paused) return none;
     if (schedule.next_at === null || schedule.next_at > at) return none;
-    t.schedules.update(schedule, { version: schedule.version + 1, next_at: p.nextAt });
+    if (p.seen !== null && p.seen !== schedule.spec) return none;
+    const { version, spec } = schedule;
+    t.schedules.update(schedule, { version: version + 1, next_at: p.nextAt, spec: p.spec ?? spec });
     return changed(1);
   },
 
@@ -133,3 +142,11 @@ export const waits = {
     );
   },
 } satisfies Statements;
+
+/** When timers and schedules are due. */
+export function timesSet(t: Tables): number[] {
+  return [
+    ...t.timers.by.status("SET").map(({ due_at }) => due_at),
+    ...t.schedules.all().map(({ next_at, paused }) => (paused ? null : next_at)),
+  ].filter((time) => time !== null);
+}

@@ -50,22 +50,25 @@ export class Notifier {
   }
 
   async #drain(): Promise<void> {
-    const { connections, clock } = this.#options;
     while (this.#hints.size > 0 && !this.#closed) {
-      const hints = this.#hints.size > mostHints ? [{ of: "any" }] : [...this.#hints.values()];
-      this.#hints.clear();
-      const payload = JSON.stringify({ from: this.#sender, hints });
-      try {
-        await connections.pool.query("select pg_notify($1, $2)", [
-          this.#channel,
-          payload.length < 7_900 ? payload : this.#any(),
-        ]);
-      } catch {
-        // lost hints are found by polling
-      }
-      await clock.sleep(quietMs);
+      await this.#notify();
+      await this.#options.clock.sleep(quietMs);
     }
     this.#sending = false;
+  }
+
+  async #notify(): Promise<void> {
+    const hints = this.#hints.size > mostHints ? [{ of: "any" }] : [...this.#hints.values()];
+    this.#hints.clear();
+    const payload = JSON.stringify({ from: this.#sender, hints });
+    try {
+      await this.#options.connections.pool.query("select pg_notify($1, $2)", [
+        this.#channel,
+        payload.length < 7_900 ? payload : this.#any(),
+      ]);
+    } catch {
+      // lost hints are found by polling
+    }
   }
 
   #any(): string {
@@ -114,6 +117,8 @@ export class Notifier {
 
   async close(): Promise<void> {
     this.#closed = true;
+    // A process that leaves has just released its leases: whoever stands by must hear of it, not wait for a poll.
+    if (this.#hints.size > 0) await this.#notify();
     await this.#listener?.end().catch(() => {});
   }
 }

@@ -6,7 +6,7 @@ import { checkEntry, checkFence, checkList, checkPayload, checkRunSpec, encodeRe
 import type { Claim, Fenced, Intake, Read, Store } from "../contract.ts";
 import { guarded } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
-import { budgetRowOf, claimRowOf, recordOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
+import { budgetRowOf, claimRowOf, recordOf, runProgressOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { ask, askRow, askRows, type Plan } from "./plan.ts";
 import { findPlan, pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
@@ -83,17 +83,17 @@ function intakeOf(driver: Driver, limits: Limits): Intake {
     async deleteValue(tenant, key, version) {
       return driver.write((ground) => intake.putValuePlan(ground, tenant, key, null, { version }));
     },
-    async putSchedule(tenant, row) {
-      return driver.write(() => intake.putSchedulePlan(tenant, row));
+    async putSchedule(tenant, row, seen) {
+      return driver.write((ground) => intake.putSchedulePlan(ground, tenant, row, seen));
     },
     async deleteSchedule(tenant, id) {
       return driver.write(function* (): Plan<boolean> {
         return (yield* ask("schedule.delete", { tenant, id })).count > 0;
       });
     },
-    async fireSchedule(tenant, id, version, nextAt, runs) {
+    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       const specs = runs.map((spec) => checkRunSpec(spec, limits));
-      return driver.write((ground) => intake.fireSchedulePlan(ground, { tenant, id, version, nextAt }, specs));
+      return driver.write((ground) => intake.fireSchedulePlan(ground, { tenant, id, version, nextAt, spec }, specs));
     },
     async prune(tenant, endedBefore, limit) {
       return driver.write(() => intake.prunePlan(tenant, Math.floor(endedBefore), limit));
@@ -141,6 +141,7 @@ function readOf(driver: Driver, limits: Limits): Read {
   return {
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id)),
     runs: async (tenant, filter = {}) => driver.read(reads.runsPlan(tenant, filter, limits)),
+    progress: async (tenant, ids) => rows("run.among", { tenant, ids: JSON.stringify(ids) }, runProgressOf),
     async journal(tenant, target, page = {}) {
       const journal = await driver.read(findTarget(tenant, target));
       if (journal === undefined) return [];
@@ -159,6 +160,14 @@ function readOf(driver: Driver, limits: Limits): Read {
     async nextTimerMs() {
       const inMs = await row("timer.next", {}, (r) => r.in_ms);
       return inMs === null || inMs === undefined ? undefined : Math.max(0, Number(inMs));
+    },
+    async agenda(tenant) {
+      const times = await rows("agenda", { tenant: tenant ?? null }, (r) => r);
+      return times.flatMap(({ reactor, in_ms }) =>
+        in_ms === null
+          ? []
+          : [{ reactor: (reactor ?? undefined) as string | undefined, inMs: Math.max(0, Number(in_ms)) }],
+      );
     },
     schedules: (tenant) => rows("schedule.list", { tenant }, scheduleRowOf),
     dueSchedules: async (limit) => rows("schedule.due", { limit: pageLimit(limit, limits) }, scheduleRowOf),

@@ -87,7 +87,7 @@ export const bigintParams: ReadonlySet<string> = new Set(
     "olderMs n stamp id number"
   ).split(" "),
 );
-export const booleanParams: ReadonlySet<string> = new Set("open paused surplus armed force held".split(" "));
+export const booleanParams: ReadonlySet<string> = new Set("open paused surplus armed force held fresh".split(" "));
 /** Exceptions, by statement: there the same word names text. */
 export const textIn: Readonly<Record<string, readonly string[]>> = {
   "run.phase": ["from"],
@@ -98,6 +98,7 @@ export const textIn: Readonly<Record<string, readonly string[]>> = {
   "tombstone.find": ["id"],
   "prune.tombstone": ["id"],
   "schedule.put": ["id"],
+  "schedule.change": ["id"],
   "schedule.delete": ["id"],
   "schedule.fire": ["id"],
 };

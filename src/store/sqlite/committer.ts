@@ -9,7 +9,7 @@ import { isBusy, Statements, type Times } from "./database.ts";
 /** One write waiting for its turn. `work` runs inside the transaction and may be run again alone. */
 interface Waiting {
   readonly work: (session: Session) => unknown;
-  /** Checks everything before it writes, so that it needs no savepoint to undo. */
+  /** Checks before it writes, as a rule: no savepoint to undo it. If it is refused after all, each of its group alone. */
   readonly atomic: boolean;
   readonly bytes: number;
   readonly resolve: (value: unknown) => void;
@@ -27,6 +27,8 @@ export interface Session {
   afterCommit(fn: () => void): void;
   /** Called if what the item did so far is undone, by itself or with its group. */
   onUndo(fn: () => void): void;
+  /** A statement of the item may have changed a row. */
+  changed(): void;
   /** The item wrote this record: if it is in the file after a failed COMMIT, the whole group is. */
   wrote(journal: number, seq: number, token: bigint): void;
 }
@@ -41,6 +43,7 @@ class Group implements Session {
   witness: Witness | undefined;
   #candidate: Witness | undefined;
   readonly #undo: (() => void)[] = [];
+  #changes = 0;
 
   constructor(db: DatabaseSync, statements: Statements, times: Times, foreign: boolean) {
     this.db = db;
@@ -58,8 +61,16 @@ class Group implements Session {
   }
 
   /** How much there is to undo so far. */
-  mark(): { readonly after: number; readonly undo: number } {
-    return { after: this.after.length, undo: this.#undo.length };
+  mark(): Mark {
+    return { after: this.after.length, undo: this.#undo.length, changes: this.#changes };
+  }
+
+  changed(): void {
+    this.#changes++;
+  }
+
+  hasChangedSince(mark: Mark): boolean {
+    return this.#changes > mark.changes;
   }
 
   wrote(journal: number, seq: number, token: bigint): void {
@@ -72,12 +83,20 @@ class Group implements Session {
     this.#candidate = undefined;
   }
 
-  drop(mark = { after: 0, undo: 0 }): void {
+  drop(mark: Mark = start): void {
     this.#candidate = undefined;
     this.after.length = mark.after;
     for (const fn of this.#undo.splice(mark.undo)) fn();
   }
 }
+
+interface Mark {
+  readonly after: number;
+  readonly undo: number;
+  readonly changes: number;
+}
+
+const start: Mark = { after: 0, undo: 0, changes: 0 };
 
 type Witness = { readonly journal: number; readonly seq: number; readonly token: bigint } | { readonly id: bigint };
 
@@ -231,7 +250,7 @@ export class Committer {
     } catch (error) {
       session.drop();
       this.#abandon();
-      // Something unforeseen in an item that promised to check first. Nobody is harmed by a neighbour: each alone.
+      // Something unforeseen in an item that meant to check first. Nobody is harmed by a neighbour: each alone.
       if (group.length === 1) group[0]!.reject(error);
       else this.#eachAlone(group);
       return;
@@ -258,7 +277,7 @@ export class Committer {
     } catch (error) {
       session.drop(mark);
       if (!item.atomic) this.#statements.undo();
-      else if (!(error instanceof TapeError)) throw error;
+      else if (!(error instanceof TapeError) || session.hasChangedSince(mark)) throw error;
       item.outcome = { error };
     }
     if (!item.atomic) this.#statements.release();

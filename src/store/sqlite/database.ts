@@ -121,9 +121,10 @@ export class Statements {
 
   run(name: string, params: Readonly<Record<string, unknown>>, times: Times): Answer {
     const { sql, statement } = this.get(name);
-    const values = statement.params.map((param) =>
-      bindable(param === "at" || param === "now" ? times[param] : params[param]),
-    );
+    const values: SQLInputValue[] = [];
+    for (const param of statement.params) {
+      values.push(bindable(param === "at" || param === "now" ? times[param] : params[param]));
+    }
     if (statement.returnsRows) {
       const rows = sql.all(...values).map(plainRow);
       return { rows, count: rows.length };

@@ -1,5 +1,5 @@
 import { TapeError } from "../../model/errors.ts";
-import type { Fence } from "../../model/fence.ts";
+import { type Fence, makeFence } from "../../model/fence.ts";
 import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
@@ -75,9 +75,11 @@ export class SqliteDriver implements Driver {
 
   append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
     const { committer } = this.#options;
-    const { bytes } = entry;
+    const { bytes, records, releases } = entry;
+    // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
+    const atomic = releases && records.length === 1;
     if (!entry.plain)
-      return committer.submit((s) => this.#perform(s, (ground) => appendPlan(ground, fence, entry)), { bytes });
+      return committer.submit((s) => this.#perform(s, (ground) => appendPlan(ground, fence, entry)), { bytes, atomic });
     return committer.submit((session) => this.#appendPlain(session, fence, entry), { atomic: true, bytes });
   }
 
@@ -93,6 +95,7 @@ export class SqliteDriver implements Driver {
     // Items and named leases take few kinds, and the plan knows which. It too checks before it writes.
     if (head.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
     const insert = statements.get("record.append").sql;
+    session.changed();
     for (const [k, record] of entry.records.entries()) {
       // In the order of the statement's parameters: journal, seq, token, at, kind, body.
       insert.run(journal, entry.after + 1 + k, head.bound, times.at, record.kind, entry.bodies[k]!);
@@ -103,11 +106,13 @@ export class SqliteDriver implements Driver {
   }
 
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
-    return this.#options.committer.submit((session) => {
+    const create = (session: Session): Created => {
       const created = this.#perform(session, (ground) => createPlan(ground, tenant, data, first));
       if (created.term !== undefined) this.#options.heads.remember(created.term);
       return created;
-    });
+    };
+    // The plan refuses at its first write or not at all: there is nothing to undo, and no savepoint to pay for.
+    return this.#options.committer.submit(create, { atomic: true });
   }
 
   /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
@@ -171,7 +176,13 @@ export class SqliteDriver implements Driver {
   }
 
   #answer(session: Session, call: Call): Answer {
+    if (call.sql === "fence") {
+      const { journal, token, nonce, after } = call.params as unknown as Fence & { readonly after: number };
+      const head = this.#options.heads.admit(session, makeFence(journal, token, nonce), after);
+      return head === undefined ? { rows: [], count: 0 } : { rows: [{ ...head }], count: 1 };
+    }
     this.#options.heads.noticeWrite(call);
+    if (session.statements.get(call.sql).statement.role !== "read") session.changed();
     const answer = session.statements.run(call.sql, call.params, session.times);
     if (call.sql === "record.append" || call.sql === "record.create") {
       const { journal, seq, token } = call.params as { journal: number; seq: number; token: bigint };

@@ -8,6 +8,8 @@ import { Statements } from "./database.ts";
 export interface Head {
   readonly fence: Fence;
   readonly kind: JournalKind;
+  readonly tenant: string;
+  readonly run: number;
   readonly notes: number;
   /** The token as it is bound: a number where it fits, which costs less. */
   readonly bound: number | bigint;
@@ -39,16 +41,26 @@ export class HeadCache {
     const { rows } = session.statements.run("fence", { journal, token, nonce, after }, session.times);
     const row = rows[0];
     if (row === undefined) return undefined;
-    const head = { fence, kind: row.kind as JournalKind, notes: Number(row.notes), bound: boundOf(token), seq: after };
+    const head = {
+      fence,
+      kind: row.kind as JournalKind,
+      tenant: row.tenant as string,
+      run: Number(row.run),
+      notes: Number(row.notes),
+      bound: boundOf(token),
+      seq: after,
+    };
     this.#set(head);
     return head;
   }
 
   remember(term: Term): void {
-    const { fence, kind, notes, head } = term;
+    const { fence, kind, tenant, run, notes, head } = term;
     this.#set({
       fence: makeFence(fence.journal, fence.token, fence.nonce),
       kind,
+      tenant,
+      run,
       notes,
       bound: boundOf(fence.token),
       seq: head,

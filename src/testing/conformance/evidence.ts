@@ -51,6 +51,26 @@ export const evidence: Cases = ({ it }, fresh) => {
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
 
+  it("evidence that meets the hand-over reaches whoever decides afterwards: in its own inbox, or before it in the run's", async () => {
+    const { store, another } = fresh();
+    const second = await another();
+    for (let k = 0; k < 20; k++) {
+      const run = await begin(store);
+      await run.write(intent(0), dispatched(0));
+      const { token, nonce } = run.term.fence;
+      const attempt = { run: run.journal, pos: 0, token, nonce };
+      const handing = run.write(settled(0, "UNKNOWN", { reason: "lease_lost" })).then(async () => {
+        const { item } = await run.effect(0);
+        const own = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+        return { item, before: own.length };
+      });
+      const told = await second.intake.leaveEvidence(attempt, { happened: true });
+      const { item, before } = await handing;
+      // Not in the run's inbox when the new authority began: then it was told itself, or will be.
+      if (before === 0) assert.equal(told.journal, item);
+    }
+  });
+
   it("an item that already waits for its reactor goes on waiting for that one", async () => {
     const { store } = fresh();
     const run = await begin(store);

@@ -298,6 +298,49 @@ export const obligations: Cases = ({ it }, fresh) => {
     assert.deepEqual([woken?.journal, woken?.notes], [root.journal, 2]);
   });
 
+  it("a run in the middle of a tree owes what is below it, and nothing beside it; the nearest one above is told", async () => {
+    const { store } = fresh();
+    const root = await begin(store);
+    const [aside, middle] = [
+      await startChild(root, 0, unique("aside")),
+      await startChild(root, 1, unique("middle")),
+    ] as const;
+    const below = await startChild(middle, 0, unique("below"));
+    for (const run of [aside, below]) await run.write(...confirmed(0), armed(0), ...confirmed(1), armed(1));
+    await childEnded(aside, root, 0, "COMPLETED", { outcome: 1 });
+    await childEnded(below, middle, 0, "COMPLETED", { outcome: 1 });
+    await unchanged(store, () => middle.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1, taken: 1 })));
+    await middle.write(decided("failed"), compensating);
+    assert.deepEqual(await statuses(store, below.id), ["0.1 PENDING", "1.1 PENDING"]);
+    assert.deepEqual(await statuses(store, aside.id), ["0.1 ARMED", "1.1 ARMED"]);
+    for (const [k, pos] of [1, 0].entries()) {
+      const [inverse, ...others] = await find(store, "compensation");
+      assert.deepEqual([inverse?.journal, others.length], [(await below.effect(pos, 1)).item, 0], "newest first");
+      await unchanged(store, () => middle.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 1 + k })));
+      const undoing = new Holder(store, inverse!, below.id);
+      await undoing.write(dispatched(pos, { run: below.journal, sub: 1 }), undone(below.journal, pos));
+      await undoing.release();
+      assert.deepEqual([(await middle.view()).notes, (await root.view()).notes], [2 + k, 1]);
+    }
+    await childEnded(middle, root, 1, "COMPENSATED", { taken: 3 });
+    await root.write(ended("COMPLETED", { outcome: 1, taken: 2 }));
+    assert.deepEqual(await statuses(store, below.id), ["0.1 COMPENSATED", "1.1 COMPENSATED"]);
+    assert.deepEqual(await statuses(store, aside.id), ["0.1 DISCHARGED", "1.1 DISCHARGED"]);
+  });
+
+  it("a person who has it tried again is noted to the run, like every verdict", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0), dispatched(0), settled(0, "UNKNOWN"));
+    const item = await holdItem(store, run.id, 0);
+    const of = { run: run.journal };
+    await item.write(settled(0, "STUCK", { ...of, reason: "inconclusive" }));
+    await item.write(settled(0, "PENDING", { ...of, reason: "operator" }));
+    const notes = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    const told = notes.map((note) => dataOf(note, "effect.outcome").status);
+    assert.deepEqual(told, ["STUCK", "PENDING"]);
+  });
+
   it("a surplus act is owed in any status, outside the chain, and never discharged", async () => {
     const { store } = fresh();
     const run = await begin(store);

@@ -240,4 +240,31 @@ export const runs: Cases = ({ it }, fresh) => {
     await run.release(0, { wants: unique("reactor") });
     assert.equal((await run.view()).lease.state, "FREE");
   });
+
+  it("how far many runs have come is told in one look, to their own tenant alone", async () => {
+    const { store } = fresh();
+    const [held, over, waiting] = await Promise.all([begin(store), begin(store), begin(store)]);
+    await over.write(ended("COMPLETED", { outcome: { paid: 7n } }));
+    await waiting.release(0, {});
+    const ids = [held.id, over.id, waiting.id, unique("absent")];
+    const progress = new Map((await store.read.progress(tenant, ids)).map((run) => [run.id, run]));
+    assert.deepEqual([...progress.keys()].sort(), [held.id, over.id, waiting.id].sort());
+    const { id, journal } = over;
+    const workflow = progress.get(held.id)!.workflow;
+    assert.deepEqual(progress.get(over.id), {
+      id,
+      journal,
+      workflow,
+      status: "COMPLETED",
+      outcome: { paid: 7n },
+      ended: true,
+      atRest: true,
+    });
+    const brief = (of: string) => [progress.get(of)!.status, progress.get(of)!.ended, progress.get(of)!.atRest];
+    assert.deepEqual(brief(held.id), ["RUNNING", false, false]);
+    assert.deepEqual(brief(waiting.id), ["WAITING", false, true]);
+    assert.deepEqual(await store.read.progress("globex", ids), []);
+    assert.deepEqual(await store.read.progress(tenant, []), []);
+    await refused("TAPE_BAD_INPUT", store.read.progress(tenant, [7 as never]));
+  });
 };

@@ -255,6 +255,45 @@ export const schedules: Cases = ({ it }, fresh) => {
     assert.ok(next !== undefined && next > far / 2 && next <= far, "the early one is next; paused ones do not count");
   });
 
+  it("is written only from what was seen, where the writer says so", async () => {
+    const { store, another } = fresh();
+    const row = (spec: string) => ({ id: "s", spec, nextAt: null, paused: false });
+    const put = (spec: string, seen?: { version: number; spec: string } | null, by = store) =>
+      by.intake.putSchedule(tenant, row(spec), seen);
+    const conflict = { code: "TAPE_VERSION_CONFLICT" };
+    await assert.rejects(put("a", { version: 1, spec: "a" }), conflict, "there is none");
+    const first = await put("a", null);
+    assert.deepEqual([first.version, (await put("b", first)).version], [1, 2]);
+    await unchanged(store, async () => {
+      await assert.rejects(put("c", null), conflict, "there is one");
+      await assert.rejects(put("c", first), conflict, "changed since");
+      await assert.rejects(put("c", { version: 2, spec: "a" }), conflict, "the same version of another life");
+    });
+    const clients = [store, await another()];
+    const seen = { version: 2, spec: "b" };
+    const writes = Array.from({ length: 8 }, (_, k) =>
+      put(`w${k}`, seen, clients[k % 2]!).then(
+        () => true,
+        (error: { code?: string }) => error.code !== conflict.code,
+      ),
+    );
+    assert.deepEqual(tally(await Promise.all(writes)), { true: 1, false: 7 });
+  });
+
+  it("a firing may rewrite the spec, if it still reads as it was seen", async () => {
+    const { store } = fresh();
+    const now = await store.read.now();
+    await store.intake.putSchedule(tenant, { id: "s", spec: "a", nextAt: now - 1, paused: false });
+    await unchanged(store, async () => {
+      const fired = await store.intake.fireSchedule(tenant, "s", 1, now - 1, [spec()], { from: "x", to: "b" });
+      assert.equal(fired, false);
+    });
+    assert.equal(await store.intake.fireSchedule(tenant, "s", 1, now - 1, [], { from: "a", to: "b" }), true);
+    assert.equal(await store.intake.fireSchedule(tenant, "s", 2, null, []), true);
+    const [row] = await store.read.schedules(tenant);
+    assert.deepEqual([row?.spec, row?.version, row?.nextAt], ["b", 3, null]);
+  });
+
   it("a firing whose runs cannot be created changes nothing", async () => {
     const { store } = fresh();
     const now = await store.read.now();

@@ -26,6 +26,9 @@ export class VirtualTime implements Clock {
   #heap: Event[] = [];
   #order = 0;
   #idleEvents = 0;
+  /** Work of the real world under way, and who waits for some of it to be done. */
+  #outside = 0;
+  #landed = (): void => {};
   /** Events run so far: what a simulation cost. */
   events = 0;
 
@@ -75,10 +78,26 @@ export class VirtualTime implements Clock {
     work.then(settle, settle);
     await rest();
     while (!done) {
-      if (!this.#step()) throw new Error("this would wait for ever: nothing is left to happen");
+      if (!this.#step()) {
+        if (this.#outside === 0) throw new Error("this would wait for ever: nothing is left to happen");
+        await new Promise<void>((resolve) => {
+          this.#landed = resolve;
+        });
+      }
       await rest();
     }
     return work;
+  }
+
+  /** Work that takes real time, such as a query to a server: until it is done, nothing else happens. */
+  async outside<T>(work: () => Promise<T>): Promise<T> {
+    this.#outside++;
+    try {
+      return await work();
+    } finally {
+      this.#outside--;
+      this.#landed();
+    }
   }
 
   /** Lets `ms` pass with everything that falls due on the way. */
@@ -92,6 +111,7 @@ export class VirtualTime implements Clock {
   }
 
   #step(): boolean {
+    if (this.#outside > 0) return false;
     this.events++;
     const soon = this.#soon[this.#next];
     if (soon !== undefined) {

@@ -57,6 +57,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "run cancelled": ended("CANCELLED"),
   "run compensated": ended("COMPENSATED"),
   "run retried": some((r) => r.kind === "run.retried"),
+  "run retried after it had cleaned up": some((r) => r.kind === "run.retried" && r.data.from !== undefined),
   "run ended with a decision of its own": some((r) => r.kind === "run.decided"),
   "effect withdrawn": ({ effects }) => effects.some(({ status }) => status === "WITHDRAWN"),
   "cancel raced an act": ({ feed, effects }) =>
@@ -75,6 +76,26 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
           (o) => o.in === "inbox" && o.journal === r.journal && o.seq === r.data.note && o.at < openedAt(feed, r),
         ),
     ),
+  "five replicas": ({ plan }) => plan.replicas === 5,
+  "cut off before it was healed": ({ plan }) => !plan.heals,
+  "run stuck on a doubt while live": ({ feed }) =>
+    feed.some((r) => r.kind === "run.stuck" && !feed.some((o) => o.kind === "run.decided" && o.journal === r.journal)),
+  "run went on after a person's word": some((r) => r.kind === "run.unstuck"),
+  "person says that it happened": settled("CONFIRMED", "operator"),
+  "person says that it failed": settled("FAILED", "operator"),
+  "person has it sent again": settled("PENDING", "operator"),
+  "person settles an inverse": settled("COMPENSATED", "operator"),
+  "idempotent act that never gets through": settled("STUCK", "exhausted"),
+  "duplicate found": settled("CONFIRMED", "duplicate"),
+  "surplus act undone": ({ effects }) => effects.some(({ surplus, status }) => surplus && status === "COMPENSATED"),
+  "said late that it was not sent": ({ feed }) =>
+    feed.some((r) => r.in === "inbox" && r.kind === "effect.evidence" && !r.data.happened),
+  "budget closed with its run": some((r) => r.kind === "budget.charged" && r.data.for === undefined),
+  "child's obligation undone in the middle of its tree": ({ runs, effects }) =>
+    effects.some(({ role, run, root, status }) => {
+      const above = runs.find(({ journal }) => journal === runs.find((one) => one.journal === run)?.parent);
+      return role === "inverse" && status === "COMPENSATED" && above !== undefined && above.journal !== root;
+    }),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation undone by its root": ({ effects }) =>

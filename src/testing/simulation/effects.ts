@@ -3,8 +3,11 @@ import { type Effect, type EffectContext, type EffectOptions, effect } from "../
 import { AckLost, Definite, NotSent, type Observation, outcome } from "../../sdk/outcomes.ts";
 import { type Trouble, WorldLedger } from "../kit/world.ts";
 
-/** `late`: the sender is told nothing, and long after its deadline the request is carried out nevertheless. */
-export type SimulatedTrouble = Trouble | "late" | "ok";
+/**
+ * `late`: the sender is told nothing, and long after its deadline the request is carried out nevertheless. `twice`: where
+ * the other side is careless it carries one request out two times, and its answer gets lost.
+ */
+export type SimulatedTrouble = Trouble | "late" | "twice" | "ok";
 
 /** What an act is asked to do, and what becomes of each attempt: part of the input, so that a seed says it all. */
 export interface ActArgs {
@@ -13,6 +16,8 @@ export interface ActArgs {
   /** By attempt; beyond the list all is well. */
   readonly troubles: readonly SimulatedTrouble[];
   readonly undoTroubles: readonly SimulatedTrouble[];
+  /** Every answer of the act comes too late, for ever. */
+  readonly stubborn: boolean;
   /** By look. */
   readonly looks: readonly ("inconclusive" | "throws" | "ok")[];
   readonly travelMs: number;
@@ -26,6 +31,7 @@ type SimulatedEffect = Effect<ActArgs, SimulatedResult>;
 const settle = "12s";
 const lateMs = 9_000;
 const timeout = "4s";
+const secondOf = (key: string): string => `${key}#2`;
 
 const definitions: Readonly<Record<string, EffectOptions<ActArgs, SimulatedResult>>> = {
   "idempotent.inline": { semantics: "idempotent" },
@@ -37,6 +43,7 @@ const definitions: Readonly<Record<string, EffectOptions<ActArgs, SimulatedResul
   "undone.inline": {},
   "undone.outbox": { dispatch: "outbox" },
   "undone.idempotent": { semantics: "idempotent" },
+  "undone.careless": {},
   "blind.inline": {},
 };
 
@@ -65,8 +72,7 @@ export class SimulatedEffects {
 
   #define(name: string, options: EffectOptions<ActArgs, SimulatedResult>): SimulatedEffect {
     const dedupes = options.semantics === "idempotent";
-    const observed =
-      name.startsWith("observed") || name.startsWith("undone.inline") || name.startsWith("undone.outbox");
+    const observed = name.startsWith("observed") || (name.startsWith("undone") && name !== "undone.idempotent");
     const undone = name.startsWith("undone") || name.startsWith("blind");
     const more: EffectOptions<ActArgs, SimulatedResult> = {
       ...options,
@@ -99,7 +105,10 @@ export class SimulatedEffects {
     fx: EffectContext,
     dedupes: boolean,
   ): Promise<SimulatedResult> {
-    const trouble = troubles[fx.attempt - 1] ?? "ok";
+    const careless = name === "undone.careless";
+    const stubborn = args.stubborn && dedupes && !name.startsWith("undo ");
+    const planned = stubborn ? "lost" : (troubles[fx.attempt - 1] ?? "ok");
+    const trouble = planned === "twice" && !careless ? "lost" : planned;
     if (trouble === "not_sent") throw new NotSent();
     await this.#clock.sleep(args.travelMs);
     const known = dedupes && this.ledger.seen.some((one) => one.name === name && one.key === fx.key);
@@ -117,7 +126,8 @@ export class SimulatedEffects {
     }
     const result = carryOut();
     await this.#clock.sleep(fx.attempt > 3 ? 5 : args.answerMs); // an upstream that is always too slow is no fair test
-    if (trouble === "lost") throw new AckLost();
+    if (trouble === "twice") this.ledger.apply(name, { ...fx, key: secondOf(fx.key) }, args.id, () => done);
+    if (trouble === "lost" || trouble === "twice") throw new AckLost();
     return result;
   }
 
@@ -128,7 +138,10 @@ export class SimulatedEffects {
     const how = args.looks[look] ?? "ok";
     if (how === "throws") throw new Error("the observer failed");
     if (how === "inconclusive") return outcome.inconclusive("the index is behind");
-    const found = this.ledger.seen.find((one) => one.applied && one.name === name && one.key === fx.key);
-    return found === undefined ? outcome.absent() : outcome.confirmed(found.result as SimulatedResult);
+    const of = (key: string) => this.ledger.seen.find((one) => one.applied && one.name === name && one.key === key);
+    const [found, second] = [of(fx.key), of(secondOf(fx.key))];
+    if (found === undefined) return outcome.absent();
+    const result = found.result as SimulatedResult;
+    return second === undefined ? outcome.confirmed(result) : outcome.duplicate(result, [{ second: second.key }]);
   }
 }

@@ -106,17 +106,24 @@ export async function orphans(store: Store): Promise<string[]> {
   const awaited = new Set<number>();
   const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.wants !== null]));
   const live = runs.filter(({ endedAt }) => endedAt === null);
-  for (const { id, journal, status, root, endedAt } of runs) {
-    const [gates, timers, effects] = await Promise.all([
-      store.read.gates(tenant, { run: id, open: true }),
-      store.read.timers(tenant, { run: id }),
-      store.read.effects(tenant, { run: id }),
-    ]);
-    const effect = effects.some(({ status: is, item }) => is === "STUCK" || (item !== null && held.get(item)));
-    if (effect) awaited.add(root); // a completed child's obligations are its root's business
+  const gates = new Set((await store.read.gates(tenant, { open: true })).map(({ run }) => run));
+  const timers = new Set(
+    (await store.read.timers(tenant)).flatMap(({ run, status }) => (status === "SET" ? [run] : [])),
+  );
+  // An effect that waits for a person is no excuse: its run must say so itself.
+  const effects = new Set(
+    (await store.read.effects(tenant)).flatMap(({ run, item }) => (item !== null && held.get(item) ? [run] : [])),
+  );
+  for (const { journal, status, parent, endedAt } of runs) {
+    const effect = effects.has(journal);
+    // What a completed child owes is the business of those above it.
+    for (let above = effect ? parent : null; above !== null; ) {
+      awaited.add(above);
+      above = runs.find((one) => one.journal === above)?.parent ?? null;
+    }
     if (endedAt !== null) continue;
-    const timer = timers.some((one) => one.status === "SET");
-    if (status === "STUCK" || held.get(journal) || gates.length > 0 || timer || effect) awaited.add(journal);
+    const wait = gates.has(journal) || timers.has(journal) || effect;
+    if (status === "STUCK" || held.get(journal) || wait) awaited.add(journal);
   }
   // A run that waits for a child is well if the child is.
   for (let changed = true; changed; ) {

@@ -43,11 +43,15 @@ export interface Plan {
   readonly faults: readonly Fault[];
   /** From here on nothing goes wrong any more. */
   readonly healAtMs: number;
+  /** false: the dead stay dead and the stopped stopped, and it is cut off at some moment: only safety is judged. */
+  readonly heals: boolean;
+  /** Whether somebody looks after what only a person can settle. */
+  readonly person: boolean;
 }
 
 export function planOf(seed: number | string): Plan {
   const random = seededRandom(`plan ${seed}`);
-  const replicas = 1 + random.int(3);
+  const replicas = 1 + random.int(5);
   const ttlMs = 12_000 + random.int(3) * 6_000;
   const runs = Array.from({ length: 1 + random.int(4) }, (_, k) => runOf(random, `run-${k}`));
   const count = random.int(8) === 0 ? 0 : 1 + random.int(6);
@@ -61,6 +65,8 @@ export function planOf(seed: number | string): Plan {
     signals: runs.flatMap((run) => signalsOf(random, run)),
     faults: Array.from({ length: count }, () => faultOf(random, replicas, ttlMs)),
     healAtMs: 20_000 + random.int(60_000),
+    heals: !chance(random, 0.12),
+    person: chance(random, 0.75),
   };
 }
 
@@ -104,7 +110,7 @@ function opsOf(random: Random, run: string, count: number, depth: number): Op[] 
 
 function opOf(random: Random, run: string, depth: number): Op {
   const kinds = ["act", "act", "act", "act", "act", "step", "sample", "gate", "sleep", "spend", "put"] as const;
-  const nested = ["all", "race", "child", "child"] as const;
+  const nested = ["all", "race", "child", "child", "tidy"] as const;
   const op = depth > 0 && chance(random, 0.25) ? pick(random, nested) : pick(random, kinds);
   switch (op) {
     case "step":
@@ -121,6 +127,8 @@ function opOf(random: Random, run: string, depth: number): Op {
       return { op, ms: chance(random, 0.1) ? 0 : random.int(20_000) };
     case "child":
       return { op, ops: opsOf(random, run, 1 + random.int(2), depth - 1), awaited: chance(random, 0.8) };
+    case "tidy":
+      return { op, ops: [{ op: "step", fails: chance(random, 0.3) }, ...opsOf(random, run, random.int(2), depth - 1)] };
     case "all":
     case "race": {
       const branches = Array.from({ length: 2 + random.int(2) }, () =>
@@ -129,7 +137,7 @@ function opOf(random: Random, run: string, depth: number): Op {
       return { op, branches };
     }
     case "spend":
-      return { op, usd: 1 + random.int(4), cost: random.int(3) };
+      return { op, usd: 1 + random.int(4), cost: random.int(3), ms: random.int(8_000) };
     case "put":
       return { op, key: pick(random, ["a", "b"]) };
     default:
@@ -139,7 +147,7 @@ function opOf(random: Random, run: string, depth: number): Op {
 
 function argsOf(random: Random): ActArgs {
   const id = `act-${random.bits63().toString(36)}`;
-  const bad = ["not_sent", "refused", "lost", "lost", "vanished", "late", "ok"] as const;
+  const bad = ["not_sent", "refused", "lost", "lost", "vanished", "late", "twice", "ok"] as const;
   const some = <T>(share: number, from: readonly T[]): T[] =>
     chance(random, share) ? Array.from({ length: 1 + random.int(3) }, () => pick(random, from)) : [];
   return {
@@ -148,6 +156,7 @@ function argsOf(random: Random): ActArgs {
     businessKey: chance(random, 0.3) ? "shared" : id,
     troubles: some<SimulatedTrouble>(0.35, bad),
     undoTroubles: some<SimulatedTrouble>(0.25, ["not_sent", "lost", "vanished", "late", "ok"]),
+    stubborn: chance(random, 0.04),
     looks: some(0.3, ["inconclusive", "throws", "ok"] as const),
     travelMs: pick(random, [0, 5, 50, 900]),
     answerMs: pick(random, [0, 5, 50, 900, 5_000]),
@@ -170,6 +179,7 @@ function gatesIn(ops: readonly Op[]): string[] {
   return ops.flatMap((op) => {
     if (op.op === "gate") return [op.name];
     if (op.op === "all" || op.op === "race") return op.branches.flatMap(gatesIn);
+    if (op.op === "tidy") return gatesIn(op.ops);
     return []; // children have ids that only the run knows; they are answered when all is healed
   });
 }

@@ -11,7 +11,8 @@ export type Op =
   | { readonly op: "sleep"; readonly ms: number }
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
-  | { readonly op: "spend"; readonly usd: number; readonly cost: number }
+  | { readonly op: "tidy"; readonly ops: readonly Op[] }
+  | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
   | { readonly op: "fail" };
 
@@ -58,8 +59,17 @@ export function programs(effects: SimulatedEffects): {
         return Promise.all(op.branches.map((branch) => perform(tape, branch)));
       case "race":
         return tape.race(op.branches.map((branch) => perform(tape, branch)));
+      case "tidy":
+        try {
+          return await perform(tape, op.ops);
+        } finally {
+          await tape.step("tidy", () => {});
+        }
       case "spend":
-        return tape.budget.spend({ usd: op.usd }, async () => ({ cost: { usd: op.cost }, value: "bought" }));
+        return tape.budget.spend({ usd: op.usd }, async () => {
+          await tape.sleep(op.ms); // somebody may cancel, fail or die before it is charged
+          return { cost: { usd: op.cost }, value: "bought" };
+        });
       case "put": {
         const found = await tape.values.get(op.key);
         return tape.values.put(op.key, tape.runId, found?.version ?? 0);

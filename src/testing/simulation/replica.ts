@@ -81,6 +81,11 @@ export class Replica {
     if (!this.alive && !forever) await this.boot();
   }
 
+  /** Cut off: nothing of it is heard of again. */
+  cut(): void {
+    this.#process?.crash();
+  }
+
   async close(): Promise<void> {
     if (this.alive) await this.#tape?.close();
   }

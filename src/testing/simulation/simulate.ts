@@ -2,12 +2,15 @@ import { fingerprint } from "../../base/canonical.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { seededRandom } from "../../base/random.ts";
 import { openStore } from "../../host/open-store.ts";
+import type { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import { createRunner } from "../../sdk/workflow.ts";
 import { quietMs } from "../kit/settle.ts";
 import { VirtualTime } from "../kit/virtual-time.ts";
+import type { WorldLedger } from "../kit/world.ts";
 import { SimulatedEffects } from "./effects.ts";
 import { type Evidence, gather, orphans } from "./evidence.ts";
+import { Person } from "./person.ts";
 import type { Plan, PlannedRun } from "./plan.ts";
 import { programs } from "./program.ts";
 import { Replica, type Stage, tenant } from "./replica.ts";
@@ -17,7 +20,7 @@ export interface SimulateOptions {
 }
 
 /** After the last fault: ten looks of the reconciler with back-off, a few terms of dead holders, and room. */
-const patienceMs = 600_000;
+const patienceMs = 1_200_000;
 /** Longer than a drain. */
 const closeMs = 60_000;
 
@@ -41,7 +44,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     log: options.log ? log : silentLog,
     healed: false,
   };
-  const play = new Play(stage, { once, thrice });
+  const play = new Play(stage, { once, thrice }, effects.ledger);
   try {
     await time.during(play.run());
     return await time.during(gather(stage, effects.ledger, play));
@@ -60,15 +63,26 @@ class Play {
   readonly #replicas: Replica[];
   readonly #workflows: ReturnType<typeof programs>;
   readonly #random;
+  readonly #person: Person;
 
-  constructor(stage: Stage, workflows: ReturnType<typeof programs>) {
+  constructor(stage: Stage, workflows: ReturnType<typeof programs>, ledger: WorldLedger) {
     this.#stage = stage;
     this.#workflows = workflows;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
     this.#random = seededRandom(`clients ${stage.plan.seed}`);
+    this.#person = new Person(stage, ledger, () => this.#tapes);
+  }
+
+  get #tapes(): readonly Tape[] {
+    return this.#replicas.flatMap(({ tape }) => tape ?? []);
   }
 
   async run(): Promise<void> {
+    await this.#play();
+    this.faults.push(...this.#person.faults);
+  }
+
+  async #play(): Promise<void> {
     const { plan, time } = this.#stage;
     for (const replica of this.#replicas) await replica.boot();
     const clients = [
@@ -79,6 +93,11 @@ class Play {
     while (time.now < plan.healAtMs) {
       await time.sleep(4_000);
       await this.#inspect();
+      await this.#person.round();
+    }
+    if (!plan.heals) {
+      for (const replica of this.#replicas) replica.cut();
+      return;
     }
     this.#stage.healed = true;
     for (const replica of this.#replicas) await replica.heal(!this.#replicas.some(({ alive }) => alive));
@@ -96,9 +115,10 @@ class Play {
     const { time, store } = this.#stage;
     for (const until = time.now + patienceMs; time.now < until; ) {
       await this.#answer();
+      const busy = await this.#person.round();
       const runs = await store.read.runs(tenant);
       const quiet = await quietMs(store, tenant);
-      if (quiet === Number.POSITIVE_INFINITY) return true;
+      if (quiet === Number.POSITIVE_INFINITY && !busy) return true;
       for (const { id, endedAt, status, outcome } of runs) {
         if (endedAt !== null) this.results.push({ run: id, status, outcome: fingerprint(outcome) });
       }
@@ -110,8 +130,9 @@ class Play {
 
   async #answer(): Promise<void> {
     const { store } = this.#stage;
-    const runs = await store.read.runs(tenant);
-    for (const { run, pos, name } of await store.read.gates(tenant, { open: true })) {
+    const gates = await store.read.gates(tenant, { open: true });
+    const runs = gates.length === 0 ? [] : await store.read.runs(tenant);
+    for (const { run, pos, name } of gates) {
       const id = runs.find(({ journal }) => journal === run)!.id;
       await this.#signal(id, name, 0, `answer ${pos}`);
     }
@@ -127,7 +148,7 @@ class Play {
     const { time } = this.#stage;
     await time.sleep(run.atMs);
     for (;;) {
-      const up = this.#replicas.flatMap(({ tape }) => tape ?? []);
+      const up = this.#tapes;
       const tape = up[this.#random.int(Math.max(1, up.length))];
       const options = { id: run.id, ...(run.usd === undefined ? {} : { budget: { usd: run.usd } }) };
       const trying = tape?.start(this.#workflows[run.workflow], run.program, options).then(

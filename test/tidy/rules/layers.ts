@@ -8,7 +8,7 @@ export const layers: readonly (readonly string[])[] = [
   ["model"],
   ["sdk", "protocol"],
   ["store", "connector", "client", "lease"],
-  ["engine"],
+  ["engine", "guard", "config"],
   ["reactor", "server"],
   ["host"],
   ["cli", "testing"],

@@ -1,6 +1,7 @@
--- unfenced: the creator takes the first term of the run it creates, in the same transaction
-update tape.leases set token = greatest(token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
-  reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(), renewed_at = tape.now_ms(),
-  progress_at = tape.now_ms(), max_stall_ms = :max_stall_ms, reason = 'start', wants = null
-where journal = :journal
+-- unfenced: the row of a run that comes to be in the same transaction, with its creator's first term already begun
+insert into tape.leases(journal, kind, tenant, run, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
+  renewed_at, progress_at, max_stall_ms, reason, due_at)
+select :journal, 'run', :tenant, :journal, m.token_floor + 1, :nonce, :owner, :label, :reactor, :ttl_ms,
+  t.now + :ttl_ms, t.now, t.now, t.now, :max_stall_ms, 'start', t.now
+from tape.meta m cross join (select tape.now_ms() as now) t
 returning cast(token as text) as token

@@ -1,5 +1,10 @@
 -- fenced
+-- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
 update tape.effects set status = 'PENDING', changed_at = tape.now_ms()
-where root = (select r.root from tape.runs r where r.journal = :run) and (run = :run or (:pos is null and root = :run))
-  and role = 'inverse' and status = 'ARMED'
-  and (:pos is null or (pos = :pos and sub = :sub))
+where root = (select r.root from tape.runs r where r.journal = :run) and role = 'inverse' and status = 'ARMED'
+  and case when :pos is not null then run = :run and pos = :pos and sub = :sub
+    else run = :run or root = :run or run in (
+      with recursive tree(journal) as (
+        select r.journal from tape.runs r where r.journal = :run
+        union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
+      select journal from tree) end

@@ -4,8 +4,13 @@
 update tape.leases set wants = 'compensation', due_at = tape.now_ms()
 where owner is null and wants is null and kind || '' = 'item' and journal = any(array(
   select e.item from tape.effects e
-  where e.root = (select r.root from tape.runs r where r.journal = :run) and (e.run = :run or e.root = :run)
+  where e.root = (select r.root from tape.runs r where r.journal = :run)
     and e.role = 'inverse' and not e.surplus and e.status = 'PENDING'
+    and (e.run = :run or e.root = :run or e.run in (
+      with recursive tree(journal) as (
+        select r.journal from tape.runs r where r.journal = :run
+        union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
+      select journal from tree))
     and not exists (
       select 1 from tape.effects n where n.root = e.root and n.run = e.run and n.role = 'inverse' and not n.surplus
         and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))

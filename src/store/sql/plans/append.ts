@@ -17,13 +17,24 @@ export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): 
   const place = placeOf(ground, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
   const changes = records.flatMap((record) => changesOf(record, place));
+  // What only asks, and would see no other record of this entry, asks first too.
+  const [first, ...others] = changes;
+  const asks = records.length === 1 && first?.do === "run.settled";
+  if (asks) yield* applyChange(ground, first, place.tenant);
+  if (records.length === 1) for (const change of changes) yield* checkNotes(change, row);
   for (const [k, record] of records.entries()) {
     const seq = after + 1 + k;
     const { count } = yield* ask("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k] });
     if (count === 0) throw yield* whyRefused(fence, after);
   }
-  for (const change of changes) yield* applyChange(ground, change, place.tenant);
+  for (const change of asks ? others : changes) yield* applyChange(ground, change, place.tenant);
   return { head: after + records.length, notes: Number(row.notes) };
+}
+
+/** The counter stands still under the fence's lock (see fence.release): no need to find out by writing. */
+function* checkNotes(change: Change, row: Row): Plan<void> {
+  if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.taken) return;
+  throw yield* refusalOf(change, row.tenant as string);
 }
 
 export type FencedPlace = Place & { readonly tenant: string };
@@ -68,11 +79,14 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
 export function* createNote(ground: Ground, note: Extract<Change, { do: "note.create" }>): Plan<void> {
-  const { journal, kind, body, must } = note;
-  const sent = yield* sendNote(ground, journal, kind, body, must);
-  if (sent !== undefined || !note.orRoot) return;
-  const root = Number((yield* askRow("run.root", { journal }))?.root);
-  if (root !== journal) yield* sendNote(ground, root, kind, body, must);
+  const { kind, body, must } = note;
+  for (let { journal } = note; ; ) {
+    const sent = yield* sendNote(ground, journal, kind, body, must);
+    if (sent !== undefined || !note.orAbove) return;
+    const parent = (yield* askRow("run.parent", { journal }))?.parent ?? null;
+    if (parent === null) return;
+    journal = Number(parent);
+  }
 }
 
 export function* sendNote(

@@ -119,9 +119,10 @@ export function* findPlan(request: FindRequest): Plan<number[]> {
   if (found.length < limit) {
     found.push(...(yield* askRows("lease.due", { wants, limit: limit - found.length, tenant })));
   }
-  if (found.length < limit && request.staleOf.length > 0) {
+  const room = Math.min(limit - found.length, request.staleLimit ?? limit);
+  if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
-    found.push(...(yield* askRows("lease.stale", { staleOf, limit: limit - found.length, tenant })));
+    found.push(...(yield* askRows("lease.stale", { staleOf, limit: room, tenant })));
   }
   return [...new Set(found.map((row) => Number(row.journal)))];
 }
@@ -137,7 +138,10 @@ export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term
   const stale = lease.owner !== null && request.staleOf.includes(lease.reactor ?? "");
   const taking = { claimant, nonce, expect: "free_or_expired" } as const;
   if (!(due || stale) || mayTake(lease, now, taking) !== undefined) return undefined;
-  return yield* takeTerm(lease, now, taking);
+  const term = yield* takeTerm(lease, now, taking);
+  if (term === undefined) return undefined;
+  const lagMs = Math.max(0, now - (lease.owner === null ? lease.dueAt : lease.expiresAt));
+  return { ...term, lagMs, ...(lease.owner === null ? {} : { takenFrom: lease.owner }) };
 }
 
 export function* renewPlan(renewal: Renewal): Plan<Renewed> {

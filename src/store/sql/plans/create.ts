@@ -1,4 +1,3 @@
-import type { Change } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { Claimant } from "../../../model/lease.ts";
@@ -20,20 +19,21 @@ export function* createPlan(
   const journal = ground.allocate();
   const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: ground.allocate } as const;
   const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, place);
+  let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
-      const { count } = yield* ask(change.do, { ...change });
+      const { count } = yield* ask(change.do, change);
       if (count === 0) return yield* existingRun(tenant, data);
-    } else if (first === undefined || change.do !== "lease.create") {
-      yield* applyChange(ground, change, tenant);
+    } else if (first !== undefined && change.do === "lease.create") {
+      const row = yield* askRow("lease.first", { journal, tenant, ...first, maxStallMs: first.maxStallMs ?? null });
+      token = BigInt(row?.token as string);
     } else {
-      yield* ask(change.do, { ...change, wants: null } satisfies Change);
+      yield* applyChange(ground, change, tenant);
     }
   }
   if (first === undefined) return { journal, fresh: true };
   const { nonce, ttlMs } = first;
-  const row = yield* askRow("lease.first", { journal, ...first, maxStallMs: first.maxStallMs ?? null });
-  const fence = makeFence(journal, BigInt(row?.token as string), nonce);
+  const fence = makeFence(journal, token, nonce);
   const term = {
     fence,
     journal,

@@ -82,7 +82,11 @@ export function* evidencePlan(
     ...evidence,
   };
   const n = (yield* note(ground, journal, "effect.evidence", data))!;
-  return { journal, n };
+  // The authority may have been handed over since it was read. Looked at again under a lock (after the inbox, in the
+  // order in which appends lock): from here on either the new one sees our note in the old inbox, or we tell it too.
+  const now = Number((yield* askRow("effect.lock", { run, pos, sub }))?.authority);
+  if (now === journal) return { journal, n };
+  return { journal: now, n: (yield* note(ground, now, "effect.evidence", data))! };
 }
 
 export function* fireTimerPlan(ground: Ground, run: number, pos: number, purpose: string): Plan<boolean> {
@@ -116,17 +120,37 @@ export function* putValuePlan(
   }
 }
 
-export function* putSchedulePlan(tenant: string, row: Omit<ScheduleRow, "tenant" | "version">): Plan<ScheduleRow> {
+export function* putSchedulePlan(
+  ground: Ground,
+  tenant: string,
+  row: Omit<ScheduleRow, "tenant" | "version">,
+  seen: Pick<ScheduleRow, "version" | "spec"> | null | undefined,
+): Plan<ScheduleRow> {
   const { id, spec, nextAt, paused } = row;
-  return scheduleRowOf((yield* askRow("schedule.put", { tenant, id, spec, nextAt, paused }))!);
+  const change = { tenant, id, spec, nextAt, paused };
+  const written = seen
+    ? yield* askRow("schedule.change", { ...change, version: seen.version, seen: seen.spec })
+    : yield* askRow("schedule.put", { ...change, fresh: seen === null });
+  if (written === undefined) {
+    throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} is not what it was read as`, { id });
+  }
+  ground.wake({ of: "reactor", reactor: "timers" });
+  return scheduleRowOf(written);
 }
 
 export function* fireSchedulePlan(
   ground: Ground,
-  firing: { tenant: string; id: string; version: number; nextAt: number | null },
+  firing: {
+    tenant: string;
+    id: string;
+    version: number;
+    nextAt: number | null;
+    spec: { from: string; to: string } | undefined;
+  },
   runs: readonly RecordData<"run.created">[],
 ): Plan<boolean> {
-  const { count } = yield* ask("schedule.fire", firing);
+  const { spec, ...rest } = firing;
+  const { count } = yield* ask("schedule.fire", { ...rest, seen: spec?.from ?? null, spec: spec?.to ?? null });
   if (count === 0) return false;
   for (const run of runs) yield* createPlan(ground, firing.tenant, run);
   ground.wake({ of: "reactor", reactor: "timers" });

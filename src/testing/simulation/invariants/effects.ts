@@ -54,7 +54,8 @@ export const verdictIsTrue: Invariant = (evidence) =>
     const { effect, applied, records } = story;
     if (effect.semantics === "read") return [];
     const { status } = effect;
-    if ((status === "CONFIRMED" || status === "COMPENSATED") && applied === 0)
+    const byHand = effect.name === null; // nobody knew how to undo it: a person did, without a trace in the ledger
+    if ((status === "CONFIRMED" || status === "COMPENSATED") && applied === 0 && !byHand)
       return [`${name(story)} is ${status}, but never was`];
     if (status !== "FAILED" || applied === 0) return [];
     const dispatched = records.findLast(({ kind }) => kind === "effect.dispatched")?.at ?? 0;
@@ -65,13 +66,19 @@ export const verdictIsTrue: Invariant = (evidence) =>
 export const nonIdempotentOnce: Invariant = (evidence) =>
   stories(evidence).flatMap((story) => {
     if (story.effect.semantics !== "non_idempotent") return [];
-    const faults = story.applied > 1 ? [`${name(story)} was done ${story.applied} times`] : [];
+    // An inverse is called again after a look; whoever was stopped just before the call may then come on top of it.
+    const excused = story.effect.role === "inverse" && stoppedBeforeAnAct(evidence);
+    const faults = story.applied > 1 && !excused ? [`${name(story)} was done ${story.applied} times`] : [];
     const doubtful = story.calls.filter(
       ({ came }) => !(came !== undefined && "error" in came && came.error instanceof NotSent),
     );
-    const again = doubtful.slice(0, -1).filter((call) => !lookedAbsent(story, call));
+    const again = doubtful.slice(0, -1).filter((call) => !lookedAbsent(story, call) && !askedFor(story, call));
     return again.length === 0 ? faults : [...faults, `${name(story)} was called again after a doubt`];
   });
+
+/** A person who has looked had it sent again. */
+const askedFor = ({ records }: Story, { at }: Call): boolean =>
+  records.some((r) => settledTo(r) === "PENDING" && (r.data as { reason: string }).reason === "operator" && r.at >= at);
 
 /** An inverse may be sent again once a look, after the deadline and the settle delay, said that it did not happen. */
 const lookedAbsent = ({ effect, records }: Story, call: Call): boolean =>
@@ -120,16 +127,22 @@ export const noBlindRetry: Invariant = (evidence) =>
     const again = story.records.filter((record) => settledTo(record) === "PENDING");
     return again
       .map((record) => (record.data as { reason: string }).reason)
-      .filter((reason) => reason !== "not_sent")
+      .filter((reason) => reason !== "not_sent" && reason !== "operator")
       .map((reason) => `${name(story)} went back to PENDING: ${reason}`);
   });
 
 export const doubtIsKept: Invariant = (evidence) =>
   stories(evidence).flatMap(({ effect, ...story }) => {
+    if (!evidence.plan.heals) return [];
     const open = ["UNKNOWN", "DISPATCHED", "COMMITTED"].includes(effect.status);
     const pending =
       effect.status === "PENDING" && evidence.runs.some((run) => run.journal === effect.run && run.endedAt !== null);
-    return open || pending ? [`${name({ effect, ...story })} is still ${effect.status} (${effect.reason})`] : [];
+    const stopped = evidence.effects.some(
+      (one) => one.run === effect.run && one.role === "inverse" && one.status === "STUCK" && one.pos > effect.pos,
+    );
+    return open || (pending && !stopped)
+      ? [`${name({ effect, ...story })} is still ${effect.status} (${effect.reason})`]
+      : [];
   });
 
 /** An act whose owner had been replaced is seen only from a process that was stopped just before it. */
@@ -146,3 +159,26 @@ export const fencedIsQuiet: Invariant = (evidence) => {
       .map(({ token }) => `${name(story)} was called under ${token}, which had been replaced`),
   );
 };
+
+/** What was done once too often is undone, whatever became of its run; or somebody is asked. */
+export const surplusUndone: Invariant = ({ effects, world, plan }) => {
+  const owed = effects.filter(({ surplus }) => surplus);
+  const faults = owed
+    .filter(({ status }) => plan.heals && status !== "COMPENSATED" && status !== "STUCK")
+    .map(({ key, status }) => `the surplus act ${key} is ${status}`);
+  const seen = world.filter(({ key }) => key.endsWith("#2")).map(({ key }) => key.slice(0, -2));
+  const known = effects.filter(({ key, reason }) => seen.includes(key) && reason === "duplicate");
+  const forgotten = known.filter(({ run, pos }) => !owed.some((one) => one.run === run && one.pos === pos));
+  return [...faults, ...forgotten.map(({ key }) => `${key} was done twice, and nobody owes it`)];
+};
+
+/** Nobody hammers: whatever goes wrong, the tries of one act are paced by its back-off. */
+const windowMs = 5_000;
+const mostInWindow = 8;
+
+export const triesArePaced: Invariant = (evidence) =>
+  stories(evidence).flatMap((story) => {
+    const times = story.calls.map(({ at }) => at).sort((a, b) => a - b);
+    const rash = times.some((at, k) => (times[k + mostInWindow] ?? Number.POSITIVE_INFINITY) - at < windowMs);
+    return rash ? [`${name(story)} was tried more than ${mostInWindow} times in ${windowMs} ms`] : [];
+  });

@@ -127,10 +127,32 @@ export const projectionHolds: Invariant = ({ projection }) => [...projection];
 export const nobodyForgotten: Invariant = ({ orphans }) => [...orphans];
 export const clientsWereTreatedWell: Invariant = ({ client }) => [...client.faults];
 
-/** A run sticks for a doubt that nobody can settle, never because code and journal disagree. */
-export const stuckForAReason: Invariant = ({ feed, effects }) =>
+/** A run sticks for a doubt that nobody can settle, and names it; never because code and journal disagree. */
+export const stuckForAReason: Invariant = ({ feed }) =>
   feed.flatMap((record) => {
     if (record.kind !== "run.stuck") return [];
-    const doubt = effects.some((effect) => effect.run === record.journal && effect.status === "STUCK");
-    return doubt ? [] : [`journal ${record.journal} is stuck: ${record.data.why}`];
+    const { on = [], why } = record.data;
+    const inDoubt = on.every(({ run, pos, sub }) =>
+      feed.some(
+        ({ kind, data }) =>
+          (kind === "effect.settled" || kind === "obligation.settled") &&
+          data.to === "STUCK" &&
+          data.run === run &&
+          data.pos === pos &&
+          (data.sub ?? 0) === sub,
+      ),
+    );
+    return on.length > 0 && inDoubt ? [] : [`journal ${record.journal} is stuck: ${why}`];
+  });
+
+/** A person's word sets a run free by itself: whoever is stuck at the end is stuck on something. */
+export const stuckOnSomething: Invariant = (evidence) =>
+  mainJournals(evidence).flatMap(({ id, records }) => {
+    if (evidence.runs.find((run) => run.id === id)?.status !== "STUCK" || !evidence.plan.heals) return [];
+    const last = records.findLast(({ kind }) => kind === "run.stuck");
+    const on = last?.kind === "run.stuck" ? (last.data.on ?? []) : [];
+    const open = on.some(({ run, pos, sub }) =>
+      evidence.effects.some((e) => e.run === run && e.pos === pos && e.sub === sub && e.status === "STUCK"),
+    );
+    return open ? [] : [`${id} is stuck on what has been resolved`];
   });

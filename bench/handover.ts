@@ -1,0 +1,160 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { fileURLToPath } from "node:url";
+import { systemClock } from "../src/base/clock.ts";
+import { systemRandom } from "../src/base/random.ts";
+import { openStore } from "../src/host/open-store.ts";
+import { identify } from "../src/lease/identity.ts";
+import { LeaseKeeper } from "../src/lease/keeper.ts";
+import type { Store } from "../src/store/contract.ts";
+import { startPostgres } from "../test/postgres/server.ts";
+import type { Said } from "./handover-replica.ts";
+import type { BenchOptions } from "./run.ts";
+import { median, percentile, say } from "./work.ts";
+
+const name = "handover";
+const ttlMs = 2_000;
+const gracefulRounds = 100;
+const crashRounds = 7;
+const polled = { everyMs: 5_000, standbys: 20 };
+
+const round1 = (value: number): number => Math.round(value * 10) / 10;
+const pause = (ms: number): Promise<void> => systemClock.sleep(ms);
+
+/**
+ * How long nobody leads, on a real PostgreSQL with each replica in a process of its own.
+ *
+ *   graceful        from the word to step down until the standby's body runs
+ *   crash           kill -9: from the end of the dead holder's TTL until the standby's body runs; the worst of all rounds
+ *   poll            graceful, with a standby that looks every five seconds and hears of nothing in between
+ */
+export async function benchHandover(_options: BenchOptions): Promise<object> {
+  const server = await startPostgres({ major: 18, settings: {} });
+  // A TTL of two seconds needs a transaction bound below it.
+  const url = `${server.url}?transaction_bound_ms=1000`;
+  const store = await openStore(url);
+  try {
+    const graceful = await gracefully(url);
+    const crash = await crashing(url, store);
+    const poll = await polling(url);
+    return {
+      gracefulP50Ms: round1(median(graceful)),
+      gracefulP99Ms: round1(percentile(graceful, 0.99)),
+      crashOverTtlMs: round1(Math.max(...crash)),
+      pollGracefulP50Ms: round1(median(poll)),
+      rounds: { graceful: graceful.length, crash: crash.length, poll: poll.length },
+    };
+  } finally {
+    await store.close();
+    await server.stop();
+  }
+}
+
+class Replica {
+  readonly #process: ChildProcess;
+  readonly #said: Said[] = [];
+  #heard = (): void => {};
+
+  constructor(url: string) {
+    const file = fileURLToPath(new URL("handover-replica.ts", import.meta.url));
+    this.#process = fork(file, [url, name, String(ttlMs)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
+    this.#process.on("message", (said: Said) => {
+      this.#said.push(said);
+      this.#heard();
+    });
+  }
+
+  /** The time at which it said so, on the clock that all processes share. */
+  async hear(what: Said["say"]): Promise<number> {
+    for (;;) {
+      const k = this.#said.findIndex((said) => said.say === what);
+      const [found] = k < 0 ? [] : this.#said.splice(k, 1);
+      if (found !== undefined) return "at" in found ? found.at : 0;
+      await new Promise<void>((resolve) => {
+        this.#heard = resolve;
+      });
+    }
+  }
+
+  tell(word: "step down" | "stand by"): void {
+    this.#process.send(word);
+  }
+
+  kill(): void {
+    this.#process.kill("SIGKILL");
+  }
+}
+
+/** The one who leads first, and the one who stands by. */
+async function pair(url: string): Promise<[Replica, Replica]> {
+  const holder = new Replica(url);
+  await holder.hear("leads");
+  const standby = new Replica(url);
+  await standby.hear("ready");
+  return [holder, standby];
+}
+
+async function gracefully(url: string): Promise<number[]> {
+  let [holder, standby] = await pair(url);
+  const times: number[] = [];
+  for (let round = 0; round < gracefulRounds + 5; round++) {
+    await pause(60); // until the other one stands by
+    holder.tell("step down");
+    const asked = await holder.hear("steps down");
+    const led = await standby.hear("leads");
+    if (round >= 5) times.push(led - asked); // the first ones warm up
+    holder.tell("stand by"); // not before: it could be faster than the one that has to hear of it
+    [holder, standby] = [standby, holder];
+  }
+  say(`graceful: ${times.length} hand-overs, the longest took ${round1(Math.max(...times))} ms`);
+  for (const replica of [holder, standby]) replica.kill();
+  return times;
+}
+
+async function crashing(url: string, store: Store): Promise<number[]> {
+  const times: number[] = [];
+  let holder = new Replica(url);
+  await holder.hear("leads"); // what is left of the last holder's time has to run out first
+  for (let round = 0; round < crashRounds; round++) {
+    const standby = new Replica(url);
+    await standby.hear("ready");
+    await pause(100 + systemRandom.int(ttlMs / 2)); // anywhere between two heartbeats
+    holder.kill();
+    await pause(20); // whatever it had sent has arrived
+    const asked = systemClock.mono();
+    const lease = await store.read.lease("default", { name });
+    const expires = (asked + systemClock.mono()) / 2 + (lease?.remainingMs ?? 0);
+    times.push((await standby.hear("leads")) - expires);
+    say(`crash: led ${round1(times.at(-1)!)} ms after the TTL had run out`);
+    holder = standby;
+  }
+  holder.kill();
+  return times;
+}
+
+/** What others do: look every five seconds. As many pairs at once as make a fair sample. */
+async function polling(url: string): Promise<number[]> {
+  const stores = await Promise.all([openStore(url), openStore(url)]);
+  const [first, second] = stores.map((store) => new LeaseKeeper({ store, identity: identify({}, systemRandom) }));
+  const times = await Promise.all(
+    Array.from({ length: polled.standbys }, async (_, k) => {
+      const lease = await first!.acquire(`polled-${k}`);
+      const stepDown = async (): Promise<number> => {
+        await pause(polled.everyMs + 500);
+        const asked = systemClock.mono();
+        await lease!.release();
+        return asked;
+      };
+      const standby = async (): Promise<number> => {
+        await pause((k * polled.everyMs) / polled.standbys); // each in a phase of its own
+        while ((await second!.acquireOrSteal(`polled-${k}`)) === undefined) await pause(polled.everyMs);
+        return systemClock.mono();
+      };
+      const [asked, led] = await Promise.all([stepDown(), standby()]);
+      return led - asked;
+    }),
+  );
+  for (const keeper of [first!, second!]) keeper.close();
+  await Promise.all(stores.map((store) => store.close()));
+  say(`poll: median ${round1(median(times))} ms`);
+  return times;
+}

@@ -1,0 +1,44 @@
+import pg from "pg";
+import { createGuards, guardElsewhere, guardPostgres, type Lease } from "../../src/exports/index.ts";
+import { type Result, race } from "./race.ts";
+
+type Guard = (client: pg.Client, lease: Lease) => Promise<void>;
+const none: Guard = async () => {};
+
+/** A table of your own in the store's database: the guard looks at the lease itself. */
+export const inTheStore = (url: string, guarded: boolean): Promise<Result> =>
+  racing(url, url, guarded ? (client, lease) => guardPostgres(client, lease) : none);
+
+/** A table of your own in another database: the guard knows the highest token it has seen. */
+export const elsewhere = (store: string, url: string, guarded: boolean): Promise<Result> =>
+  racing(store, url, guarded ? guardElsewhere : none);
+
+async function racing(store: string, url: string, guard: Guard): Promise<Result> {
+  const client = new pg.Client(url);
+  await client.connect();
+  try {
+    await createGuards(client);
+    await client.query("create table totals(day text primary key, total int not null)");
+    return await race(
+      store,
+      async (lease, total) => {
+        await client.query("begin");
+        try {
+          await guard(client, lease); // and from here to the commit nobody else can be the owner
+          await client.query(
+            "insert into totals values ('monday', $1) on conflict (day) do update set total = excluded.total",
+            [total],
+          );
+          await client.query("commit");
+        } catch (error) {
+          await client.query("rollback");
+          throw error;
+        }
+      },
+      async () => Number((await client.query("select total from totals")).rows[0].total),
+    );
+  } finally {
+    await client.query("drop table if exists totals");
+    await client.end();
+  }
+}

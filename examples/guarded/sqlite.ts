@@ -1,0 +1,39 @@
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { guardSqlite, guardSqliteElsewhere, type Lease } from "../../src/exports/index.ts";
+import { type Result, race } from "./race.ts";
+
+type Guard = (database: DatabaseSync, lease: Lease) => void;
+const none: Guard = () => {};
+
+/** A table of your own in the store's file. */
+export const inTheStore = (folder: string, guarded: boolean): Promise<Result> =>
+  racing(folder, "tape.db", guarded ? guardSqlite : none);
+
+/** A table of your own in another file. */
+export const elsewhere = (folder: string, guarded: boolean): Promise<Result> =>
+  racing(folder, "mine.db", guarded ? guardSqliteElsewhere : none);
+
+async function racing(folder: string, file: string, guard: Guard): Promise<Result> {
+  const database = new DatabaseSync(join(folder, file), { timeout: 5_000 });
+  database.exec("create table totals(day text primary key, total integer not null)");
+  try {
+    return await race(
+      `sqlite:${join(folder, "tape.db")}`,
+      async (lease, total) => {
+        database.exec("begin immediate");
+        try {
+          guard(database, lease);
+          database.prepare("insert or replace into totals values ('monday', ?)").run(total);
+          database.exec("commit");
+        } catch (error) {
+          database.exec("rollback");
+          throw error;
+        }
+      },
+      async () => Number(database.prepare("select total from totals").get()?.total),
+    );
+  } finally {
+    database.close();
+  }
+}

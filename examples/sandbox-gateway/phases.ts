@@ -1,0 +1,29 @@
+export type Phase = "Provisioning" | "Ready" | "Error" | "Deleting" | "Deleted";
+
+/** What the compute backend says about one sandbox. */
+export interface Report {
+  readonly id: string;
+  readonly condition: "starting" | "ready" | "failed";
+  readonly deleting: boolean;
+}
+
+/** Which phase follows from what was seen. What is not in the table changes nothing. */
+export const table = [
+  { trigger: "ready", from: "Provisioning", to: "Ready", path: "watch, sweep" },
+  { trigger: "failed", from: "Provisioning", to: "Error", path: "watch, sweep" },
+  { trigger: "deleting", from: "any", to: "Deleting", path: "watch, sweep" },
+  { trigger: "gone", from: "any", to: "Deleted", path: "sweep, after the grace period" },
+] as const satisfies readonly { trigger: string; from: Phase | "any"; to: Phase; path: string }[];
+
+export type Trigger = (typeof table)[number]["trigger"];
+
+export function triggerOf(report: Report): Trigger | undefined {
+  if (report.deleting) return "deleting";
+  return report.condition === "starting" ? undefined : report.condition;
+}
+
+/** The next phase, or undefined where nothing changes. Deleted is the end. */
+export function next(phase: Phase, trigger: Trigger | undefined): Phase | undefined {
+  const row = table.find((line) => line.trigger === trigger && (line.from === "any" || line.from === phase));
+  return row === undefined || phase === "Deleted" || row.to === phase ? undefined : row.to;
+}

@@ -1,0 +1,92 @@
+import { Cron as Pattern } from "croner";
+import { nextShift, recentShifts, type Zone, zoneOf } from "./zone.ts";
+
+/**
+ * When a cron expression is due in a time zone.
+ *
+ * The rule for the two days of the year on which the clock on the wall is set. An expression that names its hours
+ * ("30 2 * * *", "0 8,14 * * *") means times of the day:
+ *
+ * - a time that does not exist is due at the first instant after the gap, and all times inside one gap are due once;
+ * - a time that exists twice is due once, at the first.
+ *
+ * An expression whose hour is `*` or a step of it ("*\/15 * * * *", "0 *\/6 * * *") means every so often: it follows the
+ * clock as it goes, so a time that does not exist is left out and a time that exists twice is due twice.
+ */
+export interface Cron {
+  readonly expression: string;
+  readonly timeZone: string;
+  /** The first time strictly after the given one, in milliseconds since 1970; undefined: never again. */
+  next(after: number): number | undefined;
+  /** The last time not later than `until`, if it is not earlier than `from`. */
+  last(from: number, until: number): number | undefined;
+}
+
+export type Parsed = { readonly cron: Cron } | { readonly fault: string };
+
+const secondMs = 1_000;
+
+/** Five fields (minute first) or six (second first), or a nickname such as `@daily`. Says what is wrong with others. */
+export function parseCron(expression: string, timeZone: string): Parsed {
+  const zone = zoneOf(timeZone);
+  if (zone === undefined) return { fault: `there is no time zone ${timeZone}; names look like Europe/Zurich` };
+  const text = expression.trim().replaceAll(/\s+/g, " ");
+  // croner reads a date as a time that comes once, and `?` as the time at which the expression is read.
+  if (!/^(@\w+|\S+( \S+){4,5})$/.test(text)) {
+    return { fault: `"${expression}" needs five fields (minute hour day month weekday), or six with seconds in front` };
+  }
+  if (text.includes("?")) return { fault: `"${expression}": ? depends on when it is read; write *` };
+  try {
+    const pattern = new Pattern(text, { timezone: "UTC", mode: "5-or-6-parts" });
+    const cron = cronOf(pattern, zone, expression);
+    return cron.next(0) === undefined ? { fault: `"${expression}" never comes` } : { cron };
+  } catch (error) {
+    const message = error instanceof Error ? error.message.replace(/^CronPattern: /, "") : String(error);
+    return { fault: `"${expression}": ${message}` };
+  }
+}
+
+function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
+  const fields = (pattern.getPattern() ?? "").split(" ");
+  const repeats = fields.at(-4)!.startsWith("*");
+  /** The first match on the wall at or after `from`. Walls know nothing of zones: to the pattern they are all UTC. */
+  const onWall = (from: number): number | undefined =>
+    pattern.nextRun(new Date(Math.ceil(from / secondMs) * secondMs - 1))?.getTime();
+
+  const next = (after: number): number | undefined => {
+    // Strictly after, and cron knows whole seconds only.
+    let at = (Math.floor(after / secondMs) + 1) * secondMs;
+    let least = Number.NEGATIVE_INFINITY;
+    if (!repeats) {
+      // Where the clock was set back, what it shows until it has caught up was due the first time already. And the
+      // instant at which it was set forward is itself due for what it left out.
+      for (const { at: set, from, to } of recentShifts(zone, at)) {
+        if (to < from) least = Math.max(least, set + from);
+        const wall = set === at && to > from ? onWall(at + from) : undefined;
+        if (wall !== undefined && wall < at + to) return at;
+      }
+    }
+    for (;;) {
+      const offset = zone.offsetMs(at);
+      const wall = onWall(Math.max(at + offset, least));
+      if (wall === undefined) return undefined;
+      const shift = nextShift(zone, at, wall - offset);
+      if (shift === undefined) return wall - offset;
+      if (!repeats && wall < shift.at + shift.to) return shift.at; // in the gap
+      if (!repeats && shift.to < shift.from) least = Math.max(least, shift.at + shift.from);
+      at = shift.at;
+    }
+  };
+
+  const last = (from: number, until: number): number | undefined => {
+    // Wider and wider looks back: a yearly one costs a dozen, one of every second at most a minute's worth.
+    for (let back = 60_000; ; back *= 4) {
+      const begin = Math.max(from, until - back) - 1;
+      let found: number | undefined;
+      for (let at = next(begin); at !== undefined && at <= until; at = next(at)) found = at;
+      if (found !== undefined || begin < from) return found;
+    }
+  };
+
+  return { expression, timeZone: zone.name, next, last };
+}

@@ -1,0 +1,82 @@
+/** A time zone's clock on the wall, and when it is set forward or back. */
+export interface Zone {
+  readonly name: string;
+  /** What the clock on the wall shows, minus UTC, at this instant; milliseconds. */
+  offsetMs(at: number): number;
+}
+
+/** One change of a zone's offset: before `at` the clock ran with `from`, from `at` on with `to`. */
+export interface Shift {
+  readonly at: number;
+  readonly from: number;
+  readonly to: number;
+}
+
+const dayMs = 86_400_000;
+
+/** undefined where no time zone has this name. Names are those of the IANA database, as in `Europe/Zurich`. */
+export function zoneOf(name: string): Zone | undefined {
+  let format: Intl.DateTimeFormat;
+  try {
+    format = new Intl.DateTimeFormat("en-US", {
+      timeZone: name,
+      calendar: "gregory",
+      numberingSystem: "latn",
+      hourCycle: "h23",
+      year: "numeric",
+      month: "numeric",
+      day: "numeric",
+      hour: "numeric",
+      minute: "numeric",
+      second: "numeric",
+    });
+  } catch {
+    return undefined;
+  }
+  return {
+    name,
+    offsetMs(at) {
+      const part: Record<string, number> = {};
+      for (const { type, value } of format.formatToParts(at)) part[type] = Number(value);
+      const { year, month, day, hour, minute, second } = part as Record<"year" | string, number>;
+      const shown = Date.UTC(year!, month! - 1, day!, hour!, minute!, second!);
+      return shown - Math.floor(at / 1_000) * 1_000;
+    },
+  };
+}
+
+/**
+ * The first shift after `after` and not later than `until`. Looks once a day, which misses nothing: no zone has ever
+ * gone and come back within one.
+ */
+export function nextShift(zone: Zone, after: number, until: number): Shift | undefined {
+  let low = after;
+  const from = zone.offsetMs(low);
+  while (low < until) {
+    let high = Math.min(until, low + dayMs);
+    const to = zone.offsetMs(high);
+    if (to === from) {
+      low = high;
+      continue;
+    }
+    while (high - low > 1) {
+      const middle = Math.floor((low + high) / 2);
+      if (zone.offsetMs(middle) === from) low = middle;
+      else high = middle;
+    }
+    return { at: high, from, to: zone.offsetMs(high) };
+  }
+  return undefined;
+}
+
+/** The shifts of the day before `at`, latest last: what they did to the clock on the wall may not be over yet. */
+export function recentShifts(zone: Zone, at: number): Shift[] {
+  const shifts: Shift[] = [];
+  // A zone that crosses the date line moves by a whole day.
+  for (let from = at - dayMs - 1; ; ) {
+    const shift = nextShift(zone, from, at);
+    if (shift === undefined) return shifts;
+    shifts.push(shift);
+    from = shift.at;
+  }
+}

@@ -1,0 +1,105 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Log } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import type { ReactorSettings } from "../../config/schema.ts";
+import { Worker } from "../../engine/worker.ts";
+import type { Tape } from "../../host/tape.ts";
+import type { Identity } from "../../lease/identity.ts";
+import { LeaseKeeper } from "../../lease/keeper.ts";
+import { compensation } from "../../reactor/compensation.ts";
+import { customReactor, type ReactorHandler } from "../../reactor/custom.ts";
+import { type Knobs, ReactorLoop } from "../../reactor/loop.ts";
+import { outbox } from "../../reactor/outbox.ts";
+import type { Ground, Reactor } from "../../reactor/reactor.ts";
+import { reconciler } from "../../reactor/reconciler.ts";
+import { recovery } from "../../reactor/recovery.ts";
+import { timers } from "../../reactor/timers.ts";
+import type { Runner } from "../../sdk/workflow.ts";
+import type { Store } from "../../store/contract.ts";
+
+/** A reactor that is to run: its settings, and the user's function where it has one. */
+export interface Wanted {
+  readonly name: string;
+  readonly settings: ReactorSettings;
+  readonly handler?: ReactorHandler<Tape>;
+}
+
+export interface AssembleOptions {
+  readonly wanted: readonly Wanted[];
+  readonly store: Store;
+  readonly runner: Runner;
+  /** The handle that handlers get. */
+  readonly app: Tape;
+  readonly identity: Identity;
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly drainMs: number;
+}
+
+export interface Assembled {
+  readonly loop: ReactorLoop;
+  /** Claims nothing more, lets what is under way come to rest, gives back the leases. */
+  stop(): Promise<void>;
+}
+
+/** Reactors with their knobs, in one loop. Those with equal lease timings share a keeper, and so a heartbeat. */
+export function assemble(options: AssembleOptions): Assembled {
+  const { wanted, store, runner, app, identity, tenant, clock, random, log, drainMs } = options;
+  const stopping = new AbortController();
+  const keepers = new Map<string, LeaseKeeper>();
+  let worker: Worker | undefined;
+
+  const keeperOf = ({ lease_ttl_s: ttl, heartbeat_s: heartbeat }: ReactorSettings): LeaseKeeper => {
+    const key = `${ttl}/${heartbeat}`;
+    const timings = { ttlMs: ttl * 1_000, ...(heartbeat === undefined ? {} : { heartbeatMs: heartbeat * 1_000 }) };
+    const keeper = keepers.get(key) ?? new LeaseKeeper({ store, identity, tenant, timings, clock, random, log });
+    keepers.set(key, keeper);
+    return keeper;
+  };
+
+  const build = ({ name, settings, handler }: Wanted): Reactor => {
+    const { backoff, max_attempts: most } = settings;
+    const again = {
+      backoff: { baseMs: backoff.base_ms, capMs: backoff.cap_ms, factor: backoff.factor },
+      ...(most === "unlimited" ? {} : { maxAttempts: most }),
+    };
+    const keeper = keeperOf(settings);
+    const ground: Ground = { store, runner, keeper, tenant, clock, random, log, again };
+    if (handler !== undefined) {
+      const paced = Object.hasOwn(builders, name) || name === "recovery" ? {} : { everyMs: settings.interval_ms };
+      return customReactor({
+        ...{ name, handler, app, keeper, clock, random, log, ...paced },
+        backoff: again.backoff,
+        stopping: stopping.signal,
+      });
+    }
+    if (name === "recovery") {
+      worker = new Worker({ ...ground, concurrency: settings.concurrency });
+      return recovery(worker);
+    }
+    return builders[name as keyof typeof builders](ground);
+  };
+
+  const reactors = wanted.map(build);
+  const knobs = Object.fromEntries(wanted.map(({ name, settings }) => [name, knobsOf(settings)]));
+  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, knobs, drainMs });
+  return {
+    loop,
+    async stop() {
+      stopping.abort();
+      await Promise.all([loop.stop(), worker?.drain(drainMs)]);
+      for (const keeper of keepers.values()) keeper.close();
+    },
+  };
+}
+
+const builders = { reconciler, outbox, timers, compensation };
+
+/** How long a reactor rests at most when it finds nothing; a custom one that is called less often needs no more. */
+const idleMs = 5_000;
+
+function knobsOf({ batch, concurrency, interval_ms: intervalMs }: ReactorSettings): Knobs {
+  return { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
+}

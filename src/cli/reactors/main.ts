@@ -1,0 +1,139 @@
+import { systemClock } from "../../base/clock.ts";
+import { jsonLog, type Log } from "../../base/log.ts";
+import { systemRandom } from "../../base/random.ts";
+import { suggest } from "../../base/suggest.ts";
+import { type LoadedConfig, loadConfig } from "../../config/load.ts";
+import { maskUrl } from "../../config/mask.ts";
+import { openStore } from "../../host/open-store.ts";
+import { Tape } from "../../host/tape.ts";
+import { identify } from "../../lease/identity.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
+import type { ReactorHandler } from "../../reactor/custom.ts";
+import { createRunner, type Runner } from "../../sdk/workflow.ts";
+import { version } from "../version.ts";
+import { type Assembled, assemble, type Wanted } from "./assemble.ts";
+import { loadFunction, loadRunner } from "./module.ts";
+import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
+import { folderOf, storeUrl } from "./place.ts";
+
+/** How often the counters of each reactor go into the log. */
+const tallyMs = 60_000;
+
+/** Exit codes: 0 stopped as it was told, 1 refused or failed, 2 usage. */
+export async function main(argv: readonly string[]): Promise<number> {
+  const options = parseOptions(argv);
+  if (options === "help" || options === "version") {
+    process.stdout.write(options === "help" ? usage : `${version}\n`);
+    return 0;
+  }
+  if ("fault" in options) {
+    process.stderr.write(`${options.fault}\nRun tape-reactors --help to see what there is.\n`);
+    return 2;
+  }
+  try {
+    return await run(options);
+  } catch (error) {
+    if (!isTapeError(error)) throw error;
+    process.stderr.write(`${error.message}\n${error.next}\n`);
+    return 1;
+  }
+}
+
+async function run({ config: file, only, flags }: ReactorsOptions): Promise<number> {
+  const cwd = process.cwd();
+  const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
+  const { tape, project } = config.settings;
+  const log = jsonLog((line) => process.stderr.write(line), systemClock.wall, tape.log.level);
+  for (const message of config.warnings) log("warn", "config.warning", { message });
+  const wanted = await wantedReactors(config, only, cwd);
+  const runner = await runnerOf(config, wanted, cwd);
+  const url = storeUrl(config, cwd);
+  if (url.startsWith("memory:")) {
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.store.url: what is in memory, no other process can see", { url });
+  }
+  const stop = stopSignal(log);
+  const store = await openStore(url, { log });
+  const { tenant } = tape;
+  const identity = identify(process.env, systemRandom);
+  const app = await Tape.open({ store, runner, tenant, log, work: false });
+  let reactors: Assembled | undefined;
+  try {
+    const seams = { clock: systemClock, random: systemRandom, log };
+    const drainMs = tape.drain_s * 1_000;
+    reactors = assemble({ wanted, store, runner, app, identity, tenant, drainMs, ...seams });
+    await reactors.loop.start();
+    const names = wanted.map(({ name }) => name);
+    const { label } = identity;
+    const place = { store: maskUrl(url), config: config.file, project: project.name };
+    log("info", "reactors.started", { reactors: names, replica: label, tenant, ...place });
+    await tellUntil(reactors, stop, log);
+  } finally {
+    await reactors?.stop();
+    if (reactors !== undefined) log("info", "reactors.stopped", { tallies: reactors.loop.tallies });
+    await app.close();
+    await store.close();
+  }
+  return 0;
+}
+
+/** The reactors to run, with their handlers loaded: what cannot be loaded stops the start, not the first look. */
+async function wantedReactors(
+  config: LoadedConfig,
+  only: readonly string[] | undefined,
+  cwd: string,
+): Promise<Wanted[]> {
+  const { reactors } = config.settings.tape;
+  for (const name of only ?? []) {
+    if (Object.hasOwn(reactors, name)) continue;
+    const near = suggest(name, Object.keys(reactors));
+    const hint = near === undefined ? `; there are ${Object.keys(reactors).join(", ")}` : `; did you mean ${near}?`;
+    throw new TapeError("TAPE_BAD_CONFIG", `--only: there is no reactor ${name}${hint}`, { name });
+  }
+  const chosen = Object.entries(reactors).filter(([name, { enabled }]) => only?.includes(name) ?? enabled);
+  if (chosen.length === 0) throw new TapeError("TAPE_BAD_CONFIG", "tape.reactors: every one of them is switched off");
+  return Promise.all(
+    chosen.map(async ([name, settings]) => {
+      if (settings.handler === undefined) return { name, settings };
+      const folder = folderOf(config, `tape.reactors.${name}.handler`, cwd);
+      const handler = await loadFunction(settings.handler, folder, `handler of ${name}`);
+      return { name, settings, handler: handler as unknown as ReactorHandler<Tape> };
+    }),
+  );
+}
+
+/** Timers and handlers of one's own execute no code of the runner's. */
+async function runnerOf(config: LoadedConfig, wanted: readonly Wanted[], cwd: string): Promise<Runner> {
+  const reference = config.settings.agent.runner_factory;
+  if (reference !== undefined) return loadRunner(reference, folderOf(config, "agent.runner_factory", cwd));
+  const without = wanted.find(({ name, handler }) => handler === undefined && name !== "timers");
+  if (without === undefined) return createRunner({ workflows: [] });
+  const message = `${without.name} needs your code: give --runner-from FILE#EXPORT or agent.runner_factory`;
+  throw new TapeError("TAPE_BAD_CONFIG", message, { reactor: without.name });
+}
+
+function stopSignal(log: Log): Promise<void> {
+  return new Promise((resolve) => {
+    let asked = false;
+    const onSignal = (signal: string): void => {
+      if (asked) {
+        log("error", "reactors.killed", { signal });
+        process.exit(1); // somebody is impatient: leases run out by themselves
+      }
+      asked = true;
+      log("info", "reactors.stopping", { signal });
+      resolve();
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  });
+}
+
+/** Waits for the signal; meanwhile the counters go into the log once a minute. */
+async function tellUntil({ loop }: Assembled, stop: Promise<void>, log: Log): Promise<void> {
+  const stopped = new AbortController();
+  void stop.then(() => stopped.abort());
+  while (!stopped.signal.aborted) {
+    await systemClock.sleep(tallyMs, stopped.signal);
+    if (!stopped.signal.aborted) log("info", "reactors.tally", { tallies: loop.tallies });
+  }
+}

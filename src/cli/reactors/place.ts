@@ -1,0 +1,22 @@
+import { mkdirSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { LoadedConfig } from "../../config/load.ts";
+
+/** Relative paths are relative to where they were written: in a file to its folder, else to the working directory. */
+export function folderOf(config: LoadedConfig, path: string, cwd: string): string {
+  const from = config.origins.get(path)?.from;
+  return from === "environment" || from === "flag" ? cwd : config.folder;
+}
+
+/** The store's URL with an absolute path, in a folder that exists, opened by as many processes as was said. */
+export function storeUrl(config: LoadedConfig, cwd: string): string {
+  const { url, processes } = config.settings.tape.store;
+  const [path = "", query] = url.slice("sqlite:".length).split("?", 2);
+  if (!url.startsWith("sqlite:") || path === ":memory:") return url;
+  const file = resolve(folderOf(config, "tape.store.url", cwd), path.replace(/^\/\/(?=\/)/, ""));
+  mkdirSync(dirname(file), { recursive: true });
+  const parameters = new URLSearchParams(query);
+  if (processes === "single" && !parameters.has("processes")) parameters.set("processes", processes);
+  const text = parameters.toString();
+  return `sqlite:${file}${text === "" ? "" : `?${text}`}`;
+}

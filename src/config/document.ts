@@ -1,0 +1,106 @@
+import { isAlias, isMap, isScalar, LineCounter, type Node, parseDocument } from "yaml";
+
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface Problem {
+  /** Where it is: `tape.yaml:4:7`, the variable `TAPE_…`, or a flag. */
+  readonly where: string;
+  readonly message: string;
+}
+
+/** One value of the file: where it stands, and the variables that went into it. */
+export interface FileValue {
+  readonly path: readonly string[];
+  readonly value: unknown;
+  readonly place: Place;
+  readonly variables: readonly string[];
+}
+
+export interface FileContent {
+  readonly values: readonly FileValue[];
+  /** Where each key stands, by path; sections included. */
+  readonly keys: ReadonlyMap<string, Place>;
+  readonly problems: readonly (Place & { readonly message: string })[];
+}
+
+/** Far more than settings need; what is larger was not meant for us, or is meant to hurt. */
+const mostNodes = 10_000;
+const mostDepth = 20;
+
+/** Reads YAML and remembers where everything stands. `${VAR}` and `${VAR:-default}` in values are filled in. */
+export function readDocument(text: string, env: Readonly<Record<string, string | undefined>>): FileContent {
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, prettyErrors: false, uniqueKeys: true });
+  const problems: (Place & { message: string })[] = [];
+  const values: FileValue[] = [];
+  const keys = new Map<string, Place>();
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  const placeOf = (node: Node | null | undefined): Place => placeAt(node?.range?.[0] ?? 0);
+  const complain = (place: Place, message: string): void => void problems.push({ ...place, message });
+  for (const { pos, message } of [...document.errors, ...document.warnings]) complain(placeAt(pos[0]), message);
+  if (problems.length > 0) return { values, keys, problems };
+
+  let nodes = 0;
+  const walk = (node: Node | null, path: readonly string[], at: Place): void => {
+    if (++nodes > mostNodes || path.length > mostDepth) {
+      if (nodes <= mostNodes + 1) complain(at, "this is too large for settings");
+      nodes = mostNodes + 1;
+      return;
+    }
+    if (isAlias(node)) {
+      walk(node.resolve(document) ?? null, path, at);
+      return;
+    }
+    if (isMap(node)) {
+      for (const { key, value } of node.items) {
+        const name = isScalar(key) ? String(key.value) : undefined;
+        const place = placeOf(key as Node);
+        if (name === undefined || name === "__proto__") complain(place, "a key must be a plain word");
+        else {
+          keys.set([...path, name].join("."), place);
+          const empty = value === null || (isScalar(value) && value.value === null);
+          walk(value as Node | null, [...path, name], empty ? place : placeOf(value as Node));
+        }
+      }
+      return;
+    }
+    if (!isScalar(node)) {
+      if (node !== null) complain(at, `${path.join(".") || "the file"} must not be a list`);
+      return;
+    }
+    if (typeof node.value !== "string") return void values.push({ path, value: node.value, place: at, variables: [] });
+    const filled = fillIn(node.value, env);
+    if ("problem" in filled) complain(at, filled.problem);
+    else values.push({ path, value: filled.text, place: at, variables: filled.variables });
+  };
+  if (document.contents !== null) walk(document.contents as Node, [], { line: 1, column: 1 });
+  return { values, keys, problems };
+}
+
+type Filled = { readonly text: string; readonly variables: readonly string[] } | { readonly problem: string };
+
+/** `$${` stands for `${` itself. A variable that is set to nothing counts as not set, as in a shell's `:-`. */
+export function fillIn(text: string, env: Readonly<Record<string, string | undefined>>): Filled {
+  const variables: string[] = [];
+  let problem: string | undefined;
+  const filled = text.replaceAll(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner: string | undefined, close: string) => {
+    if (inner === undefined) return "${";
+    const match = /^([A-Za-z_]\w*)(?::-(.*))?$/s.exec(inner);
+    if (match === null || close === "") {
+      problem ??= `\${${inner}${close}: write \${NAME} or \${NAME:-default}`;
+      return whole;
+    }
+    const [, name, fallback] = match;
+    variables.push(name!);
+    const value = env[name!] || fallback;
+    if (value === undefined) problem ??= `the variable ${name} is not set; give a default with \${${name}:-…}`;
+    return value ?? "";
+  });
+  return problem === undefined ? { text: filled, variables } : { problem };
+}

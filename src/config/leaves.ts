@@ -1,0 +1,83 @@
+import { configJsonSchema } from "./schema.ts";
+
+/** One thing that can be set, as the schema describes it. */
+export interface Leaf {
+  /** As in `tape.reactors.outbox.batch`; a reactor of one's own has `*` for its name. */
+  readonly path: string;
+  readonly types: readonly string[];
+  readonly choices: readonly string[] | undefined;
+  readonly fallback: string | number | boolean | undefined;
+  readonly description: string;
+}
+
+interface Node {
+  readonly type?: string;
+  readonly properties?: Readonly<Record<string, Node>>;
+  readonly additionalProperties?: Node | boolean;
+  readonly anyOf?: readonly Node[];
+  readonly enum?: readonly string[];
+  readonly default?: string | number | boolean;
+  readonly description?: string;
+}
+
+let root: Node | undefined;
+let found: readonly Leaf[] | undefined;
+
+function schemaRoot(): Node {
+  root ??= configJsonSchema() as Node;
+  return root;
+}
+
+/** Everything that can be set, read off the schema. */
+export function leaves(): readonly Leaf[] {
+  found ??= leavesOf(schemaRoot(), []);
+  return found;
+}
+
+function leavesOf(node: Node, path: readonly string[]): Leaf[] {
+  if (node.type !== "object") {
+    const types = node.anyOf?.flatMap(({ type = "string" }) => [type]) ?? [node.type ?? "string"];
+    const { description = "", enum: choices, default: fallback } = node;
+    return [{ path: path.join("."), types, choices, fallback, description }];
+  }
+  const named = Object.entries(node.properties ?? {}).flatMap(([key, child]) => leavesOf(child, [...path, key]));
+  const others =
+    typeof node.additionalProperties === "object" ? leavesOf(node.additionalProperties, [...path, "*"]) : [];
+  return [...named, ...others];
+}
+
+/** The keys that may stand at a path; undefined: a value stands there, or nothing does. */
+export function keysAt(path: readonly string[]): readonly string[] | undefined {
+  let node: Node | undefined = schemaRoot();
+  for (const key of path) {
+    const others: Node | boolean | undefined = node.additionalProperties;
+    node = node.properties?.[key] ?? (typeof others === "object" ? others : undefined);
+    if (node === undefined) return undefined;
+  }
+  return node.properties === undefined ? undefined : Object.keys(node.properties);
+}
+
+export function leafAt(path: readonly string[]): Leaf | undefined {
+  const text = path.join(".");
+  const exact = leaves().find((leaf) => leaf.path === text);
+  if (exact !== undefined || path[1] !== "reactors" || path.length < 4) return exact;
+  const anyName = [...path.slice(0, 2), "*", ...path.slice(3)].join(".");
+  return leaves().find((leaf) => leaf.path === anyName);
+}
+
+/** `tape.reactors.outbox.batch` → `TAPE_REACTORS_OUTBOX_BATCH`, `project.name` → `TAPE_PROJECT_NAME`. */
+export function variableOf(path: string): string {
+  const words = path.replace(/^tape\./, "").replaceAll(/[.-]/g, "_");
+  return `TAPE_${words.toUpperCase()}`;
+}
+
+/** Text from the environment, a flag or `${…}` as the value that is wanted there; undefined: it cannot be one. */
+export function valueFromText(text: string, leaf: Leaf): string | number | boolean | undefined {
+  const { types } = leaf;
+  if (types.includes("boolean")) return text === "true" ? true : text === "false" ? false : undefined;
+  if (types.includes("integer") || types.includes("number")) {
+    if (/^-?\d+(\.\d+)?$/.test(text)) return Number(text);
+    return types.includes("string") ? text : undefined;
+  }
+  return text;
+}

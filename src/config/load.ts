@@ -1,0 +1,289 @@
+import { readFileSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import type { z } from "zod";
+import { suggest } from "../base/suggest.ts";
+import { TapeError } from "../model/errors.ts";
+import { type FileContent, type Place, type Problem, readDocument } from "./document.ts";
+import { keysAt, type Leaf, leafAt, leaves, valueFromText, variableOf } from "./leaves.ts";
+import { contradictions, idleKnobs, namesake } from "./relations.ts";
+import { type Config, configSchema } from "./schema.ts";
+
+/** Where a value comes from. Later ones win: default, file, environment, flag. */
+export type Origin =
+  | { readonly from: "default" }
+  | { readonly from: "file"; readonly file: string; readonly place: Place; readonly variables: readonly string[] }
+  | { readonly from: "environment"; readonly variable: string }
+  | { readonly from: "flag"; readonly flag: string };
+
+/** A setting given on the command line: its path, its text, and the flag to name in messages. */
+export interface FlagValue {
+  readonly path: string;
+  readonly text: string;
+  readonly flag: string;
+}
+
+export interface LoadOptions {
+  readonly cwd: string;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** The file to read. Default: TAPE_CONFIG, else tape.yaml if there is one. */
+  readonly file?: string;
+  readonly flags?: readonly FlagValue[];
+}
+
+export interface LoadedConfig {
+  readonly settings: Config;
+  /** The file, as it was named; undefined: there is none. */
+  readonly file: string | undefined;
+  /** Paths in the file are relative to its folder; without a file, to the working directory. */
+  readonly folder: string;
+  readonly origins: ReadonlyMap<string, Origin>;
+  /** Nothing is wrong, but perhaps not meant: variables that are nearly ours, knobs that change nothing. */
+  readonly warnings: readonly string[];
+}
+
+const defaultFile = "tape.yaml";
+/** Settings of a hundred reactors are a hundredth of it. */
+const mostBytes = 1_048_576;
+
+/**
+ * Reads `tape.yaml`, then what the environment and the command line say otherwise. Everything that is wrong is refused at
+ * once, each with its place.
+ *
+ * @example
+ * const { settings } = loadConfig({ cwd: process.cwd(), env: process.env });
+ */
+export function loadConfig(options: LoadOptions): LoadedConfig {
+  const { env, cwd } = options;
+  const named = options.file ?? env.TAPE_CONFIG;
+  const file = named ?? defaultFile;
+  const text = readText(resolve(cwd, file), file, named !== undefined);
+  const layers = new Layers(text === undefined ? undefined : file);
+  if (text !== undefined) layers.addFile(readDocument(text, env));
+  const strays = layers.addEnvironment(env);
+  for (const flag of options.flags ?? []) layers.addFlag(flag);
+  const settings = layers.settle();
+  const origins = layers.originsOf(settings);
+  const given = [...origins].flatMap(([path, { from }]) => (from === "default" ? [] : [path]));
+  const warnings = [...strays, ...idleKnobs(given)];
+  if (text === undefined) return { settings, file: undefined, folder: cwd, origins, warnings };
+  return { settings, file, folder: dirname(resolve(cwd, file)), origins, warnings };
+}
+
+function readText(path: string, file: string, wanted: boolean): string | undefined {
+  let bytes: Buffer;
+  try {
+    bytes = readFileSync(path);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" && !wanted) return undefined;
+    throw badConfig([
+      { where: file, message: code === "ENOENT" ? "there is no such file" : `cannot be read (${code})` },
+    ]);
+  }
+  if (bytes.length > mostBytes) throw badConfig([{ where: file, message: "this is too large for settings" }]);
+  return bytes.toString("utf8");
+}
+
+function badConfig(problems: readonly Problem[]): TapeError {
+  const lines = problems.map(({ where, message }) => `${where}: ${message}`);
+  return new TapeError("TAPE_BAD_CONFIG", lines.join("\n"), { problems });
+}
+
+type Tree = { [key: string]: unknown };
+
+/** What each layer says, one over the other, and who said what. */
+class Layers {
+  readonly #file: string | undefined;
+  readonly #tree: Tree = {};
+  readonly #origins = new Map<string, Origin>();
+  readonly #problems: Problem[] = [];
+  #keys: FileContent["keys"] = new Map();
+
+  constructor(file: string | undefined) {
+    this.#file = file;
+  }
+
+  addFile({ values, keys, problems }: FileContent): void {
+    const file = this.#file!;
+    this.#keys = keys;
+    for (const { message, ...place } of problems) this.#problems.push({ where: at(file, place), message });
+    // Sections without values are sections all the same: a misspelt one must not go unnoticed.
+    for (const key of keys.keys()) if (keysAt(key.split(".")) !== undefined) this.#section(key.split("."));
+    for (const { path, value, place, variables } of values) {
+      const leaf = leafAt(path);
+      if (value === null && leaf === undefined && keysAt(path) !== undefined) continue; // `reactors:` and nothing
+      const text = typeof value === "string" && variables.length > 0 ? value : undefined;
+      const given = text === undefined || leaf === undefined ? value : (valueFromText(text, leaf) ?? text);
+      this.#set(path, given, { from: "file", file, place, variables });
+    }
+  }
+
+  /** Says which variables look like one of ours but are none. */
+  addEnvironment(env: LoadOptions["env"]): string[] {
+    const reactors = (this.#tree.tape as Tree | undefined)?.reactors as Tree | undefined;
+    const paths = leaves().flatMap(({ path }) =>
+      path.includes("*") ? Object.keys(reactors ?? {}).map((name) => path.replace("*", name)) : [path],
+    );
+    const byVariable = new Map(paths.map((path) => [variableOf(path), path]));
+    const warnings: string[] = [];
+    for (const [variable, text] of Object.entries(env)) {
+      if (!variable.startsWith("TAPE_") || text === undefined || text === "") continue;
+      const path = byVariable.get(variable)?.split(".");
+      const leaf = path === undefined ? undefined : leafAt(path);
+      if (path !== undefined && leaf !== undefined) {
+        this.#setText(path, leaf, text, variable, { from: "environment", variable });
+      } else if (!otherVariables.has(variable)) {
+        const near = suggest(variable, [...byVariable.keys(), ...otherVariables]);
+        if (near !== undefined) warnings.push(`the variable ${variable} sets nothing; did you mean ${near}?`);
+      }
+    }
+    return warnings;
+  }
+
+  addFlag({ path, text, flag }: FlagValue): void {
+    const parts = path.split(".");
+    const leaf = leafAt(parts);
+    if (leaf !== undefined) {
+      this.#setText(parts, leaf, text, flag, { from: "flag", flag });
+      return;
+    }
+    const near = suggest(
+      path,
+      leaves().map((one) => one.path),
+    );
+    this.#problem(flag, `there is no setting ${path}${near === undefined ? "" : `; did you mean ${near}?`}`);
+  }
+
+  settle(): Config {
+    const parsed = configSchema.safeParse(this.#tree);
+    for (const issue of parsed.error?.issues ?? []) this.#complain(issue);
+    for (const { path, message } of parsed.success ? contradictions(parsed.data) : []) {
+      this.#problem(this.#where(path), `${path.join(".")}: ${message}`);
+    }
+    if (this.#problems.length > 0 || !parsed.success) throw badConfig(this.#problems);
+    return parsed.data;
+  }
+
+  originsOf(settings: Config): Map<string, Origin> {
+    const origins = new Map<string, Origin>();
+    for (const [path] of flatten(settings)) origins.set(path, this.#origins.get(path) ?? { from: "default" });
+    return origins;
+  }
+
+  #setText(path: readonly string[], leaf: Leaf, text: string, where: string, origin: Origin): void {
+    const value = valueFromText(text, leaf);
+    if (value === undefined) this.#problem(where, `${path.join(".")} must be ${wanted(leaf)}`);
+    else this.#set(path, value, origin);
+  }
+
+  #set(path: readonly string[], value: unknown, origin: Origin): void {
+    const parent = this.#section(path.slice(0, -1));
+    const key = path.at(-1);
+    if (parent === undefined || key === undefined) {
+      this.#problem(this.#where(path), "settings must be a map of keys");
+      return;
+    }
+    parent[key] = value;
+    this.#origins.set(path.join("."), origin);
+  }
+
+  #section(path: readonly string[]): Tree | undefined {
+    let tree = this.#tree;
+    for (const key of path) {
+      tree[key] ??= {};
+      const next = tree[key];
+      if (typeof next !== "object" || next === null) return undefined; // a value stands there: the schema says so
+      tree = next as Tree;
+    }
+    return tree;
+  }
+
+  /** In people's words; the value itself is not repeated, it may be a secret. */
+  #complain(issue: z.core.$ZodIssue): void {
+    const path = issue.path.map(String);
+    const name = path.join(".");
+    if (issue.code === "unrecognized_keys") {
+      for (const key of issue.keys) {
+        const near = suggest(key, keysAt(path) ?? []);
+        const hint = near === undefined ? `; there are ${(keysAt(path) ?? []).join(", ")}` : `; did you mean ${near}?`;
+        const place = this.#keys.get([...path, key].join("."));
+        const where = place === undefined ? this.#where([...path, key]) : at(this.#file!, place);
+        this.#problem(where, `unknown key ${key} in ${name || "the file"}${hint}`);
+      }
+      return;
+    }
+    const leaf = leafAt(path);
+    if (path.at(-1) === "handler" && !this.#origins.has(name)) {
+      const reactor = path.at(-2)!;
+      this.#problem(this.#where(path.slice(0, -1)), `reactor ${reactor} has no handler${namesake(reactor)}`);
+    } else if (issue.code === "invalid_format") {
+      this.#problem(this.#where(path), `${name} ${issue.message}`);
+    } else if (leaf !== undefined) {
+      this.#problem(this.#where(path), `${name} must be ${wanted(leaf)}${bounds(issue)}`);
+    } else {
+      this.#problem(this.#where(path), `${name || "the file"} must be a map of keys`);
+    }
+  }
+
+  #problem(where: string, message: string): void {
+    this.#problems.push({ where, message });
+  }
+
+  /** As near as can be told: the value, else its key, else what it stands in. */
+  #where(path: readonly string[]): string {
+    for (let length = path.length; length > 0; length--) {
+      const name = path.slice(0, length).join(".");
+      const origin = this.#origins.get(name);
+      if (origin !== undefined && origin.from !== "default") return describeOrigin(origin);
+      const place = this.#keys.get(name);
+      if (place !== undefined) return at(this.#file!, place);
+    }
+    return this.#file ?? "settings";
+  }
+}
+
+/** Ours, but not settings of the file. */
+const otherVariables: ReadonlySet<string> = new Set(["TAPE_CONFIG", "TAPE_REPLICA_ID", "TAPE_TEST_POSTGRES_URL"]);
+
+const at = (file: string, { line, column }: Place): string => `${file}:${line}:${column}`;
+
+export function describeOrigin(origin: Origin): string {
+  switch (origin.from) {
+    case "default":
+      return "default";
+    case "environment":
+      return origin.variable;
+    case "flag":
+      return origin.flag;
+    case "file":
+      return at(origin.file, origin.place);
+  }
+}
+
+function wanted({ types, choices }: Leaf): string {
+  if (choices !== undefined) return `one of ${choices.join(", ")}`;
+  const words: Record<string, string> = {
+    boolean: "true or false",
+    integer: "a whole number",
+    number: "a number",
+    string: types.length > 1 ? "unlimited" : "text",
+  };
+  return types.map((type) => words[type] ?? type).join(" or ");
+}
+
+function bounds(issue: z.core.$ZodIssue): string {
+  if (issue.code === "too_small" && issue.origin !== "string") {
+    return issue.inclusive === false ? ` above ${issue.minimum}` : `, at least ${issue.minimum}`;
+  }
+  if (issue.code === "too_big") return `, at most ${issue.maximum}`;
+  return issue.code === "too_small" ? " that is not empty" : "";
+}
+
+/** Every value with its path, sections taken apart. */
+export function flatten(tree: object, path: readonly string[] = []): [string, unknown][] {
+  return Object.entries(tree).flatMap(([key, value]) =>
+    typeof value === "object" && value !== null
+      ? flatten(value as object, [...path, key])
+      : [[[...path, key].join("."), value] as [string, unknown]],
+  );
+}

@@ -1,0 +1,122 @@
+import { z } from "zod";
+
+/** The reactors that every process has, in the order in which people name them. */
+export const builtIns = ["recovery", "reconciler", "outbox", "timers", "compensation"] as const;
+export type BuiltIn = (typeof builtIns)[number];
+
+const text = z.string().min(1);
+const whole = z.int().min(1);
+const handler = text.regex(/.#./, "must name a file and what it exports, as in ./app/reap.ts#reapOnce");
+
+/** A day: a longer rest, lease or back-off is a mistake in the unit. */
+const dayMs = 86_400_000;
+const dayS = 86_400;
+
+const knobs = {
+  enabled: z.boolean().default(true).describe("Whether this process runs it"),
+  batch: whole.max(1_000).default(50).describe("Items found in one look, at most"),
+  concurrency: whole.max(10_000).default(50).describe("Items worked on at once, at most"),
+  lease_ttl_s: z.number().positive().max(dayS).default(30).describe("How long an item's lease lasts without renewal"),
+  heartbeat_s: z
+    .number()
+    .positive()
+    .max(dayS)
+    .optional()
+    .describe("How often leases are renewed; at most half of lease_ttl_s. Default: a third of it"),
+  backoff: z
+    .strictObject({
+      base_ms: whole.max(dayMs).default(1_000).describe("The first pause after work that went wrong"),
+      cap_ms: whole.max(dayMs).default(60_000).describe("The longest pause"),
+      factor: z.number().min(1).max(10).default(2).describe("How much longer each pause is than the one before"),
+    })
+    .prefault({})
+    .describe("Pauses between tries of an item that goes wrong; jittered"),
+  max_attempts: z
+    .union([whole, z.literal("unlimited")])
+    .default("unlimited")
+    .describe("After so many terms in a row that came to nothing, an item is parked for an hour and reported"),
+};
+
+const builtIn = z.strictObject({
+  ...knobs,
+  interval_ms: whole.max(dayMs).default(100).describe("The first rest when there is nothing to do; doubles up to 5 s"),
+  handler: handler.optional().describe("A function of yours that replaces this reactor"),
+});
+
+const custom = z.strictObject({
+  ...knobs,
+  interval_ms: whole
+    .max(366 * dayMs)
+    .default(60_000)
+    .describe("How often the handler is called"),
+  handler: handler.describe("The function to call: file#export"),
+});
+
+const reactors = z
+  .object({
+    recovery: builtIn.prefault({}).describe("Drives runs that wait for somebody, or whose process vanished"),
+    reconciler: builtIn.prefault({}).describe("Finds out what became of acts in doubt"),
+    outbox: builtIn.prefault({}).describe("Carries out acts that were handed over"),
+    timers: builtIn.prefault({}).describe("Fires timers and schedules"),
+    compensation: builtIn.prefault({}).describe("Undoes what runs that went wrong have done"),
+  })
+  .catchall(custom)
+  .prefault({})
+  .describe("What runs by itself; any other name is a reactor of your own");
+
+/** The shape of `tape.yaml`: the only place that says what may be set. The JSON Schema and the docs follow from it. */
+export const configSchema = z
+  .strictObject({
+    project: z
+      .strictObject({ name: text.optional().describe("For people: logs and the dashboard show it") })
+      .prefault({})
+      .describe("What this is"),
+    agent: z
+      .strictObject({
+        runner_factory: handler.optional().describe("The function that builds the runner: file#export"),
+      })
+      .prefault({})
+      .describe("Your code"),
+    tape: z
+      .strictObject({
+        tenant: text.default("default").describe("Whose runs this process works on"),
+        drain_s: z
+          .number()
+          .min(0)
+          .max(dayS)
+          .default(30)
+          .describe("How long a stopping process waits for what is under way"),
+        store: z
+          .strictObject({
+            url: text.default("sqlite:./.tape/tape.db").describe("memory:, sqlite:…, postgres://… or alloydb://…"),
+            processes: z
+              .enum(["many", "single"])
+              .default("many")
+              .describe("single locks an SQLite file for this process alone"),
+          })
+          .prefault({})
+          .describe("Where journals are kept"),
+        server: z
+          .strictObject({ listen: text.default("127.0.0.1:7878").describe("Address and port") })
+          .prefault({})
+          .describe("The HTTP interface"),
+        log: z
+          .strictObject({
+            level: z.enum(["debug", "info", "warn", "error"]).default("info").describe("The least that is written"),
+          })
+          .prefault({})
+          .describe("What is written to standard error, as JSON lines"),
+        reactors,
+      })
+      .prefault({})
+      .describe("Tape itself"),
+  })
+  .describe("Settings of Tape");
+
+export type Config = z.output<typeof configSchema>;
+export type ReactorSettings = Config["tape"]["reactors"]["recovery"];
+
+/** For editors: completes keys, shows descriptions, marks mistakes while one types. */
+export function configJsonSchema(): Record<string, unknown> {
+  return z.toJSONSchema(configSchema, { io: "input", target: "draft-2020-12" }) as Record<string, unknown>;
+}

@@ -1,0 +1,56 @@
+import { TapeError } from "../model/errors.ts";
+import { knownKeys, named } from "../sdk/check.ts";
+import type { Connector, ConnectorContext } from "../sdk/connector.ts";
+import type { EffectOptions } from "../sdk/effect.ts";
+import { inverseOf } from "../sdk/effect.ts";
+import type { Observation } from "../sdk/outcomes.ts";
+
+export interface FunctionConnectorParts<A, R> {
+  readonly dispatch: (args: A, fx: ConnectorContext) => R | Promise<R>;
+  readonly observe?: (args: A, fx: ConnectorContext) => Observation<R> | Promise<Observation<R>>;
+  readonly compensate?:
+    | ((args: A, result: R, fx: ConnectorContext) => unknown)
+    | {
+        readonly run: (args: A, result: R, fx: ConnectorContext) => unknown;
+        readonly semantics?: "idempotent" | "non_idempotent" | "read";
+        readonly observe?: (
+          undone: { args: A; result: R },
+          fx: ConnectorContext,
+        ) => Observation<unknown> | Promise<Observation<unknown>>;
+      };
+}
+
+/**
+ * A connector made of functions: for whatever has a client library of its own.
+ *
+ * @example
+ * const bank = functionConnector("bank", {
+ *   dispatch: (a: { invoice: string; amount: number }, fx) => client.wire(a, { idempotencyKey: fx.key, signal: fx.abortSignal }),
+ *   observe: async (a) => { const w = await client.find(a.invoice); return w ? outcome.confirmed(w) : outcome.absent(); },
+ *   compensate: (a, receipt, fx) => client.reverse(receipt.id, { idempotencyKey: fx.key }),
+ * });
+ * const wire = effect<{ invoice: string; amount: number }, Receipt>("bank.wire", { connector: "bank", businessKey: (a) => a.invoice });
+ */
+export function functionConnector<A, R>(name: string, parts: FunctionConnectorParts<A, R>): Connector {
+  named("a connector", name);
+  const whose = `connector ${name}`;
+  knownKeys(whose, parts, ["dispatch", "observe", "compensate"]);
+  const { dispatch, observe, compensate } = parts;
+  if (typeof dispatch !== "function") throw bad(`${whose} needs a function dispatch`, "dispatch");
+  if (observe !== undefined && typeof observe !== "function")
+    throw bad(`${whose}: observe is not a function`, "observe");
+  // The journal keeps arguments and results, not their types: whoever names this connector says what they are.
+  return {
+    name,
+    dispatch: dispatch as Connector["dispatch"],
+    observe: observe as Connector["observe"],
+    compensate: inverseOf(
+      whose,
+      compensate as EffectOptions<unknown, unknown>["compensate"],
+    ) as Connector["compensate"],
+  };
+}
+
+function bad(message: string, field: string): TapeError {
+  return new TapeError("TAPE_BAD_INPUT", message, { field });
+}

@@ -1,0 +1,112 @@
+import { lookup } from "node:dns/promises";
+import { type BlockList, connect as connectTcp, isIP, type Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { Clock } from "../../base/clock.ts";
+import { NotSent } from "../../sdk/outcomes.ts";
+import { type Address, allowed, isPublic } from "./addresses.ts";
+
+/** Answers a host name with all its addresses. */
+export type Resolve = (host: string) => Promise<readonly Address[]>;
+
+/** How to get to a server. */
+export interface Reach {
+  readonly resolve: Resolve;
+  readonly allow: BlockList;
+  readonly connectMs: number;
+  readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string };
+  readonly clock: Clock;
+}
+
+export const systemResolve: Resolve = async (host) => {
+  const found = await lookup(host, { all: true, verbatim: true });
+  return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
+};
+
+/** The address is not one that a request may go to: nothing was sent, and nothing would be next time. */
+export class Closed extends NotSent {}
+
+/**
+ * A connection on which nothing has been sent yet; with TLS after its handshake. Whatever goes wrong here is NotSent.
+ *
+ * The name is resolved once and what was checked is what is connected to: asking again at connect time would let a name
+ * server answer differently the second time.
+ */
+export async function reach(url: URL, by: Reach, signal: AbortSignal): Promise<Socket> {
+  const limit = new AbortController();
+  const cancel = by.clock.after(by.connectMs, () => limit.abort(new Error(`no connection within ${by.connectMs} ms`)));
+  const either = AbortSignal.any([signal, limit.signal]);
+  try {
+    const addresses = await unlessAborted(addressesOf(url, by), either);
+    let last: unknown;
+    for (const address of addresses) {
+      if (either.aborted) break;
+      try {
+        return await open(url, address, by, either);
+      } catch (error) {
+        last = error;
+      }
+    }
+    throw either.aborted ? either.reason : last;
+  } catch (error) {
+    if (error instanceof NotSent) throw error;
+    throw new NotSent(`no connection to ${url.host}: ${wordsOf(error)}`, { cause: error });
+  } finally {
+    cancel();
+  }
+}
+
+async function addressesOf(url: URL, by: Reach): Promise<readonly Address[]> {
+  const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
+  const family = isIP(host);
+  const found = family === 0 ? await by.resolve(host) : [{ address: host, family: family === 6 ? 6 : 4 } as const];
+  if (found.length === 0) throw new NotSent(`${host} has no address`);
+  // One closed address among open ones is how a name is made to point inside: none of them is trusted.
+  const closed = found.find((address) => !isPublic(address) && !allowed(by.allow, address));
+  if (closed === undefined) return found;
+  throw new Closed(`${host} is ${closed.address}, which is not a public address; allow it explicitly if it is meant`);
+}
+
+function open(url: URL, { address, family }: Address, by: Reach, signal: AbortSignal): Promise<Socket> {
+  const secure = url.protocol === "https:";
+  const port = Number(url.port || (secure ? 443 : 80));
+  const target = { host: address, port, family };
+  // A name is shown to the server and compared with its certificate; a bare address is compared as such.
+  const named = isIP(url.hostname.replace(/^\[(.*)\]$/, "$1")) === 0;
+  const socket: Socket | TLSSocket = secure
+    ? connectTls({ ...target, ...by.tls, servername: named ? url.hostname : "", ALPNProtocols: ["http/1.1"] })
+    : connectTcp({ ...target, autoSelectFamily: false });
+  socket.on("error", () => {}); // one that comes when nobody listens any more must not end the process
+  return new Promise((resolve, reject) => {
+    const end = (error: unknown): void => {
+      socket.destroy();
+      reject(error);
+    };
+    const stop = (): void => end(signal.reason);
+    const done = (): void => {
+      signal.removeEventListener("abort", stop);
+      socket.removeListener("error", end);
+    };
+    signal.addEventListener("abort", stop, { once: true });
+    socket.once("error", end);
+    socket.once("close", () => end(new Error("the connection was closed")));
+    socket.once(secure ? "secureConnect" : "connect", () => {
+      done();
+      resolve(socket);
+    });
+  });
+}
+
+function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return new Promise((resolve, reject) => {
+    const stop = (): void => reject(signal.reason);
+    if (signal.aborted) return stop();
+    signal.addEventListener("abort", stop, { once: true });
+    work.then(resolve, reject).finally(() => signal.removeEventListener("abort", stop));
+  });
+}
+
+/** Errors of the network often have a code and no message. */
+export function wordsOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  return error.message || String((error as { code?: unknown }).code ?? error.name);
+}

@@ -1,0 +1,46 @@
+import { isTapeError, type TapeError } from "../model/errors.ts";
+import { FencedDoor, type FencedRequest } from "./door.ts";
+import type { GuardTable } from "./table.ts";
+
+/** 412: a precondition of the request, its token, does not hold. 428: it brought none. */
+const statusOf = (error: TapeError): number => (error.code === "TAPE_FENCED" ? 412 : 428);
+
+/**
+ * A handler of requests that must be made under a current term: stale ones are answered 412, and ones without a token
+ * 428, before the handler is called. For `Request` and `Response` as the Fetch standard has them; with anything else use
+ * a {@link FencedDoor}.
+ *
+ * @example
+ * const handle = fencedHandler(async (request, fenced) => {
+ *   await put(await request.json(), fenced.token);
+ *   return new Response("stored");
+ * });
+ */
+export function fencedHandler(
+  handler: (request: Request, fenced: FencedRequest) => Response | Promise<Response>,
+  options: { readonly guards?: GuardTable } = {},
+): (request: Request) => Promise<Response> {
+  const door = new FencedDoor(options.guards);
+  return async (request) => {
+    let entered = false;
+    try {
+      return await door.through(
+        (name) => request.headers.get(name),
+        (fenced) => {
+          entered = true;
+          return handler(request, fenced);
+        },
+      );
+    } catch (error) {
+      // A guard inside the handler may find out later what the door could not know.
+      const ours = isTapeError(error, "TAPE_FENCED") || (!entered && isTapeError(error, "TAPE_BAD_INPUT"));
+      if (!ours || !isTapeError(error)) throw error;
+      const { code, message, details } = error;
+      const problem = { type: "about:blank", status: statusOf(error), title: message, code, details };
+      return new Response(JSON.stringify(problem), {
+        status: problem.status,
+        headers: { "content-type": "application/problem+json" },
+      });
+    }
+  };
+}

@@ -1,0 +1,110 @@
+import { TapeError } from "../model/errors.ts";
+import { fenceToWire } from "../model/fence.ts";
+import { bigintParams, loadStatements, type Statement } from "../store/sql/statement.ts";
+import { assertBearer, type Bearer, type Holder, refuseOutside, refuseStale, scopeOf } from "./bearer.ts";
+import { type GuardTable, guardTable } from "./table.ts";
+
+/** What a guard needs of a client: `pg`'s has it. It must be one connection, not a pool. */
+export interface PostgresClient {
+  query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
+}
+
+export interface GuardPostgresOptions {
+  /** The store's schema, where it is not `tape`. */
+  readonly schema?: string;
+  /** How long the guarded transaction may be idle before the server ends it. Shorter than the TTL. Default 5 s. */
+  readonly boundMs?: number;
+}
+
+const defaultBoundMs = 5_000;
+const noTransaction = "say BEGIN on this very connection first";
+
+const loaded = new Map<string, ReadonlyMap<string, Statement>>();
+
+function statements(schema = "tape"): ReadonlyMap<string, Statement> {
+  let found = loaded.get(schema);
+  if (found === undefined) {
+    const cast = (position: number, param: string, _name: string, done: boolean): string =>
+      `$${position}${done ? "" : bigintParams.has(param) ? "::bigint" : "::text"}`;
+    found = loadStatements(new URL("sql/postgres/", import.meta.url), cast, schema);
+    loaded.set(schema, found);
+  }
+  return found;
+}
+
+async function run(
+  client: PostgresClient,
+  name: string,
+  params: Readonly<Record<string, unknown>>,
+  schema?: string,
+): Promise<Readonly<Record<string, unknown>> | undefined> {
+  const { text, params: names } = statements(schema).get(name)!;
+  const values = names.map((param) => (typeof params[param] === "bigint" ? String(params[param]) : params[param]));
+  const { rows } = await client.query(text, values);
+  return rows[0] as Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The mark was set for the transaction only: gone at the next statement, there was none. */
+async function assertInside(client: PostgresClient, mark: string): Promise<void> {
+  const row = await run(client, "mark", {});
+  if (row?.mark !== mark) refuseOutside(noTransaction);
+}
+
+/**
+ * Guards the writes of the user's own transaction, in the database of the store: refuses with TAPE_FENCED unless the
+ * lease is this holder's at this moment, and keeps a takeover waiting until the transaction ends.
+ *
+ * @example
+ * await client.query("begin");
+ * await guardPostgres(client, lease);
+ * await client.query("update accounts set balance = $1 where id = 1", [balance]);
+ * await client.query("commit");
+ */
+export async function guardPostgres(
+  client: PostgresClient,
+  holder: Holder,
+  options: GuardPostgresOptions = {},
+): Promise<void> {
+  assertBearer(holder);
+  const { boundMs = defaultBoundMs, schema } = options;
+  if (!Number.isSafeInteger(boundMs) || boundMs < 1) {
+    throw new TapeError("TAPE_BAD_INPUT", "boundMs must be a whole number of milliseconds", { field: "boundMs" });
+  }
+  const mark = fenceToWire(holder.fence);
+  const { journal, token, nonce } = holder.fence;
+  const row = await run(client, "row", { journal, token, nonce, mark, boundMs }, schema);
+  if (row === undefined) refuseStale(scopeOf(holder), holder.token);
+  await assertInside(client, mark);
+}
+
+/** Makes the guard table in this database, if it is not there: the table of {@link guardElsewhere}. */
+export async function createGuards(client: PostgresClient): Promise<void> {
+  await run(client, "create", {});
+}
+
+/** The guard table of a PostgreSQL database other than the store's. */
+export function postgresGuards(client: PostgresClient): GuardTable {
+  return {
+    async raise(scope, token) {
+      const mark = `${token}@${scope}`;
+      const row = await run(client, "raise", { scope, token, mark });
+      await assertInside(client, mark);
+      return BigInt(row?.token as string);
+    },
+  };
+}
+
+/**
+ * Guards the user's own transaction in a PostgreSQL database that is not the store's: a token lower than the highest seen
+ * is refused with TAPE_FENCED.
+ *
+ * @example
+ * await createGuards(client); // once
+ * await client.query("begin");
+ * await guardElsewhere(client, lease);
+ * await client.query("insert into shipments values ($1)", [id]);
+ * await client.query("commit");
+ */
+export async function guardElsewhere(client: PostgresClient, bearer: Bearer): Promise<void> {
+  await guardTable(postgresGuards(client), bearer);
+}

@@ -1,0 +1,2 @@
+-- read
+select current_setting('tape.guarded', true) as mark

@@ -1,0 +1,54 @@
+import { Worker } from "../engine/worker.ts";
+import { compensation } from "../reactor/compensation.ts";
+import { ReactorLoop } from "../reactor/loop.ts";
+import { outbox } from "../reactor/outbox.ts";
+import type { Ground } from "../reactor/reactor.ts";
+import { reconciler } from "../reactor/reconciler.ts";
+import { recovery } from "../reactor/recovery.ts";
+import { timers } from "../reactor/timers.ts";
+
+export interface AppWorkerOptions {
+  /** Runs driven at once. Default 200. */
+  readonly concurrency?: number;
+}
+
+/** Drives the runs of one runner's workflows, with the five reactors beside it. */
+export class AppWorker implements AsyncDisposable {
+  readonly runs: Worker;
+  readonly #loop: ReactorLoop;
+  readonly #serves: ReadonlySet<string>;
+  #draining: Promise<void> | undefined;
+
+  constructor(
+    ground: Ground,
+    options: AppWorkerOptions & {
+      readonly onSettled: NonNullable<ConstructorParameters<typeof Worker>[0]["onSettled"]>;
+    },
+  ) {
+    const { concurrency = 200, onSettled } = options;
+    const { store, clock, log, tenant, runner } = ground;
+    this.#serves = new Set(runner.workflows.keys());
+    this.runs = new Worker({ ...ground, concurrency, onSettled });
+    const reactors = [recovery(this.runs), reconciler(ground), outbox(ground), timers(ground), compensation(ground)];
+    this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant });
+  }
+
+  serves(workflow: string): boolean {
+    return this.#draining === undefined && this.#serves.has(workflow);
+  }
+
+  start(): Promise<void> {
+    return this.#loop.start();
+  }
+
+  /** Takes no more work, lets what is under way come to rest, and gives back what does not. */
+  drain(): Promise<void> {
+    // Together: each has its bound.
+    this.#draining ??= Promise.all([this.#loop.stop(), this.runs.drain()]).then(() => {});
+    return this.#draining;
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.drain();
+  }
+}

@@ -1,0 +1,139 @@
+import type { Duration } from "../base/duration.ts";
+import type { Belief } from "../lease/belief.ts";
+import type { LeaseKeeper, StandbyOptions } from "../lease/keeper.ts";
+import type { Lease } from "../lease/lease.ts";
+import { TapeError } from "../model/errors.ts";
+import type { LeaseView, TermView } from "../model/lease.ts";
+import type { Store } from "../store/contract.ts";
+import type { OperatorAct } from "./singleton.ts";
+import { millis } from "./singleton-term.ts";
+
+export interface LeaseOptions {
+  readonly ttl?: Duration;
+  readonly heartbeat?: Duration;
+  /** Renewals without `lease.progress` for longer than this lose the lease. */
+  readonly maxStall?: Duration;
+  /** Ends the waiting of `acquire`, which then throws the signal's reason. */
+  readonly signal?: AbortSignal;
+}
+
+/** A lease as the store sees it, and the same in a sentence for people. */
+export interface LeaseExplained extends LeaseView {
+  readonly text: string;
+}
+
+/**
+ * Named leases, for work that is not a run: who may try, and since when and why.
+ *
+ * @example
+ * const lease = await app.leases.acquire("report", { ttl: "30s" });
+ * lease.assert();
+ * await app.leases.release(lease);
+ */
+export class Leases {
+  readonly #store: Store;
+  readonly #keeper: LeaseKeeper;
+  readonly #tenant: string;
+
+  constructor(ground: { readonly store: Store; readonly keeper: LeaseKeeper; readonly tenant: string }) {
+    this.#store = ground.store;
+    this.#keeper = ground.keeper;
+    this.#tenant = ground.tenant;
+  }
+
+  /** Stands by until the lease is ours: sleeps exactly the remaining time, is woken by a release. */
+  async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
+    options.signal?.throwIfAborted();
+    const lease = await this.#keeper.acquire(name, keeperOptions(options));
+    if (lease !== undefined) return lease;
+    options.signal?.throwIfAborted();
+    throw new TapeError("TAPE_STORE_CLOSED", `the app was closed while it stood by for ${name}`, { name });
+  }
+
+  /** One try for a lease that nobody holds. undefined: somebody does. */
+  tryAcquire(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
+    return this.#keeper.tryAcquire(name, keeperOptions(options));
+  }
+
+  /** One try for a lease whose holder's time has run out. undefined: it has not, or nobody holds it. */
+  stealExpired(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
+    return this.#keeper.stealExpired(name, keeperOptions(options));
+  }
+
+  /** One try for a lease that is free or expired. */
+  acquireOrSteal(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
+    return this.#keeper.acquireOrSteal(name, keeperOptions(options));
+  }
+
+  /** Pre-empts a live holder, who is fenced at that instant; the lease is then ours. The ledger keeps who and why. */
+  takeover(name: string, act: OperatorAct & LeaseOptions): Promise<Lease> {
+    return this.#keeper.takeover(name, this.#by(act), act.reason, keeperOptions(act));
+  }
+
+  /** Renews now instead of at the next heartbeat; the answer is what may be believed then. */
+  renew(lease: Lease): Promise<Belief> {
+    return lease.renew();
+  }
+
+  /** Gives it back; stop the work first. false: the store could not be told, and the lease runs out. */
+  release(lease: Lease): Promise<boolean> {
+    return lease.release();
+  }
+
+  /** Nobody may hold it until it is resumed; its holder is fenced at once. */
+  async pause(name: string, act: OperatorAct): Promise<void> {
+    await this.#store.claim.pause(this.#tenant, name, true, this.#by(act), act.reason);
+  }
+
+  async resume(name: string, act: OperatorAct): Promise<void> {
+    await this.#store.claim.pause(this.#tenant, name, false, this.#by(act), act.reason);
+  }
+
+  list(filter: { readonly held?: boolean; readonly limit?: number } = {}): Promise<LeaseView[]> {
+    return this.#store.read.leases(this.#tenant, filter);
+  }
+
+  /** Who holds it, since when, why, and what may happen next. undefined: no lease has this name. */
+  async explain(name: string): Promise<LeaseExplained | undefined> {
+    const view = await this.#store.read.lease(this.#tenant, { name });
+    return view === undefined ? undefined : { ...view, text: inWords(name, view) };
+  }
+
+  /** The ledger: every term, oldest first, with why it began and ended. */
+  history(name: string): Promise<TermView[]> {
+    return this.#store.read.terms(this.#tenant, { name });
+  }
+
+  #by(act: OperatorAct): string {
+    return act.by ?? this.#keeper.identity.label;
+  }
+}
+
+function keeperOptions(options: LeaseOptions): StandbyOptions {
+  const { ttl, heartbeat, maxStall, signal } = options;
+  return {
+    timings: {
+      ...(ttl === undefined ? {} : { ttlMs: millis("ttl", ttl) }),
+      ...(heartbeat === undefined ? {} : { heartbeatMs: millis("heartbeat", heartbeat) }),
+    },
+    ...(maxStall === undefined ? {} : { maxStallMs: millis("maxStall", maxStall) }),
+    ...(signal === undefined ? {} : { signal }),
+  };
+}
+
+const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
+
+function inWords(name: string, view: LeaseView): string {
+  const { state, label, token, reason, progressNote } = view;
+  const paused = view.paused ? "; an operator paused it, so nobody may hold it" : "";
+  if (state === "FREE") return `${name} is free after token ${token}${paused}`;
+  const held = `${name}: held by ${label} under token ${token} for ${seconds(view.heldMs)}, begun by ${reason}`;
+  const note = progressNote === null ? "" : ` (${progressNote})`;
+  const moved = `; last progress ${seconds(view.progressAgoMs)} ago${note}`;
+  const next = {
+    HELD: `; runs out in ${seconds(view.remainingMs)} unless it is renewed`,
+    EXPIRED: "; its time has run out: anybody may take it over, its writes count until somebody does",
+    DOOMED: "; it is being taken over: its writes are refused",
+  }[state];
+  return `${held}${moved}${next}${paused}`;
+}

@@ -1,0 +1,241 @@
+import { fingerprint } from "../base/canonical.ts";
+import { type Duration, durationMs } from "../base/duration.ts";
+import type { Random } from "../base/random.ts";
+import { suggest } from "../base/suggest.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { ScheduleRow } from "../model/rows.ts";
+import * as model from "../model/schedule.ts";
+import { check } from "../sdk/schema.ts";
+import type { Workflow } from "../sdk/workflow.ts";
+import type { Store } from "../store/contract.ts";
+
+export interface ScheduleOptions {
+  /** Five fields, six with seconds in front, or a nickname such as `@daily`. */
+  readonly cron: string;
+  /** An IANA name such as `Europe/Zurich`. Default `UTC`, never the machine's: replicas must agree. */
+  readonly timeZone?: string;
+  /** While the last run lives: `skip` the firing (default), `allow` another run, or let the firing `wait` for its end. */
+  readonly overlap?: (typeof model.overlaps)[number];
+  /** Of the firings that were missed: `all`, the `latest` (default), or `none`. */
+  readonly catchUp?: (typeof model.catchUps)[number];
+  /** A firing older than this is not made up for. Default 24 h. */
+  readonly catchUpWindow?: Duration;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly budget?: Readonly<Record<string, number>>;
+}
+
+export interface ScheduleChange<I> extends Partial<ScheduleOptions> {
+  readonly start?: { readonly workflow: Workflow<I, unknown>; readonly input: I };
+}
+
+/** A schedule, as people see it. */
+export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "timeZone" | "overlap" | "catchUp">> {
+  readonly id: string;
+  readonly workflow: string;
+  readonly input: unknown;
+  readonly catchUpWindow: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly budget: Readonly<Record<string, number>>;
+  readonly paused: boolean;
+  /** When it fires next; null: never again. */
+  readonly nextAt: number | null;
+  /** The run that was started last. */
+  readonly lastRun: string | null;
+  /** The last firing that could not start its run, and why. */
+  readonly trouble: { readonly at: number; readonly code: string; readonly message: string } | undefined;
+}
+
+const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget"];
+/** Two people at once: the second reads again. More than a few times in a row is no coincidence. */
+const mostTries = 10;
+
+/**
+ * Schedules start runs by the clock. Every firing's run has an id that follows from the schedule and the time, as in
+ * `nightly@2026-11-15T03:00:00.000Z`, so it is started once, whoever fires it.
+ *
+ * @example
+ * await app.schedules.create("nightly", treasury, { day: "today" }, { cron: "0 3 * * *", timeZone: "Europe/Zurich" });
+ */
+export class Schedules {
+  readonly #store: Store;
+  readonly #tenant: string;
+  readonly #random: Random;
+
+  constructor(store: Store, tenant: string, random: Random) {
+    this.#store = store;
+    this.#tenant = tenant;
+    this.#random = random;
+  }
+
+  /** The same again returns the existing one; another under the same id is refused with TAPE_SCHEDULE_EXISTS. */
+  async create<I>(
+    id: string,
+    workflow: Workflow<I, unknown>,
+    input: I,
+    options: ScheduleOptions,
+  ): Promise<ScheduleView> {
+    const { nameLength } = this.#store.limits;
+    if (typeof id === "string" && id.length + model.runIdExtra > nameLength) {
+      const message = `the id must leave room for the time in its runs' ids: at most ${nameLength - model.runIdExtra} characters`;
+      throw new TapeError("TAPE_TOO_LARGE", message, { limit: "nameLength" });
+    }
+    const said = await startOf(workflow, input);
+    const plan = { uid: this.#random.uuid(0), last: null, due: null, ...said, ...settings(options, defaults) };
+    const due = model.cronOf(plan).next(await this.#store.read.now()) ?? null;
+    try {
+      return viewOf(await this.#put(id, { ...plan, due }, false, null));
+    } catch (error) {
+      if (!isTapeError(error, "TAPE_VERSION_CONFLICT")) throw error;
+    }
+    const row = await this.#row(id);
+    if (sameDefinition(model.decodeSchedule(id, row.spec), plan)) return viewOf(row);
+    throw new TapeError("TAPE_SCHEDULE_EXISTS", `schedule ${id} exists and says something else`, { id });
+  }
+
+  /**
+   * Changes what is named and leaves the rest; another input comes with its workflow, whose schema it must fit. Another
+   * time is counted from now: what was missed before is dropped.
+   */
+  async update<I>(id: string, change: ScheduleChange<I>): Promise<ScheduleView> {
+    const { start, ...options } = change;
+    const said = start === undefined ? {} : await startOf(start.workflow, start.input);
+    return this.#change(id, (plan, now, paused) => {
+      const { version: _version, ...before } = plan;
+      const next = { ...(start === undefined ? plan : before), ...said, ...settings(options, plan) };
+      const sameTimes = next.cron === plan.cron && next.timeZone === plan.timeZone;
+      return { plan: { ...next, due: sameTimes ? plan.due : (model.cronOf(next).next(now) ?? null) }, paused };
+    });
+  }
+
+  /** Nothing fires until it is resumed. Runs that were started go on. */
+  pause(id: string): Promise<ScheduleView> {
+    return this.#change(id, (plan) => ({ plan, paused: true }));
+  }
+
+  /** Fires again, from now on: what fell due while it was paused is not made up for. */
+  resume(id: string): Promise<ScheduleView> {
+    return this.#change(id, (plan, now, paused) => ({
+      plan: paused ? { ...plan, due: model.cronOf(plan).next(now) ?? null } : plan,
+      paused: false,
+    }));
+  }
+
+  /** false: there was none. Its runs stay. */
+  delete(id: string): Promise<boolean> {
+    return this.#store.intake.deleteSchedule(this.#tenant, id);
+  }
+
+  async list(): Promise<ScheduleView[]> {
+    return (await this.#store.read.schedules(this.#tenant)).map(viewOf);
+  }
+
+  async #change(
+    id: string,
+    make: (plan: model.SchedulePlan, now: number, paused: boolean) => { plan: model.SchedulePlan; paused: boolean },
+  ): Promise<ScheduleView> {
+    for (let tries = 1; ; tries++) {
+      const row = await this.#row(id);
+      const { plan, paused } = make(model.decodeSchedule(id, row.spec), await this.#store.read.now(), row.paused);
+      try {
+        return viewOf(await this.#put(id, plan, paused, row));
+      } catch (error) {
+        if (!isTapeError(error, "TAPE_VERSION_CONFLICT") || tries === mostTries) throw error;
+      }
+    }
+  }
+
+  #put(id: string, plan: model.SchedulePlan, paused: boolean, seen: ScheduleRow | null): Promise<ScheduleRow> {
+    const row = { id, spec: model.encodeSchedule(plan), nextAt: plan.due, paused };
+    return this.#store.intake.putSchedule(this.#tenant, row, seen);
+  }
+
+  async #row(id: string): Promise<ScheduleRow> {
+    const row = (await this.#store.read.schedules(this.#tenant)).find((one) => one.id === id);
+    if (row === undefined) throw new TapeError("TAPE_SCHEDULE_UNKNOWN", `there is no schedule ${id}`, { id });
+    return row;
+  }
+}
+
+type Settings = Pick<
+  model.SchedulePlan,
+  "cron" | "timeZone" | "overlap" | "catchUp" | "windowMs" | "labels" | "budget"
+>;
+
+const defaults: Settings = {
+  cron: "",
+  timeZone: "UTC",
+  overlap: "skip",
+  catchUp: "latest",
+  windowMs: model.defaultWindowMs,
+};
+
+function settings(options: Partial<ScheduleOptions>, before: Settings): Settings {
+  for (const key of Object.keys(options)) {
+    if (optionKeys.includes(key)) continue;
+    const near = suggest(key, optionKeys);
+    throw badOption(key, `there is no option ${key}${near === undefined ? "" : `; did you mean ${near}?`}`);
+  }
+  const { cron = before.cron, timeZone = before.timeZone, labels = before.labels, catchUpWindow } = options;
+  const { overlap = before.overlap, catchUp = before.catchUp } = options;
+  if (typeof cron !== "string") throw badOption("cron", "cron must be text");
+  if (typeof timeZone !== "string") throw badOption("timeZone", "timeZone must be text");
+  if (!model.overlaps.includes(overlap)) throw badOption("overlap", `overlap is one of ${model.overlaps.join(", ")}`);
+  if (!model.catchUps.includes(catchUp)) throw badOption("catchUp", `catchUp is one of ${model.catchUps.join(", ")}`);
+  const windowMs = catchUpWindow === undefined ? before.windowMs : durationMs(catchUpWindow);
+  if (windowMs === undefined) throw badOption("catchUpWindow", "catchUpWindow is not a duration");
+  if (labels !== undefined && Object.hasOwn(labels, "schedule")) {
+    throw badOption("labels", "the label schedule is set by the schedule itself");
+  }
+  const budget =
+    options.budget === undefined ? before.budget : scaled(options.budget, (amount) => Math.round(amount * millionth));
+  const more = { ...(labels === undefined ? {} : { labels }), ...(budget === undefined ? {} : { budget }) };
+  return { cron, timeZone, overlap, catchUp, windowMs, ...more };
+}
+
+async function startOf<I>(
+  workflow: Workflow<I, unknown>,
+  input: I,
+): Promise<Pick<model.SchedulePlan, "workflow" | "input" | "version">> {
+  const checked = await check(workflow.schema, input);
+  if ("fault" in checked) {
+    throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
+  }
+  const { name, version } = workflow;
+  return { workflow: name, input: checked.value, ...(version === undefined ? {} : { version }) };
+}
+
+const badOption = (field: string, message: string): TapeError => new TapeError("TAPE_BAD_INPUT", message, { field });
+
+const millionth = 1_000_000;
+const scaled = (amounts: Readonly<Record<string, number>>, scale: (amount: number) => number): Record<string, number> =>
+  Object.fromEntries(Object.entries(amounts).map(([unit, amount]) => [unit, scale(amount)]));
+
+function sameDefinition(a: model.SchedulePlan, b: model.SchedulePlan): boolean {
+  const said = ({ uid: _uid, due: _due, last: _last, trouble: _trouble, ...rest }: model.SchedulePlan) => rest;
+  return fingerprint(said(a)) === fingerprint(said(b));
+}
+
+function viewOf(row: ScheduleRow): ScheduleView {
+  const {
+    uid: _uid,
+    version: _version,
+    due,
+    last,
+    windowMs,
+    labels = {},
+    budget = {},
+    ...rest
+  } = model.decodeSchedule(row.id, row.spec);
+  const { trouble, ...said } = rest;
+  return {
+    ...said,
+    id: row.id,
+    catchUpWindow: windowMs,
+    labels,
+    budget: scaled(budget, (amount) => amount / millionth),
+    paused: row.paused,
+    nextAt: due,
+    lastRun: last,
+    trouble,
+  };
+}

@@ -1,0 +1,69 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Store } from "../store/contract.ts";
+
+export interface ProbeOptions {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly tenant: string | undefined;
+  /** How long to rest after something has happened; doubles up to `idleMs`. */
+  readonly intervalMs: number;
+  readonly idleMs: number;
+  /** Something is due for this reactor; undefined: for any of them. */
+  readonly wake: (reactor: string | undefined) => void;
+}
+
+/**
+ * One look at the store's agenda on behalf of all reactors of a process: who has something to do, and when the next
+ * thing is due, to the millisecond. Hints make it look at once; without any it looks less and less often. What is due
+ * and stays due is not for us: it changes nothing about how long to rest, or looking for it would spin.
+ */
+export class Probe {
+  readonly #options: ProbeOptions;
+  #again = false;
+  #restMs: number;
+  #rouse = (): void => {};
+
+  constructor(options: ProbeOptions) {
+    this.#options = options;
+    this.#restMs = options.intervalMs;
+  }
+
+  /** The agenda may have changed. */
+  reconsider(): void {
+    this.#again = true;
+    this.#restMs = this.#options.intervalMs;
+    this.#rouse();
+  }
+
+  async go(stopped: AbortSignal): Promise<void> {
+    const { clock, log, idleMs } = this.#options;
+    while (!stopped.aborted) {
+      this.#again = false;
+      let nextMs = Number.POSITIVE_INFINITY;
+      try {
+        nextMs = await this.#look();
+      } catch (error) {
+        log("warn", "reactor.agenda_failed", { error: String(error) });
+      }
+      if (this.#again || stopped.aborted) continue;
+      const rest = new AbortController();
+      this.#rouse = () => rest.abort();
+      await clock.sleep(Math.min(this.#restMs, nextMs), AbortSignal.any([rest.signal, stopped]));
+      this.#rouse = () => {};
+      if (!this.#again) this.#restMs = Math.min(idleMs, this.#restMs * 2);
+    }
+  }
+
+  /** Milliseconds until the next thing is due. */
+  async #look(): Promise<number> {
+    const { store, tenant, wake } = this.#options;
+    let nextMs = Number.POSITIVE_INFINITY;
+    for (const { reactor, inMs } of await store.read.agenda(tenant)) {
+      if (inMs > 0) nextMs = Math.min(nextMs, inMs);
+      else wake(reactor);
+    }
+    return nextMs;
+  }
+}

@@ -1,0 +1,149 @@
+import { backoffMs } from "../base/backoff.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { ScheduleRow } from "../model/rows.ts";
+import { cronOf, decodeSchedule, encodeSchedule, pickFiring, runIdOf, type SchedulePlan } from "../model/schedule.ts";
+import type { RunSpec } from "../store/contract.ts";
+import { againBackoff, type Counts, type Ground } from "./reactor.ts";
+
+/** Firings of one schedule in one look: one that has a whole night to make up for must not keep the others waiting. */
+const mostAtOnce = 50;
+/** How soon to look again whether the last run has ended: a tenth of what it has taken so far, within these. */
+const waitMs = { least: 1_000, most: 15_000 };
+
+type Outcome = { readonly done: boolean; readonly lagMs: number };
+
+/**
+ * Fires what is due of the schedules, all tenants'. Each firing is one conditional transaction: the schedule moves on
+ * from the version that was read, and the run, whose id follows from the schedule and the time, is started. Two replicas
+ * start it once; a crash before or after leaves a firing that is due or one that has happened.
+ */
+export async function fireSchedules(ground: Pick<Ground, "store" | "log" | "random">, limit: number): Promise<Counts> {
+  const { store, log } = ground;
+  const rows = await store.read.dueSchedules(limit);
+  if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
+  const now = await store.read.now();
+  const outcomes = await Promise.all(
+    rows.map(async (row): Promise<Outcome> => {
+      try {
+        return await seeTo(ground, row, now);
+      } catch (error) {
+        log("warn", "schedules.not_fired", { ...nameOf(row), error: String(error) });
+        if (!isTapeError(error) || error.retry === "no") await park(ground, row, now);
+        return { done: false, lagMs: 0 };
+      }
+    }),
+  );
+  const done = outcomes.filter((outcome) => outcome.done).length;
+  const lagMs = Math.max(...outcomes.map((outcome) => outcome.lagMs));
+  return { found: rows.length, done, failed: rows.length - done, lagMs };
+}
+
+const nameOf = ({ tenant, id }: ScheduleRow) => ({ tenant, schedule: id });
+
+async function seeTo(ground: Pick<Ground, "store" | "log">, row: ScheduleRow, now: number): Promise<Outcome> {
+  let current: ScheduleRow | undefined = row;
+  let lagMs = 0;
+  for (let fired = 0; fired < mostAtOnce && current?.nextAt != null && current.nextAt <= now; fired++) {
+    const step = await nextStep(ground, current, now);
+    lagMs = Math.max(lagMs, step.lagMs);
+    current = await take(ground, current, step);
+    if (current === undefined) return { done: fired > 0, lagMs }; // another replica was faster, or a person
+  }
+  return { done: true, lagMs };
+}
+
+interface Step {
+  readonly plan: SchedulePlan;
+  readonly nextAt: number | null;
+  /** The firing that starts a run. */
+  readonly firing?: { readonly at: number; readonly run: RunSpec };
+  readonly lagMs: number;
+}
+
+async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow, now: number): Promise<Step> {
+  const { store, log } = ground;
+  const plan = decodeSchedule(row.id, row.spec);
+  const cron = cronOf(plan);
+  const picked = pickFiring(plan, cron, now);
+  const { at } = picked;
+  const lagMs = plan.due === null ? 0 : Math.max(0, now - plan.due);
+  if (picked.passedOver) {
+    log("warn", "schedules.passed_over", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
+  }
+  if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs };
+  const after = cron.next(at) ?? null;
+  const last = plan.overlap === "allow" || plan.last === null ? undefined : await store.read.run(row.tenant, plan.last);
+  if (last !== undefined && last.endedAt === null) {
+    if (plan.overlap === "wait") {
+      const inMs = Math.min(waitMs.most, Math.max(waitMs.least, Math.round((now - last.createdAt) / 10)));
+      return { plan: { ...plan, due: at }, nextAt: now + inMs, lagMs: 0 };
+    }
+    log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.last, status: last.status });
+    return { plan: { ...plan, due: after }, nextAt: after, lagMs };
+  }
+  const run = runOf(row.id, plan, at);
+  return { plan: { ...plan, due: after, last: run.id }, nextAt: after, firing: { at, run }, lagMs };
+}
+
+function runOf(schedule: string, plan: SchedulePlan, at: number): RunSpec {
+  const { workflow, version, input, labels, budget } = plan;
+  return {
+    id: runIdOf(schedule, at),
+    workflow,
+    input,
+    schedule,
+    labels: { ...labels, schedule },
+    ...(version === undefined ? {} : { version }),
+    ...(budget === undefined ? {} : { budget }),
+  };
+}
+
+/** The row as it is after the step; undefined: it was not there to be taken. */
+async function take(
+  ground: Pick<Ground, "store" | "log">,
+  row: ScheduleRow,
+  step: Step,
+): Promise<ScheduleRow | undefined> {
+  const { store, log } = ground;
+  const write = async (plan: SchedulePlan, runs: readonly RunSpec[]): Promise<ScheduleRow | undefined> => {
+    const spec = { from: row.spec, to: encodeSchedule(plan) };
+    const { tenant, id, version } = row;
+    const fired = await store.intake.fireSchedule(tenant, id, version, step.nextAt, runs, spec);
+    return fired ? { ...row, version: version + 1, spec: spec.to, nextAt: step.nextAt } : undefined;
+  };
+  const { firing, plan } = step;
+  if (firing === undefined) return write(plan, []);
+  const { at, run } = firing;
+  try {
+    const after = await write(plan, [run]);
+    if (after !== undefined) log("info", "schedules.fired", { ...nameOf(row), run: run.id, lateMs: step.lagMs });
+    return after;
+  } catch (error) {
+    // It existed and was deleted: then it was started once, and that is all that was asked.
+    if (isTapeError(error, "TAPE_RUN_GONE")) return write(plan, []);
+    if (!isTapeError(error) || !refusals.has(error.code)) throw error;
+    const { code, message } = error;
+    log("error", "schedules.refused", { ...nameOf(row), run: run.id, code, error: message });
+    const { last } = decodeSchedule(row.id, row.spec);
+    return write({ ...plan, last, trouble: { at, code, message } }, []);
+  }
+}
+
+/** No retry can start such a run: its id is taken by something else, or its input is refused. The schedule goes on. */
+const refusals: ReadonlySet<string> = new Set([
+  "TAPE_RUN_CONFLICT",
+  "TAPE_BAD_INPUT",
+  "TAPE_TOO_LARGE",
+  "TAPE_NOT_ENCODABLE",
+]);
+
+/** One that cannot be read would else stand at the head of the line for ever. What is due is in the spec, untouched. */
+async function park(ground: Pick<Ground, "store" | "random" | "log">, row: ScheduleRow, now: number): Promise<void> {
+  const { store, random, log } = ground;
+  const nextAt = now + Math.ceil(backoffMs(parkedAttempt, againBackoff, random));
+  const parked = await store.intake.fireSchedule(row.tenant, row.id, row.version, nextAt, []).catch(() => false);
+  if (parked) log("error", "schedules.parked", { ...nameOf(row), until: nextAt });
+}
+
+/** Nothing says how often it was tried already: about a minute is neither rash nor never. */
+const parkedAttempt = 7;

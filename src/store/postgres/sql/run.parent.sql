@@ -1,0 +1,2 @@
+-- read
+select parent from tape.runs where journal = :journal

@@ -1,2 +1,0 @@
--- read
-select root from tape.runs where journal = :journal

@@ -1,0 +1,2 @@
+-- read
+select parent from runs where journal = :journal

@@ -1,2 +1,0 @@
--- read
-select root from runs where journal = :journal

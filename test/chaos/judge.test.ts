@@ -1,0 +1,88 @@
+import { describe, expect, it } from "vitest";
+import type { EffectRow } from "../../src/model/rows.ts";
+import type { RunView } from "../../src/store/contract.ts";
+import { type Evidence, judge, type Started } from "../../tools/chaos/judge.ts";
+import type { Deed } from "../../tools/chaos/world.ts";
+
+const run = (id: string, status: string, outcome: unknown = null): RunView =>
+  ({ id, status, outcome, endedAt: status === "WAITING" ? null : 1 }) as unknown as RunView;
+
+/** Deeds as "name n", one after the other, 100 ms apart. */
+const deeds = (of: string, ...lines: string[]): Deed[] =>
+  lines.map((line, k) => {
+    const [name = "", n = "0"] = line.split(" ");
+    return { run: of, name, what: name, n: Number(n), key: `${of}:${line}`, token: "1", worker: "w", at: k * 100 };
+  });
+
+const effect = (key: string, status: string, more: Partial<EffectRow> = {}): EffectRow =>
+  ({ name: "pay", key, status, semantics: "non_idempotent", role: "act", ...more }) as unknown as EffectRow;
+
+const one = (flow: string, more: Partial<Started> = {}): Started => ({ id: "r", flow, ms: 100, ...more });
+const evidence = (parts: Partial<Evidence>): Evidence => ({ started: [], runs: [], effects: [], deeds: [], ...parts });
+
+const saga = ["book 1", "reserve 2", "rent 3", "book 4"];
+const undone = ["unbook 4", "unrent 3", "unreserve 2", "unbook 1"];
+const sagaOf = (...lines: string[]): Evidence =>
+  evidence({ started: [one("saga")], runs: [run("r", "COMPENSATED")], deeds: deeds("r", ...lines) });
+const acts = ["pay 2", "wire 3", "mail 4", "post 5"];
+const actsOf = (...lines: string[]): Evidence =>
+  evidence({ started: [one("acts")], runs: [run("r", "COMPLETED")], deeds: deeds("r", ...lines) });
+
+describe("the judge of the chaos", () => {
+  it("finds nothing where everything is in order", () => {
+    expect(judge(sagaOf(...saga, ...undone))).toEqual([]);
+    expect(judge(actsOf("pay 2", "wire 3", "post 5", "mail 4"))).toEqual([]);
+  });
+
+  it.each<[string, RegExp, Evidence]>([
+    ["a run that is gone", /is not there/, evidence({ started: [one("family")] })],
+    ["a run that waits for ever", /r is WAITING/, evidence({ started: [one("asked")], runs: [run("r", "WAITING")] })],
+    ["a run that ended otherwise", /not COMPLETED/, evidence({ started: [one("acts")], runs: [run("r", "FAILED")] })],
+    ["a child that lives", /child c is WAITING/, evidence({ runs: [run("c", "WAITING")] })],
+    ["an act done twice", /done 2 times: r pay 2/, actsOf("pay 2", ...acts)],
+    ["an act not done", /did wire 3, mail 4, post 5 in/, actsOf(...acts.slice(1))],
+    ["undone oldest first", /newest first/, sagaOf(...saga, ...undone.toReversed())],
+    ["undone in part", /newest first/, sagaOf(...saga, ...undone.slice(0, 3))],
+    ["undone twice", /done 2 times: r unbook 4/, sagaOf(...saga, "unbook 4", ...undone)],
+    ["not undone at all", /undid nothing/, sagaOf(...saga)],
+    ["undone in a healthy run", /not nothing/, actsOf(...acts, "unpay 2")],
+    ["done after undoing", /after it had begun to undo/, sagaOf(...saga.slice(0, 3), ...undone, "book 4")],
+  ])("finds %s", (_, words, parts) => {
+    expect(judge(parts).join("\n")).toMatch(words);
+  });
+
+  it("finds a timer that fired too early, and believes one that fired late", () => {
+    const slept = (ms: number) =>
+      judge(
+        evidence({
+          started: [one("nap", { ms })],
+          runs: [run("r", "COMPLETED")],
+          deeds: deeds("r", "mail 1", "mail 2"),
+        }),
+      );
+    expect(slept(103)).toEqual(["the timer of run r fired after 100 ms, not 103: too early"]);
+    expect([slept(102), slept(20)]).toEqual([[], []]);
+  });
+
+  it("finds a signal that was lost, and a gate that did not time out", () => {
+    const asked = (outcome: unknown) =>
+      judge(
+        evidence({
+          started: [one("asked", { said: "yes" })],
+          runs: [run("r", "COMPLETED", outcome)],
+          deeds: deeds("r", "mail 1"),
+        }),
+      );
+    expect(asked("yes")).toEqual([]);
+    expect(asked("timeout")).toEqual(["run r got timeout at its gate, not yes"]);
+  });
+
+  it("finds beliefs that are not true", () => {
+    const believes = (...effects: EffectRow[]) => judge(evidence({ effects, deeds: deeds("x", "pay 1") }));
+    expect(believes(effect("x:pay 1", "CONFIRMED"), effect("other", "FAILED"))).toEqual([]);
+    expect(believes(effect("other", "CONFIRMED"))).toEqual([expect.stringContaining("the world knows nothing of it")]);
+    expect(believes(effect("x:pay 1", "FAILED"))).toEqual([expect.stringContaining("the world has done it")]);
+    expect(believes(effect("x:pay 1", "UNKNOWN"))).toEqual([expect.stringContaining("still UNKNOWN")]);
+    expect(believes(effect("other", "COMPENSATED", { role: "inverse" }))).toHaveLength(1);
+  });
+});

@@ -1,0 +1,102 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { assemble } from "../../src/cli/reactors/assemble.ts";
+import { loadFunction, loadRunner } from "../../src/cli/reactors/module.ts";
+import { parseOptions } from "../../src/cli/reactors/options.ts";
+import { configSchema } from "../../src/config/schema.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { calm, setStage, signal, tenant, waiting } from "../reactor/stage.ts";
+import { library, project } from "./reactors-stage.ts";
+
+describe("the user's code, named as file#export", () => {
+  const source = `
+import { createRunner } from ${library};
+export const buildRunner = () => createRunner({ workflows: [] });
+export const later = async () => createRunner({ workflows: [] });
+export const notARunner = () => ({ workflows: [] });
+export const nothing = () => undefined;
+export const thrower = () => { throw new Error("no such bank"); };
+export const twice = () => createRunner({ workflows: [{ name: "a" }, { name: "a" }] });
+export const five = 5;
+`;
+  const folder = () => project({ "agent.ts": source, "broken.ts": 'import "./gone.ts";', "bare.ts": "" });
+
+  it("builds a runner, at once or later", async () => {
+    const place = folder();
+    for (const name of ["buildRunner", "later"]) {
+      expect((await loadRunner(`./agent.ts#${name}`, place)).workflows.size).toBe(0);
+    }
+  });
+
+  it.each([
+    ["./agnt.ts#buildRunner", "TAPE_BAD_MODULE", /there is no file .*agnt\.ts/],
+    ["./agent.ts#buildRuner", "TAPE_BAD_MODULE", /does not export buildRuner; did you mean buildRunner\?/],
+    ["./bare.ts#buildRunner", "TAPE_BAD_MODULE", /does not export buildRunner; it exports nothing/],
+    ["./agent.ts#five", "TAPE_BAD_MODULE", /five is no function/],
+    ["./agent.ts#notARunner", "TAPE_BAD_MODULE", /did not return a runner/],
+    ["./agent.ts#nothing", "TAPE_BAD_MODULE", /did not return a runner/],
+    ["./agent.ts#thrower", "TAPE_BAD_MODULE", /it threw: no such bank/],
+    ["./agent.ts#twice", "TAPE_BAD_INPUT", /two of the workflows are called a/],
+    ["./broken.ts#buildRunner", "TAPE_BAD_MODULE", /loading it failed: .*gone\.ts/],
+    ["./agent.ts", "TAPE_BAD_MODULE", /name a file and what it exports/],
+    ["./agent.ts#", "TAPE_BAD_MODULE", /name a file and what it exports/],
+    ["#buildRunner", "TAPE_BAD_MODULE", /name a file and what it exports/],
+  ])("refuses %s", async (reference, code, says) => {
+    const loading = loadRunner(reference, folder());
+    await expect(loading).rejects.toMatchObject({ code, message: expect.stringMatching(says) });
+  });
+
+  it("says whose it is", async () => {
+    const loading = loadFunction("./x.ts#y", folder(), "handler of mine");
+    await expect(loading).rejects.toThrow(/handler of mine \.\/x\.ts#y/);
+  });
+});
+
+describe("the command line", () => {
+  it("names settings", () => {
+    expect(parseOptions(["--runner-from", "a#b", "--only", "outbox, timers", "--set", "tape.tenant=a=b"])).toEqual({
+      config: undefined,
+      only: ["outbox", "timers"],
+      flags: [
+        { path: "tape.tenant", text: "a=b", flag: "--set tape.tenant" },
+        { path: "agent.runner_factory", text: "a#b", flag: "--runner-from" },
+      ],
+    });
+  });
+
+  it.each([[["--set", "tape.tenant"]], [["--only", "a,,b"]], [["--nothing"]], [["word"]], [["--config"]]])(
+    "refuses %j",
+    (argv) => expect(parseOptions(argv)).toEqual({ fault: expect.any(String) }),
+  );
+});
+
+it("each reactor has the lease that its settings say; equal ones share a heartbeat", async () => {
+  const stage = await setStage();
+  const { store, clock } = stage;
+  const answer = signal<string>();
+  const ground = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
+  const { reactors } = configSchema.parse({
+    tape: { reactors: { outbox: { lease_ttl_s: 9, heartbeat_s: 2 }, reconciler: { lease_ttl_s: 60 } } },
+  }).tape;
+  const app = await Tape.open({ store, runner: ground.runner, tenant, clock, work: false });
+  onTestFinished(() => app.close());
+  const wanted = [
+    { name: "outbox", settings: reactors.outbox },
+    { name: "reconciler", settings: reactors.reconciler },
+    { name: "recovery", settings: reactors.recovery },
+  ];
+  const { identity } = ground.keeper;
+  const assembled = assemble({ ...ground, wanted, app, identity, drainMs: 1_000 });
+  await assembled.loop.start();
+  const run = await waiting(store);
+  await calm();
+  const { item } = await run.effect(0);
+  const lease = () => store.read.lease(tenant, { journal: item! });
+  expect(await lease()).toMatchObject({ ttlMs: 9_000, reactor: "outbox", owner: identity.owner });
+  await clock.elapse(2_100);
+  expect((await lease())?.remainingMs).toBeGreaterThan(7_000); // renewed after 2 s; a third of the lease would be 3 s
+  answer.give("sent");
+  await calm();
+  await assembled.stop();
+  expect(await store.read.leases(tenant, { held: true })).toEqual([]);
+  expect((await run.effect(0)).status).toBe("CONFIRMED");
+});

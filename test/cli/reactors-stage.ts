@@ -1,0 +1,84 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { createInterface } from "node:readline";
+import { setTimeout as sleep } from "node:timers/promises";
+import { onTestFinished } from "vitest";
+
+const root = resolve(import.meta.dirname, "../..");
+export const program = join(root, "bin/tape-reactors.js");
+export const library = JSON.stringify(join(root, "src/exports/index.ts"));
+
+/** A user's project: a folder of its own with these files in it. */
+export function project(files: Readonly<Record<string, string>>): string {
+  const folder = mkdtempSync(join(tmpdir(), "tape-reactors-"));
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+  for (const [name, text] of Object.entries({ "package.json": '{ "type": "module" }', ...files })) {
+    mkdirSync(join(folder, name, ".."), { recursive: true });
+    writeFileSync(join(folder, name), text);
+  }
+  return folder;
+}
+
+export interface LogLine {
+  readonly event: string;
+  readonly level: string;
+  readonly [field: string]: unknown;
+}
+
+/** A running tape-reactors, and what it has logged. */
+export class Sidecar {
+  readonly process: ChildProcess;
+  readonly lines: LogLine[] = [];
+  readonly other: string[] = [];
+  #stdout = "";
+
+  constructor(folder: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
+    const { PATH = "", HOME = "" } = process.env;
+    const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { PATH, HOME, ...env } });
+    this.process = child;
+    child.stdout.on("data", (data: Buffer) => {
+      this.#stdout += data.toString();
+    });
+    createInterface({ input: child.stderr }).on("line", (line) => {
+      if (line.startsWith("{")) this.lines.push(JSON.parse(line) as LogLine);
+      else this.other.push(line);
+    });
+    onTestFinished(() => void child.kill("SIGKILL"));
+  }
+
+  get stdout(): string {
+    return this.#stdout;
+  }
+
+  logged(event: string): LogLine | undefined {
+    return this.lines.find((line) => line.event === event);
+  }
+
+  /** The exit code, once it has ended and everything it said has been read. */
+  async ended(): Promise<number | null> {
+    if (this.process.exitCode === null && this.process.signalCode === null) await once(this.process, "close");
+    return this.process.exitCode;
+  }
+
+  async stop(signal: "SIGTERM" | "SIGINT" = "SIGTERM"): Promise<number | null> {
+    this.process.kill(signal);
+    return this.ended();
+  }
+
+  /** Looks until it is so; an ended process will not change its mind. */
+  async until<T>(look: () => T | undefined | false | Promise<T | undefined | false>): Promise<T> {
+    for (;;) {
+      const found = await look();
+      if (found !== undefined && found !== false) return found;
+      if (this.process.exitCode !== null) {
+        throw new Error(
+          `it ended with ${this.process.exitCode}: ${this.other.join("\n")} ${JSON.stringify(this.lines)}`,
+        );
+      }
+      await sleep(20);
+    }
+  }
+}

@@ -1,0 +1,234 @@
+import { existsSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { openStore } from "../../src/host/open-store.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
+import { library, project, Sidecar } from "./reactors-stage.ts";
+
+const postgresUrl = ownPostgres(18);
+
+/** The user's code, as the sidecar loads it. What it does to the world is a line in a file. */
+const agent = `
+import { appendFileSync } from "node:fs";
+import { createRunner, effect, workflow } from ${library};
+const send = effect("send", async (what: string, fx) => { appendFileSync("world.log", what + " " + fx.key + "\\n"); return what; },
+  { dispatch: "outbox", allowUnsafe: "a test" });
+const hello = workflow("hello", async (tape, input: { name: string }) => {
+  await tape.sleep(50);
+  return "hello " + await tape.effect(send.with(input.name));
+});
+const hang = workflow("hang", async (tape) => tape.step("hang", () => { appendFileSync("world.log", "hangs\\n"); return new Promise(() => {}); }));
+const tick = workflow("tick", async (tape) => tape.runId);
+export const buildRunner = () => createRunner({ workflows: [hello, hang, tick], effects: [send] });
+export const buildLess = async () => createRunner({ workflows: [hello, hang, tick] });
+`;
+
+/** The same by name, for whoever starts runs and has no code. */
+const send = effect("send", async (what: string) => what, { dispatch: "outbox", allowUnsafe: "a test" });
+const hello = workflow("hello", async (_tape, input: { name: string }) => input.name);
+const hang = workflow("hang", async () => 1);
+const tick = workflow("tick", async () => "");
+const elsewhere = createRunner({ workflows: [hello, hang, tick], effects: [send] });
+
+const from = ["--runner-from", "./app/agent.ts#buildRunner"];
+const canary = "hunter2";
+let database: string;
+beforeAll(async () => {
+  database = await freshDatabase(postgresUrl());
+});
+afterAll(() => dropDatabase(database));
+
+async function scene(backend: string, yaml = "", files: Record<string, string> = {}) {
+  const folder = project({ "app/agent.ts": agent, "tape.yaml": yaml, ...files });
+  const url = backend === "postgres" ? database : `sqlite:${join(folder, ".tape/tape.db")}`;
+  const secret = new URL(database);
+  secret.password = canary; // the server trusts everybody on this machine, and asks for none
+  const env = backend === "postgres" ? { TAPE_STORE_URL: secret.href } : {};
+  /** Opened once the sidecar has made the file. */
+  const open = async (): Promise<Tape> => {
+    const store = await openStore(url);
+    const app = await Tape.open({ store, runner: elsewhere, work: false });
+    onTestFinished(async () => {
+      await app.close();
+      await store.close();
+    });
+    return app;
+  };
+  const world = () => {
+    const file = join(folder, "world.log");
+    return existsSync(file) ? readFileSync(file, "utf8").split("\n").filter(Boolean) : [];
+  };
+  return { folder, env, open, world };
+}
+
+describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
+  it("drives runs, fires timers, carries out acts; SIGTERM ends it with 0 and no lease held", async () => {
+    const { folder, env, open, world } = await scene(backend);
+    const sidecar = new Sidecar(folder, from, { ...env, TAPE_REPLICA_ID: "side" });
+    const started = await sidecar.until(() => sidecar.logged("reactors.started"));
+    expect(started).toMatchObject({
+      reactors: ["recovery", "reconciler", "outbox", "timers", "compensation"],
+      replica: "side",
+    });
+    const app = await open();
+    const run = await app.start(hello, { name: "ada" });
+    expect(await run.result()).toBe("hello ada");
+    expect(world()).toEqual([expect.stringMatching(/^ada /)]);
+    expect(await sidecar.stop()).toBe(0);
+    expect(sidecar.lines.map(({ event }) => event)).toContain("reactors.stopping");
+    expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({ timers: { done: 1 }, outbox: { done: 1 } });
+    expect(await app.store.read.leases("default", { held: true })).toEqual([]);
+    expect(started.store).toMatch(backend === "postgres" ? /:\*\*\*@/ : /^sqlite:/);
+    expect(JSON.stringify(sidecar.lines)).not.toContain(canary);
+  });
+
+  it("what does not come to rest within the bound is given back as it stands", async () => {
+    const { folder, env, open, world } = await scene(backend, "tape: { drain_s: 0.2 }\n");
+    const sidecar = new Sidecar(folder, from, env);
+    await sidecar.until(() => sidecar.logged("reactors.started"));
+    const app = await open();
+    const run = await app.start(hang, {});
+    await sidecar.until(() => world().includes("hangs"));
+    expect((await app.runs.get(run.id))?.status).toBe("RUNNING");
+    expect(await sidecar.stop("SIGINT")).toBe(0);
+    expect((await app.runs.get(run.id))?.status).toBe("RUNNABLE");
+    expect(await app.store.read.leases("default", { held: true })).toEqual([]);
+    await app.cancel(run.id, { reason: "the test is over" });
+  });
+
+  it("two of them on one schedule, one killed: each firing starts one run, none is lost", async () => {
+    const { folder, env, open } = await scene(backend);
+    const sidecars = [new Sidecar(folder, from, env), new Sidecar(folder, [...from, "--only", "timers,recovery"], env)];
+    for (const sidecar of sidecars) await sidecar.until(() => sidecar.logged("reactors.started"));
+    const app = await open();
+    const id = `tick-${backend}`;
+    await app.schedules.create(id, tick, {}, { cron: "* * * * * *", overlap: "allow", catchUp: "all" });
+    const ticks = async () => (await app.runs.list({ workflow: "tick", status: ["COMPLETED"] })).map((run) => run.id);
+    const [survivor, victim] = sidecars as [Sidecar, Sidecar];
+    await survivor.until(async () => (await ticks()).length >= 2);
+    victim.process.kill("SIGKILL");
+    await survivor.until(async () => (await ticks()).length >= 4);
+    await app.schedules.pause(id);
+    expect(await survivor.stop()).toBe(0);
+    const runs = (await app.runs.list({ workflow: "tick" })).map((run) => Date.parse(run.id.split("@")[1]!)).sort();
+    expect(runs).toEqual(runs.map((_, k) => runs[0]! + k * 1_000));
+    const fired = [survivor, victim].flatMap(({ lines }) => lines.filter(({ event }) => event === "schedules.fired"));
+    expect(new Set(fired.map(({ run }) => run)).size).toBe(fired.length);
+    await app.schedules.delete(id);
+  });
+});
+
+describe("tape-reactors", () => {
+  it("--only runs those alone; the settings come from file, environment and flags", async () => {
+    const yaml = "agent: { runner_factory: ./agent.ts#buildRunner }\ntape: { store: { url: 'sqlite:./here.db' } }\n";
+    const { folder } = await scene("sqlite", "", { "sub/conf.yaml": yaml, "sub/agent.ts": agent });
+    const args = ["--config", "sub/conf.yaml", "--only", "outbox,timers", "--set", "tape.log.level=debug"];
+    const sidecar = new Sidecar(folder, args);
+    const started = await sidecar.until(() => sidecar.logged("reactors.started"));
+    expect(started).toMatchObject({ reactors: ["outbox", "timers"], config: "sub/conf.yaml" });
+    // What the file names, it names from where it stands.
+    expect(existsSync(join(folder, "sub/here.db"))).toBe(true);
+    expect(await sidecar.stop()).toBe(0);
+  });
+
+  it("an effect that it does not have is parked, and told of", async () => {
+    const { folder, open } = await scene("sqlite");
+    const sidecar = new Sidecar(folder, ["--runner-from", "./app/agent.ts#buildLess"]);
+    await sidecar.until(() => sidecar.logged("reactors.started"));
+    const app = await open();
+    const run = await app.start(hello, { name: "ada" });
+    const parked = await sidecar.until(() => sidecar.logged("reactor.no_handler"));
+    expect(parked).toMatchObject({ level: "warn", effect: "send", run: run.id });
+    expect(await app.effects.list({ run: run.id })).toMatchObject([{ status: "PENDING" }]);
+    expect(await sidecar.stop()).toBe(0);
+  });
+
+  it("a reactor of one's own runs beside; one under a built-in name replaces it", async () => {
+    const mine = `
+export const sweep = async (app, { name, fence, log }) => { log("info", "mine.swept", { name, runs: (await app.runs.list()).length }); return 1; };
+export const instead = async (app) => { await app.store.intake.putValue("default", "instead", 1, "unconditional"); };
+`;
+    const yaml = `
+tape:
+  reactors:
+    outbox: { handler: ./app/mine.ts#instead }
+    sweeper: { handler: ./app/mine.ts#sweep, interval_ms: 50 }
+    off: { enabled: false, handler: ./app/none.ts#gone }
+`;
+    const { folder, open, world } = await scene("sqlite", yaml, { "app/mine.ts": mine });
+    const sidecar = new Sidecar(folder, from);
+    const { reactors } = await sidecar.until(() => sidecar.logged("reactors.started"));
+    expect(reactors).toEqual(["recovery", "reconciler", "outbox", "timers", "compensation", "sweeper"]);
+    const app = await open();
+    const run = await app.start(hello, { name: "ada" });
+    await sidecar.until(async () => (await app.effects.list({ run: run.id }))[0]?.status === "PENDING");
+    await sidecar.until(async () => (await app.store.read.value("default", "instead")) !== undefined);
+    await sidecar.until(() => sidecar.lines.some(({ event, runs }) => event === "mine.swept" && runs === 1));
+    expect(await sidecar.stop()).toBe(0);
+    expect(world()).toEqual([]);
+    expect(await app.effects.list({ run: run.id })).toMatchObject([{ status: "PENDING" }]);
+  });
+
+  it("the example of the docs starts", async () => {
+    const read = (name: string) => readFileSync(new URL(`../../examples/reactors/${name}`, import.meta.url), "utf8");
+    const own = (name: string) => read(name).replace('"../../../src/exports/index.ts"', library);
+    const files = {
+      "tape.yaml": read("tape.yaml"),
+      "app/reap.ts": own("app/reap.ts"),
+      "app/agent.ts": own("app/agent.ts"),
+    };
+    const sidecar = new Sidecar(project(files));
+    const { reactors } = await sidecar.until(() => sidecar.logged("reactors.started"));
+    expect(reactors).toContain("reap-aged-obligations");
+    expect(await sidecar.stop()).toBe(0);
+    expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({
+      "reap-aged-obligations": { looks: 1, faults: 0 },
+    });
+  });
+
+  it.each<[string, string[], string, number, RegExp]>([
+    ["no runner", [], "", 1, /TAPE_BAD_CONFIG: recovery needs your code: give --runner-from/],
+    ["missing file", ["--runner-from", "./app/agnt.ts#buildRunner"], "", 1, /TAPE_BAD_MODULE: .*no file .*agnt\.ts/],
+    [
+      "unknown reactor",
+      [...from, "--only", "recvery"],
+      "",
+      1,
+      /--only: there is no reactor recvery; did you mean recovery/,
+    ],
+    [
+      "bad timing",
+      [...from, "--set", "tape.reactors.outbox.heartbeat_s=29"],
+      "",
+      1,
+      /--set tape\.reactors\.outbox\.heartbeat_s: .*more than half/,
+    ],
+    [
+      "missing handler",
+      from,
+      "tape: { reactors: { mine: { handler: ./mine.ts#a } } }",
+      1,
+      /handler of mine .*there is no file/,
+    ],
+    ["memory", [...from, "--store", "memory:"], "", 1, /no other process can see/],
+    ["unknown flag", ["--rnner-from", "x"], "", 2, /--rnner-from/],
+  ])("refuses: %s", async (_, args, yaml, code, says) => {
+    const folder = project({ "app/agent.ts": agent, "tape.yaml": yaml });
+    const sidecar = new Sidecar(folder, args);
+    expect(await sidecar.ended()).toBe(code);
+    expect(sidecar.other.join("\n")).toMatch(says);
+    expect(sidecar.logged("reactors.started")).toBeUndefined();
+  });
+
+  it("--help and --version", async () => {
+    const folder = project({});
+    const help = new Sidecar(folder, ["--help"]);
+    expect([await help.ended(), help.stdout.split("\n")[0]]).toEqual([0, "tape-reactors"]);
+    const version = new Sidecar(folder, ["--version"]);
+    expect([await version.ended(), version.stdout]).toEqual([0, expect.stringMatching(/^\d+\.\d+\.\d+\n$/)]);
+  });
+});

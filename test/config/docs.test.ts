@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, it } from "vitest";
+import { usage } from "../../src/cli/reactors/options.ts";
+import { leaves, variableOf } from "../../src/config/leaves.ts";
+import { builtIns } from "../../src/config/schema.ts";
+
+const root = resolve(import.meta.dirname, "../..");
+const read = (file: string): string => readFileSync(join(root, file), "utf8");
+const cells = (page: string): string[][] =>
+  [...page.matchAll(/^\| (`.*) \|$/gm)].map(([, row]) => row!.split(" | ").map((cell) => cell.trim()));
+
+describe("docs/configuration.md", () => {
+  const described = leaves().map((leaf) => {
+    const path = leaf.path.replace(/^(tape\.reactors)\.[^.]+/, "$1.NAME");
+    const fallback = leaf.fallback === undefined ? "" : `\`${leaf.fallback}\``;
+    return { of: leaf.path.split(".")[2], row: [`\`${path}\``, `\`${variableOf(path)}\``, fallback, leaf.description] };
+  });
+  const ofOne = described.filter(({ of, row }) => !row[0]!.includes(".NAME.") || of === "recovery");
+
+  it("has every setting with its variable, its default and its meaning, and no other", () => {
+    expect(cells(read("docs/configuration.md"))).toEqual(ofOne.map(({ row }) => row));
+  });
+
+  it("what it says of one reactor is true of the five", () => {
+    const knobs = (name: string) => described.filter(({ of }) => of === name).map(({ row }) => row);
+    for (const name of builtIns) expect(knobs(name)).toEqual(knobs("recovery"));
+    const own = knobs("*").filter(([path]) => !/\.(handler|interval_ms)`$/.test(path!));
+    expect(own).toEqual(knobs("recovery").filter(([path]) => !/\.(handler|interval_ms)`$/.test(path!)));
+  });
+});
+
+describe("docs/reactors.md", () => {
+  const page = read("docs/reactors.md");
+  const section = (heading: string): string => page.split(`\n## ${heading}\n`)[1]!.split("\n## ")[0]!;
+
+  it("names every flag of tape-reactors, and no other", () => {
+    const inUsage = [...usage.matchAll(/^ {2}(--[a-z-]+)/gm)].map(([, flag]) => flag);
+    const more = [...usage.matchAll(/, (--[a-z-]+)/g)].map(([, flag]) => flag);
+    const inDocs = cells(section("tape-reactors")).map(([flag]) => flag!.replaceAll("`", ""));
+    expect(inDocs).toEqual([...inUsage, ...more]);
+  });
+
+  it("names every event that reactors log, and no other", () => {
+    const sources = ["src/reactor", "src/cli/reactors"].flatMap((folder) =>
+      readdirSync(join(root, folder)).map((file) => read(join(folder, file))),
+    );
+    const logged = sources.flatMap((text) =>
+      [...text.matchAll(/log\("(\w+)", "([\w.]+)"/g)].map(([, , event]) => event!),
+    );
+    const inDocs = cells(section("What they log")).map(([event]) => event!.replaceAll("`", ""));
+    expect(inDocs.toSorted()).toEqual([...new Set(logged)].toSorted());
+  });
+});

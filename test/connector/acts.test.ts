@@ -1,0 +1,227 @@
+import { describe, expect, it } from "vitest";
+import { functionConnector } from "../../src/connector/function.ts";
+import { wireText } from "../../src/connector/http/request.ts";
+import { httpConnector } from "../../src/connector/http.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { compensation } from "../../src/reactor/compensation.ts";
+import { outbox } from "../../src/reactor/outbox.ts";
+import { reconciler } from "../../src/reactor/reconciler.ts";
+import type { Connector } from "../../src/sdk/connector.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { AckLost, Definite, NotSent, outcome, settlesDoubt } from "../../src/sdk/outcomes.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { hold } from "../../src/testing/conformance/scenes.ts";
+import { setStage, story, tenant, waiting } from "../reactor/stage.ts";
+import { answer, context, json, serve } from "./server.ts";
+
+const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
+const wire = effect<unknown, unknown>("wire", { connector: "bank", businessKey: () => "invoice", settle: 0 });
+const ready = (...connectors: Connector[]) => ({
+  runner: createRunner({ workflows: [], effects: [wire], connectors }),
+});
+
+describe("an effect by a connector", () => {
+  it("a whole run: dispatched, in doubt, observed, and undone when the run fails", async () => {
+    const seen: string[] = [];
+    const bank = functionConnector("bank", {
+      dispatch: (args: { n: number }, fx) => {
+        seen.push(`dispatch ${fx.effect} ${args.n} ${fx.key} ${typeof fx.token} ${fx.businessKey}`);
+        if (args.n === 1) throw new AckLost();
+        return args.n;
+      },
+      observe: (args, fx) => {
+        seen.push(`observe ${fx.effect} ${args.n}`);
+        return outcome.confirmed(args.n);
+      },
+      compensate: (args, result, fx) => void seen.push(`compensate ${fx.effect} ${args.n} ${result} ${fx.key}`),
+    });
+    const send = effect<{ n: number }, number>("send", { connector: "bank", businessKey: ({ n }) => `n${n}` });
+    const flow = workflow("flow", async (tape) => {
+      await tape.effect(send.with({ n: 1 }));
+      await send({ n: 2 });
+      throw new Error("and now this");
+    });
+    const runner = createRunner({ workflows: [flow], effects: [send], connectors: [bank] });
+    await using app = await Tape.open({ store: "memory:", runner });
+    const run = await app.start(flow, undefined, { id: "r" });
+    await expect(run.result()).rejects.toThrow("COMPENSATED");
+    expect(seen).toEqual([
+      "dispatch send 1 r:0 bigint n1",
+      "observe send 1",
+      "dispatch send 2 r:1 bigint n2",
+      "compensate send 2 2 r:1:inverse",
+      "compensate send 1 1 r:0:inverse",
+    ]);
+    expect(await app.effects.list({ run: "r" })).toMatchObject([
+      { connector: "bank", dispatch: "outbox", reason: "observed" },
+      { connector: "bank", dispatch: "outbox", reason: "returned" },
+    ]);
+  });
+
+  it("the key and the token arrive as headers, whatever the run is called, and nobody can set them", async () => {
+    const server = await serve(async ({ socket, whole }) => {
+      await whole();
+      socket.end(answer(200, ...json({ id: 9 })));
+    });
+    const url = `http://127.0.0.1:${server.port}/v1/`;
+    const bank = httpConnector("bank", {
+      url,
+      allow: ["127.0.0.1"],
+      headers: { Authorization: "Bearer x" },
+      request: (args: unknown, fx) => ({
+        url: `wires?of=${fx.effect}`,
+        body: args,
+        headers: { "X-Attempt": String(fx.attempt) },
+      }),
+      observe: { request: () => ({ url: "x" }), read: () => outcome.absent() },
+    });
+    const send = effect<unknown, { id: number }>("send", { connector: "bank", businessKey: () => "b" });
+    const flow = workflow("flow", (tape) => tape.effect(send.with({ sum: 1, to: "Zoë" })));
+    const runner = createRunner({ workflows: [flow], effects: [send], connectors: [bank] });
+    await using app = await Tape.open({ store: "memory:", runner });
+    const id = "über 100%/\u{1F4B8}";
+    expect(await (await app.start(flow, undefined, { id })).result()).toEqual({ id: 9 });
+    const text = Buffer.from(server.visits[0]!.text(), "latin1").toString();
+    const [effectRow] = await app.effects.list({ run: id });
+    expect(text).toMatch(/^POST \/v1\/wires\?of=send HTTP\/1\.1\r\n/);
+    expect(text).toContain(`\r\nidempotency-key: ${wireText(`${id}:0`)}\r\n`);
+    expect(decodeURIComponent(wireText(`${id}:0`))).toBe(`${id}:0`);
+    expect(text).toContain(`\r\ntape-fencing-token: ${effectRow!.attemptToken}\r\n`);
+    expect(text).toContain("\r\nauthorization: Bearer x\r\n");
+    expect(text).toContain("\r\nx-attempt: 1\r\n");
+    expect(text).toMatch(/\r\n\r\n\{"sum":1,"to":"Zoë"\}$/);
+    for (const name of ["Idempotency-Key", "tape-fencing-token", "Host", "Content-Length", "Transfer-Encoding"]) {
+      const rude = httpConnector("rude", { url, request: () => ({ url: "x", headers: { [name]: "1" } }) });
+      await expect(rude.dispatch({}, context())).rejects.toThrow("is set by the connector");
+    }
+    expect(server.visits).toHaveLength(1);
+  });
+});
+
+describe("a process without the connector", () => {
+  const bank = (seen: string[]) =>
+    functionConnector("bank", {
+      dispatch: () => void seen.push("dispatch"),
+      observe: () => outcome.confirmed("found"),
+      compensate: () => void seen.push("compensate"),
+    });
+
+  it("parks the act, says what is missing, and lets it go on where the connector is", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await waiting(store, "non_idempotent", { connector: "bank" });
+    const { item } = await run.effect(0);
+    const without = { ...replica(), ...ready() };
+    expect(await outbox(without).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await outbox(without).runOnce(10)).toEqual(none);
+    expect(await run.effect(0)).toMatchObject({ status: "PENDING", attempt: 0 });
+    expect(without.logged).toContain("reactor.no_handler");
+    const last = (await store.read.journal(tenant, { journal: item! })).at(-1);
+    expect(last).toMatchObject({
+      kind: "term.ended",
+      data: { wants: "outbox", waits: ["a process that has connector bank and effect wire"] },
+    });
+    await clock.elapse(1_001);
+    const seen: string[] = [];
+    await outbox({ ...replica(), ...ready(bank(seen)) }).runOnce(10);
+    expect(seen).toEqual(["dispatch"]);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
+  });
+
+  it("parks a doubt, also when evidence would settle it: only its connector knows what would undo it", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await waiting(store, "non_idempotent", { connector: "bank" });
+    const silent = functionConnector("bank", {
+      dispatch: () => Promise.reject(new AckLost()),
+      observe: () => outcome.inconclusive("later"),
+    });
+    await outbox({ ...replica(), ...ready(silent) }).runOnce(10);
+    const { attemptToken, attemptNonce, item } = await run.effect(0);
+    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
+    await store.intake.leaveEvidence(attempt, { happened: true, value: "receipt" });
+    const without = { ...replica(), ...ready() };
+    expect(await reconciler(without).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
+    const last = (await store.read.journal(tenant, { journal: item! })).at(-1);
+    expect(last?.data).toMatchObject({
+      wants: "reconciler",
+      waits: ["a process that has connector bank and effect wire"],
+    });
+    await clock.elapse(2_001);
+    await reconciler({ ...replica(), ...ready(bank([])) }).runOnce(10);
+    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED", role: "inverse" });
+  });
+
+  it("parks what is owed, and undoes it where the connector is", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await waiting(store, "non_idempotent", { connector: "bank" });
+    const seen: string[] = [];
+    const with_ = { ...replica(), ...ready(bank(seen)) };
+    await outbox(with_).runOnce(10);
+    const driver = await hold(store, run.id);
+    await driver.write({ kind: "notes.taken", data: { through: 1 } });
+    await driver.write({ kind: "run.decided", data: { cause: "failed", outcome: null } });
+    await driver.write({ kind: "run.compensating", data: {} });
+    const without = { ...replica(), ...ready() };
+    expect(await compensation(without).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await run.effect(0, 1)).toMatchObject({ status: "PENDING" });
+    expect(without.logged).toContain("reactor.no_handler");
+    await clock.elapse(1_001);
+    await compensation(with_).runOnce(10);
+    expect(await run.effect(0, 1)).toMatchObject({ status: "COMPENSATED" });
+    expect(seen).toEqual(["dispatch", "compensate"]);
+  });
+});
+
+describe("what a connector says about one attempt", () => {
+  const repeatable = effect<unknown, unknown>("wire", {
+    connector: "bank",
+    semantics: "idempotent",
+    retry: { attempts: 3, base: "1s" },
+  });
+
+  async function played(script: (() => unknown)[], between = 4_001) {
+    const { store, replica, clock } = await setStage();
+    const run = await waiting(store, "idempotent", { connector: "bank" });
+    let n = 0;
+    const bank = functionConnector("bank", { dispatch: () => script[n++]!() });
+    const ground = { ...replica(), runner: createRunner({ workflows: [], effects: [repeatable], connectors: [bank] }) };
+    for (const _ of script) {
+      await outbox(ground).runOnce(10);
+      await clock.elapse(between);
+    }
+    return { story: await story(store, run), effect: await run.effect(0), calls: () => n };
+  }
+  const fail = (error: Error) => () => Promise.reject(error);
+  const no = new Definite("403", { about: "attempt" });
+
+  it("a refusal of the first attempt is definite", async () => {
+    expect((await played([fail(no)])).effect).toMatchObject({ status: "FAILED", reason: "definite" });
+    const { effect: after } = await played([fail(new NotSent()), fail(no)]);
+    expect(after).toMatchObject({ status: "FAILED", reason: "definite" });
+  });
+
+  it("a refusal after an attempt in doubt is not: nobody knows what became of that one", async () => {
+    const { story: told, effect: after } = await played([fail(new AckLost()), fail(no), fail(no)]);
+    expect(told.filter((line) => !line.startsWith("attempt"))).toEqual([
+      "PENDING ack_lost",
+      "PENDING ack_lost",
+      "UNKNOWN ack_lost",
+    ]);
+    expect(after.status).toBe("UNKNOWN");
+    const considered = new Definite("422", { about: "key" });
+    const { effect: repeated } = await played([fail(new AckLost()), fail(considered)]);
+    expect(repeated).toMatchObject({ status: "FAILED", reason: "definite" });
+    expect(settlesDoubt(considered, "non_idempotent")).toBe(false); // nobody there knows the key again
+    const { effect: sure } = await played([fail(new AckLost()), fail(new Definite("for good"))]);
+    expect(sure).toMatchObject({ status: "FAILED", reason: "definite" });
+    const { effect: good } = await played([fail(new AckLost()), () => "there it is"]);
+    expect(good).toMatchObject({ status: "CONFIRMED" });
+  });
+
+  it("who asks to be left alone is left alone for so long", async () => {
+    const script = [fail(new NotSent("429", { afterMs: 60_000 })), () => "later"];
+    expect((await played(script, 59_999)).calls()).toBe(1);
+    expect((await played(script, 60_001)).calls()).toBe(2);
+  });
+});

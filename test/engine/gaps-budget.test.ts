@@ -1,0 +1,75 @@
+import { describe, expect, it } from "vitest";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { type AnyWorkflow, type Workflow, workflow } from "../../src/sdk/workflow.ts";
+import { checkProjection } from "../../src/testing/projection.ts";
+import { type Process, type Stage, stage, tenant } from "./stage.ts";
+
+const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
+  workflow(name, run as never) as unknown as AnyWorkflow;
+const budget = { usd: 10_000_000 };
+const go = gate("go");
+const never = (): Promise<never> => new Promise(() => {});
+const left = async (s: Stage, id: string): Promise<readonly [reserved: number, spent: number]> => {
+  const [row] = await s.store.read.budgets(tenant, id);
+  return [row!.reserved / 1e6, row!.spent / 1e6];
+};
+const ended = async (s: Stage, p: Process, id: string): Promise<string> => {
+  const { status } = await p.over(id);
+  expect(await checkProjection(s.store, [tenant])).toEqual([]);
+  return status;
+};
+
+describe("a run that ends between reserving and charging leaves no reservation behind", () => {
+  it("failed in another branch: the call had begun, and nobody knows what it cost, so all of it counts as spent", async () => {
+    const s = await stage({ backend: "sqlite" });
+    const spender = flow("spender", (tape) => {
+      const call = tape.budget.spend({ usd: 4 }, never);
+      return Promise.all([call, tape.gate(go).then(() => Promise.reject(new Error("no")))]);
+    });
+    const p = s.process([spender]);
+    const id = await p.start(spender, null, { budget });
+    await p.until(async () => (await left(s, id))[0] === 4);
+    await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+    expect(await ended(s, p, id)).toBe("FAILED");
+    expect(await left(s, id)).toEqual([0, 4]);
+  });
+
+  it("a cancelled child keeps nothing reserved: what its parent may still spend is exact", async () => {
+    const s = await stage({ backend: "sqlite" });
+    const child = flow("child", (tape) =>
+      Promise.all([tape.budget.spend({ usd: 9 }, never), tape.gate(go)]),
+    ) as unknown as Workflow<null, never>;
+    const parent = flow("parent", async (tape) => {
+      const one = await tape.spawn(child, null);
+      await tape.gate(go);
+      const result = await one.result().catch((error: { code: string }) => error.code);
+      const after = await tape.budget
+        .spend({ usd: 1 }, async () => ({ cost: { usd: 1 }, value: "bought" }))
+        .catch((error: { code: string }) => error.code);
+      const more = await tape.budget
+        .spend({ usd: 1 }, async () => ({ cost: { usd: 0 }, value: "bought" }))
+        .catch((error: { code: string }) => error.code);
+      return [result, after, more];
+    });
+    const p = s.process([parent, child as unknown as AnyWorkflow]);
+    const id = await p.start(parent, null, { budget });
+    await p.until(async () => (await left(s, id))[0] === 9);
+    await s.store.intake.cancel(tenant, `${id}.0`, { reason: "enough" });
+    await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    expect((await s.run(id)).outcome).toEqual(["TAPE_RUN_FAILED", "bought", "TAPE_BUDGET_EXCEEDED"]);
+    expect(await left(s, id)).toEqual([0, 10]);
+  });
+
+  it("the loser of a race: what it had reserved is closed with the run that completes", async () => {
+    const s = await stage({ backend: "sqlite" });
+    const racer = flow("racer", (tape) =>
+      tape.race([tape.budget.spend({ usd: 3 }, never), tape.sleep("1s").then(() => "slept")]),
+    );
+    const p = s.process([racer]);
+    const id = await p.start(racer, null, { budget });
+    expect(await ended(s, p, id)).toBe("COMPLETED");
+    expect(await left(s, id)).toEqual([0, 3]);
+  });
+});

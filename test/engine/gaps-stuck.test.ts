@@ -1,0 +1,167 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../src/base/random.ts";
+import { cancelledError } from "../../src/engine/operations.ts";
+import { redrive } from "../../src/engine/redrive.ts";
+import { whyStuck } from "../../src/engine/stuck.ts";
+import { TapeError } from "../../src/model/errors.ts";
+import { type Resolution, resolve } from "../../src/reactor/resolve.ts";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { type Effect, effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { AckLost } from "../../src/sdk/outcomes.ts";
+import { type AnyWorkflow, createRunner, type Runner, workflow } from "../../src/sdk/workflow.ts";
+import { checkProjection } from "../../src/testing/projection.ts";
+import { type Process, type Stage, stage, tenant } from "./stage.ts";
+
+const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
+  workflow(name, run as never) as unknown as AnyWorkflow;
+
+const undone: string[] = [];
+/** Nobody can look whether it happened: after a lost answer only a person knows. */
+const wire = effect(
+  "wire",
+  async (n: number, fx): Promise<string> => {
+    if (n < 0 && fx.attempt === 1) throw new AckLost();
+    return `sent ${n}`;
+  },
+  { compensate: (n: number) => void undone.push(`undo ${n}`) },
+);
+
+async function set(
+  backend: "memory" | "sqlite",
+  run: (tape: TapeContext) => unknown,
+  ...more: Effect<never, unknown>[]
+) {
+  undone.length = 0;
+  const s = await stage({ backend });
+  const act = flow("act", run);
+  const runner = createRunner({ workflows: [act], effects: [wire, ...more] as never });
+  const p = s.process(runner);
+  return { s, p, runner, id: await p.start(act), ask: person(s, p, runner) };
+}
+
+/** Somebody who has looked at the other side. */
+const person =
+  (s: Stage, p: Process, runner: Runner) =>
+  (run: string, resolution: Resolution, pos = 0, sub = 0): Promise<void> => {
+    const { clock } = s;
+    const ground = { store: p.store, keeper: p.keeper, tenant, clock, random, log: () => {}, runner };
+    return resolve(ground, { run, pos, sub, resolution, by: "ada", reason: "asked the bank" });
+  };
+const random = seededRandom("person");
+const over = async (s: Stage, p: Process, id: string): Promise<string> => {
+  await p.until(async () => (await s.run(id)).endedAt !== null);
+  return (await s.run(id)).status;
+};
+
+describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person, on %s", (backend) => {
+  it("is STUCK, says why and what to do, and goes on by itself once the effect is resolved", async () => {
+    const { s, p, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-1)));
+    const stuck = await p.over(id);
+    expect([stuck.status, stuck.stuckFrom]).toEqual(["STUCK", "LIVE"]);
+    const error = await whyStuck(s.store, tenant, id);
+    expect(error).toBeInstanceOf(TapeError);
+    expect(error.code).toBe("TAPE_RUN_STUCK");
+    expect(error.message).toMatch(/wire at position 0 \(unobservable\).*resolve it as confirmed or failed/);
+    expect(error.details).toMatchObject({ run: id, effect: "wire", pos: 0, reason: "unobservable" });
+    await ask(id, { as: "happened", value: "seen" });
+    expect(await over(s, p, id)).toBe("COMPLETED");
+    expect((await s.run(id)).outcome).toBe("seen");
+    expect((await s.kinds(id)).filter((kind) => kind.includes("stuck"))).toEqual(["run.stuck", "run.unstuck"]);
+    const [item] = (await s.store.read.effects(tenant, { run: id, role: "act" })).map((row) => row.item!);
+    const acted = (await s.store.read.journal(tenant, { journal: item! })).find(
+      ({ kind }) => kind === "operator.acted",
+    );
+    expect(acted?.data).toMatchObject({ who: "ada", action: "resolve", reason: "asked the bank" });
+    expect(await checkProjection(s.store, [tenant])).toEqual([]);
+  });
+
+  it("goes on with a failure, or with another attempt under the same key, as the person says", async () => {
+    const failed = await set(backend, (tape) => tape.attempt(wire.with(-2)));
+    await failed.p.over(failed.id);
+    await failed.ask(failed.id, { as: "failed", error: new Error("the bank knows nothing of it") });
+    expect(await over(failed.s, failed.p, failed.id)).toBe("COMPLETED");
+    expect((await failed.s.run(failed.id)).outcome).toMatchObject({ status: "failed", reason: "operator" });
+    const again = await set(backend, (tape) => tape.effect(wire.with(-3)));
+    await again.p.over(again.id);
+    await again.ask(again.id, { as: "again" });
+    await again.p.until(async () => (await again.s.run(again.id)).status !== "STUCK");
+    expect(await over(again.s, again.p, again.id)).toBe("COMPLETED");
+    expect((await again.s.run(again.id)).outcome).toBe("sent -3");
+    const [act] = await again.s.store.read.effects(tenant, { run: again.id, role: "act" });
+    expect([act!.attempt, act!.key]).toEqual([2, `${again.id}:0`]);
+  });
+
+  it("waits as long as anything else may move it, and is stuck only then", async () => {
+    const go = gate("go");
+    const { s, p, id, ask } = await set(backend, (tape) =>
+      Promise.all([tape.effect(wire.with(-4)), tape.gate(go), tape.effect(wire.with(-5))]),
+    );
+    const doubts = async () => (await s.store.read.effects(tenant, { run: id, status: ["STUCK"] })).length;
+    await p.until(async () => (await doubts()) === 2 && (await s.run(id)).status === "WAITING");
+    await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+    expect((await p.over(id)).status).toBe("STUCK");
+    await ask(id, { as: "happened", value: "a" }, 0);
+    await p.until(async () => (await s.kinds(id)).filter((kind) => kind === "run.stuck").length === 2);
+    expect((await s.run(id)).status).toBe("STUCK");
+    await ask(id, { as: "happened", value: "b" }, 2);
+    expect(await over(s, p, id)).toBe("COMPLETED");
+    expect((await s.run(id)).outcome).toEqual(["a", { status: "received", value: 1 }, "b"]);
+  });
+
+  it("a redrive without an answer leaves it stuck on the same; a cancellation waits for the answer too", async () => {
+    const { s, p, runner, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-6)));
+    await p.over(id);
+    const ground = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
+    await redrive(ground, id, { by: "ada", reason: "try" });
+    await p.until(async () => (await s.kinds(id)).filter((kind) => kind === "run.stuck").length === 2);
+    await s.store.intake.cancel(tenant, id, { reason: "enough" });
+    await p.reactors();
+    expect((await s.run(id)).status).toBe("STUCK");
+    await ask(id, { as: "happened", value: "seen" });
+    expect(await over(s, p, id)).toBe("COMPENSATED");
+    expect(undone).toEqual(["undo -6"]);
+  });
+
+  it("an ending run, and one that undoes, name what they are stuck on and go on when it is resolved", async () => {
+    let tries = 0;
+    const pay = effect("pay", async (_: null) => "paid", {
+      compensate: () => {
+        if (++tries === 1) throw new AckLost();
+      },
+    });
+    const { s, p, id, ask } = await set(
+      backend,
+      async (tape) => {
+        await tape.effect(pay.with(null));
+        void tape.effect(wire.with(-7)).catch(() => {});
+        await tape.step("settle", () => {});
+        throw cancelledError();
+      },
+      pay as never,
+    );
+    const ending = await p.over(id);
+    expect([ending.status, ending.stuckFrom]).toEqual(["STUCK", "ENDING"]);
+    await ask(id, { as: "failed" }, 1);
+    await p.until(async () => (await s.run(id)).stuckFrom === "COMPENSATING");
+    expect((await whyStuck(s.store, tenant, id)).message).toMatch(
+      /undoing pay at position 0.*resolve it as compensated/,
+    );
+    await expect(ask(id, { as: "failed" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
+    await ask(id, { as: "again" }, 0, 1);
+    expect(await over(s, p, id)).toBe("COMPENSATED");
+    expect(tries).toBe(2);
+    expect(await checkProjection(s.store, [tenant])).toEqual([]);
+  });
+});
+
+describe("resolve", () => {
+  it("the first answer wins; what is not in doubt, or not there, is refused with its code", async () => {
+    const { p, id, ask } = await set("sqlite", (tape) => tape.effect(wire.with(-8)));
+    await p.over(id);
+    await ask(id, { as: "happened" });
+    await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    await expect(ask(id, { as: "failed" }, 9)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
+    await expect(ask("nobody", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_UNKNOWN" });
+  });
+});

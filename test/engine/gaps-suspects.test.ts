@@ -1,0 +1,119 @@
+import { describe, expect, it } from "vitest";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
+import { settled } from "../../src/testing/clock.ts";
+import { type Process, type Stage, stage, tenant, ttlMs } from "./stage.ts";
+
+const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
+  workflow(name, run as never) as unknown as AnyWorkflow;
+const create = (s: Stage, name: string, count: number) =>
+  s.store.intake.createRuns(
+    tenant,
+    Array.from({ length: count }, (_, k) => ({ id: `${name}-${k}`, workflow: name, input: null })),
+  );
+const begun = async (s: Stage, id: string) =>
+  (await s.records(id)).flatMap((record) => (record.kind === "term.begun" ? [record.data.reason] : []));
+
+describe("the runs of a process that vanished", () => {
+  it("are recovered several at a time, and no more are taken than are driven", async () => {
+    const s = await stage();
+    let bodies = 0;
+    const slow = flow("slow", async (tape) => {
+      await tape.step("first", () => 1);
+      await tape.step("slow", () => {
+        bodies++;
+        return s.clock.sleep(60_000);
+      });
+    });
+    await create(s, "slow", 40);
+    const dead = s.process([slow]);
+    void dead.worker.runOnce(100);
+    await settled(60);
+    expect(bodies).toBe(40);
+    dead.crash();
+    await s.clock.elapse(ttlMs + 1);
+    bodies = 0;
+    const [a, b] = [s.process([slow]), s.process([slow])];
+    const found = [await a.worker.begin(100), await a.worker.begin(100), await b.worker.begin(100)];
+    await settled(60);
+    expect(found.map((round) => round.found)).toEqual([16, 0, 16]);
+    expect(bodies).toBe(32);
+    const untouched = await Promise.all(Array.from({ length: 40 }, (_, k) => begun(s, `slow-${k}`)));
+    expect(untouched.filter((reasons) => reasons.length === 1)).toHaveLength(8);
+    await s.clock.elapse(5_000); // those that still live are at work: others get their turn beside them
+    expect((await a.worker.begin(100)).found).toBe(8);
+    const ended = () => s.store.read.runs(tenant, { status: ["COMPLETED"], limit: 100 });
+    await a.until(async () => (await ended()).length === 40);
+    expect(bodies).toBe(40);
+  });
+
+  it("one poison run among many costs a bounded number of crashes, then all others end", async () => {
+    const s = await stage();
+    let current: Process | undefined;
+    const poison = flow("poison", (tape) =>
+      tape.step("kill", () => {
+        current!.crash();
+        return new Promise(() => {});
+      }),
+    );
+    const innocent = flow("innocent", async (tape) => {
+      await tape.step("first", () => settled(3));
+      return tape.step("second", () => "ok");
+    });
+    await create(s, "innocent", 60);
+    await create(s, "poison", 1);
+    let lives = 0;
+    for (; lives < 40; lives++) {
+      const p = s.process([poison, innocent]);
+      let dead = false;
+      const crash = p.crash.bind(p);
+      current = {
+        ...p,
+        crash: () => {
+          dead = true;
+          crash();
+        },
+      };
+      for (let k = 0; k < 40 && !dead; k++) {
+        void p.worker.begin(100);
+        await settled(20);
+        if (!dead) await s.clock.elapse(200);
+      }
+      if (!dead) {
+        await p.worker.drain(0);
+        p.keeper.close();
+        break;
+      }
+      await s.clock.elapse(ttlMs + 1);
+    }
+    expect((await s.run("poison-0")).status).toBe("STUCK");
+    expect(lives).toBeLessThanOrEqual(8);
+    expect(await s.store.read.runs(tenant, { status: ["COMPLETED"], limit: 100 })).toHaveLength(60);
+  });
+});
+
+it("a process that lost its own leases under load does not suspect its own runs", async () => {
+  const s = await stage();
+  const waits: (() => void)[] = [];
+  const stay = flow("stay", (tape) => tape.step("body", () => new Promise<void>((resolve) => waits.push(resolve))));
+  await create(s, "stay", 3);
+  const p = s.process([stay]);
+  for (let k = 0; k < 8; k++) {
+    void p.worker.begin(100);
+    await settled(30);
+    s.clock.stall(ttlMs + 1); // no timer has its turn meanwhile: no heartbeat either
+    await settled(5);
+  }
+  expect((await begun(s, "stay-0")).filter((reason) => reason === "recovery").length).toBeGreaterThanOrEqual(7);
+  expect(p.worker.room).toBeGreaterThan(0);
+  expect(await s.kinds("stay-0")).not.toContain("run.suspected");
+  expect((await s.run("stay-0")).status).not.toBe("STUCK");
+  // Nor do they count when somebody else takes over at last: it is the first crash, not the eighth.
+  p.crash();
+  await s.clock.elapse(ttlMs + 1);
+  const heir = s.process([stay]);
+  void heir.worker.begin(100);
+  await settled(30);
+  expect([heir.worker.driving, heir.worker.room > 0]).toEqual([3, true]);
+  expect(await s.kinds("stay-0")).not.toContain("run.suspected");
+});

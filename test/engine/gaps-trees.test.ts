@@ -1,0 +1,94 @@
+import { describe, expect, it } from "vitest";
+import { whyStuck } from "../../src/engine/stuck.ts";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { AckLost } from "../../src/sdk/outcomes.ts";
+import { type AnyWorkflow, createRunner, type Workflow, workflow } from "../../src/sdk/workflow.ts";
+import { checkProjection } from "../../src/testing/projection.ts";
+import { stage, tenant } from "./stage.ts";
+
+const flow = (name: string, run: (tape: TapeContext, input: string) => unknown): Workflow<string, unknown> =>
+  workflow(name, run as never) as unknown as Workflow<string, unknown>;
+
+/** root → middle → leaf, and root → aside: the leaf and the one aside end well, the middle one as it is told. */
+async function tree(backend: "memory" | "sqlite", undo: (what: string) => void = () => {}) {
+  const s = await stage({ backend });
+  const undone: string[] = [];
+  const book = effect("book", async (what: string) => what, {
+    compensate: (what: string) => {
+      undo(what);
+      undone.push(what);
+    },
+  });
+  const leaf = flow("leaf", async (tape, what) => {
+    await tape.effect(book.with(`${what} 1`));
+    return tape.effect(book.with(`${what} 2`));
+  });
+  const middle = flow("middle", async (tape, how) => {
+    const child = await tape.spawn(leaf, "leaf");
+    await child.result();
+    await tape.effect(book.with("middle"));
+    if (how === "waits") await tape.gate(gate("never"));
+    if (how === "fails") throw new Error("no");
+    return how;
+  });
+  const root = flow("root", async (tape, how) => {
+    await (await tape.spawn(leaf, "aside")).result();
+    const child = await tape.spawn(middle, how);
+    return child.result().catch((error: { details: { status: string } }) => error.details.status);
+  });
+  const runner = createRunner({ workflows: [root, middle, leaf] as never, effects: [book] });
+  const p = s.process(runner);
+  const start = (how: string) => p.start(root as unknown as AnyWorkflow, how);
+  const statuses = async (id: string) =>
+    Object.fromEntries(
+      (await s.store.read.effects(tenant, { role: "inverse" }))
+        .filter(({ key }) => key.startsWith(id))
+        .map(({ args, status }) => [/leaf \d|aside \d|middle/.exec(args)![0], status]),
+    );
+  return { s, p, undone, start, statuses };
+}
+
+const owed = { "aside 1": "DISCHARGED", "aside 2": "DISCHARGED" };
+
+describe.each(["memory", "sqlite"] as const)("a run in the middle of its tree, on %s", (backend) => {
+  it.each(["fails", "waits"])("that %s undoes what its finished children did, and nothing beside it", async (how) => {
+    const { s, p, undone, start, statuses } = await tree(backend);
+    const id = await start(how);
+    if (how === "waits") {
+      await p.until(async () => (await s.store.read.gates(tenant, { run: `${id}.2`, open: true })).length > 0);
+      await s.store.intake.cancel(tenant, `${id}.2`, { reason: "enough" });
+    }
+    const run = await p.over(id);
+    expect([run.status, run.outcome]).toEqual(["COMPLETED", "COMPENSATED"]);
+    const gone = { "leaf 1": "COMPENSATED", "leaf 2": "COMPENSATED", middle: "COMPENSATED" };
+    expect(await statuses(id)).toEqual({ ...owed, ...gone });
+    expect(undone.filter((what) => what !== "middle")).toEqual(["leaf 2", "leaf 1"]);
+    expect(undone).toHaveLength(3);
+    expect((await s.run(`${id}.2`)).status).toBe("COMPENSATED");
+    expect((await s.run(`${id}.2.0`)).status).toBe("COMPLETED");
+    expect(await checkProjection(s.store, [tenant])).toEqual([]);
+  });
+
+  it("that ends well undoes nothing", async () => {
+    const { p, undone, start, statuses } = await tree(backend);
+    const id = await start("works");
+    expect((await p.over(id)).outcome).toBe("works");
+    expect(undone).toEqual([]);
+    expect(new Set(Object.values(await statuses(id)))).toEqual(new Set(["DISCHARGED"]));
+  });
+
+  it("is stuck, not silently waiting, when what a finished child owes needs a person", async () => {
+    const { s, p, start } = await tree(backend, (what) => {
+      if (what === "leaf 2") throw new AckLost();
+    });
+    const id = await start("fails");
+    const middle = `${id}.2`;
+    await p.until(async () => (await s.store.read.run(tenant, middle))?.status === "STUCK");
+    const error = await whyStuck(s.store, tenant, middle);
+    expect(error.message).toMatch(/undoing book at position 1/);
+    const { journal } = await s.run(`${middle}.0`);
+    expect(error.details.on).toEqual([{ run: journal, pos: 1, sub: 1 }]);
+  });
+});

@@ -1,0 +1,118 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import pg from "pg";
+import { describe, expect, inject, it, type TestContext } from "vitest";
+import { type Clock, systemClock } from "../../src/base/clock.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { sleepOn } from "../../src/testing/kit/virtual-time.ts";
+import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+
+const runs = 1_000;
+const go = gate<number>("go");
+const wait = workflow("wait", async (tape) => {
+  const [answer] = await Promise.all([tape.gate(go), tape.sleep("1h")]);
+  return answer;
+});
+const runner = createRunner({ workflows: [wait] });
+
+/** Real time, and how many timers are set at the moment. */
+class CountedClock implements Clock {
+  timers = 0;
+  mono = systemClock.mono;
+  wall = systemClock.wall;
+  boot = systemClock.boot;
+  soon = systemClock.soon;
+
+  after(ms: number, fn: () => void): () => void {
+    let pending = true;
+    const over = (): void => {
+      if (pending) this.timers--;
+      pending = false;
+    };
+    this.timers++;
+    const cancel = systemClock.after(ms, () => {
+      over();
+      fn();
+    });
+    return () => {
+      over();
+      cancel();
+    };
+  }
+
+  sleep(ms: number, signal?: AbortSignal): Promise<void> {
+    return sleepOn(this, ms, signal);
+  }
+}
+
+interface Place {
+  readonly url: string;
+  /** Connections to the server, if there is one, and those of them that are in use. */
+  readonly connections?: () => Promise<{ open: number; used: number }>;
+}
+
+async function onSqlite(test: TestContext): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "tape-parked-"));
+  test.onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return { url: `sqlite:${join(folder, "tape.db")}` };
+}
+
+async function onPostgres(test: TestContext): Promise<Place> {
+  const url = await freshDatabase(inject("postgres18"));
+  const watch = new pg.Client(url);
+  await watch.connect();
+  test.onTestFinished(async () => {
+    await watch.end();
+    await dropDatabase(url);
+  });
+  const text = `select count(*)::int as open, count(*) filter (where state <> 'idle')::int as used
+    from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()`;
+  const connections = async () => (await watch.query<{ open: number; used: number }>(text)).rows[0]!;
+  return { url: `${url}?connections=4`, connections };
+}
+
+/** The least that is seen within a while: reactors look for work now and then, and rest in between. */
+async function least(look: () => number | Promise<number>): Promise<number> {
+  let least = Number.POSITIVE_INFINITY;
+  for (let k = 0; k < 30; k++) {
+    least = Math.min(least, await look());
+    await systemClock.sleep(10); // not to wait for something, but to look at different moments
+  }
+  return least;
+}
+
+describe.each([
+  ["SQLite", onSqlite],
+  ["PostgreSQL", onPostgres],
+])("1 000 parked runs on %s", (_, open) => {
+  it("hold no lease, no timer of the process, no connection", { timeout: 60_000 }, async (test) => {
+    const { url, connections } = await open(test);
+    const clock = new CountedClock();
+    await using app = await Tape.open({ store: url, runner, clock, concurrency: runs });
+
+    for (let next = 0; next < runs; next += 100) {
+      await Promise.all(Array.from({ length: 100 }, (_, k) => app.start(wait, undefined, { id: `run-${next + k}` })));
+    }
+    const parked = async (): Promise<boolean> =>
+      (await app.store.read.runs(app.tenant, { status: ["WAITING"], limit: runs })).length === runs;
+    while (!(await parked())) await systemClock.sleep(100);
+
+    const leases = await app.store.read.leases(app.tenant, { limit: 2 * runs });
+    expect(leases.filter(({ owner }) => owner !== null)).toEqual([]);
+    // Five reactors rest, and the process looks once at the drives that are no more and at its neighbours.
+    expect(await least(() => clock.timers)).toBeLessThan(10);
+    if (connections !== undefined) {
+      expect(await least(async () => (await connections()).used)).toBe(0);
+      expect((await connections()).open).toBeLessThanOrEqual(5); // the pool's four and the listener, as for one run
+    }
+
+    // Not dead but parked: each is woken by its note.
+    await app.signal("run-7", go, 7);
+    const taken = async (): Promise<boolean> =>
+      (await Array.fromAsync(app.journal("run-7"))).some(({ kind }) => kind === "gate.resolved");
+    while (!(await taken())) await systemClock.sleep(20);
+  });
+});

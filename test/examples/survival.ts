@@ -1,0 +1,42 @@
+import { expect } from "vitest";
+import { memoryLedger } from "../../examples/ledger.ts";
+import { type CrashReport, crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
+import type { CrashMode, CrashOptions } from "../../src/testing/kit/crash-options.ts";
+import { type Case, cases, happened } from "./cases.ts";
+
+type Choice = Pick<CrashOptions<never, unknown>, "openStore" | "only">;
+
+/**
+ * A zombie sleeps for 11 s: longer than its lease, shorter than what every act of the examples leaves to its late sender
+ * (`timeout` plus `settle`, 30 s at least). Whoever sleeps longer than that may act too late; the last test is about it.
+ */
+const leaseTtlMs = 10_000;
+
+/** The same world, act by act, whatever dies, wherever it dies. */
+export async function survives(case_: Case, mode: CrashMode, choice: Choice = {}): Promise<CrashReport> {
+  const world = memoryLedger();
+  const { workflow, runner } = case_.build(world);
+  const report = await crashAtEveryBoundary({
+    workflow,
+    input: case_.input as never,
+    runner,
+    signals: case_.signals ?? [],
+    ...(case_.budget && { start: { budget: case_.budget } }),
+    fresh: () => world.clear(),
+    modes: [mode],
+    leaseTtlMs,
+    ...choice,
+    check: ({ run }) => {
+      expect(run.status).toBe(case_.status);
+      expect(happened(world).map(nameless).sort()).toEqual(case_.world.map(nameless).sort());
+    },
+  });
+  expect(report.boundaries.length).toBeGreaterThan(10);
+  return report;
+}
+
+/** One of the examples says the id of its run in its world. */
+const nameless = (line: string): string => line.replace(/^mail .*/, "mail");
+
+const modes = ["crash", "zombie"] as const;
+export const rounds = cases.flatMap((case_) => modes.map((mode) => [mode, case_.name, case_] as const));

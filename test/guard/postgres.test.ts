@@ -1,0 +1,172 @@
+import pg from "pg";
+import { beforeEach, describe, expect, inject, it, onTestFinished } from "vitest";
+import { createGuards, guardElsewhere, guardPostgres } from "../../src/guard/postgres.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { noRunner } from "../host/stage.ts";
+import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+
+const name = "day-end";
+let url = "";
+let first: Tape;
+let second: Tape;
+
+const connect = async (): Promise<pg.Client> => {
+  const client = new pg.Client(url);
+  client.on("error", () => {}); // one test lets the server end it
+  await client.connect();
+  onTestFinished(() => client.end());
+  return client;
+};
+
+describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
+  beforeEach(async () => {
+    url = await freshDatabase(inject(server));
+    [first, second] = [
+      await Tape.open({ store: url, runner: noRunner, work: false }),
+      await Tape.open({ store: url, runner: noRunner, work: false }),
+    ];
+    const client = new pg.Client(url);
+    await client.connect();
+    await client.query("create table totals(total int not null); insert into totals values (0)");
+    await client.end();
+    return async () => {
+      await Promise.all([first.close(), second.close()]);
+      await dropDatabase(url);
+    };
+  });
+
+  const totalOf = async (client: pg.Client) => (await client.query("select total from totals")).rows[0].total;
+
+  it("a takeover waits for the guarded transaction, whose write is still the owner's", async () => {
+    const lease = await first.leases.acquire(name);
+    const client = await connect();
+    await client.query("begin");
+    await guardPostgres(client, lease);
+    await client.query("update totals set total = 1");
+    let taken = false;
+    const taking = second.leases.takeover(name, { reason: "test" }).then((got) => {
+      taken = true;
+      return got;
+    });
+    expect(await lease.renew()).toBe("held"); // its own heartbeat passes beside it
+    expect(taken).toBe(false);
+    await client.query("commit");
+    expect((await taking).token).toBe(2n);
+    expect(await totalOf(client)).toBe(1);
+  });
+
+  it("a stale holder that had to wait for the takeover to commit is refused", async () => {
+    const lease = await first.leases.acquire(name);
+    const [blocker, client] = [await connect(), await connect()];
+    // The takeover, held open in the middle: its row is changed, its commit is still to come.
+    await blocker.query("begin");
+    await blocker.query("update tape.leases set token = token + 1 where journal = $1", [lease.fence.journal]);
+    await client.query("begin");
+    const guarding = guardPostgres(client, lease).then(
+      () => "let through",
+      (error: { code: string }) => error.code,
+    );
+    await expect.poll(() => waiting(blocker), { timeout: 10_000 }).toBe(1);
+    await blocker.query("commit");
+    expect(await guarding).toBe("TAPE_FENCED");
+  });
+
+  it("outside a transaction it refuses to pretend", async () => {
+    const lease = await first.leases.acquire(name);
+    const client = await connect();
+    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT: a guard belongs into the transaction");
+    await client.query("begin");
+    await guardPostgres(client, lease);
+    await client.query("commit");
+    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT"); // a mark of before does not help
+    await createGuards(client);
+    await expect(guardElsewhere(client, lease)).rejects.toThrow("TAPE_BAD_INPUT");
+  });
+
+  it("a holder that stops inside its transaction does not hold up its successor for ever, and its write is lost", async () => {
+    const lease = await first.leases.acquire(name);
+    const client = await connect();
+    await client.query("begin");
+    await guardPostgres(client, lease, { boundMs: 300 });
+    await client.query("update totals set total = 1");
+    const taken = await second.leases.takeover(name, { reason: "it hangs" });
+    expect(taken.token).toBe(2n);
+    await expect(client.query("commit")).rejects.toThrow();
+    expect(await totalOf(await connect())).toBe(0);
+  });
+
+  it("the bound is the user's own where that is shorter, and lasts no longer than the transaction", async () => {
+    const lease = await first.leases.acquire(name);
+    const client = await connect();
+    const bound = async () => (await client.query("show idle_in_transaction_session_timeout")).rows[0];
+    await client.query("begin");
+    await guardPostgres(client, lease);
+    expect(await bound()).toEqual({ idle_in_transaction_session_timeout: "5s" });
+    await client.query("commit");
+    expect(await bound()).toEqual({ idle_in_transaction_session_timeout: "0" });
+    await client.query("set idle_in_transaction_session_timeout = '2s'");
+    await client.query("begin");
+    await guardPostgres(client, lease);
+    expect(await bound()).toEqual({ idle_in_transaction_session_timeout: "2s" });
+    await client.query("commit");
+  });
+
+  it("a released holder, and one whose own deadline has passed, are refused", async () => {
+    const lease = await first.leases.acquire(name);
+    const { fence, token } = lease;
+    await lease.release();
+    const client = await connect();
+    await client.query("begin");
+    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_LEASE_LOST"); // it knows by itself
+    await expect(guardPostgres(client, { name, token, fence })).rejects.toThrow("TAPE_FENCED");
+    await client.query("rollback");
+  });
+
+  it("elsewhere: not lower than the highest seen, scope by scope, tokens as numbers up to 2^63", async () => {
+    const client = await connect();
+    await createGuards(client);
+    await createGuards(client); // twice is once
+    const bring = async (scope: string, token: bigint): Promise<string> => {
+      await client.query("begin");
+      try {
+        await guardElsewhere(client, { name: scope, token });
+        await client.query("commit");
+        return "let through";
+      } catch (error) {
+        await client.query("rollback");
+        return (error as { code: string }).code;
+      }
+    };
+    expect(await bring("a", 9n)).toBe("let through");
+    expect(await bring("a", 9n)).toBe("let through");
+    expect(await bring("a", 10n)).toBe("let through");
+    expect(await bring("a", 9n)).toBe("TAPE_FENCED");
+    expect(await bring("b", 1n)).toBe("let through");
+    expect(await bring("c", 2n ** 53n + 1n)).toBe("let through");
+    expect(await bring("c", 2n ** 53n)).toBe("TAPE_FENCED");
+    expect(await bring("c", 2n ** 63n - 1n)).toBe("let through");
+  });
+
+  it("elsewhere: a newer token waits for the older one's transaction, an older one then finds it", async () => {
+    const [old, current, late] = [await connect(), await connect(), await connect()];
+    await createGuards(old);
+    for (const client of [old, current, late]) await client.query("begin");
+    await guardElsewhere(old, { name, token: 1n });
+    const next = guardElsewhere(current, { name, token: 2n });
+    const watch = await connect();
+    await expect.poll(() => waiting(watch), { timeout: 10_000 }).toBe(1);
+    await old.query("commit");
+    await next;
+    const stale = guardElsewhere(late, { name, token: 1n }).catch((error: { code: string }) => error.code);
+    await expect.poll(() => waiting(watch), { timeout: 10_000 }).toBe(1);
+    await current.query("commit");
+    expect(await stale).toBe("TAPE_FENCED");
+  });
+});
+
+const waiting = async (client: pg.Client): Promise<number> => {
+  const { rows } = await client.query(
+    "select count(*)::int as n from pg_locks where not granted and pid in (select pid from pg_stat_activity where datname = current_database())",
+  );
+  return rows[0].n;
+};

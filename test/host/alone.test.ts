@@ -1,0 +1,115 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { Tape } from "../../src/host/tape.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { ManualClock } from "../../src/testing/clock.ts";
+import { calm, noRunner, setStage, untilAborted } from "./stage.ts";
+
+const name = "sweeper";
+
+async function scratchFile(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), "tape-alone-"));
+  onTestFinished(() => rm(folder, { recursive: true, force: true }));
+  return join(folder, "tape.db");
+}
+
+/** Counts what a singleton asks of the store. */
+function counting(store: Store): { store: Store; renewals: () => number } {
+  let renewals = 0;
+  const renew: Store["claim"]["renew"] = (batch) => {
+    renewals += batch.length;
+    return store.claim.renew(batch);
+  };
+  return { store: { ...store, claim: { ...store.claim, renew } }, renewals: () => renewals };
+}
+
+it("a file opened exclusively: leads at once after a crash, without standing by, and never renews", async () => {
+  const clock = new ManualClock();
+  const file = await scratchFile();
+  const crashed = await openSqlite({ file, processes: "single", clock });
+  const claimant = { owner: "a dead process", label: "dead", reactor: "singleton", ttlMs: 30_000 };
+  await crashed.claim.acquire("default", { target: { name }, claimant, nonce: 7n, expect: "free" });
+  await crashed.close(); // and nothing was given back: the term of the dead process has 30 s to go
+
+  const opened = await openSqlite({ file, processes: "single", clock });
+  const { store, renewals } = counting(opened);
+  expect(store.exclusive).toBe(true);
+  const app = await Tape.open({ store, runner: noRunner, work: false, clock });
+  let acting = true;
+  const singleton = await app.singleton(name, async ({ abortSignal, assert, lease }) => {
+    await untilAborted(abortSignal);
+    acting = false;
+    expect(lease.belief).toBe("held");
+    assert();
+  });
+  await calm(); // no time has passed
+  expect(singleton.view()).toMatchObject({ state: "holder", token: 2n });
+  await clock.elapse(3_600_000);
+  expect(singleton.view()).toMatchObject({ state: "holder", belief: "held", token: 2n });
+  expect(renewals()).toBe(0);
+  expect(acting).toBe(true);
+  await app.close();
+  expect(acting).toBe(false);
+  const terms = await opened.read.terms("default", { name });
+  expect(terms.map(({ token, begunBy, end }) => [token, begunBy, end])).toEqual([
+    [1n, "start", "manual"],
+    [2n, "recovery", "drained"],
+  ]);
+  expect(terms[1]?.why).toContain("whoever held the lease is gone");
+  await opened.close();
+});
+
+it("the same program on a file that others may open waits for the dead holder's time to run out", async () => {
+  const clock = new ManualClock();
+  const file = await scratchFile();
+  const crashed = await openSqlite({ file, clock });
+  const first = await Tape.open({ store: crashed, runner: noRunner, work: false, clock });
+  await first.singleton(name, ({ abortSignal }) => untilAborted(abortSignal));
+  await calm();
+  await crashed.close();
+  const store = await openSqlite({ file, clock });
+  const app = await Tape.open({ store, runner: noRunner, work: false, clock });
+  const singleton = await app.singleton(name, ({ abortSignal }) => untilAborted(abortSignal));
+  await clock.elapse(29_000);
+  expect(singleton.state).toBe("standby");
+  await clock.elapse(1_100);
+  expect(singleton.state).toBe("holder");
+  await app.close();
+  await store.close();
+});
+
+it("a second process is refused the exclusive file", async () => {
+  const file = await scratchFile();
+  const store = await openSqlite({ file, processes: "single" });
+  await expect(openSqlite({ file, processes: "single", busyMs: 50 })).rejects.toThrow("TAPE_STORE_BUSY");
+  await store.close();
+});
+
+it("two handles of one process on an exclusive store: still one leads, and the other follows at once", async () => {
+  const stage = await setStage({ exclusive: true });
+  const [a, b] = [await stage.app("a"), await stage.app("b")];
+  const body = ({ abortSignal }: { abortSignal: AbortSignal }) => untilAborted(abortSignal);
+  const [first, second] = await Promise.all([a.singleton(name, body), b.singleton(name, body)]);
+  await stage.clock.elapse(120_000);
+  expect([first.state, second.state].sort()).toEqual(["holder", "standby"]);
+  const [holder, standby] = first.state === "holder" ? [first, second] : [second, first];
+  await holder.stop();
+  await calm();
+  expect(standby.state).toBe("holder");
+});
+
+it("an operator can still pre-empt and pause it there: the body is stopped though nothing is renewed", async () => {
+  const stage = await setStage({ exclusive: true });
+  const app = await stage.app("a");
+  const singleton = await app.singleton(name, ({ abortSignal }) => untilAborted(abortSignal));
+  await calm();
+  await app.leases.pause(name, { reason: "maintenance" });
+  await calm();
+  expect(singleton.state).toBe("standby");
+  await app.leases.resume(name, { reason: "done" });
+  await calm();
+  expect(singleton.state).toBe("holder");
+});

@@ -1,0 +1,126 @@
+import { beforeEach, describe, expect, inject, it } from "vitest";
+import { Tape } from "../../../src/host/tape.ts";
+import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
+import { noRunner } from "../stage.ts";
+import { graceMs, setWorld, ttlMs } from "./replicas.ts";
+
+let url = "";
+beforeEach(async () => {
+  url = await freshDatabase(inject("postgres18"));
+  return () => dropDatabase(url);
+});
+
+const patient = { timeout: 10_000 };
+
+/** The considerations of the design that need more than one process, on PostgreSQL. */
+describe("three replicas of the gateway, each in a process of its own", { timeout: 60_000 }, () => {
+  it("gated: any replica serves requests, only the holder watches and sweeps, and the others change nothing", async () => {
+    const world = await setWorld(url);
+    const { machines, replicas, served } = world;
+    const holder = await world.holder();
+    const others = replicas.filter((replica) => replica !== holder);
+    const [one, two] = others;
+    expect(await one!.create("box")).toBe(201);
+    expect(await two!.create("box")).toBe(409);
+    for (const replica of replicas) expect(await replica.phase("box")).toBe("Provisioning");
+    machines.report({ id: "box", condition: "ready", deleting: false });
+    for (const replica of replicas) await expect.poll(() => replica.phase("box"), patient).toBe("Ready");
+    expect(await two!.remove("box")).toBe(202);
+    expect(await holder.phase("box")).toBe("Deleting");
+    expect(world.watchersAndSweepers()).toEqual(new Set([holder.name]));
+    expect(machines.watchers).toBe(1);
+    expect(served.calls.filter(({ does }) => does === "create" || does === "remove")).toEqual([
+      { replica: one!.name, does: "create", id: "box" },
+      { replica: two!.name, does: "remove", id: "box" },
+    ]);
+    // Every replica's health names the same holder and term.
+    const health = await Promise.all(replicas.map((replica) => replica.health()));
+    expect(new Set(health.map(({ holder: label, token }) => `${label} ${token}`))).toEqual(
+      new Set([`${holder.name} 1`]),
+    );
+  });
+
+  it("failover: the holder is killed; when its time has run out another goes on where it was, tokens rising", async () => {
+    const world = await setWorld(url);
+    const { machines, replicas } = world;
+    const dead = await world.holder();
+    const survivors = replicas.filter((replica) => replica !== dead);
+    await survivors[0]!.create("box");
+    dead.kill();
+    machines.report({ id: "box", condition: "failed", deleting: false }); // nobody watches at this moment
+    expect(await survivors[1]!.phase("box")).toBe("Provisioning");
+    expect(await survivors[1]!.create("another")).toBe(201); // requests do not wait for a reconciler
+    const next = await world.holder(survivors);
+    for (const replica of survivors) await expect.poll(() => replica.phase("box"), patient).toBe("Error");
+    expect((await next.health()).token).toBe("2");
+    await using app = await Tape.open({ store: url, runner: noRunner, work: false });
+    const terms = await app.leases.history("reconciler");
+    expect(terms.map(({ label, begunBy, end }) => [label, begunBy, end])).toEqual([
+      [dead.name, "start", "expired"],
+      [next.name, "timeout", undefined],
+    ]);
+    expect(terms[1]!.begunAt - terms[0]!.begunAt).toBeGreaterThanOrEqual(ttlMs); // not before its time
+  });
+
+  it("graceful shutdown: SIGTERM drains and releases, a standby takes over long before the TTL or a poll", async () => {
+    const world = await setWorld(url);
+    const { machines, replicas } = world;
+    const leaving = await world.holder();
+    const rest = replicas.filter((replica) => replica !== leaving);
+    await rest[0]!.create("box");
+    expect(await leaving.terminate()).toBe(0);
+    machines.report({ id: "box", condition: "ready", deleting: false });
+    await world.holder(rest);
+    await expect.poll(() => rest[0]!.phase("box"), patient).toBe("Ready");
+    await using app = await Tape.open({ store: url, runner: noRunner, work: false });
+    const [first, second] = await app.leases.history("reconciler");
+    expect([first!.end, second!.begunBy]).toEqual(["drained", "release"]);
+    expect(second!.begunAt - first!.endedAt!).toBeLessThan(ttlMs / 2); // told, not run out
+    const events = leaving.lines
+      .filter(({ replica }) => replica === leaving.name)
+      .map(({ event, level }) => [event, level]);
+    expect(events).toContainEqual(["singleton.acquired", "info"]);
+    expect(events.at(-1)).toEqual(["singleton.released", "info"]);
+  });
+
+  it("a holder that is stopped past its TTL and wakes up neither leads nor writes, and says that it lost", async () => {
+    const world = await setWorld(url);
+    const { machines, replicas, served } = world;
+    const stalled = await world.holder();
+    const rest = replicas.filter((replica) => replica !== stalled);
+    await rest[0]!.create("box");
+    stalled.stop();
+    const next = await world.holder(rest);
+    machines.report({ id: "box", condition: "ready", deleting: false });
+    await expect.poll(() => rest[0]!.phase("box"), patient).toBe("Ready");
+    stalled.wake();
+    await expect.poll(async () => (await stalled.health()).state, patient).toBe("standby");
+    expect(stalled.lines.map(({ event }) => event)).toContain("singleton.lost");
+    // It had a stream of changes open and a sweep due: what it still does is ended by its signal, and it opens no new one.
+    const before = served.calls.length;
+    await expect
+      .poll(
+        () => served.calls.slice(before).filter(({ does, replica }) => does === "list" && replica === next.name).length,
+        patient,
+      )
+      .toBeGreaterThan(2);
+    expect(served.calls.slice(before).filter(({ replica }) => replica === stalled.name)).toEqual([]);
+    expect(await next.leads()).toBe(true);
+  });
+
+  it("an orphan is left alone for the grace period, then looked at again, then pruned", async () => {
+    const world = await setWorld(url, ["a"]);
+    const { machines, replicas, served } = world;
+    const [only] = replicas;
+    await world.holder();
+    await only!.create("kept");
+    await only!.create("orphan");
+    const begun = performance.now();
+    machines.vanish("orphan"); // and nobody is told
+    await expect.poll(() => only!.phase("orphan"), patient).toBe("Deleted");
+    expect(performance.now() - begun).toBeGreaterThanOrEqual(graceMs - 500); // its record is as old as its creation
+    expect(await only!.phase("kept")).toBe("Provisioning");
+    // Not from the list alone: the backend was asked about this very one, right before.
+    expect(served.calls.some(({ does, id }) => does === "get" && id === "orphan")).toBe(true);
+  });
+});

@@ -1,0 +1,43 @@
+import { afterEach, expect, it } from "vitest";
+import { Tape } from "../../src/host/tape.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { openMemory } from "../../src/store/memory/open.ts";
+
+const hello = workflow("hello", async (tape, name: string) => tape.step("greet", () => `hello ${name}`));
+const other = workflow("other", async (tape, name: string) => tape.step("greet", () => `hi ${name}`));
+const open: Tape[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((app) => app.close()));
+});
+
+async function opened(): Promise<Tape> {
+  const app = await Tape.open({ store: await openMemory(), runner: createRunner({ workflows: [hello] }) });
+  open.push(app);
+  return app;
+}
+
+it("a worker drives the workflows of its own runner, beside those of the app, until it is drained", async () => {
+  const app = await opened();
+  const worker = app.worker(createRunner({ workflows: [other] }), { concurrency: 2 });
+  const runs = await Promise.all(["Ada", "Grace", "Mary"].map((name) => app.start(other, name)));
+  expect(await Promise.all(runs.map((run) => run.result()))).toEqual(["hi Ada", "hi Grace", "hi Mary"]);
+  expect(await (await app.start(hello, "Ada")).result()).toBe("hello Ada");
+  await worker.drain();
+  const late = await app.start(other, "Joan");
+  expect(await late.status()).toBe("RUNNABLE");
+  const again = app.worker(createRunner({ workflows: [other] }));
+  expect(await late.result()).toBe("hi Joan"); // found by the new one, from the store
+  await again.drain();
+});
+
+it("the journal is handed out record by record, over pages, from where one wants", async () => {
+  const app = await opened();
+  const run = await app.start(hello, "Ada");
+  await run.result();
+  const records = await Array.fromAsync(app.journal(run.id));
+  expect(records.map(({ seq, kind }) => `${seq} ${kind}`)).toEqual(["1 run.created", "2 step.done", "3 run.ended"]);
+  const [second] = await Array.fromAsync(app.journal(run.id, { from: 2 }));
+  expect(second?.seq).toBe(2);
+  expect(await Array.fromAsync(app.journal("absent"))).toEqual([]);
+  expect(await app.timers.list()).toEqual([]);
+});

@@ -1,0 +1,94 @@
+import pg from "pg";
+import { openStore } from "../../src/host/open-store.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import { freshDatabase } from "../postgres/database.ts";
+import { startPostgres } from "../postgres/server.ts";
+
+/** The real PostgreSQL store in virtual time: the only clock it goes by, `tape.now_ms()`, is set from outside. */
+export interface VirtualPostgres {
+  /** An empty store on this clock; one at a time, all on one connection pool and one database. */
+  open(time: VirtualTime): Promise<Store>;
+  close(): Promise<void>;
+}
+
+/** Durability is proved elsewhere: here nothing but the process of the program dies, so the server need not sync. */
+export async function startServer() {
+  return startPostgres({
+    major: 18,
+    settings: { fsync: "off", full_page_writes: "off", autovacuum: "off", shared_buffers: "32MB" },
+  });
+}
+
+export async function virtualPostgres(server: string): Promise<VirtualPostgres> {
+  const url = await freshDatabase(server);
+  const store = await openStore(`${url}?accept_loss=true&connections=4`);
+  const clock = new pg.Client(url);
+  await clock.connect();
+  await clock.query(`
+    set synchronous_commit = off;
+    create sequence tape.virtual minvalue 0;
+    create or replace function tape.now_ms() returns bigint language sql volatile return (select last_value from tape.virtual);
+  `);
+  const { rows } = await clock.query<{ name: string }>(
+    "select tablename as name from pg_tables where schemaname = 'tape' and tablename not in ('meta', 'migrations')",
+  );
+  const empty = rows
+    .map(({ name }) => name)
+    .map((name) => {
+      const kept = name === "leases" || name === "records" ? " where abs(journal) <> 1" : "";
+      return `delete from tape.${name}${kept}`;
+    })
+    .join(";");
+  let told = -1;
+  let last: Promise<unknown> = Promise.resolve();
+  /** One call after the other, so that the same program makes the same calls in every round. */
+  const inTurn = <T>(now: number, call: () => Promise<T>): Promise<T> => {
+    const turn = last.then(async () => {
+      if (now !== told) await clock.query(`select setval('tape.virtual', ${now})`);
+      told = now;
+      return call();
+    });
+    last = turn.catch(() => {});
+    return turn;
+  };
+  return {
+    async open(time) {
+      await time.outside(() => clock.query(empty));
+      return inTime(store, time, inTurn);
+    },
+    async close() {
+      await store.close();
+      await clock.end();
+    },
+  };
+}
+
+type InTurn = <T>(now: number, call: () => Promise<T>) => Promise<T>;
+
+function inTime(store: Store, time: VirtualTime, inTurn: InTurn): Store {
+  const group = <G extends object>(calls: G): G =>
+    new Proxy(calls, {
+      get(target, key) {
+        const member: unknown = Reflect.get(target, key);
+        if (typeof member !== "function") return member;
+        return (...args: unknown[]) =>
+          time.outside(() =>
+            inTurn(Math.floor(time.wall()), async () => Reflect.apply(member, target, args) as unknown),
+          );
+      },
+    });
+  const { backend, limits, transactionBoundMs, exclusive } = store;
+  return {
+    backend,
+    limits,
+    transactionBoundMs,
+    exclusive,
+    intake: group(store.intake),
+    claim: group(store.claim),
+    fenced: group(store.fenced),
+    read: group(store.read),
+    onWake: (listener) => store.onWake(listener),
+    close: async () => {},
+  };
+}

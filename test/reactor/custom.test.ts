@@ -1,0 +1,199 @@
+import { describe, expect, it } from "vitest";
+import { buildRunner } from "../../examples/reactors/app/agent.ts";
+import { reapOnce } from "../../examples/reactors/app/reap.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { customReactor, type ReactorContext } from "../../src/reactor/custom.ts";
+import { ReactorLoop } from "../../src/reactor/loop.ts";
+import { outbox } from "../../src/reactor/outbox.ts";
+import { record } from "../../src/testing/conformance/frame.ts";
+import { armed, begin, confirmed, decided } from "../../src/testing/conformance/scenes.ts";
+import { calm, type Replica, setStage, signal, tenant, waiting } from "./stage.ts";
+
+const nothing = { found: 0, done: 0, failed: 0, lagMs: 0 };
+const on = (ground: Replica, handler: Parameters<typeof customReactor<string>>[0]["handler"], more: object = {}) =>
+  customReactor<string>({ name: "mine", app: "app", handler, ...ground, ...more });
+
+describe("a reactor of one's own", () => {
+  it("is called with the handle and what it needs, under a lease that is given back", async () => {
+    const { store, replica } = await setStage();
+    const ground = replica();
+    let told: ReactorContext | undefined;
+    let held: string | null | undefined;
+    const reactor = on(ground, async (app, context) => {
+      expect(app).toBe("app");
+      told = context;
+      held = (await store.read.lease(tenant, { name: "reactor mine" }))?.owner;
+      return 3;
+    });
+    expect(await reactor.runOnce(7)).toEqual({ found: 3, done: 3, failed: 0, lagMs: 0 });
+    expect([told?.name, told?.limit, told?.abortSignal.aborted]).toEqual(["mine", 7, true]); // over, so aborted
+    expect(held).toBe(ground.keeper.identity.owner);
+    expect((await store.read.lease(tenant, { name: "reactor mine" }))?.owner).toBeNull();
+  });
+
+  it.each([
+    [undefined, nothing],
+    [{ done: 2 }, { found: 2, done: 2, failed: 0, lagMs: 0 }],
+    [
+      { done: 1, failed: 2, lagMs: 9 },
+      { found: 3, done: 1, failed: 2, lagMs: 9 },
+    ],
+    [{ found: 5 }, { ...nothing, found: 5 }],
+  ])("may answer %j", async (answer, expected) => {
+    const { replica } = await setStage();
+    expect(await on(replica(), () => answer).runOnce(1)).toEqual(expected);
+  });
+
+  it("two replicas: one at a time; the other's turn comes when it has ended", async () => {
+    const { replica } = await setStage();
+    const answer = signal();
+    let calls = 0;
+    const handler = async () => {
+      calls++;
+      await answer.come;
+      return 1;
+    };
+    const [a, b] = [on(replica(), handler), on(replica(), handler)];
+    const first = a.runOnce(1);
+    await calm();
+    expect(await b.runOnce(1)).toEqual(nothing);
+    expect(calls).toBe(1);
+    answer.give();
+    expect(await first).toMatchObject({ done: 1 });
+    expect(await b.runOnce(1)).toMatchObject({ done: 1 });
+  });
+
+  it("a replica that dies in its turn holds the others up for its lease, no longer", async () => {
+    const { replica, clock } = await setStage();
+    const dead = replica();
+    void on(dead, () => new Promise<undefined>(() => {})).runOnce(1);
+    await calm();
+    dead.keeper.close();
+    const other = on(replica(), () => 1);
+    expect(await other.runOnce(1)).toEqual(nothing);
+    await clock.elapse(30_000);
+    expect(await other.runOnce(1)).toMatchObject({ done: 1 });
+  });
+
+  it("a handler that throws gives its lease back, is tried again after a back-off, and others go on", async () => {
+    const { store, replica, clock } = await setStage();
+    const ground = replica();
+    let calls = 0;
+    const bad = on(
+      ground,
+      () => {
+        if (++calls < 3) throw new Error("rotten");
+        return 1;
+      },
+      { everyMs: 60_000 },
+    );
+    let good = 0;
+    const fine = customReactor({ ...ground, name: "fine", app: 0, handler: () => void good++, everyMs: 1_000 });
+    const loop = new ReactorLoop({ reactors: [bad, fine], store, clock, log: ground.log });
+    await loop.start();
+    await clock.elapse(400);
+    expect([calls, (await store.read.lease(tenant, { name: "reactor mine" }))?.owner]).toEqual([1, null]);
+    await clock.elapse(15_000);
+    expect(loop.tallies.mine).toMatchObject({ faults: 2, done: 1 });
+    expect(good).toBeGreaterThan(2);
+    expect(ground.logged).toContain("reactor.failed");
+    await loop.stop();
+  });
+
+  it("is called as often as was said, however much it did and whatever wakes it", async () => {
+    const { store, replica, clock } = await setStage();
+    const ground = replica();
+    let calls = 0;
+    const mine = on(ground, () => ++calls, { everyMs: 60_000 });
+    const knobs = { mine: { intervalMs: 5_000, idleMs: 5_000 } };
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: ground.log, knobs });
+    await loop.start();
+    await clock.elapse(1_000);
+    await waiting(store); // every write wakes everybody
+    await clock.elapse(58_000);
+    expect(calls).toBe(1);
+    await clock.elapse(6_000);
+    expect(calls).toBe(2);
+    await clock.elapse(50_000);
+    expect(calls).toBe(2);
+    await loop.stop();
+  });
+
+  it("is told to stop, and waited for", async () => {
+    const { store, replica, clock } = await setStage();
+    const ground = replica();
+    const stopping = new AbortController();
+    let ended = false;
+    const mine = on(
+      ground,
+      async (_app, { abortSignal }) => {
+        await new Promise((resolve) => abortSignal.addEventListener("abort", resolve));
+        ended = true;
+        return 1;
+      },
+      { stopping: stopping.signal },
+    );
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: ground.log });
+    await loop.start();
+    await calm();
+    stopping.abort();
+    await loop.stop();
+    expect([ended, (await store.read.lease(tenant, { name: "reactor mine" }))?.owner]).toEqual([true, null]);
+  });
+
+  it("the documented one: an obligation that is owed for a day is escalated, once", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await begin(store);
+    await run.write(...confirmed(0), armed(0, { name: "wire" }));
+    await run.write(decided("failed"), record("run.compensating", {}));
+    const app = await Tape.open({ store, runner: buildRunner(), tenant, clock, work: false });
+    const reaper = customReactor({ ...replica(), name: "reap-aged-obligations", app, handler: reapOnce });
+    await clock.elapse(23 * 3_600_000);
+    expect(await reaper.runOnce(50)).toEqual(nothing);
+    await clock.elapse(3_600_000);
+    expect(await reaper.runOnce(50)).toMatchObject({ found: 1, done: 1 });
+    expect(await reaper.runOnce(50)).toMatchObject({ found: 1, done: 1 });
+    const escalated = await app.runs.list({ workflow: "escalate" });
+    expect(escalated.map(({ id }) => id)).toEqual([`aged-${run.journal}-0-1`]);
+    await app.close();
+  });
+});
+
+describe("knobs", () => {
+  it("each reactor has its own batch, concurrency and rest", async () => {
+    const { store, replica, clock, wire } = await setStage();
+    const answers = Array.from({ length: 5 }, () => signal());
+    let called = 0;
+    const ground = replica({ effects: [wire({ timeout: "10m" }, () => answers[called++]!.come)] });
+    let looks = 0;
+    const idle = { name: "idle", runOnce: async () => ({ ...nothing, found: looks++ * 0 }) };
+    const knobs = { outbox: { batch: 2, concurrency: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
+    for (let k = 0; k < 5; k++) await waiting(store);
+    const loop = new ReactorLoop({ reactors: [outbox(ground), idle], store, clock, log: ground.log, knobs });
+    await loop.start();
+    await clock.elapse(1_000);
+    expect([called, loop.tallies.outbox?.busy]).toEqual([3, 3]);
+    expect(looks).toBeGreaterThanOrEqual(20);
+    for (const answer of answers) answer.give();
+    await clock.elapse(1_000);
+    expect(called).toBe(5);
+    await loop.stop();
+  });
+
+  it("back-off and the most attempts of an item", async () => {
+    const { store, replica, clock } = await setStage();
+    const again = { backoff: { baseMs: 100, capMs: 100 }, maxAttempts: 3 };
+    const ground = { ...replica(), again };
+    await waiting(store); // and nobody here has the effect
+    const reactor = outbox(ground);
+    const found: number[] = [];
+    for (let k = 0; k < 4; k++) {
+      found.push((await reactor.runOnce(10)).found);
+      await clock.elapse(100);
+    }
+    expect(found).toEqual([1, 1, 1, 0]);
+    expect(ground.logged.filter((event) => event === "reactor.item_parked")).toHaveLength(1);
+    await clock.elapse(3_600_000);
+    expect(await reactor.runOnce(10)).toMatchObject({ found: 1 });
+  });
+});

@@ -1,0 +1,131 @@
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { systemClock } from "../../src/base/clock.ts";
+import { decodeSchedule, encodeSchedule, runIdOf, type SchedulePlan } from "../../src/model/schedule.ts";
+import { timers } from "../../src/reactor/timers.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { openMemory } from "../../src/store/memory/open.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { dropDatabase, freshDatabase } from "../postgres/database.ts";
+import { ownPostgres } from "../postgres/own.ts";
+import { mortal, stageOn, tenant } from "./stage.ts";
+
+const postgresUrl = ownPostgres(18);
+let database: string;
+beforeAll(async () => {
+  database = await freshDatabase(postgresUrl());
+});
+afterAll(() => dropDatabase(database));
+
+/** Two clients where the store can have two. */
+const backends: Record<string, () => Promise<[Store, Store]>> = {
+  memory: async () => {
+    const store = await openMemory({});
+    return [store, store];
+  },
+  sqlite: async () => {
+    const store = await openSqlite({ file: ":memory:" });
+    return [store, store];
+  },
+  postgres: async () => [await openPostgres({ url: database }), await openPostgres({ url: database })],
+};
+
+let made = 0;
+
+describe.each(Object.keys(backends))("schedules on %s", (backend) => {
+  /** An hourly schedule whose last full hours nobody has seen to. */
+  const scene = async (change: Partial<SchedulePlan> = {}, missed = 1) => {
+    const stores = await backends[backend]!();
+    onTestFinished(async () => {
+      for (const store of new Set(stores)) await store.close();
+    });
+    const [store] = stores;
+    const id = `s${++made}`;
+    const now = await store.read.now();
+    const hour = 3_600_000;
+    const full = Math.floor(now / hour) * hour;
+    const due = full - (missed - 1) * hour;
+    const plan: SchedulePlan = {
+      uid: id,
+      workflow: "report",
+      input: { of: id },
+      cron: "0 * * * *",
+      timeZone: "UTC",
+      overlap: "allow",
+      catchUp: "all",
+      windowMs: 100 * hour,
+      due,
+      last: null,
+      ...change,
+    };
+    await store.intake.putSchedule(tenant, { id, spec: encodeSchedule(plan), nextAt: plan.due, paused: false });
+    const stage = stageOn(store, systemClock);
+    const started = async () =>
+      (await store.read.runs(tenant)).map((run) => run.id).filter((run) => run.startsWith(`${id}@`));
+    const row = async () => (await store.read.schedules(tenant)).find((one) => one.id === id)!;
+    const ids = Array.from({ length: missed }, (_, k) => runIdOf(id, due + k * hour));
+    return { stage, stores, store, id, full, hour, ids, started, row };
+  };
+
+  it("two replicas on one schedule: each firing starts one run", async () => {
+    const { stage, stores, ids, started, row, full, hour } = await scene({}, 20);
+    const replicas = stores.map((store) => timers(stage.replica({ store })));
+    let found: number;
+    do {
+      const rounds = await Promise.all([...replicas, ...replicas].map((reactor) => reactor.runOnce(100)));
+      found = rounds.reduce((sum, round) => sum + round.found, 0);
+    } while (found > 0);
+    expect((await started()).toSorted()).toEqual(ids.toSorted());
+    expect((await row()).nextAt).toBe(full + hour);
+  });
+
+  it("two replicas and a run that must not overlap: one run", async () => {
+    const { stage, stores, started } = await scene({ overlap: "skip" }, 10);
+    await Promise.all(stores.map((store) => timers(stage.replica({ store })).runOnce(100)));
+    expect(await started()).toHaveLength(1);
+  });
+
+  it("is not fired early, nor while it is paused", async () => {
+    const { stage, store, id, started, row, full, hour } = await scene();
+    const { spec } = await row();
+    const later = encodeSchedule({ ...decodeSchedule(id, spec), due: full + hour });
+    await store.intake.putSchedule(tenant, { id, spec: later, nextAt: full + hour, paused: false });
+    await timers(stage.replica()).runOnce(100);
+    expect(await started()).toEqual([]);
+    await store.intake.putSchedule(tenant, { id, spec, nextAt: full, paused: true });
+    await timers(stage.replica()).runOnce(100);
+    expect(await started()).toEqual([]);
+    await store.intake.putSchedule(tenant, { id, spec, nextAt: full, paused: false });
+    await timers(stage.replica()).runOnce(100);
+    expect(await started()).toHaveLength(1);
+  });
+
+  it.each(["before", "after"] as const)(
+    "a crash %s the firing transaction loses nothing and fires nothing twice",
+    async (when) => {
+      const { stage, store, ids, started } = await scene({}, 3);
+      const mine = mortal(store);
+      mine.dieAt("intake.fireSchedule", when);
+      void timers(stage.replica({ store: mine.store })).runOnce(100);
+      await mine.died;
+      expect(await started()).toEqual(when === "before" ? [] : ids.slice(0, 1));
+      // No lease was held: the next look goes on at once.
+      await timers(stage.replica()).runOnce(100);
+      expect((await started()).toSorted()).toEqual(ids.toSorted());
+    },
+  );
+
+  it("a lost answer is found out by the version", async () => {
+    const { stage, store, ids, started } = await scene({}, 2);
+    let lost = 0;
+    const fireSchedule: typeof store.intake.fireSchedule = async (...args) => {
+      const fired = await store.intake.fireSchedule(...args);
+      if (lost++ === 0) throw new Error("the connection was reset");
+      return fired;
+    };
+    const ground = stage.replica({ store: { ...store, intake: { ...store.intake, fireSchedule } } });
+    expect(await timers(ground).runOnce(100)).toMatchObject({ failed: 1 });
+    await timers(ground).runOnce(100);
+    expect((await started()).toSorted()).toEqual(ids.toSorted());
+  });
+});

@@ -1,0 +1,13 @@
+// A replica: the worker and all five reactors, until somebody kills it.
+import { appendFileSync } from "node:fs";
+import { systemClock } from "../../src/base/clock.ts";
+import { jsonLog } from "../../src/base/log.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { buildProgram, type Orders } from "./program.ts";
+
+const orders = JSON.parse(process.argv[2]!) as Orders & { readonly log: string };
+const { runner } = buildProgram(orders);
+const log = jsonLog((line) => appendFileSync(orders.log, line), systemClock.wall);
+await Tape.open({ store: orders.url, runner, leaseTtl: orders.ttlMs, concurrency: 100, log });
+process.send!({ say: "ready" });
+process.on("disconnect", () => process.exit()); // whoever started it is gone
