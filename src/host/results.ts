@@ -88,7 +88,8 @@ export class Results {
 
   #hear(wake: Wake): void {
     if (wake.of === "journal") {
-      if (!this.#waiters.has(wake.journal)) return;
+      // Of a run that is driven here the end is told: what the driver itself writes is no news.
+      if (!this.#waiters.has(wake.journal) || this.#options.drives(wake.journal)) return;
       this.#hinted.add(wake.journal);
     } else if (wake.of === "any") {
       for (const journal of this.#waiters.keys()) this.#hinted.add(journal);
@@ -99,7 +100,10 @@ export class Results {
   async #rest(ms: number): Promise<void> {
     if (this.#waiters.size === 0) return;
     const rest = new AbortController();
-    this.#rouse = () => rest.abort();
+    this.#rouse = () => {
+      this.#rouse = () => {};
+      rest.abort();
+    };
     await this.#options.clock.sleep(ms, rest.signal);
     this.#rouse = () => {};
   }

@@ -185,8 +185,6 @@ table tape.runs(
 
 CREATE INDEX runs_ended ON tape.runs USING btree (tenant, ended_at) WHERE (ended_at IS NOT NULL);
 
-CREATE INDEX runs_open ON tape.runs USING btree (tenant, phase) WHERE (phase = ANY (ARRAY['LIVE'::text, 'ENDING'::text, 'COMPENSATING'::text, 'STUCK'::text]));
-
 CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT NULL);
 
 CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);

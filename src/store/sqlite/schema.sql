@@ -99,8 +99,6 @@ CREATE INDEX runs_ended on runs(tenant, ended_at) where ended_at is not null;
 
 CREATE UNIQUE INDEX runs_id on runs(tenant, id);
 
-CREATE INDEX runs_open on runs(tenant, phase) where phase in ('LIVE', 'ENDING', 'COMPENSATING', 'STUCK');
-
 CREATE INDEX runs_parent on runs(parent) where parent is not null;
 
 CREATE INDEX runs_tree on runs(root) where parent is not null;

@@ -30,7 +30,10 @@ describe("PostgreSQL migrations", () => {
     await store.close();
     expect(await postgresSchema(admin, schema)).toBe(committed);
     const { rows } = await admin.query(`select number::int, name from ${schema}.migrations`);
-    expect(rows).toEqual([{ number: 1, name: "0001_ground.sql" }]);
+    expect(rows).toEqual([
+      { number: 1, name: "0001_ground.sql" },
+      { number: 2, name: "0002_open_runs.sql" },
+    ]);
     expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
   }
 
