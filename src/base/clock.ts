@@ -33,12 +33,9 @@ function readBootId(): string {
   }
 }
 
-// CLOCK_MONOTONIC itself, which processes of one boot share. performance.now() is the same clock counted from the start of
-// this process, without a bigint for every look.
-const monoOrigin = Number(process.hrtime.bigint() / 1000n) / 1000 - performance.now();
-
 export const systemClock: Clock = {
-  mono: () => monoOrigin + performance.now(),
+  // CLOCK_MONOTONIC itself, which the processes of one boot share: performance.now() counts from an origin of its own.
+  mono: () => Number(process.hrtime.bigint() / 1000n) / 1000,
   wall: () => Date.now(),
   boot: () => {
     bootId ??= readBootId();
