@@ -39,7 +39,12 @@ const knobs = {
 
 const builtIn = z.strictObject({
   ...knobs,
-  interval_ms: whole.max(dayMs).default(100).describe("The first rest when there is nothing to do; doubles up to 5 s"),
+  interval_ms: whole
+    .max(dayMs)
+    .default(100)
+    .describe(
+      "The first rest when there is nothing to do; doubles up to 5 s. One look serves all built-in reactors: the shortest counts",
+    ),
   handler: handler.optional().describe("A function of yours that replaces this reactor"),
 });
 

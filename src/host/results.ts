@@ -20,6 +20,7 @@ interface Waiter {
   readonly begun: number;
   readonly resolve: (outcome: unknown) => void;
   readonly reject: (error: unknown) => void;
+  readonly deaf: () => void;
 }
 
 /** How long `result` waits for somebody who serves the workflow before it says that nobody does. */
@@ -49,11 +50,13 @@ export class Results {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<O>((resolve, reject) => {
       const begun = this.#options.clock.mono();
-      const waiter: Waiter = { id, journal, begun, resolve: resolve as Waiter["resolve"], reject };
+      const deaf = (): void => signal?.removeEventListener("abort", stop); // a signal may outlive many results
+      const waiter: Waiter = { id, journal, begun, resolve: resolve as Waiter["resolve"], reject, deaf };
       const others = this.#waiters.get(journal);
       if (others === undefined) this.#waiters.set(journal, new Set([waiter]));
       else others.add(waiter);
-      signal?.addEventListener("abort", () => this.#end(waiter, () => reject(signal.reason)), { once: true });
+      const stop = (): void => this.#end(waiter, () => reject(signal?.reason));
+      signal?.addEventListener("abort", stop, { once: true });
       if (!this.#options.drives(journal)) this.#hinted.add(journal);
       if (!this.#looking) void this.#look();
       else if (this.#hinted.size > 0) this.#rouse();
@@ -155,6 +158,7 @@ export class Results {
     if (waiters?.delete(waiter) !== true) return;
     if (waiters.size === 0) this.#waiters.delete(waiter.journal);
     if (this.#waiters.size === 0) this.#rouse();
+    waiter.deaf();
     tell();
   }
 }
