@@ -33,8 +33,8 @@ type Branches<T extends readonly unknown[]> = { readonly [K in keyof T]: Promise
 
 /** What a workflow sees. */
 export class Context extends Operations implements TapeContext {
-  readonly values: ValuesContext;
-  readonly budget: BudgetContext;
+  #values: ValuesContext | undefined;
+  #budget: BudgetContext | undefined;
   #samples = 0;
   readonly #bodyContext: { readonly abortSignal: AbortSignal };
 
@@ -45,8 +45,16 @@ export class Context extends Operations implements TapeContext {
         return drive.abortSignal; // made for those who look at it
       },
     };
-    this.values = valuesOf(this, drive);
-    this.budget = budgetOf(this, drive);
+  }
+
+  get values(): ValuesContext {
+    this.#values ??= valuesOf(this, this.drive);
+    return this.#values;
+  }
+
+  get budget(): BudgetContext {
+    this.#budget ??= budgetOf(this, this.drive);
+    return this.#budget;
   }
 
   get runId(): string {

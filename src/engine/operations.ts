@@ -3,33 +3,11 @@ import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { compare } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
-import type { Delivery, Note } from "./history.ts";
-import { asStored, handled } from "./same.ts";
+import type { Note } from "./history.ts";
+import { asStored, handled, isThenable } from "./same.ts";
+import { LiveTurn, nameOf, type Operation, settleWith, type Told, type Turn } from "./turn.ts";
 
-/** One durable operation: how it is recognised in the journal, what its record means, how it begins for real. */
-export interface Operation<T> {
-  /** The kinds of record it may begin with. */
-  readonly kinds: readonly string[];
-  readonly name: string;
-  readonly hash?: string;
-  /** Shown where the code asks for other arguments than the journal has. */
-  readonly args?: unknown;
-  /** Also after the run was cancelled: it cleans up. */
-  readonly always?: boolean;
-  /** The result that a record holds; throws what the operation threw. */
-  readonly result: (delivery: Delivery) => T | Promise<T>;
-  readonly begin: (turn: Turn<T>) => void;
-}
-
-/** An operation that has gone live. */
-export interface Turn<T> {
-  readonly pos: number;
-  /** Writes the record that ends it; the code gets the result once it is durable. */
-  end(record: NewRecord, value: T | Promise<T>): void;
-  endWith(error: unknown, record: NewRecord): void;
-  reject(error: unknown): void;
-  resolve(value: T | Promise<T>): void;
-}
+export type { Operation, Turn } from "./turn.ts";
 
 /** What opens a wait, what ends it, and what the code gets then. */
 export interface Waiting<T> {
@@ -52,10 +30,10 @@ const repeatable: ReadonlySet<string> = new Set([
 const mostFailures = 16;
 
 /** Everything durable goes through here. Every operation gets its position synchronously, in the order of the calls. */
-export class Operations {
+export class Operations implements Told {
   readonly drive: Driver;
   #pos = 0;
-  readonly #refusable = new Set<(error: TapeError) => void>();
+  readonly #refusable = new Set<LiveTurn<unknown>>();
   readonly #failures: { readonly error: unknown; readonly pos: number; readonly asked: number }[] = [];
   /** The kind of what was asked for, by position. */
   readonly #kinds: (string | undefined)[] = [];
@@ -76,26 +54,22 @@ export class Operations {
     const { drive } = this;
     const pos = this.take(operation);
     if (pos === undefined || drive.over || drive.returned) return new Promise(() => {}); // nobody is there to hear it
-    const always = operation.always === true;
-    if (drive.cancelled && !always) return handled(Promise.reject(cancelledError()));
-    const result = new Promise<T>((resolve, reject) => {
-      if (!always) this.#refusable.add(reject);
-      const turn = this.#turn<T>(pos, () => this.#refusable.delete(reject), resolve, reject);
-      drive.script.ask({
-        pos,
-        deliver: (delivery) => settleWith(() => operation.result(delivery), turn),
-        begin: () => {
-          // Between the taking of the cancellation and its being told nothing begins: it will be refused in a moment.
-          if (drive.over || (drive.cancelling && !always)) return;
-          try {
-            operation.begin(turn);
-          } catch (error) {
-            turn.reject(error);
-          }
-        },
-      });
-    });
-    return handled(result);
+    if (drive.cancelled && operation.always !== true) return handled(Promise.reject(cancelledError()));
+    const turn = new LiveTurn<T>(this, pos, operation);
+    if (operation.always !== true) this.#refusable.add(turn as LiveTurn<unknown>);
+    drive.script.ask(turn);
+    return turn.promise;
+  }
+
+  /** The code has its result: there is nothing left to refuse. */
+  done(turn: LiveTurn<unknown>): void {
+    this.#refusable.delete(turn);
+  }
+
+  /** What the code was told, if the run should end by it. */
+  failed(error: unknown, pos: number): void {
+    this.#failures.push({ error, pos, asked: this.asked });
+    if (this.#failures.length > mostFailures) this.#failures.shift();
   }
 
   /** The next position; undefined: the journal holds something else there, and the drive is over. */
@@ -122,7 +96,7 @@ export class Operations {
   /** The run is cancelled: whatever waits, waits no longer. Bodies that run see their signal. */
   refuseWaits(): void {
     this.drive.waits.clear();
-    for (const refuse of [...this.#refusable]) refuse(cancelledError());
+    for (const turn of [...this.#refusable]) turn.refuse(cancelledError());
     this.#refusable.clear();
   }
 
@@ -147,53 +121,6 @@ export class Operations {
       : {};
   }
 
-  #turn<T>(
-    pos: number,
-    done: () => void,
-    resolve: (value: T | Promise<T>) => void,
-    reject: (error: unknown) => void,
-  ): Turn<T> {
-    const { drive } = this;
-    const tell = (value: T | Promise<T>): void => {
-      done();
-      resolve(value);
-    };
-    const fail = (error: unknown): void => {
-      done();
-      this.#failures.push({ error, pos, asked: this.asked });
-      if (this.#failures.length > mostFailures) this.#failures.shift();
-      reject(error);
-    };
-    const write = (record: NewRecord, told: () => void): void =>
-      drive.journal.write(
-        [record],
-        () => {
-          told();
-          drive.settle();
-        },
-        (refusal) => {
-          // The store refused it for a reason of its own: that is the operation's result, and replay must see it too.
-          const error = asStored(refusal);
-          const refused: NewRecord = { kind: "step.done", data: { pos, name: nameOf(record), error } };
-          drive.journal.write(
-            [refused],
-            () => {
-              fail(error);
-              drive.settle();
-            },
-            (again) => drive.fail(again),
-          );
-        },
-      );
-    return {
-      pos,
-      resolve: tell,
-      reject: fail,
-      end: (record, value) => write(record, () => tell(value)),
-      endWith: (error, record) => write(record, () => fail(error)),
-    };
-  }
-
   /** Runs a body of the user's under the lease and records what came of it. */
   body<T>(
     turn: Turn<T>,
@@ -202,19 +129,28 @@ export class Operations {
   ): void {
     const { drive } = this;
     drive.active++;
-    void (async () => {
-      try {
-        drive.options.lease.assert();
-        const value = asStored(await body());
-        if (!drive.over) turn.end(record(turn.pos, { value }), value);
-      } catch (thrown) {
-        const error = storedError(thrown);
-        if (!drive.over) turn.endWith(error, record(turn.pos, { error }));
-      } finally {
-        drive.active--;
-        drive.settle();
-      }
-    })();
+    const rest = (): void => {
+      drive.active--;
+      drive.settle();
+    };
+    const failed = (thrown: unknown): void => {
+      const error = storedError(thrown);
+      if (!drive.over) turn.endWith(error, record(turn.pos, { error }));
+      rest();
+    };
+    const ended = (result: T): void => {
+      const value = asStored(result);
+      if (!drive.over) turn.end(record(turn.pos, { value }), value);
+      rest();
+    };
+    try {
+      drive.options.lease.assert();
+      const result = body();
+      if (isThenable(result)) result.then(ended).catch(failed);
+      else ended(result); // most steps: no promise of their own
+    } catch (thrown) {
+      failed(thrown);
+    }
   }
 
   /** Writes what opens the wait, unless the journal has it already, then waits for a note that ends it. */
@@ -246,14 +182,6 @@ function refusal(record: NewRecord, pos: number, error: TapeError): NewRecord {
   return { kind: "step.done", data: { pos, name: nameOf(record), error: asStored(error) } };
 }
 
-function settleWith<T>(work: () => T | Promise<T>, turn: Turn<T>): void {
-  try {
-    turn.resolve(work());
-  } catch (error) {
-    turn.reject(error);
-  }
-}
-
 /** An error as replay will see it. `undefined` thrown is still something thrown. */
 export function storedError(error: unknown): unknown {
   if (error === undefined) return new Error("undefined was thrown");
@@ -269,11 +197,6 @@ export function storedError(error: unknown): unknown {
 export function outcomeOf<T>(data: { readonly value?: unknown; readonly error?: unknown }): T {
   if (data.error !== undefined) throw data.error;
   return data.value as T;
-}
-
-function nameOf(record: NewRecord): string {
-  const data = record.data as { name?: string; key?: string; workflow?: string };
-  return data.name ?? data.workflow ?? data.key ?? record.kind;
 }
 
 export const cancelledError = (): TapeError => new TapeError("TAPE_CANCELLED", "the run was cancelled");

@@ -22,8 +22,10 @@ export function timingsOf(given: Partial<Timings>, transactionBoundMs: number): 
 
 /** Timings of one lease: the keeper's, changed. A TTL of its own brings its own heartbeat and trust with it. */
 export function timingsFor(keeper: Timings, given: Partial<Timings>, transactionBoundMs: number): Timings {
-  const { ttlMs = keeper.ttlMs } = given;
-  return timingsOf(ttlMs === keeper.ttlMs ? { ...keeper, ...given } : given, transactionBoundMs);
+  const { ttlMs = keeper.ttlMs, heartbeatMs, trustMs } = given;
+  if (ttlMs !== keeper.ttlMs) return timingsOf(given, transactionBoundMs);
+  if (heartbeatMs === undefined && trustMs === undefined) return keeper; // checked when it was made
+  return timingsOf({ ...keeper, ...given }, transactionBoundMs);
 }
 
 export function checkTimings(timings: Timings, transactionBoundMs: number): void {

@@ -29,6 +29,8 @@ export function machine<const State extends string, const Event extends string>(
   readonly events: Readonly<Record<Event, Transition<NoInfer<State>>>>;
 }): Machine<State, Event> {
   const transitions = Object.values<Transition<State>>(spec.events);
+  const leadingTo = (to: State) => [...new Set(transitions.filter((t) => t.to === to).flatMap((t) => t.from))];
+  const before = new Map(spec.states.map((to) => [to, leadingTo(to)]));
   return {
     ...spec,
     next(state, event) {
@@ -36,7 +38,7 @@ export function machine<const State extends string, const Event extends string>(
       return transition.from.includes(state) ? transition.to : undefined;
     },
     before(to) {
-      return [...new Set(transitions.filter((t) => t.to === to).flatMap((t) => t.from))];
+      return before.get(to) ?? [];
     },
     assert(from, to) {
       if (transitions.some((t) => t.to === to && t.from.includes(from))) return;

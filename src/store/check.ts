@@ -217,11 +217,17 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     throw new TapeError("TAPE_NOT_ENCODABLE", `input: ${error.message}`, { field: "input" }, error);
   }
   const { id, workflow, input, version, labels, budget, schedule, forkedFrom } = spec;
-  const data = Object.fromEntries(
-    Object.entries({ id, workflow, input, inputHash, version, labels, budget, schedule, forkedFrom }).filter(
-      ([key, value]) => value !== undefined || key === "input",
-    ),
-  ) as RecordData<"run.created">;
+  const data: RecordData<"run.created"> = {
+    id,
+    workflow,
+    input,
+    inputHash,
+    ...(version !== undefined && { version }),
+    ...(labels !== undefined && { labels }),
+    ...(budget !== undefined && { budget }),
+    ...(schedule !== undefined && { schedule }),
+    ...(forkedFrom !== undefined && { forkedFrom }),
+  };
   encodeRecord({ kind: "run.created", data }, limits);
   return data;
 }

@@ -1,43 +1,46 @@
 import type { RunStatus } from "../../model/machines.ts";
 import { runMachine } from "../../model/machines.ts";
 import { statusOf } from "../rows.ts";
-import type { Row } from "../sql/plan.ts";
+import type { Answer, Row } from "../sql/plan.ts";
 import { chainsOf, unsettled } from "./effects.ts";
-import { changed, type Do, listed, none, page, passes, row, rows, type Statements } from "./statement.ts";
+import { changed, type Do, listed, none, page, passes, row, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { RunRow, Tables } from "./tables.ts";
 
 const openActs: readonly string[] = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const final: readonly string[] = runMachine.final;
 
+function createRun(t: Tables, p: Do<"run.create">, { at }: Times): Answer {
+  const parent = p.parent === null ? undefined : t.runs.get(p.parent);
+  const tenant = p.tenant ?? parent!.tenant;
+  const { journal, id, workflow, version } = p;
+  const key = keyOf(tenant, id);
+  if (t.tombstones.get(key) !== undefined || t.runs.by.id(key).length > 0) return none;
+  if (parent !== undefined && parent.phase !== "LIVE") return none;
+  t.runs.insert({
+    journal,
+    tenant,
+    id,
+    workflow,
+    version,
+    phase: "LIVE",
+    cause: null,
+    stuck_from: null,
+    input_hash: p.inputHash,
+    labels: p.labels,
+    outcome: null,
+    parent: p.parent,
+    parent_pos: p.parentPos,
+    root: parent?.root ?? journal,
+    created_at: at,
+    ended_at: null,
+  });
+  return changed(1);
+}
+
 export const runs = {
-  "run.create"(t, p: Do<"run.create">, { at }) {
-    const parent = p.parent === null ? undefined : t.runs.get(p.parent);
-    const tenant = p.tenant ?? parent!.tenant;
-    const { journal, id, workflow, version } = p;
-    const key = keyOf(tenant, id);
-    if (t.tombstones.get(key) !== undefined || t.runs.by.id(key).length > 0) return none;
-    if (parent !== undefined && parent.phase !== "LIVE") return none;
-    t.runs.insert({
-      journal,
-      tenant,
-      id,
-      workflow,
-      version,
-      phase: "LIVE",
-      cause: null,
-      stuck_from: null,
-      input_hash: p.inputHash,
-      labels: p.labels,
-      outcome: null,
-      parent: p.parent,
-      parent_pos: p.parentPos,
-      root: parent?.root ?? journal,
-      created_at: at,
-      ended_at: null,
-    });
-    return changed(1);
-  },
+  "run.create": createRun,
+  "run.root": createRun,
 
   "run.find": (t, p: { tenant: string; id: string }) => rows(t.runs.by.id(keyOf(p.tenant, p.id))),
 

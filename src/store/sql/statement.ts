@@ -93,6 +93,7 @@ export const textIn: Readonly<Record<string, readonly string[]>> = {
   "run.phase": ["from"],
   "effect.status": ["from"],
   "run.create": ["id", "version"],
+  "run.root": ["id", "version"],
   "run.find": ["id"],
   "run.get": ["id"],
   "tombstone.find": ["id"],

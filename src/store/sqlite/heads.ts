@@ -14,6 +14,8 @@ export interface Head {
   /** The token as it is bound: a number where it fits, which costs less. */
   readonly bound: number | bigint;
   seq: number;
+  /** A run that was created here and has had nothing but plain records since: it has no effect, gate, timer or child. */
+  readonly bare: boolean;
 }
 
 /**
@@ -49,11 +51,13 @@ export class HeadCache {
       notes: Number(row.notes),
       bound: boundOf(token),
       seq: after,
+      bare: false,
     };
     this.#set(head);
     return head;
   }
 
+  /** The term of a run that was created in this transaction. */
   remember(term: Term): void {
     const { fence, kind, tenant, run, notes, head } = term;
     this.#set({
@@ -64,7 +68,12 @@ export class HeadCache {
       notes,
       bound: boundOf(fence.token),
       seq: head,
+      bare: true,
     });
+  }
+
+  isBare(journal: unknown): boolean {
+    return typeof journal === "number" && this.#heads.get(journal)?.bare === true;
   }
 
   #set(head: Head): void {

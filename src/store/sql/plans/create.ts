@@ -22,7 +22,7 @@ export function* createPlan(
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
-      const { count } = yield* ask(change.do, change);
+      const { count } = yield* ask("run.root", change);
       if (count === 0) return yield* existingRun(tenant, data);
     } else if (first !== undefined && change.do === "lease.create") {
       const row = yield* askRow("lease.first", { journal, tenant, ...first, maxStallMs: first.maxStallMs ?? null });

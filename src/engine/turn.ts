@@ -1,0 +1,134 @@
+import type { NewRecord } from "../model/records.ts";
+import type { Driver } from "./driver.ts";
+import type { Delivery } from "./history.ts";
+import { asStored, handled, isThenable } from "./same.ts";
+import type { Asked } from "./script.ts";
+
+/** One durable operation: how it is recognised in the journal, what its record means, how it begins for real. */
+export interface Operation<T> {
+  /** The kinds of record it may begin with. */
+  readonly kinds: readonly string[];
+  readonly name: string;
+  readonly hash?: string;
+  /** Shown where the code asks for other arguments than the journal has. */
+  readonly args?: unknown;
+  /** Also after the run was cancelled: it cleans up. */
+  readonly always?: boolean;
+  /** The result that a record holds; throws what the operation threw. */
+  readonly result: (delivery: Delivery) => T | Promise<T>;
+  readonly begin: (turn: Turn<T>) => void;
+}
+
+/** An operation that has gone live. */
+export interface Turn<T> {
+  readonly pos: number;
+  /** Writes the record that ends it; the code gets the result once it is durable. */
+  end(record: NewRecord, value: T | Promise<T>): void;
+  endWith(error: unknown, record: NewRecord): void;
+  reject(error: unknown): void;
+  resolve(value: T | Promise<T>): void;
+}
+
+/** Whom a turn tells how it went. */
+export interface Told {
+  readonly drive: Driver;
+  done(turn: LiveTurn<unknown>): void;
+  failed(error: unknown, pos: number): void;
+}
+
+/** One object for each operation, not a closure for each thing it can do: this is the hottest path of the engine. */
+export class LiveTurn<T> implements Turn<T>, Asked {
+  readonly pos: number;
+  readonly promise: Promise<T>;
+  readonly #operations: Told;
+  readonly #operation: Operation<T>;
+  #resolve!: (value: T | Promise<T>) => void;
+  #reject!: (error: unknown) => void;
+
+  constructor(operations: Told, pos: number, operation: Operation<T>) {
+    this.#operations = operations;
+    this.pos = pos;
+    this.#operation = operation;
+    this.promise = new Promise<T>((resolve, reject) => {
+      this.#resolve = resolve;
+      this.#reject = reject;
+    });
+  }
+
+  deliver(delivery: Delivery): void {
+    settleWith(() => this.#operation.result(delivery), this);
+  }
+
+  begin(): void {
+    const { drive } = this.#operations;
+    // Between the taking of the cancellation and its being told nothing begins: it will be refused in a moment.
+    if (drive.over || (drive.cancelling && this.#operation.always !== true)) return;
+    try {
+      this.#operation.begin(this);
+    } catch (error) {
+      this.reject(error);
+    }
+  }
+
+  resolve(value: T | Promise<T>): void {
+    this.#operations.done(this as LiveTurn<unknown>);
+    if (isThenable(value)) handled(this.promise);
+    this.#resolve(value);
+  }
+
+  reject(error: unknown): void {
+    this.#operations.done(this as LiveTurn<unknown>);
+    this.#operations.failed(error, this.pos);
+    this.refuse(error);
+  }
+
+  refuse(error: unknown): void {
+    handled(this.promise);
+    this.#reject(error);
+  }
+
+  end(record: NewRecord, value: T | Promise<T>): void {
+    this.#write(record, () => this.resolve(value));
+  }
+
+  endWith(error: unknown, record: NewRecord): void {
+    this.#write(record, () => this.reject(error));
+  }
+
+  #write(record: NewRecord, told: () => void): void {
+    const { drive } = this.#operations;
+    drive.journal.write(
+      [record],
+      () => {
+        told();
+        drive.settle();
+      },
+      (refusal) => {
+        // The store refused it for a reason of its own: that is the operation's result, and replay must see it too.
+        const error = asStored(refusal);
+        const refused: NewRecord = { kind: "step.done", data: { pos: this.pos, name: nameOf(record), error } };
+        drive.journal.write(
+          [refused],
+          () => {
+            this.reject(error);
+            drive.settle();
+          },
+          (again) => drive.fail(again),
+        );
+      },
+    );
+  }
+}
+
+export function settleWith<T>(work: () => T | Promise<T>, turn: Turn<T>): void {
+  try {
+    turn.resolve(work());
+  } catch (error) {
+    turn.reject(error);
+  }
+}
+
+export function nameOf(record: NewRecord): string {
+  const data = record.data as { name?: string; key?: string; workflow?: string };
+  return data.name ?? data.workflow ?? data.key ?? record.kind;
+}
