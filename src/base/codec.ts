@@ -34,6 +34,17 @@ export function encode(value: unknown): string {
   }
 }
 
+/** The JSON that {@link encode} writes, as a value: for a place inside a larger JSON text. */
+export function toJson(value: unknown): unknown {
+  if (value === undefined) return JSON.parse(undefinedText);
+  return isPlain(value, 0) && !isEnvelope(value) ? value : toEnvelope(value);
+}
+
+/** The inverse of {@link toJson}, for what a JSON parser made of it. */
+export function fromJson(json: unknown): unknown {
+  return isEnvelope(json) ? openEnvelope(json) : json;
+}
+
 /** `decode(encode(value))`, without the text where the value is plain. Throws what either would. */
 export function throughCodec(value: unknown): unknown {
   const copy = copyPlain(value);

@@ -247,6 +247,51 @@ const table = {
     retry: "no",
     next: "An applied migration differs from the one shipped: restore the shipped file or the database.",
   },
+  TAPE_UNAUTHENTICATED: {
+    fault: "caller",
+    retry: "no",
+    next: "Send `Authorization: Bearer <token>` with a token that has not expired and was not revoked.",
+  },
+  TAPE_FORBIDDEN: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a token whose role may do this; the message names the role that is needed.",
+  },
+  TAPE_NO_ROUTE: {
+    fault: "caller",
+    retry: "no",
+    next: "Look into /openapi.json for the calls there are.",
+  },
+  TAPE_NOT_FOUND: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the name and the tenant of the token; list what exists.",
+  },
+  TAPE_KEY_REUSED: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a fresh Idempotency-Key for a call that says something else.",
+  },
+  TAPE_RATE_LIMITED: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait as long as Retry-After says, and send less at a time.",
+  },
+  TAPE_DRAINING: {
+    fault: "store",
+    retry: "later",
+    next: "Send it again: another replica takes it. Nothing was done.",
+  },
+  TAPE_BAD_ANSWER: {
+    fault: "tape",
+    retry: "no",
+    next: "Check that the address is a Tape server's and that both sides run versions that fit.",
+  },
+  TAPE_SERVER_EXPOSED: {
+    fault: "operator",
+    retry: "no",
+    next: "Bind 127.0.0.1, or make a token and turn on credentials before others are let in.",
+  },
   TAPE_INVARIANT: {
     fault: "tape",
     retry: "no",

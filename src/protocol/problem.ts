@@ -1,0 +1,79 @@
+import { z } from "zod";
+import { fromJson, toJson } from "../base/codec.ts";
+import { type ErrorCode, errorTable, TapeError } from "../model/errors.ts";
+
+/** Refusals as RFC 9457 has them: `type` names the code, `detail` is the sentence, `next` says what to do. */
+export const problemSchema = z.strictObject({
+  type: z.string(),
+  title: z.string(),
+  status: z.int(),
+  detail: z.string(),
+  code: z.string(),
+  fault: z.string(),
+  retry: z.string(),
+  next: z.string(),
+  details: z.unknown().optional(),
+});
+export type Problem = z.output<typeof problemSchema>;
+export const problemType = "application/problem+json";
+
+/** Statuses that say more than "the caller" (400) or "try later" (503). */
+const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
+  TAPE_UNAUTHENTICATED: 401,
+  TAPE_FORBIDDEN: 403,
+  TAPE_NO_ROUTE: 404,
+  TAPE_RUN_UNKNOWN: 404,
+  TAPE_LEASE_UNKNOWN: 404,
+  TAPE_SCHEDULE_UNKNOWN: 404,
+  TAPE_NOT_FOUND: 404,
+  TAPE_RUN_CONFLICT: 409,
+  TAPE_RUN_GONE: 410,
+  TAPE_RUN_ENDED: 409,
+  TAPE_RUN_UNSETTLED: 409,
+  TAPE_ILLEGAL_TRANSITION: 409,
+  TAPE_BUSINESS_KEY_TAKEN: 409,
+  TAPE_BUDGET_EXCEEDED: 409,
+  TAPE_VERSION_CONFLICT: 412,
+  TAPE_VALUE_COMPACTED: 410,
+  TAPE_SCHEDULE_EXISTS: 409,
+  TAPE_KEY_REUSED: 422,
+  TAPE_FENCED: 409,
+  TAPE_NOT_HEAD: 409,
+  TAPE_NOTES_WAIT: 409,
+  TAPE_LEASE_HELD: 409,
+  TAPE_LEASE_LOST: 409,
+  TAPE_LEASE_PAUSED: 409,
+  TAPE_LEASE_STALLED: 409,
+  TAPE_TOO_LARGE: 413,
+  TAPE_RATE_LIMITED: 429,
+  TAPE_OVERLOADED: 503,
+  TAPE_DRAINING: 503,
+  TAPE_STORE_BUSY: 503,
+  TAPE_STORE_UNREACHABLE: 503,
+  TAPE_STORE_CLOSED: 503,
+  TAPE_OUTCOME_UNKNOWN: 500,
+  TAPE_INVARIANT: 500,
+};
+
+export const statusOf = (code: ErrorCode): number => statuses[code] ?? 400;
+
+/** The message already begins with the code; the wire has it in a field of its own. */
+export function problemOf(error: TapeError): Problem {
+  const { code, details } = error;
+  const { fault, retry, next } = errorTable[code];
+  const detail = error.message.startsWith(`${code}: `) ? error.message.slice(code.length + 2) : error.message;
+  const type = `urn:durable-tape:error:${code}`;
+  const said = { type, title: code, status: statusOf(code), detail, code, fault, retry, next };
+  return Object.keys(details).length === 0 ? said : { ...said, details: toJson(details) };
+}
+
+/** A code that this version does not know is an error of the other side, and says so. */
+export function errorOf(problem: Pick<Problem, "code" | "detail" | "details">): TapeError {
+  const { code, detail } = problem;
+  const details = (problem.details === undefined ? {} : fromJson(problem.details)) as Readonly<Record<string, unknown>>;
+  if (Object.hasOwn(errorTable, code)) return new TapeError(code as ErrorCode, detail, details);
+  return new TapeError(
+    "TAPE_BAD_ANSWER",
+    `the server refused with ${code}, which this version does not know: ${detail}`,
+  );
+}

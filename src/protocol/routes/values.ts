@@ -1,0 +1,110 @@
+import { z } from "zod";
+import { group } from "../route.ts";
+import { name, value, whole, wholeText } from "../shapes.ts";
+import { scheduleRow, valueView } from "../views.ts";
+
+const byKey = z.strictObject({ key: name });
+const byId = z.strictObject({ id: name });
+
+/** Values with versions, and schedules. */
+export const values = group({
+  "values.list": {
+    method: "GET",
+    path: "/v1/values",
+    role: "reader",
+    repeat: "read",
+    summary: "Values whose keys begin with a prefix",
+    query: z.strictObject({ prefix: z.string().max(512).optional(), limit: wholeText.optional() }),
+    answer: z.strictObject({ values: z.array(valueView) }),
+  },
+  "values.get": {
+    method: "GET",
+    path: "/v1/values/{key}",
+    role: "reader",
+    repeat: "read",
+    summary: "A value and its version; a deleted one keeps its version",
+    params: byKey,
+    answer: z.strictObject({ value: valueView.optional() }),
+  },
+  "values.put": {
+    method: "PUT",
+    path: "/v1/values/{key}",
+    role: "starter",
+    repeat: "key",
+    summary: "Writes a value if the condition holds",
+    params: byKey,
+    body: z.strictObject({
+      value,
+      when: z.union([z.enum(["must_create", "unconditional"]), z.strictObject({ version: whole })]),
+    }),
+    answer: valueView,
+    errors: ["TAPE_VERSION_CONFLICT", "TAPE_NOT_ENCODABLE"],
+  },
+  "values.delete": {
+    method: "DELETE",
+    path: "/v1/values/{key}",
+    role: "starter",
+    repeat: "key",
+    summary: "Deletes a value that is at this version",
+    params: byKey,
+    query: z.strictObject({ version: wholeText }),
+    answer: valueView,
+    errors: ["TAPE_VERSION_CONFLICT"],
+  },
+  "values.history": {
+    method: "GET",
+    path: "/v1/values/{key}/history",
+    role: "reader",
+    repeat: "read",
+    summary: "Versions after one, oldest first",
+    params: byKey,
+    query: z.strictObject({ after: wholeText, limit: wholeText.optional() }),
+    answer: z.strictObject({ values: z.array(valueView) }),
+    errors: ["TAPE_VALUE_COMPACTED"],
+  },
+  "values.watch": {
+    method: "GET",
+    path: "/v1/values/{key}/stream",
+    role: "reader",
+    repeat: "read",
+    summary: "Versions after one as they come, one a line. Resume from the last version",
+    params: byKey,
+    query: z.strictObject({ after: wholeText }),
+    answer: valueView,
+    stream: true,
+    errors: ["TAPE_VALUE_COMPACTED"],
+  },
+  "schedules.list": {
+    method: "GET",
+    path: "/v1/schedules",
+    role: "reader",
+    repeat: "read",
+    summary: "Schedules and when each is due next",
+    answer: z.strictObject({ schedules: z.array(scheduleRow) }),
+  },
+  "schedules.put": {
+    method: "PUT",
+    path: "/v1/schedules/{id}",
+    role: "starter",
+    repeat: "key",
+    summary: "Writes a schedule; with seen only from the row as it was read",
+    params: byId,
+    body: z.strictObject({
+      spec: z.string(),
+      nextAt: z.number().nullable(),
+      paused: z.boolean(),
+      seen: z.strictObject({ version: whole, spec: z.string() }).nullable().optional(),
+    }),
+    answer: scheduleRow,
+    errors: ["TAPE_VERSION_CONFLICT"],
+  },
+  "schedules.delete": {
+    method: "DELETE",
+    path: "/v1/schedules/{id}",
+    role: "starter",
+    repeat: "key",
+    summary: "Deletes a schedule",
+    params: byId,
+    answer: z.strictObject({ deleted: z.boolean() }),
+  },
+});

@@ -1,0 +1,203 @@
+import { z } from "zod";
+import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
+import { termEnds, termReasons } from "../model/records.ts";
+import { big, fence, journal, labels, ms, name, text, value, whole } from "./shapes.ts";
+
+/** What readers see, as it travels. The types are those of the model and of the store's contract. */
+
+/** A column that holds the codec's text travels as the JSON it is. */
+const stored = z.codec(z.unknown(), z.string(), {
+  decode: (given) => JSON.stringify(given),
+  encode: (held): unknown => JSON.parse(held),
+});
+
+const at = z.number();
+const journalKind = z.enum(["run", "item", "name", "store"]);
+const reason = z.enum(termReasons);
+export const runStatus = z.enum([
+  "RUNNABLE",
+  "RUNNING",
+  "WAITING",
+  ...runMachine.states.filter((state) => state !== "LIVE"),
+]);
+
+export const leaseView = z.strictObject({
+  journal,
+  kind: journalKind,
+  tenant: name,
+  run: journal,
+  name: z.string().nullable(),
+  state: z.enum(["FREE", "HELD", "EXPIRED", "DOOMED"]),
+  token: big,
+  owner: z.string().nullable(),
+  label: z.string().nullable(),
+  reactor: z.string().nullable(),
+  ttlMs: ms,
+  remainingMs: ms,
+  heldMs: z.number(),
+  reason: reason.nullable(),
+  renewals: whole,
+  longestGapMs: z.number(),
+  progress: whole,
+  progressAgoMs: z.number(),
+  progressNote: z.string().nullable(),
+  maxStallMs: z.number().nullable(),
+  paused: z.boolean(),
+  wants: z.string().nullable(),
+});
+
+export const runView = z.strictObject({
+  journal,
+  tenant: name,
+  id: name,
+  workflow: name,
+  version: z.string().nullable(),
+  status: runStatus,
+  cause: z.string().nullable(),
+  stuckFrom: z.string().nullable(),
+  inputHash: z.string(),
+  labels,
+  outcome: value,
+  parent: z.int().nullable(),
+  root: z.int(),
+  createdAt: at,
+  endedAt: at.nullable(),
+  notes: whole,
+  lease: leaseView,
+});
+
+export const runProgress = z.strictObject({
+  id: name,
+  journal,
+  workflow: name,
+  status: runStatus,
+  outcome: value,
+  ended: z.boolean(),
+  atRest: z.boolean(),
+});
+
+export const term = z.strictObject({
+  fence,
+  journal,
+  kind: journalKind,
+  tenant: name,
+  run: journal,
+  ttlMs: ms,
+  head: whole,
+  notes: whole,
+  reason,
+  takenFrom: z.string().optional(),
+  lagMs: z.number().optional(),
+});
+
+export const termView = z.strictObject({
+  token: big,
+  owner: z.string(),
+  label: z.string(),
+  reactor: z.string(),
+  begunAt: at,
+  begunBy: reason,
+  by: z.string().optional(),
+  why: z.string().optional(),
+  endedAt: at.optional(),
+  end: z.enum(termEnds).optional(),
+  renewals: whole,
+  longestGapMs: z.number(),
+  progress: whole,
+  progressNote: z.string().optional(),
+});
+
+export const effectRow = z.strictObject({
+  run: journal,
+  pos: whole,
+  sub: whole,
+  tenant: name,
+  root: z.int(),
+  role: z.enum(["act", "inverse"]),
+  name: z.string().nullable(),
+  connector: z.string().nullable(),
+  semantics: z.enum(["idempotent", "non_idempotent", "read"]),
+  dispatch: z.enum(["inline", "outbox"]),
+  status: z.enum([...new Set([...effectMachine.states, ...obligationMachine.states])]),
+  authority: z.int(),
+  item: z.int().nullable(),
+  key: z.string(),
+  businessKey: z.string().nullable(),
+  argsHash: z.string().nullable(),
+  args: stored,
+  policy: stored.nullable(),
+  attempt: whole,
+  attemptToken: big.nullable(),
+  attemptNonce: big.nullable(),
+  sendUntil: at.nullable(),
+  reason: z.string().nullable(),
+  outcome: stored.nullable(),
+  surplus: z.boolean(),
+  createdAt: at,
+  changedAt: at,
+});
+
+export const gateRow = z.strictObject({
+  run: journal,
+  pos: whole,
+  tenant: name,
+  name: z.string(),
+  status: z.enum(gateMachine.states),
+  binds: z.string().nullable(),
+  payload: stored.nullable(),
+  value: stored.nullable(),
+  openedAt: at,
+});
+
+export const timerRow = z.strictObject({
+  run: journal,
+  pos: whole,
+  purpose: z.string(),
+  tenant: name,
+  status: z.enum(timerMachine.states),
+  dueAt: at,
+});
+export const dueTimer = z.strictObject({ ...timerRow.shape, lateMs: z.number() });
+
+export const budgetRow = z.strictObject({ run: journal, unit: name, cap: whole, reserved: whole, spent: whole });
+
+export const claimRow = z.strictObject({
+  tenant: name,
+  scope: name,
+  businessKey: name,
+  run: journal,
+  pos: whole,
+  runId: name,
+});
+
+export const valueView = z.strictObject({ key: name, version: whole, value, deleted: z.boolean(), at });
+
+export const scheduleRow = z.strictObject({
+  tenant: name,
+  id: name,
+  version: whole,
+  spec: z.string(),
+  nextAt: at.nullable(),
+  paused: z.boolean(),
+});
+
+export const runSpec = z.strictObject({
+  id: name,
+  workflow: name,
+  version: text.optional(),
+  input: value,
+  labels: labels.optional(),
+  budget: z.record(z.string(), whole).optional(),
+  schedule: name.optional(),
+  forkedFrom: name.optional(),
+});
+
+export const created = { journal, fresh: z.boolean(), term: term.optional() };
+
+/** What the store says of itself: its schema, the store's epoch, whether a power cut can lose what it acknowledged. */
+export const settings = z.strictObject({
+  schema: whole,
+  epoch: whole,
+  durable: z.boolean(),
+  facts: z.record(z.string(), z.union([z.string(), z.number(), z.boolean()])),
+});
