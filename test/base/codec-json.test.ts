@@ -14,7 +14,7 @@ const samples: readonly unknown[] = [
 ];
 
 describe("a value inside a larger JSON text", () => {
-  it.each(samples.map((sample) => [sample]))("%j travels as the text would", (sample) => {
+  it.each(samples.map((sample) => [sample]))("sample %# travels as the text would", (sample) => {
     const carried = JSON.parse(JSON.stringify({ inside: toJson(sample) })) as { inside: unknown };
     expect(JSON.stringify(carried.inside)).toBe(encode(sample));
     expect(fromJson(carried.inside)).toEqual(decode(encode(sample)));
