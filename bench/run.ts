@@ -1,5 +1,6 @@
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
+import { benchRemote } from "./remote.ts";
 import { benchRuns } from "./runs.ts";
 import { benchStore } from "./store.ts";
 
@@ -7,6 +8,7 @@ import { benchStore } from "./store.ts";
 const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object>>> = {
   store: benchStore,
   runs: benchRuns,
+  remote: benchRemote,
   handover: benchHandover,
   idle: benchIdle,
 };

@@ -14,6 +14,12 @@ if (Number.parseInt(process.versions.node, 10) < 24) {
   process.exit(2);
 }
 
+// `| head` has seen enough: that is no failure.
+process.stdout.on("error", (error) => {
+  if (error.code === "EPIPE") process.exit(0);
+  throw error;
+});
+
 const { existsSync } = await import("node:fs");
 // A checkout has no dist: there Node runs the sources.
 const built = new URL("../dist/cli/main.js", import.meta.url);

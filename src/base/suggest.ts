@@ -12,14 +12,19 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
+/** Letters left out, added, mistaken, or swapped with their neighbour: the commonest slip of fingers counts as one. */
 function editDistance(a: string, b: string): number {
+  let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, k) => k);
   for (let i = 1; i <= a.length; i++) {
     const next = [i];
     for (let j = 1; j <= b.length; j++) {
       const same = a[i - 1] === b[j - 1] ? 0 : 1;
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + same));
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+      const least = Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + same);
+      next.push(swapped ? Math.min(least, before[j - 2]! + 1) : least);
     }
+    before = row;
     row = next;
   }
   return row[b.length]!;

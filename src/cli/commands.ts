@@ -1,6 +1,35 @@
 import type { Command } from "./command.ts";
+import { completionCommand } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { demos } from "./commands/demo.ts";
+import { dev } from "./commands/dev.ts";
+import { doubtCommands } from "./commands/doubts.ts";
+import { forkCommand } from "./commands/fork.ts";
+import { init } from "./commands/init.ts";
+import { inspectCommands } from "./commands/inspect.ts";
+import { leaseCommands } from "./commands/leases.ts";
+import { prune } from "./commands/prune.ts";
+import { runCommands } from "./commands/runs.ts";
+import { serve } from "./commands/serve.ts";
+import { statusCommands } from "./commands/status.ts";
+import { storeCommands } from "./commands/store.ts";
+import { tokenCommands } from "./commands/tokens.ts";
 
 /** Everything that the program can do, in the order in which --help shows it. */
-export const commands: readonly Command[] = [...demos, config];
+export const commands: readonly Command[] = [
+  init,
+  dev,
+  ...statusCommands,
+  ...runCommands,
+  forkCommand,
+  ...inspectCommands,
+  ...doubtCommands,
+  ...leaseCommands,
+  ...storeCommands,
+  prune,
+  serve,
+  ...tokenCommands,
+  config,
+  completionCommand(() => commands),
+  ...demos,
+];

@@ -10,15 +10,20 @@ export interface DescribedSetting {
   readonly variables: readonly string[];
 }
 
-/** Every setting with its origin, fit to be printed: the password in a store's URL is masked. */
+/** Every setting with its origin, fit to be printed: the password in a store's URL and the server's token are masked. */
 export function describeConfig({ settings, origins }: LoadedConfig): DescribedSetting[] {
   return flatten(settings).map(([path, value]) => {
     const origin = origins.get(path) ?? { from: "default" };
     return {
       path,
-      value: path === "tape.store.url" ? maskUrl(String(value)) : value,
+      value: shown(path, value),
       origin: describeOrigin(origin),
       variables: origin.from === "file" ? origin.variables : [],
     };
   });
+}
+
+function shown(path: string, value: unknown): unknown {
+  if (path === "tape.store.url") return maskUrl(String(value));
+  return path === "tape.server.bootstrap_token" ? "***" : value;
 }

@@ -12,9 +12,16 @@ const reactorName = /^[a-z][a-z0-9-]{0,63}$/;
 /** What no single value can say: how settings must stand to each other. */
 export function contradictions(config: Config): Contradiction[] {
   const found: Contradiction[] = [];
-  const { store, reactors } = config.tape;
+  const { store, server, reactors } = config.tape;
   if (store.processes === "single" && !store.url.startsWith("sqlite:")) {
     found.push({ path: ["tape", "store", "processes"], message: "single is for SQLite files only" });
+  }
+  if ((server.tls.cert === undefined) !== (server.tls.key === undefined)) {
+    const missing = server.tls.cert === undefined ? "cert" : "key";
+    found.push({
+      path: ["tape", "server", "tls"],
+      message: `a certificate and its key belong together: ${missing} is missing`,
+    });
   }
   for (const [name, settings] of Object.entries(reactors)) {
     const path = ["tape", "reactors", name];

@@ -102,7 +102,58 @@ export const configSchema = z
           .prefault({})
           .describe("Where journals are kept"),
         server: z
-          .strictObject({ listen: text.default("127.0.0.1:7878").describe("Address and port") })
+          .strictObject({
+            listen: text.default("127.0.0.1:7878").describe("Address and port"),
+            credentials: z
+              .enum(["none", "required"])
+              .default("none")
+              .describe("none lets whoever reaches it be admin, and binds a loopback address only"),
+            bootstrap_token: text
+              .optional()
+              .describe("A first admin's token, id.secret, with at least 32 characters of secret"),
+            idle_s: z
+              .number()
+              .positive()
+              .max(dayS)
+              .default(75)
+              .describe("How long a connection may wait for its next call"),
+            tls: z
+              .strictObject({
+                cert: text.optional().describe("The certificate's file (PEM)"),
+                key: text.optional().describe("Its private key's file (PEM)"),
+              })
+              .prefault({})
+              .describe("HTTPS"),
+            limits: z
+              .strictObject({
+                body_bytes: whole
+                  .max(2 ** 30)
+                  .default(16_777_216)
+                  .describe("Bytes of one call's body, at most"),
+                depth: whole.max(200).default(64).describe("Levels of arrays and objects in it, at most"),
+                requests: whole
+                  .max(1_000_000)
+                  .default(4_096)
+                  .describe("Calls under way at once; a tenant gets half of them"),
+                streams: whole
+                  .max(1_000_000)
+                  .default(2_048)
+                  .describe("Streams open at once; a tenant gets half of them"),
+                connections: whole.max(1_000_000).default(4_096).describe("Connections open at once"),
+              })
+              .prefault({})
+              .describe("Bounds of the door"),
+            rate: z
+              .strictObject({
+                per_second: whole
+                  .max(10_000_000)
+                  .default(10_000)
+                  .describe("Calls of one tenant in a second, over time"),
+                burst: whole.max(10_000_000).default(20_000).describe("Calls of one tenant at once"),
+              })
+              .prefault({})
+              .describe("How fast a tenant may call"),
+          })
           .prefault({})
           .describe("The HTTP interface"),
         log: z

@@ -92,7 +92,10 @@ export class Context extends Operations implements TapeContext {
   /** The same on every replay, and another in every run. */
   #chance(): string {
     const { tenant } = this.drive.options;
-    return fingerprint([tenant, this.runId, this.drive.history.created.inputHash, ++this.#samples]);
+    const { inputHash, fork } = this.drive.history.created;
+    // What a fork keeps was computed with the chance of the run it comes from.
+    const seed = fork?.seeds.find(({ before }) => this.asked < before)?.run ?? this.runId;
+    return fingerprint([tenant, seed, inputHash, ++this.#samples]);
   }
 
   progress(note?: string): void {

@@ -6,10 +6,12 @@ import { Context } from "./context.ts";
 import { type EffectPlace, needsResolving, placeOf, stuckRecord } from "./doubts.ts";
 import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
 import { closeRun, type Decided } from "./ending.ts";
+import { writeKept } from "./fork.ts";
 import { giveBack } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress, type Note } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
+import { expanded } from "./kept.ts";
 import { Reservations } from "./reservations.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
@@ -181,8 +183,10 @@ export class Drive implements Driver {
     this.options.lease.assert();
     const { store, lease, tenant, runId, clock, fresh, suspicion, log } = this.options;
     const target = { journal: lease.term.journal };
-    const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
-    const [records, notes] = fresh === undefined ? await Promise.all([read(false), read(true)]) : [[], []];
+    const { pageRows } = store.limits;
+    const read = (inbox: boolean) => readAll(pageRows, (from) => store.read.journal(tenant, target, { from, inbox }));
+    const [found, notes] = fresh === undefined ? await Promise.all([read(false), read(true)]) : [[], []];
+    const records = await this.#withKept(found, () => read(false));
     if (this.over) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
@@ -232,6 +236,16 @@ export class Drive implements Driver {
     this.script.start();
     // A run that was created a moment ago has no notes; the answer to its first append tells of later ones.
     if (fresh === undefined || this.#poked) await this.#inbox.take();
+  }
+
+  /** A fork whose maker died before it had written what is kept: that comes first, or all of it would run again. */
+  async #withKept(records: readonly Note[], reread: () => Promise<Note[]>): Promise<readonly Note[]> {
+    const [first] = records;
+    if (first?.kind !== "run.created" || first.data.fork === undefined) return records;
+    if (records.some(({ kind }) => kind === "fork.kept")) return expanded(records);
+    const { store, tenant, lease } = this.options;
+    await writeKept(store, tenant, lease.fence, records.at(-1)!.seq, first.data.fork);
+    return expanded(await reread());
   }
 
   #execute(workflow: AnyWorkflow): void {
@@ -336,11 +350,11 @@ export class Drive implements Driver {
   }
 }
 
-async function readAll(page: (from: number) => Promise<Note[]>): Promise<Note[]> {
+async function readAll(pageRows: number, page: (from: number) => Promise<Note[]>): Promise<Note[]> {
   const all: Note[] = [];
   for (;;) {
     const some = await page(all.length + 1);
-    if (some.length === 0) return all;
     all.push(...some);
+    if (some.length < pageRows) return all;
   }
 }

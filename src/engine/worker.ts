@@ -35,6 +35,11 @@ export interface FindCounts {
   readonly lagMs: number;
 }
 
+/** Somebody else may be about to take them: only what lies for longer than that is told. */
+const unservedMs = 10_000;
+/** How often what nobody takes is told. */
+const tellMs = 60_000;
+
 interface Driving {
   /** undefined while it waits for its turn. */
   drive?: Drive;
@@ -47,12 +52,15 @@ export class Worker {
   readonly #drives = new Map<number, Driving>();
   readonly #suspects: Suspects;
   readonly #stopListening: () => void;
+  readonly #workflows: readonly string[];
+  #tellAgainAt = Number.NEGATIVE_INFINITY;
   #draining = false;
   #freed: () => void = () => {};
   #cancelLook: (() => void) | undefined;
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    this.#workflows = [...options.runner.workflows.keys()];
     this.#suspects = new Suspects({
       clock: options.clock,
       others: () => this.#others(),
@@ -122,6 +130,23 @@ export class Worker {
   }
 
   /**
+   * Runs that this process does not serve and nobody else takes: they wait, visibly, for somebody who does. Told at most
+   * once a minute; answers how many it has told of.
+   */
+  async unserved(): Promise<number> {
+    const { store, tenant, clock, log } = this.#options;
+    if (clock.mono() < this.#tellAgainAt) return 0;
+    this.#tellAgainAt = clock.mono() + unservedMs;
+    const found = await store.read.unserved(this.#workflows, unservedMs, tenant);
+    if (found.length > 0) this.#tellAgainAt = clock.mono() + tellMs;
+    for (const { workflow, runs, lagMs } of found) {
+      const missing = `workflow ${workflow}`;
+      log("warn", "reactor.no_handler", { wants: "recovery", workflow, runs, lagMs, missing });
+    }
+    return found.reduce((sum, { runs }) => sum + runs, 0);
+  }
+
+  /**
    * Takes no more work and waits for what is being driven to come to rest. What has not after `boundMs` is given back as
    * it stands: its successor begins from the journal, at once.
    */
@@ -140,7 +165,7 @@ export class Worker {
   async #find(limit: number): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
     const { store, keeper, tenant, random, clock } = this.#options;
     const room = Math.min(limit, this.room);
-    if (room <= 0) return { drives: [], lagMs: 0 };
+    if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
     const sent = momentOf(clock);
     const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
     const terms = await store.claim.find({
@@ -151,6 +176,7 @@ export class Worker {
       limit: room,
       nonce: random.bits63(),
       tenant,
+      workflows: this.#workflows,
     });
     const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
     return { drives: terms.map((term) => this.#take(term, sent)), lagMs };

@@ -2,6 +2,8 @@ export { type Clock, systemClock } from "../base/clock.ts";
 export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
+export type { TlsOptions } from "../client/exchange.ts";
+export { openRemote, type RemoteOptions, type RemoteStore } from "../client/store.ts";
 export { type FunctionConnectorParts, functionConnector } from "../connector/function.ts";
 export type { Address } from "../connector/http/addresses.ts";
 export type { AnswerVerdict } from "../connector/http/answers.ts";
@@ -29,9 +31,10 @@ export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplained, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
+export { type ServeOptions, type Serving, serve } from "../host/serve.ts";
 export type { OperatorAct, Singleton, SingletonOptions, SingletonState, SingletonView } from "../host/singleton.ts";
 export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton-term.ts";
-export { type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
+export { type ConnectOptions, type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
 export { type Belief, type Moment, momentOf } from "../lease/belief.ts";
 export { type Identity, identify } from "../lease/identity.ts";
 export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptions } from "../lease/keeper.ts";
@@ -101,7 +104,9 @@ export {
   workflow,
 } from "../sdk/workflow.ts";
 export type {
+  ApiToken,
   Appended,
+  AuditEntry,
   Claim,
   Created,
   Entry,
@@ -109,8 +114,12 @@ export type {
   FeedRecord,
   Fenced,
   FindRequest,
+  Health,
   Intake,
+  ManualAct,
+  NewToken,
   Read,
+  RepeatKey,
   RunFilter,
   RunSpec,
   RunView,

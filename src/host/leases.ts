@@ -1,10 +1,13 @@
 import type { Duration } from "../base/duration.ts";
+import type { PreemptTarget } from "../engine/preempt.ts";
+import type { RedriveGround } from "../engine/redrive.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { LeaseKeeper, StandbyOptions } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView, TermView } from "../model/lease.ts";
 import type { Store } from "../store/contract.ts";
+import type { Operator } from "./operator.ts";
 import type { OperatorAct } from "./singleton.ts";
 import { millis } from "./singleton-term.ts";
 
@@ -35,7 +38,10 @@ export class Leases {
   readonly #keeper: LeaseKeeper;
   readonly #tenant: string;
 
-  constructor(ground: { readonly store: Store; readonly keeper: LeaseKeeper; readonly tenant: string }) {
+  readonly #operator: Pick<Operator, "preempt">;
+
+  constructor(ground: Pick<RedriveGround, "store" | "keeper" | "tenant">, operator: Pick<Operator, "preempt">) {
+    this.#operator = operator;
     this.#store = ground.store;
     this.#keeper = ground.keeper;
     this.#tenant = ground.tenant;
@@ -94,20 +100,33 @@ export class Leases {
   }
 
   /** Who holds it, since when, why, and what may happen next. undefined: no lease has this name. */
-  async explain(name: string): Promise<LeaseExplained | undefined> {
-    const view = await this.#store.read.lease(this.#tenant, { name });
-    return view === undefined ? undefined : { ...view, text: inWords(name, view) };
+  async explain(lease: string | PreemptTarget): Promise<LeaseExplained | undefined> {
+    const target = targetOf(lease);
+    const view = await this.#store.read.lease(this.#tenant, target);
+    if (view === undefined) return undefined;
+    return { ...view, text: inWords("run" in target ? target.run : target.name, view) };
   }
 
   /** The ledger: every term, oldest first, with why it began and ended. */
-  history(name: string): Promise<TermView[]> {
-    return this.#store.read.terms(this.#tenant, { name });
+  history(lease: string | PreemptTarget): Promise<TermView[]> {
+    return this.#store.read.terms(this.#tenant, targetOf(lease));
+  }
+
+  /**
+   * Takes a run's or a named lease away from whoever holds it and sets it free: a standby or a recovery has it next.
+   * The former holder is fenced at that instant.
+   */
+  preempt(lease: string | PreemptTarget, act: OperatorAct & { readonly onlyStale?: boolean }): Promise<void> {
+    return this.#operator.preempt(targetOf(lease), { ...act, by: this.#by(act) });
   }
 
   #by(act: OperatorAct): string {
     return act.by ?? this.#keeper.identity.label;
   }
 }
+
+const targetOf = (lease: string | PreemptTarget): PreemptTarget =>
+  typeof lease === "string" ? { name: lease } : lease;
 
 function keeperOptions(options: LeaseOptions): StandbyOptions {
   const { ttl, heartbeat, maxStall, signal } = options;

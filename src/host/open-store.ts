@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { suggest } from "../base/suggest.ts";
+import { openRemote, type RemoteOptions } from "../client/store.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Store } from "../store/contract.ts";
@@ -14,6 +15,8 @@ export interface OpenStoreOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** For a store behind a server: how to reach it. Default of the token: TAPE_TOKEN. */
+  readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "patienceMs">;
 }
 
 /**
@@ -21,6 +24,7 @@ export interface OpenStoreOptions {
  *
  * - `memory:` for tests
  * - `sqlite:./tape.db` one file, several processes; `?processes=single` locks it for one, `?durability=relaxed`
+ * - `http://127.0.0.1:7878`, `https://…` a store behind a server; several replicas with commas between them
  * - `postgres://user@host/db` many replicas; `alloydb://` likewise; `?schema=…&connections=…&pooler=transaction&…`
  *
  * @example
@@ -37,8 +41,14 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     case "postgresql":
     case "alloydb":
       return openPostgres({ ...options, url });
+    case "http":
+    case "https": {
+      const { limits: _, remote, ...seams } = options; // the limits are the server's
+      return openRemote(url, { ...seams, token: process.env.TAPE_TOKEN, ...remote });
+    }
     default: {
-      const near = scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb"]);
+      const near =
+        scheme === undefined ? undefined : suggest(scheme, ["memory", "sqlite", "postgres", "alloydb", "https"]);
       const hint = near === undefined ? "" : `; did you mean ${near}:?`;
       throw new TapeError("TAPE_BAD_STORE_URL", `no store has the scheme ${scheme ?? "(none)"}${hint}`, { scheme });
     }

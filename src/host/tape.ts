@@ -2,23 +2,26 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Duration, durationMs } from "../base/duration.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
-import { redrive } from "../engine/redrive.ts";
+import { isRemote, openRemote, type RemoteOptions } from "../client/store.ts";
+import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
+import type { ForkPlan } from "../engine/fork-plan.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { TapeError } from "../model/errors.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow, TimerRow } from "../model/rows.ts";
 import type { Ground } from "../reactor/reactor.ts";
-import { type Resolving, resolve } from "../reactor/resolve.ts";
+import type { Resolving } from "../reactor/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { check } from "../sdk/schema.ts";
-import type { Runner, Workflow } from "../sdk/workflow.ts";
+import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts";
 import { type FollowOptions, followFeed } from "../store/follow.ts";
 import { AppWorker, type AppWorkerOptions } from "./app-worker.ts";
 import { type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
+import { type Operator, operatorOn } from "./operator.ts";
 import { Results } from "./results.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts";
@@ -38,6 +41,12 @@ export interface TapeOptions {
   readonly log?: Log;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
+}
+
+/** How to reach a server, and what this process does there. */
+export interface ConnectOptions extends RemoteOptions, Omit<TapeOptions, "store" | "runner" | "tenant"> {
+  /** Drives these workflows and runs the reactors here; without one this process starts and reads runs only. */
+  readonly runner?: Runner;
 }
 
 export interface StartOptions {
@@ -72,7 +81,8 @@ export class Tape implements AsyncDisposable {
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
   readonly #singletons: Singletons;
-  readonly #options: TapeOptions;
+  readonly #operator: Operator;
+  readonly #ownsStore: boolean;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #keeper: LeaseKeeper;
@@ -81,11 +91,17 @@ export class Tape implements AsyncDisposable {
   readonly #results: Results;
   #closing: Promise<void> | undefined;
 
-  private constructor(store: Store, options: TapeOptions) {
-    const { runner, tenant = "default", concurrency = 200, work = true, log = silentLog } = options;
+  private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
+    const {
+      runner,
+      tenant = isRemote(store) ? store.remote.tenant : "default",
+      concurrency = 200,
+      work = true,
+      log = silentLog,
+    } = options;
     this.store = store;
     this.tenant = tenant;
-    this.#options = options;
+    this.#ownsStore = ownsStore;
     const clock = options.clock ?? systemClock;
     const random = options.random ?? systemRandom;
     this.#clock = clock;
@@ -103,10 +119,11 @@ export class Tape implements AsyncDisposable {
       log,
     });
     this.#keeper = keeper;
-    this.leases = new Leases({ store, keeper, tenant });
     this.#singletons = new Singletons({ store, keeper, tenant, clock, random, log });
     const ground = { store, runner, keeper, tenant, clock, random, log };
     this.#ground = ground;
+    this.#operator = operatorOn(ground);
+    this.leases = new Leases(ground, this.#operator);
     const results = new Results({
       store,
       tenant,
@@ -122,7 +139,20 @@ export class Tape implements AsyncDisposable {
     const { log, clock, random } = options;
     const more = { ...(log && { log }), ...(clock && { clock }), ...(random && { random }) };
     const store = typeof options.store === "string" ? await openStore(options.store, more) : options.store;
-    return new Tape(store, options);
+    return new Tape(store, options, typeof options.store === "string");
+  }
+
+  /**
+   * The same handle on a store behind a server, or behind several replicas of one: the credential says whose runs they
+   * are and what may be done with them.
+   *
+   * @example
+   * await using app = await Tape.connect("https://tape.example", { token, runner: createRunner({ workflows: [hello] }) });
+   */
+  static async connect(url: string | readonly string[], options: ConnectOptions = {}): Promise<Tape> {
+    const { runner, work = runner !== undefined, token = process.env.TAPE_TOKEN, ...rest } = options;
+    const store = await openRemote(url, { ...rest, token });
+    return new Tape(store, { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work }, true);
   }
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
@@ -179,12 +209,25 @@ export class Tape implements AsyncDisposable {
    * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "happened", value: receipt }, by: "ada", reason: "seen at the bank" });
    */
   resolve(resolving: Resolving): Promise<void> {
-    return resolve(this.#ground, resolving);
+    return this.#operator.resolve(resolving);
   }
 
   /** Lets a stuck run go on from where it was, after a person has seen to what stopped it. */
   redrive(run: string, person: { readonly by: string; readonly reason: string }): Promise<void> {
-    return redrive(this.#ground, run, person);
+    return this.#operator.redrive(run, person);
+  }
+
+  /** What a fork of the run at this position would keep, do again, and repeat in the world. Changes nothing. */
+  forkPlan(run: string, at?: number): Promise<ForkPlan> {
+    return planFork(this.#ground, run, at);
+  }
+
+  /**
+   * Starts a new run that goes on from a point of another one: what was done before is kept, the rest runs again. Acts
+   * that have happened and would happen again must be named in `again`.
+   */
+  async fork(run: string, request: ForkRequest): Promise<RunHandle<unknown>> {
+    return this.run(await fork(this.#ground, run, request));
   }
 
   /**
@@ -270,7 +313,7 @@ export class Tape implements AsyncDisposable {
     // Together: each has its bound.
     await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
     this.#keeper.close();
-    if (typeof this.#options.store === "string") await this.store.close();
+    if (this.#ownsStore) await this.store.close();
   }
 
   #listEffects(

@@ -167,6 +167,16 @@ const table = {
     retry: "no",
     next: "Send a signal whose value fits the gate's schema.",
   },
+  TAPE_FORK_POINT: {
+    fault: "caller",
+    retry: "no",
+    next: "Fork at the position that the message names, or settle first what is open before it.",
+  },
+  TAPE_FORK_REPEATS: {
+    fault: "caller",
+    retry: "no",
+    next: "Name each act that may happen a second time, or fork at a later position.",
+  },
   TAPE_FENCED: {
     fault: "owner",
     retry: "no",

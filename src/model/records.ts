@@ -65,6 +65,20 @@ const inverse = {
   args: value,
 };
 
+/**
+ * Which records of another run's journal this one keeps: those of operations before `pos`, written up to `through`.
+ * `seeds`: whose chance the code drew from, up to which position.
+ */
+const fork = z.strictObject({
+  journal,
+  pos: count,
+  through: count,
+  by: name,
+  reason: name,
+  seeds: z.array(z.strictObject({ before: count, run: name })),
+});
+export type ForkData = z.infer<typeof fork>;
+
 const schemas = {
   "run.created": z.strictObject({
     id: name,
@@ -78,6 +92,7 @@ const schemas = {
     root: journal.optional(),
     schedule: name.optional(),
     forkedFrom: name.optional(),
+    fork: fork.optional(),
     /** Present when the creator holds the first term from the same transaction. */
     holder: holder.optional(),
   }),
@@ -272,6 +287,8 @@ const schemas = {
     value: value.optional(),
     deleted: z.boolean().optional(),
   }),
+  /** What a fork keeps of another run: its results are handed out, none of it happens again. */
+  "fork.kept": z.strictObject({ records: z.array(z.strictObject({ kind: name, data: value })) }),
   "operator.acted": z.strictObject({ who: name, action: name, reason: name, detail: value.optional() }),
 } as const;
 

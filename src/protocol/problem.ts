@@ -12,7 +12,7 @@ export const problemSchema = z.strictObject({
   fault: z.string(),
   retry: z.string(),
   next: z.string(),
-  details: z.unknown().optional(),
+  details: z.unknown().exactOptional(),
 });
 export type Problem = z.output<typeof problemSchema>;
 export const problemType = "application/problem+json";

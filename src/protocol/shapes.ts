@@ -1,8 +1,9 @@
 import { z } from "zod";
-import { fromJson, toJson } from "../base/codec.ts";
+import { decode, encode } from "../base/codec.ts";
 import type { TapeError } from "../model/errors.ts";
 import { type Fence, makeFence } from "../model/fence.ts";
 import { errorOf, problemOf } from "./problem.ts";
+import { fromWire, isText, mustBeText, toWire } from "./values.ts";
 
 /** The small things that everything else on the wire is made of. */
 
@@ -21,9 +22,10 @@ export const big = z
 
 /** A value of the user's: JSON, or an envelope that says what JSON cannot. */
 export const value = z
-  .codec(z.unknown(), z.unknown(), { decode: (given) => fromJson(given), encode: (held) => toJson(held) })
+  .codec(z.unknown(), z.unknown(), { decode: (given) => fromWire(given), encode: (held) => toWire(held) })
   .meta({
-    description: "a value: plain JSON, or an envelope with $codec for dates, bigints, bytes, errors, maps, sets",
+    description:
+      "a value: plain JSON, or an envelope with $codec for dates, bigints, bytes, errors, maps, sets; or its text",
   });
 
 /** In a query everything is text. */
@@ -35,6 +37,19 @@ export const flagText = z.codec(z.enum(["true", "false"]), z.boolean(), {
   decode: (given) => given === "true",
   encode: (held) => (held ? "true" : "false"),
 });
+/** `key:value`; a colon of the key's own is %3A, and its per cent sign %25. */
+export const labelText = z.codec(
+  z.string().regex(/^[^:]+:/, "is key:value"),
+  z.strictObject({ key: name, value: z.string() }),
+  {
+    decode: (given) => {
+      const cut = given.indexOf(":");
+      const key = given.slice(0, cut).replaceAll("%3A", ":").replaceAll("%25", "%");
+      return { key, value: given.slice(cut + 1) };
+    },
+    encode: ({ key, value: held }) => `${key.replaceAll("%", "%25").replaceAll(":", "%3A")}:${held}`,
+  },
+);
 export const listText = z.codec(z.string().min(1), z.array(name), {
   decode: (given) => given.split(","),
   encode: (held) => held.join(","),
@@ -51,7 +66,7 @@ export const fence = z.codec(
 
 /** One refusal among the answers of a batch. */
 const refusal = z.codec(
-  z.strictObject({ code: z.string(), detail: z.string(), details: z.unknown().optional() }),
+  z.strictObject({ code: z.string(), detail: z.string(), details: z.unknown().exactOptional() }),
   z.custom<TapeError>((held) => held instanceof Error),
   {
     decode: (given) => errorOf(given),
@@ -74,11 +89,28 @@ export const claimant = z.strictObject({
   label: name,
   reactor: name,
   ttlMs: z.int().positive(),
-  maxStallMs: z.int().positive().optional(),
+  maxStallMs: z.int().positive().exactOptional(),
 });
 
-export const labels = z.record(z.string(), z.string());
-export const amounts = z.record(z.string(), whole);
+/** Names of the user's choice: those that no request may have as a key travel as text, as in a value. */
+const named = <T>(schema: z.ZodType<T>) =>
+  z.codec(
+    z.union([z.strictObject({ $codec: z.literal("text"), data: z.string() }), z.record(z.string(), schema)]),
+    z.custom<Readonly<Record<string, T>>>(
+      (held) =>
+        typeof held === "object" && held !== null && Object.values(held).every((one) => schema.safeParse(one).success),
+    ),
+    {
+      decode: (given) => (isText(given) ? decode(given.data) : given) as Readonly<Record<string, T>>,
+      encode: (held) =>
+        Object.hasOwn(held, "$codec") || mustBeText(JSON.stringify(held))
+          ? { $codec: "text" as const, data: encode(held) }
+          : (held as never),
+    },
+  );
+
+export const labels = named(z.string());
+export const amounts = named(whole);
 
 /** A record as a writer gives it. What its data must hold is checked by the store, for every door alike. */
 export const newRecord = z.strictObject({ kind: name, data: value });
@@ -95,9 +127,9 @@ export const feedRecord = z.strictObject({
 export const signal = z.strictObject({
   name,
   value,
-  key: name.optional(),
-  binds: text.optional(),
-  by: name.optional(),
+  key: name.exactOptional(),
+  binds: text.exactOptional(),
+  by: name.exactOptional(),
 });
 
 export const wake = z.union([

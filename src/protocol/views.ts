@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
 import { termEnds, termReasons } from "../model/records.ts";
-import { big, fence, journal, labels, ms, name, text, value, whole } from "./shapes.ts";
+import { amounts, big, fence, journal, labels, ms, name, text, value, whole } from "./shapes.ts";
 
 /** What readers see, as it travels. The types are those of the model and of the store's contract. */
 
@@ -86,8 +86,8 @@ export const term = z.strictObject({
   head: whole,
   notes: whole,
   reason,
-  takenFrom: z.string().optional(),
-  lagMs: z.number().optional(),
+  takenFrom: z.string().exactOptional(),
+  lagMs: z.number().exactOptional(),
 });
 
 export const termView = z.strictObject({
@@ -97,14 +97,14 @@ export const termView = z.strictObject({
   reactor: z.string(),
   begunAt: at,
   begunBy: reason,
-  by: z.string().optional(),
-  why: z.string().optional(),
-  endedAt: at.optional(),
-  end: z.enum(termEnds).optional(),
+  by: z.string().exactOptional(),
+  why: z.string().exactOptional(),
+  endedAt: at.exactOptional(),
+  end: z.enum(termEnds).exactOptional(),
   renewals: whole,
   longestGapMs: z.number(),
   progress: whole,
-  progressNote: z.string().optional(),
+  progressNote: z.string().exactOptional(),
 });
 
 export const effectRow = z.strictObject({
@@ -184,15 +184,25 @@ export const scheduleRow = z.strictObject({
 export const runSpec = z.strictObject({
   id: name,
   workflow: name,
-  version: text.optional(),
+  version: text.exactOptional(),
   input: value,
-  labels: labels.optional(),
-  budget: z.record(z.string(), whole).optional(),
-  schedule: name.optional(),
-  forkedFrom: name.optional(),
+  labels: labels.exactOptional(),
+  budget: amounts.exactOptional(),
+  schedule: name.exactOptional(),
+  forkedFrom: name.exactOptional(),
+  fork: z
+    .strictObject({
+      journal,
+      pos: whole,
+      through: whole,
+      by: name,
+      reason: name,
+      seeds: z.array(z.strictObject({ before: whole, run: name })),
+    })
+    .exactOptional(),
 });
 
-export const created = { journal, fresh: z.boolean(), term: term.optional() };
+export const created = { journal, fresh: z.boolean(), term: term.exactOptional() };
 
 /** What the store says of itself: its schema, the store's epoch, whether a power cut can lose what it acknowledged. */
 export const settings = z.strictObject({

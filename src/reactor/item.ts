@@ -29,6 +29,7 @@ export class Item {
   #head: number;
   #status: EffectRow["status"];
   #next: Next | undefined;
+  #unserved = false;
 
   constructor(ground: Ground, lease: Lease, effect: EffectRow, read: ItemJournal, runId: string) {
     this.#ground = ground;
@@ -51,6 +52,11 @@ export class Item {
   /** Set once it is given back: who is wanted next. */
   get next(): Next | undefined {
     return this.#next;
+  }
+
+  /** Parked, because nobody here can go on with it. */
+  get unserved(): boolean {
+    return this.#unserved;
   }
 
   get args(): unknown {
@@ -87,6 +93,15 @@ export class Item {
   get evidence(): readonly Evidence[] {
     const notes = [...this.#overheard, ...this.#notes];
     return notes.flatMap((note) => (note.kind === "effect.evidence" ? [note.data] : []));
+  }
+
+  /** What a person has said of it where nobody could settle it: that it happened, and what it answered. */
+  get told(): { readonly value: unknown } | undefined {
+    const last = this.records.findLastIndex(({ kind }) => kind === "effect.settled" || kind === "obligation.settled");
+    const acted = this.records.slice(last + 1).findLast(({ kind }) => kind === "operator.acted");
+    if (acted?.kind !== "operator.acted" || acted.data.action !== "resolve") return undefined;
+    const { as, value } = acted.data.detail as { as?: unknown; value?: unknown };
+    return as === "happened" ? { value } : undefined;
   }
 
   context(attempt: number, abortSignal: AbortSignal): EffectContext {
@@ -150,6 +165,7 @@ export class Item {
   /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
   park(wants: string, what: string): Promise<void> {
     const { log } = this.#ground;
+    this.#unserved = true;
     log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what });
     const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
     return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
@@ -163,7 +179,8 @@ export class Item {
   /** The work went wrong. */
   async fail(): Promise<boolean> {
     const { store, tenant } = this.#ground;
-    const { wants } = wantsOf(this.status, this.actor);
+    // What a person has said of it waits for whoever can settle it.
+    const { wants } = this.told === undefined ? wantsOf(this.status, this.actor) : { wants: "reconciler" };
     const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
     const next = wants === undefined ? {} : { wants, inMs };
     const told = await giveBack(store, tenant, this.lease, this.#head, next);

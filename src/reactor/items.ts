@@ -24,14 +24,17 @@ export function itemReactor(ground: Ground, options: ItemReactorOptions): Requir
     const terms = await find(ground, options, limit);
     let done = 0;
     let lagMs = 0;
+    let unserved = 0;
     const all = terms.map(async (term) => {
       const item = await workOn(ground, options, term, sent);
       if (item?.next !== undefined && !item.failed) done++;
+      if (item?.unserved) unserved++;
       lagMs = Math.max(lagMs, item?.lagMs ?? 0);
       freed(item?.next);
     });
     const found = terms.length;
-    return { found, done: Promise.all(all).then(() => ({ found, done, failed: found - done, lagMs })) };
+    const counts = (): Counts => ({ found, done, failed: found - done, lagMs, ...(unserved > 0 && { unserved }) });
+    return { found, done: Promise.all(all).then(counts) };
   };
   const runOnce = async (limit: number): Promise<Counts> => (await begin(limit, () => {})).done;
   return { name: options.name, onAgenda: true, begin, runOnce };
@@ -51,7 +54,7 @@ async function find(ground: Ground, options: ItemReactorOptions, limit: number):
   }
 }
 
-type Worked = Pick<Item, "next" | "lagMs"> & { readonly failed: boolean };
+type Worked = Pick<Item, "next" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
 
 async function workOn(
   ground: Ground,
@@ -67,7 +70,7 @@ async function workOn(
     lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
     item = await openItem(ground, lease, term);
     await options.work(item);
-    return { next: item.next, lagMs: item.lagMs, failed: false };
+    return { next: item.next, lagMs: item.lagMs, failed: false, unserved: item.unserved };
   } catch (error) {
     log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, error: String(error) });
     // Somebody looks again after a back-off. Where the lease is lost, it is somebody else's already, or runs out.

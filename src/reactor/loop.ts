@@ -38,6 +38,8 @@ export interface Tally extends Counts {
   /** Looks that failed as a whole: the store was away. */
   readonly faults: number;
   readonly busy: number;
+  /** How often it met something that nobody here can do. */
+  readonly unserved: number;
 }
 
 /**
@@ -144,7 +146,7 @@ class Turn {
   readonly #options: LoopOptions & Knobs;
   readonly #around: Around;
   readonly #rounds = new Set<Promise<void>>();
-  #tally = { looks: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0 };
+  #tally = { looks: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
   #busy = 0;
   /** It could have taken more, had there been room. */
   #full = false;
@@ -224,11 +226,12 @@ class Turn {
     return found > 0;
   }
 
-  #count({ found, done, failed, lagMs }: Counts): void {
+  #count({ found, done, failed, lagMs, unserved = 0 }: Counts): void {
     const tally = this.#tally;
     tally.found += found;
     tally.done += done;
     tally.failed += failed;
+    tally.unserved += unserved;
     if (found > 0) tally.lagMs = lagMs; // of the last round that found something
   }
 

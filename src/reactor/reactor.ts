@@ -33,6 +33,8 @@ export interface Counts {
   readonly failed: number;
   /** How long the oldest of them had been due when it was found. */
   readonly lagMs: number;
+  /** What nobody here can do: left, or given back, for somebody who can. */
+  readonly unserved?: number;
 }
 
 /** One look: what was found is being worked on, and `done` tells when all of it is over. */

@@ -35,11 +35,15 @@ async function reconcile(ground: Ground, item: Item): Promise<void> {
   // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
   const heard = () => reconcile(ground, item);
   // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
-  const evident = item.status === "UNKNOWN" || (item.status === "FAILED" && item.evidence.length > 0);
+  const doubtful = item.status === "UNKNOWN" || item.status === "STUCK";
+  const told = doubtful ? item.told : undefined;
+  const evident =
+    told !== undefined || item.status === "UNKNOWN" || (item.status === "FAILED" && item.evidence.length > 0);
   if (evident && item.definition === undefined) {
     const { connector, name } = item.effect;
     return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
   }
+  if (told !== undefined) return item.finish(confirmed(item, "operator", told.value), done);
   const known = item.status === "UNKNOWN" ? await byEvidence(ground, item) : await afterwards(ground, item);
   if (known !== undefined) return item.finish(...known, heard);
   if (item.status !== "UNKNOWN") return item.handOn();

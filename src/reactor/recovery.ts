@@ -4,11 +4,14 @@ import type { Counts, Reactor } from "./reactor.ts";
 /**
  * recovery: runs that nobody drives and that could go on: fresh ones, those whose driver vanished, and those that wait,
  * end or compensate while a note lies in their inbox. Acquires the run's lease and drives it as far as it goes.
+ * Runs of workflows that this process does not have are left to those who do, and told of if nobody takes them.
  */
-export function recovery(worker: Pick<Worker, "begin" | "room">): Required<Reactor> {
+export function recovery(worker: Pick<Worker, "begin" | "room" | "unserved">): Required<Reactor> {
   const begin: Required<Reactor>["begin"] = async (limit, freed) => {
     const { found, done } = await worker.begin(limit, () => freed());
-    return { found, done: done.then(countsOf) };
+    // Told that something is due, and nothing for us: is it anybody's?
+    const unserved = found === 0 && worker.room > 0 ? await worker.unserved() : 0;
+    return { found, done: done.then((counts) => ({ ...countsOf(counts), ...(unserved > 0 && { unserved }) })) };
   };
   return {
     name: "recovery",

@@ -46,6 +46,7 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
     const item = await openItem(ground, lease, answer.term);
     try {
       assertDoubt(item.effect, resolving);
+      if (item.told !== undefined) throw settledBefore(resolving);
       const acted: NewRecord = {
         kind: "operator.acted",
         data: { who: by, action: "resolve", reason, detail: resolving.resolution },
@@ -54,7 +55,13 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
       switch (resolution.as) {
         case "happened": {
           const { value } = resolution;
-          if (!item.inverse && item.definition === undefined) throw unknownHere(item.effect);
+          // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
+          if (!item.inverse && item.definition === undefined) {
+            return await item.finish([acted], {
+              wants: "reconciler",
+              waits: [`a process that has effect ${item.effect.name}`],
+            });
+          }
           const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });
           return await item.finish([acted, settled, ...item.armed(value)]);
         }
@@ -104,7 +111,8 @@ function assertDoubt(effect: EffectRow, { run, resolution }: Resolving): void {
   }
 }
 
-/** What confirms an act arms what undoes it, and only its definition says what that is. */
-function unknownHere({ name }: EffectRow): TapeError {
-  return new TapeError("TAPE_NO_WORKER", `effect ${name} is not defined in this process`, { effect: name });
+/** The first who says what happened is believed, also while the one who can write it down has not come by yet. */
+function settledBefore({ run, pos, sub = 0 }: Resolving): TapeError {
+  const message = "somebody has already said that it happened; a process that has its definition will settle it";
+  return new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub });
 }

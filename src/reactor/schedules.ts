@@ -13,13 +13,16 @@ const waitMs = { least: 1_000, most: 15_000 };
 type Outcome = { readonly done: boolean; readonly lagMs: number };
 
 /**
- * Fires what is due of the schedules, all tenants'. Each firing is one conditional transaction: the schedule moves on
+ * Fires what is due of the tenant's schedules. Each firing is one conditional transaction: the schedule moves on
  * from the version that was read, and the run, whose id follows from the schedule and the time, is started. Two replicas
  * start it once; a crash before or after leaves a firing that is due or one that has happened.
  */
-export async function fireSchedules(ground: Pick<Ground, "store" | "log" | "random">, limit: number): Promise<Counts> {
-  const { store, log } = ground;
-  const rows = await store.read.dueSchedules(limit);
+export async function fireSchedules(
+  ground: Pick<Ground, "store" | "log" | "random" | "tenant">,
+  limit: number,
+): Promise<Counts> {
+  const { store, log, tenant } = ground;
+  const rows = await store.read.dueSchedules(limit, tenant);
   if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
   const now = await store.read.now();
   const outcomes = await Promise.all(

@@ -6,7 +6,7 @@ import { fireSchedules } from "./schedules.ts";
  * version of the schedule plus the run. No lease: the condition is the fence, and a crash before or after it leaves
  * something that is due or something that has fired, never something in between.
  */
-export function timers(ground: Pick<Ground, "store" | "log" | "random">): Reactor {
+export function timers(ground: Pick<Ground, "store" | "log" | "random" | "tenant">): Reactor {
   return {
     name: "timers",
     onAgenda: true,
@@ -29,9 +29,9 @@ function sumOf(a: Counts, b: Counts): Counts {
   };
 }
 
-async function fireTimers(ground: Pick<Ground, "store" | "log">, limit: number): Promise<Counts> {
-  const { store, log } = ground;
-  const due = await store.read.dueTimers(limit);
+async function fireTimers(ground: Pick<Ground, "store" | "log" | "tenant">, limit: number): Promise<Counts> {
+  const { store, log, tenant } = ground;
+  const due = await store.read.dueTimers(limit, tenant);
   let failed = 0;
   const fired = await Promise.all(
     due.map((timer) =>

@@ -10,10 +10,7 @@ export async function eachVerdict<I, T extends object>(
   limits: Limits,
   work: (item: I) => Promise<T>,
 ): Promise<Verdict<T>[]> {
-  checkList("batch", items);
-  if (items.length > limits.batchItems) {
-    throw new TapeError("TAPE_TOO_LARGE", `a batch holds at most ${limits.batchItems} items`, { limit: "batchItems" });
-  }
+  checkBatch(items, limits);
   return Promise.all(
     items.map(async (item): Promise<Verdict<T>> => {
       try {
@@ -24,6 +21,13 @@ export async function eachVerdict<I, T extends object>(
       }
     }),
   );
+}
+
+export function checkBatch(items: readonly unknown[], limits: Limits): void {
+  checkList("batch", items);
+  if (items.length > limits.batchItems) {
+    throw new TapeError("TAPE_TOO_LARGE", `a batch holds at most ${limits.batchItems} items`, { limit: "batchItems" });
+  }
 }
 
 export function checkTarget(target: Target, limits: Limits): void {
@@ -59,8 +63,8 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
 }
 
 /** The position in a feed that is numbered through; the cursor is that number. */
-export function positionOf(cursor: string | undefined): number {
-  if (cursor === undefined) return 0;
+export function positionOf(cursor: string | undefined, start = 0): number {
+  if (cursor === undefined) return start;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
 }

@@ -109,6 +109,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   "timer.passed",
   "child.received",
   "operator.acted",
+  "fork.kept",
 ]);
 
 export function checkEntry(entry: Entry, limits: Limits): CheckedEntry {
@@ -216,7 +217,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     if (!(error instanceof CodecError)) throw error;
     throw new TapeError("TAPE_NOT_ENCODABLE", `input: ${error.message}`, { field: "input" }, error);
   }
-  const { id, workflow, input, version, labels, budget, schedule, forkedFrom } = spec;
+  const { id, workflow, input, version, labels, budget, schedule, forkedFrom, fork } = spec;
   const data: RecordData<"run.created"> = {
     id,
     workflow,
@@ -227,6 +228,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(budget !== undefined && { budget }),
     ...(schedule !== undefined && { schedule }),
     ...(forkedFrom !== undefined && { forkedFrom }),
+    ...(fork !== undefined && { fork }),
   };
   encodeRecord({ kind: "run.created", data }, limits);
   return data;

@@ -13,7 +13,7 @@ import type {
 } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import type { RunStatus } from "../model/machines.ts";
-import type { JournalRecord, NewRecord } from "../model/records.ts";
+import type { ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
 
 /**
@@ -38,9 +38,30 @@ export interface Store {
   readonly claim: Claim;
   readonly fenced: Fenced;
   readonly read: Read;
+  /**
+   * The same writes, each at most once for this key: a repeat gets the answer of the first, also from another process,
+   * and writes nothing; with another hash it is refused with TAPE_KEY_REUSED. A refusal is not remembered. Runs that are
+   * created with a first term are named by its nonce instead.
+   */
+  once(key: RepeatKey): Intake;
+  /** Asks the store itself, so that it is also known whether it answers. */
+  health(): Promise<Health>;
   /** Hints that something may be worth a look; lossy and coalesced, polling is always the fallback. */
   onWake(listener: (wake: Wake) => void): () => void;
   close(): Promise<void>;
+}
+
+/** What names a call that may be sent again. Kept for a day. */
+export interface RepeatKey {
+  readonly tenant: string;
+  readonly key: string;
+  /** Of everything the call says. */
+  readonly hash: string;
+}
+
+export interface Health {
+  /** The transaction that holds the feed back for more than a second, where the store can name it. */
+  readonly feedBlockedBy?: string;
 }
 
 export type Wake =
@@ -61,6 +82,7 @@ export interface RunSpec {
   readonly budget?: Readonly<Record<string, number>>;
   readonly schedule?: string;
   readonly forkedFrom?: string;
+  readonly fork?: ForkData;
 }
 
 export interface Created {
@@ -84,6 +106,8 @@ export interface FindRequest {
   readonly nonce: bigint;
   /** Only this tenant's. */
   readonly tenant?: string;
+  /** Only runs of these workflows: what nobody here can drive is left to those who can. */
+  readonly workflows?: readonly string[];
 }
 
 export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };
@@ -112,7 +136,12 @@ export interface Intake {
     run: string,
     signal: { name: string; value: unknown; key?: string; binds?: string; by?: string },
   ): Promise<{ readonly n: number; readonly duplicate: boolean }>;
-  cancel(tenant: string, run: string, ask: { reason: string; by?: string }): Promise<{ readonly n: number }>;
+  /** Asks the run to stop. A repeated key sends no second note: it answers with the number of the first. */
+  cancel(
+    tenant: string,
+    run: string,
+    ask: { reason: string; by?: string; key?: string },
+  ): Promise<{ readonly n: number }>;
   /** A fenced-out owner's late answer. Needs token and nonce of the attempt; changes no verdict by itself. */
   leaveEvidence(
     attempt: { run: number; pos: number; sub?: number; token: bigint; nonce: bigint },
@@ -141,8 +170,42 @@ export interface Intake {
     runs: readonly RunSpec[],
     spec?: { readonly from: string; readonly to: string },
   ): Promise<boolean>;
-  /** Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. */
-  prune(tenant: string, endedBefore: number, limit: number): Promise<number>;
+  /**
+   * Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. Where a person did
+   * it, `act` says who and why, for the audit.
+   */
+  prune(tenant: string, endedBefore: number, limit: number, act?: ManualAct): Promise<number>;
+  /** A token of the same id and hash is the same: it is made once. Its making goes into the audit. */
+  putToken(token: NewToken, act: ManualAct): Promise<ApiToken>;
+  /** Goes into the audit once; TAPE_NOT_FOUND where there is none, or it is another tenant's. */
+  revokeToken(tenant: string | undefined, id: string, act: ManualAct): Promise<ApiToken>;
+  /** It was used just now; remembered once a minute. */
+  touchToken(id: string): Promise<void>;
+}
+
+/** Who does something by hand, and why. */
+export interface ManualAct {
+  readonly by: string;
+  readonly reason: string;
+}
+
+export interface NewToken {
+  readonly id: string;
+  readonly tenant: string;
+  readonly name: string;
+  readonly role: string;
+  /** Of its secret, which the store never sees. */
+  readonly hash: string;
+  /** Absent: it does not expire. */
+  readonly expiresInMs?: number;
+}
+
+/** A credential of a server's caller. */
+export interface ApiToken extends Omit<NewToken, "expiresInMs"> {
+  readonly createdAt: number;
+  readonly expiresAt: number | null;
+  readonly revokedAt: number | null;
+  readonly usedAt: number | null;
 }
 
 export interface Claim {
@@ -156,7 +219,7 @@ export interface Claim {
   /** A paused lease can be held by nobody; its present holder is fenced at once. */
   pause(tenant: string, name: string, paused: boolean, by: string, why: string): Promise<void>;
   /** After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. */
-  restored(reason: string): Promise<{ readonly epoch: number; readonly ended: number }>;
+  restored(reason: string, by?: string): Promise<{ readonly epoch: number; readonly ended: number }>;
 }
 
 export interface Entry {
@@ -246,6 +309,31 @@ export interface AgendaItem {
   readonly inMs: number;
 }
 
+/** Runs of one workflow that could go on and that nobody takes. */
+export interface Unserved {
+  readonly workflow: string;
+  /** At least so many. */
+  readonly runs: number;
+  /** How long the oldest has been due, or abandoned. */
+  readonly lagMs: number;
+}
+
+/** Something a person did, from the record that was written with it. */
+export interface AuditEntry {
+  /** Continues the listing behind this entry. */
+  readonly cursor: string;
+  readonly journal: number;
+  /** The run's id or the lease's name; null: it concerns the store. */
+  readonly subject: string | null;
+  /** Empty: it concerns all tenants. */
+  readonly tenant: string;
+  readonly at: number;
+  readonly who: string;
+  readonly action: string;
+  readonly reason: string;
+  readonly detail?: unknown;
+}
+
 export interface Settings {
   readonly schema: number;
   readonly epoch: number;
@@ -267,14 +355,14 @@ export interface Read {
   effects(tenant: string, filter?: EffectFilter): Promise<EffectRow[]>;
   gates(tenant: string, filter?: { run?: string; open?: boolean; limit?: number }): Promise<GateRow[]>;
   timers(tenant: string, filter?: { run?: string; limit?: number }): Promise<TimerRow[]>;
-  /** Timers whose time has come, oldest first, of all tenants: the timers reactor's work. */
-  dueTimers(limit: number): Promise<DueTimer[]>;
-  /** Milliseconds until the next timer or schedule; undefined: none is set. */
-  nextTimerMs(): Promise<number | undefined>;
+  /** Timers whose time has come, oldest first, of all tenants or of one: the timers reactor's work. */
+  dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
   /** When there is next something to do, for whom. One statement: it is all that an idle process asks. */
   agenda(tenant?: string): Promise<AgendaItem[]>;
+  /** Runs of other workflows than these that could have gone on for `minLagMs` and that nobody has taken. */
+  unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<Unserved[]>;
   schedules(tenant: string): Promise<ScheduleRow[]>;
-  dueSchedules(limit: number): Promise<ScheduleRow[]>;
+  dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;
   claimOf(tenant: string, scope: string, businessKey: string): Promise<(ClaimRow & { runId: string }) | undefined>;
   value(tenant: string, key: string): Promise<Value | undefined>;
@@ -286,6 +374,11 @@ export interface Read {
   /** The ledger: every term, oldest first. */
   terms(tenant: string, target: Target): Promise<TermView[]>;
   feed(cursor: string | undefined, limit?: number, tenant?: string): Promise<FeedPage>;
+  /** What people did, newest first, in all tenants or in one. */
+  audit(tenant: string | undefined, page?: { before?: string; limit?: number }): Promise<AuditEntry[]>;
+  /** Of any tenant: whoever brings a credential does not say whose it is. */
+  token(id: string): Promise<ApiToken | undefined>;
+  tokens(tenant?: string): Promise<ApiToken[]>;
   settings(): Promise<Settings>;
   /** Store time, milliseconds since 1970. */
   now(): Promise<number>;

@@ -13,7 +13,7 @@ import {
   checkText,
   checkWhole,
 } from "./check.ts";
-import type { Claim, Intake, Read, Store } from "./contract.ts";
+import type { Claim, Intake, ManualAct, Read, Store } from "./contract.ts";
 
 /**
  * The entrance of every store: each argument of each call is looked at before anything else happens, so that a store
@@ -27,6 +27,11 @@ export function guarded(store: Store): Store {
     intake: guardedIntake(store.intake, limits),
     claim: guardedClaim(store.claim, limits),
     read: guardedRead(store.read, limits),
+    once(key) {
+      checkObject("key", key);
+      namesWithin(limits)({ tenant: key.tenant, key: key.key, hash: key.hash });
+      return guardedIntake(store.once(key), limits);
+    },
   };
 }
 
@@ -49,6 +54,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
     async cancel(tenant, run, ask) {
       names({ tenant, run });
       checkObject("ask", ask);
+      optional(ask.key, (key) => names({ key }));
       return intake.cancel(tenant, run, ask);
     },
     async leaveEvidence(attempt, evidence) {
@@ -114,15 +120,40 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       }
       return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
     },
-    async prune(tenant, endedBefore, limit) {
+    async prune(tenant, endedBefore, limit, act) {
       names({ tenant });
+      optional(act, (by) => checkAct(by, limits));
       if (!Number.isFinite(endedBefore)) {
         throw new TapeError("TAPE_BAD_INPUT", "endedBefore must be a time in milliseconds", { field: "endedBefore" });
       }
       checkWhole("limit", limit, 1);
-      return intake.prune(tenant, endedBefore, limit);
+      return intake.prune(tenant, endedBefore, limit, act);
+    },
+    async putToken(token, act) {
+      checkObject("token", token);
+      const { id, tenant, name, role, hash } = token;
+      names({ id, tenant, name, role, hash });
+      optional(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
+      checkAct(act, limits);
+      return intake.putToken(token, act);
+    },
+    async revokeToken(tenant, id, act) {
+      optional(tenant, (of) => names({ tenant: of }));
+      names({ id });
+      checkAct(act, limits);
+      return intake.revokeToken(tenant, id, act);
+    },
+    async touchToken(id) {
+      names({ id });
+      return intake.touchToken(id);
     },
   };
+}
+
+/** Whoever does something by hand says who and why: the audit keeps it. */
+function checkAct(act: ManualAct, limits: Limits): void {
+  checkObject("act", act);
+  namesWithin(limits)({ by: act.by, reason: act.reason });
 }
 
 const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
@@ -149,6 +180,10 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       checkWhole("limit", request.limit, 1);
       optional(request.staleLimit, (most) => checkWhole("staleLimit", most));
       optional(request.tenant, (tenant) => names({ tenant }));
+      optional(request.workflows, (workflows) => {
+        checkList("workflows", workflows);
+        for (const workflow of workflows) names({ workflow });
+      });
       return claim.find(request);
     },
     async renew(renewals) {
@@ -166,9 +201,10 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       checkFlag("paused", paused);
       return claim.pause(tenant, name, paused, by, why);
     },
-    async restored(reason) {
+    async restored(reason, by) {
       names({ reason });
-      return claim.restored(reason);
+      optional(by, (who) => names({ by: who }));
+      return claim.restored(reason, by);
     },
   };
 }
@@ -243,17 +279,26 @@ function guardedRead(read: Read, limits: Limits): Read {
       optional(tenant, (of) => names({ tenant: of }));
       return read.agenda(tenant);
     },
-    async dueTimers(limit) {
+    async unserved(workflows, minLagMs, tenant) {
+      checkList("workflows", workflows);
+      words("workflows", workflows);
+      checkWhole("minLagMs", minLagMs);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.unserved(workflows, minLagMs, tenant);
+    },
+    async dueTimers(limit, tenant) {
       checkWhole("limit", limit, 1);
-      return read.dueTimers(limit);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.dueTimers(limit, tenant);
     },
     async schedules(tenant) {
       names({ tenant });
       return read.schedules(tenant);
     },
-    async dueSchedules(limit) {
+    async dueSchedules(limit, tenant) {
       checkWhole("limit", limit, 1);
-      return read.dueSchedules(limit);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.dueSchedules(limit, tenant);
     },
     async budgets(tenant, run) {
       names({ tenant, run });
@@ -296,6 +341,20 @@ function guardedRead(read: Read, limits: Limits): Read {
       if (cursor !== undefined) checkText("cursor", cursor, limits);
       optional(tenant, (of) => names({ tenant: of }));
       return read.feed(cursor, limit, tenant);
+    },
+    async audit(tenant, part = {}) {
+      optional(tenant, (of) => names({ tenant: of }));
+      page(part);
+      optional(part.before, (before) => checkText("before", before, limits));
+      return read.audit(tenant, part);
+    },
+    async token(id) {
+      names({ id });
+      return read.token(id);
+    },
+    async tokens(tenant) {
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.tokens(tenant);
     },
   };
 }

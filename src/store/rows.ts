@@ -2,9 +2,9 @@ import { CodecError, decode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
-import { isRecordKind, type JournalRecord, recordVersion } from "../model/records.ts";
+import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
-import type { FeedRecord, RunProgress, RunView, Value } from "./contract.ts";
+import type { ApiToken, AuditEntry, FeedRecord, RunProgress, RunView, Value } from "./contract.ts";
 
 /** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
 
@@ -188,6 +188,27 @@ export function scheduleRowOf(row: Raw): ScheduleRow {
     nextAt: numberOrNull(row.next_at),
     paused: Boolean(row.paused),
   };
+}
+
+export function apiTokenOf(row: Raw): ApiToken {
+  return {
+    id: text(row.id),
+    tenant: text(row.tenant),
+    name: text(row.name),
+    role: text(row.role),
+    hash: text(row.hash),
+    createdAt: Number(row.created_at),
+    expiresAt: numberOrNull(row.expires_at),
+    revokedAt: numberOrNull(row.revoked_at),
+    usedAt: numberOrNull(row.used_at),
+  };
+}
+
+export function auditEntryOf(row: Raw, cursor: string): AuditEntry {
+  const { journal, at, data } = recordOf(row);
+  const { who, action, reason, detail } = data as RecordData<"operator.acted">;
+  const entry = { cursor, journal, subject: orNull(row.subject), tenant: text(row.tenant), at, who, action, reason };
+  return detail === undefined ? entry : { ...entry, detail };
 }
 
 export function valueRowOf(row: Raw): Value {

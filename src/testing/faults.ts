@@ -87,6 +87,8 @@ export function faultyStore(store: Store, plan: FaultPlan): FaultyStore {
       claim: wrap("claim", store.claim),
       fenced: wrap("fenced", store.fenced),
       read: wrap("read", store.read),
+      once: (key) => wrap("intake", store.once(key)),
+      health: () => store.health(),
       onWake: (listener) => store.onWake(listener),
       close: () => store.close(),
     },

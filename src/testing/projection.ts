@@ -96,6 +96,9 @@ class Fold {
         if (run !== undefined) this.tables.forget(run.journal);
         return;
       }
+      case "operator.acted":
+        if (journal === storeJournal) return; // a deed that concerns the store itself: no lease is taken for it
+        break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
         const blank = { token: 0n, owner: null, wants: null, notes: 0, open: true, doomed: false };

@@ -38,6 +38,7 @@ it("demo zombie: the paused owner wakes up and everything it writes is refused",
     /^the lease has run out$/,
     /^worker-b holds the lease: token 2, because of recovery$/,
     /^worker-b wrote book the transfer$/,
+    /^worker-b wired the money$/,
     /SIGCONT/,
     /^worker-a refused book the transfer: TAPE_FENCED: token 1 is not the current one \(2, held by worker-b\)$/,
     /^worker-a refused heartbeat: TAPE_FENCED: /,
@@ -46,6 +47,7 @@ it("demo zombie: the paused owner wakes up and everything it writes is refused",
     /^token 1 +worker-a +agent +began .* \(start\) +ended .* \(expired\)/,
     /^token 2 +worker-b +agent +began .* \(recovery\) +ended .* \(released\)/,
     /^3 of 3 writes of the zombie refused; the transfer is booked 1 time$/,
+    /^world: 1 wire$/,
   ]);
   expect(stdout).not.toContain("\u001b["); // no colours where nobody looks
 });
@@ -74,6 +76,37 @@ it("demo crash-resume: killed after the wire and before its record, and it wires
     /^world: 1 wire$/,
   ]);
   expect(stdout.match(/asked the model/g)).toHaveLength(1);
+});
+
+it("demo reactors: two workers are killed, and all five reactors bring the trip to its right end", async () => {
+  const { code, stdout, stderr } = await tape("demo", "reactors");
+  expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+  expectInOrder(stdout, [
+    /^worker-a book flight$/,
+    /^2\. Worker A is killed \(SIGKILL\)$/,
+    /^the journal says: airline\.book DISPATCHED$/,
+    /^the world says: +book flight$/,
+    /^its lease has run out$/,
+    /^worker-b look for book flight: found$/,
+    /^the journal says: airline\.book CONFIRMED$/,
+    /^4\. Worker B is killed too/,
+    /^the timer is due$/,
+    /^worker-c book hotel$/,
+    /^worker-c cancel hotel$/,
+    /^worker-c cancel flight$/,
+    /^outbox +worker-a +asked the world: airline\.book$/,
+    /^reconciler +worker-b +wrote UNKNOWN \(lease_lost\): airline\.book$/,
+    /^reconciler +worker-b +looked, confirmed: airline\.book$/,
+    /^reconciler +worker-b +wrote CONFIRMED \(observed\): airline\.book$/,
+    /^recovery +worker-b +took the run over \(wake\)$/,
+    /^timers +- +fired the sleep$/,
+    /^compensation +worker-c +wrote COMPENSATED \(returned\): hotel\.book, the undoing$/,
+    /^compensation +worker-c +wrote COMPENSATED \(returned\): airline\.book, the undoing$/,
+    /^recovery +worker-c +ended the run: COMPENSATED$/,
+    /^run: COMPENSATED$/,
+    /^reactors at work: 5 of 5$/,
+    /^world: book flight, book hotel, cancel hotel, cancel flight$/,
+  ]);
 });
 
 it("says its version", async () => {
@@ -106,6 +139,7 @@ describe("in this process, which is quicker", () => {
     const { code, stdout, stderr } = await run(...args);
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout).toContain("durable-tape demo crash-resume");
+    expect(stdout).toContain("durable-tape demo reactors");
     expect(stdout).toContain("durable-tape demo zombie");
   });
 

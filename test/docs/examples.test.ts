@@ -12,6 +12,7 @@ const root = resolve(import.meta.dirname, "../..");
 /** What each example must print, line by line; a RegExp where the line holds a number that varies. */
 const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   lease: [/^1n \S+ start released$/],
+  once: ["1 1"],
   stores: [/ok: true/, /journal: \d+/, /fresh: true/, /durable: true/],
   restored: [/^epoch 1, 0 terms ended$/],
   fence: ["true", "TAPE_FENCED"],
@@ -38,10 +39,13 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   budget: ["2 answers for a dollar"],
   patched: ["old shipped", "new shipped, insured"],
   schedule: ["0 3 * * MON true", "true"],
+  deploy: ["RUNNABLE"],
   reap: ["0 are owed for a day"],
   values: ["2 10 20", "3 20 25"],
   connector: ["receipt for i-1 pay-1:0"],
   http: ["bank true idempotent"],
+  connect: ["Hello Ada", "COMPLETED default"],
+  serve: ["200 { status: 'ok' }"],
 };
 
 const pages = [

@@ -92,6 +92,23 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     expect([act!.attempt, act!.key]).toEqual([2, `${again.id}:0`]);
   });
 
+  it("said to have happened where nobody has its definition: who has it settles it, and arms what undoes it", async () => {
+    const fails = (tape: TapeContext) =>
+      tape.effect(wire.with(-7)).then(() => Promise.reject(new Error("the next step")));
+    const { s, p, id, ask } = await set(backend, fails);
+    await p.over(id);
+    const elsewhere = person(s, p, createRunner({ workflows: [] }));
+    await elsewhere(id, { as: "happened", value: "seen" });
+    expect((await s.store.read.effects(tenant, { run: id, role: "act" }))[0]!.status).toBe("STUCK");
+    // The first to say it is believed: a second answer is refused while the first waits to be written down.
+    await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    expect(await over(s, p, id)).toBe("COMPENSATED");
+    expect(undone).toEqual(["undo -7"]);
+    const [act] = await s.store.read.effects(tenant, { run: id, role: "act" });
+    expect(act).toMatchObject({ status: "CONFIRMED", reason: "operator" });
+    expect(await checkProjection(s.store, [tenant])).toEqual([]);
+  });
+
   it("waits as long as anything else may move it, and is stuck only then", async () => {
     const go = gate("go");
     const { s, p, id, ask } = await set(backend, (tape) =>

@@ -6,7 +6,7 @@ import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { settled } from "../../src/testing/clock.ts";
-import { type Process, type Stage, stage, tenant } from "./stage.ts";
+import { type Process, type Stage, seeds, stage, tenant } from "./stage.ts";
 
 const go = gate<string>("go");
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
@@ -56,7 +56,7 @@ describe("signals", () => {
     };
     const p = s.process([wait], { store: slow });
     let raced = 0;
-    for (let seed = 1; seed <= 1_000; seed++) {
+    for (let seed = 1; seed <= seeds(1_000); seed++) {
       const random = seededRandom(seed);
       const id = await p.start(wait);
       const turns = random.int(14);
@@ -72,8 +72,8 @@ describe("signals", () => {
       }
       expect((await s.run(id)).status, `seed ${seed}, ${turns} turns`).toBe("COMPLETED");
     }
-    expect(raced).toBeGreaterThan(100);
-    expect(raced).toBeLessThan(990);
+    expect(raced).toBeGreaterThan(seeds(100));
+    expect(raced).toBeLessThan(seeds(990));
   }, 60_000);
 
   it("a hint that was lost is made up for by the next renewal", async () => {
@@ -173,7 +173,7 @@ describe("cancellation", () => {
     });
     const p = s.process(createRunner({ workflows: [many], effects: [act] }));
     let during = 0;
-    for (let seed = 1; seed <= 150; seed++) {
+    for (let seed = 1; seed <= seeds(150); seed++) {
       const id = await p.start(many);
       await settled(seededRandom(seed).int(40));
       const asked = await s.store.intake.cancel(tenant, id, { reason: "x" }).then(
@@ -193,7 +193,7 @@ describe("cancellation", () => {
       expect(acts.every(({ status: is }) => ["CONFIRMED", "COMPENSATED"].includes(is))).toBe(true);
       expect(world.filter((line) => line.startsWith(`${id}:`))).toHaveLength(intents.length);
     }
-    expect(during).toBeGreaterThan(50);
+    expect(during).toBeGreaterThan(seeds(50));
   }, 60_000);
 
   it("an act confirmed after the cancellation is settled and compensated", async () => {

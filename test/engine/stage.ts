@@ -51,16 +51,39 @@ export interface ProcessOptions {
 
 let runs = 0;
 
+type Reach = (store: Store) => Promise<Store>;
+let reach: Reach = async (store) => store;
+/** Turns of the event loop in which what a process does comes to rest, before virtual time moves on. */
+let turns = 3;
+
+let share = 1;
+
+/** How many seeds to try of so many: a longer way to the store gets a tenth of them. */
+export const seeds = (many: number): number => Math.ceil(many * share);
+
+/** Everything staged from now on meets its store through this: test/client runs the same tests over the wire. */
+export function reachThrough(way: Reach, turnsOnTheWay: number): void {
+  reach = way;
+  turns += turnsOnTheWay;
+  share = 0.1;
+}
+
 export async function stage(
   options: { backend?: "memory" | "sqlite"; limits?: object; store?: Store; clock?: ManualClock } = {},
 ): Promise<Stage> {
   const clock = options.clock ?? new ManualClock();
   const random = seededRandom("store");
   const opened = { clock, random, ...(options.limits && { limits: options.limits }) };
-  const store =
+  const behind =
     options.store ??
     (options.backend === "sqlite" ? await openSqlite({ ...opened, file: ":memory:" }) : await openMemory(opened));
-  if (options.store === undefined) onTestFinished(() => store.close());
+  const store = options.store ?? (await reach(behind));
+  if (options.store === undefined) {
+    onTestFinished(async () => {
+      await store.close();
+      await behind.close();
+    });
+  }
   const logged: Stage["logged"] = [];
   const log = (level: string, event: string, fields: Record<string, unknown> = {}): void => {
     logged.push({ level, event, fields });
@@ -88,7 +111,7 @@ export async function stage(
         for (let k = 0; k < 3_000; k++) {
           if (await done()) return;
           await reactors();
-          await settled(3);
+          await settled(turns);
           if (await done()) return;
           await clock.elapse(k < 50 ? 20 : 500);
         }
@@ -158,6 +181,8 @@ function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeep
       claim: group(store.claim),
       fenced: group(store.fenced),
       read: group(store.read),
+      once: (key) => group(store.once(key)),
+      health: () => store.health(),
       onWake: (listener) => {
         const stop = store.onWake((wake) => {
           if (!dead) listener(wake);

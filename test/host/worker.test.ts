@@ -1,7 +1,11 @@
 import { afterEach, expect, it } from "vitest";
+import type { Log } from "../../src/base/log.ts";
 import { Tape } from "../../src/host/tape.ts";
+import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
+import { settled as turns } from "../../src/testing/clock.ts";
+import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
 
 const hello = workflow("hello", async (tape, name: string) => tape.step("greet", () => `hello ${name}`));
 const other = workflow("other", async (tape, name: string) => tape.step("greet", () => `hi ${name}`));
@@ -44,4 +48,46 @@ it("the journal is handed out record by record, over pages, from where one wants
   expect(second?.seq).toBe(2);
   expect(await Array.fromAsync(app.journal("absent"))).toEqual([]);
   expect(await app.timers.list()).toEqual([]);
+});
+
+it("a run whose workflow nobody here has stays RUNNABLE and is told of: result says TAPE_NO_WORKER", async () => {
+  const clock = new VirtualTime();
+  const events: string[] = [];
+  const log: Log = (_level, event, fields) => void events.push(`${event} ${fields?.missing ?? ""}`);
+  const store = await clock.during(openMemory({ clock }));
+  const app = await clock.during(Tape.open({ store, runner: createRunner({ workflows: [hello] }), clock, log }));
+  const run = await clock.during(app.start(other, "Ada"));
+  await expect(clock.during(run.result())).rejects.toMatchObject({ code: "TAPE_NO_WORKER" });
+  expect(await clock.during(store.read.terms(app.tenant, { run: run.id }))).toEqual([]); // nobody has tried
+  await clock.during(clock.sleep(30_000));
+  expect(events.filter((event) => event.startsWith("reactor."))).toEqual(["reactor.no_handler workflow other"]);
+  app.worker(createRunner({ workflows: [other] }));
+  expect(await clock.during(run.result())).toBe("hi Ada");
+  await clock.during(app.close());
+  await clock.during(store.close());
+});
+
+it("a journal of several pages, and one that fills its last page, is read whole", async () => {
+  const ok = gate<boolean>("ok");
+  const executed: number[] = [];
+  const long = workflow("long", async (tape, steps: number) => {
+    for (let k = 0; k < steps; k++) await tape.step(`s${k}`, () => executed.push(k));
+    await tape.gate(ok);
+    return steps;
+  });
+  const runner = createRunner({ workflows: [long] });
+  const store = await openMemory({ limits: { pageRows: 4 } });
+  const first = await Tape.open({ store, runner });
+  // run.created, the steps, gate.opened, term.ended, and the heir's term.begun: 8 to 12 records.
+  const runs = await Promise.all([4, 5, 6, 7, 8].map((steps) => first.start(long, steps)));
+  const ids = runs.map(({ id }) => id);
+  for (const run of runs) while ((await run.status()) !== "WAITING") await turns();
+  await first.close();
+  expect(executed).toHaveLength(30);
+  const second = await Tape.open({ store, runner });
+  open.push(second);
+  for (const id of ids) await second.signal(id, ok, true);
+  const results = ids.map(async (id) => (await second.run<number>(id)).result());
+  expect(await Promise.all(results)).toEqual([4, 5, 6, 7, 8]);
+  expect(executed).toHaveLength(30); // nothing was executed again
 });

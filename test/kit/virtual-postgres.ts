@@ -88,6 +88,8 @@ function inTime(store: Store, time: VirtualTime, inTurn: InTurn): Store {
     claim: group(store.claim),
     fenced: group(store.fenced),
     read: group(store.read),
+    once: (key) => group(store.once(key)),
+    health: () => store.health(),
     onWake: (listener) => store.onWake(listener),
     close: async () => {},
   };

@@ -23,6 +23,7 @@ export const lawful = (run: number): readonly NewRecord[] => [
   { kind: "child.received", data: { pos: 16, of: 9, status: "COMPLETED" } },
   { kind: "run.suspected", data: { crashes: 1 } },
   { kind: "run.retried", data: { attempt: 1, error: "e", inMs: 1 } },
+  { kind: "fork.kept", data: { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] } },
   { kind: "operator.acted", data: { who: "ann", action: "look", reason: "test" } },
   { kind: "effect.intended", data: { ...effect, pos: 20, name: "mail", dispatch: "outbox", key: "k-20" } },
   { kind: "effect.intended", data: { ...effect, pos: 21, name: "wire", dispatch: "inline", key: "k-21" } },

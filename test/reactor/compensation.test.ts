@@ -6,7 +6,7 @@ import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { record } from "../../src/testing/conformance/frame.ts";
 import { armed, begin, confirmed, decided, ended, type Holder, hold } from "../../src/testing/conformance/scenes.ts";
-import { mortal, setStage, story, tenant, ttl } from "./stage.ts";
+import { calm, mortal, setStage, signal, story, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 const compensating = record("run.compensating", {});
@@ -36,7 +36,8 @@ function refund(semantics: Semantics, then: Undo = () => {}, observe?: () => Ret
     return then(args as number, fx);
   };
   const compensate = { run, semantics, ...(observe === undefined ? {} : { observe }) };
-  const wire: Effect<unknown, unknown> = effect("wire", () => "sent", { compensate, retry: { attempts: 2 } });
+  const options = { compensate, retry: { attempts: 2 }, timeout: "10m" } as const; // longer than a lease
+  const wire: Effect<unknown, unknown> = effect("wire", () => "sent", options);
   return { undone, effects: [wire] };
 }
 
@@ -174,6 +175,58 @@ describe("compensation", () => {
     expect([undone.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
   });
 
+  it("slow work past its lease: the late one writes no verdict, its answer is evidence, and the order stays", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await owing(store, [0, 1], "non_idempotent");
+    const slow = mortal(store);
+    const answer = signal();
+    const late = refund("non_idempotent", () => answer.come);
+    const ground = replica({ effects: late.effects, store: { ...store, claim: slow.store.claim } });
+    const round = compensation(ground).runOnce(10);
+    await calm();
+    slow.die(); // its heartbeats do not arrive; everything else does
+    await clock.elapse(ttl + 1);
+    const second = refund("non_idempotent");
+    const other = replica({ effects: second.effects });
+    expect(await compensation(other).runOnce(10)).toMatchObject({ found: 1 });
+    expect((await run.effect(1, 1)).status).toBe("UNKNOWN");
+    expect(await compensation(other).runOnce(10)).toEqual(none); // the older one waits for it
+    answer.give();
+    expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
+    expect(ground.logged).toContain("effect.evidence_left");
+    await reconciler(other).runOnce(10);
+    expect(await story(store, run, 1, 1)).toEqual(["attempt 1", "UNKNOWN lease_lost", "COMPENSATED evidence"]);
+    await compensation(other).runOnce(10);
+    expect([late.undone, second.undone]).toEqual([["1 receipt 1 undo-1"], ["0 receipt 0 undo-0"]]);
+  });
+
+  it("one poison item keeps no other run from being compensated, and is looked at again", async () => {
+    const { store, replica, clock } = await setStage();
+    const [bad, good] = [await owing(store, [0]), await owing(store, [0])];
+    const { item } = await bad.effect(0, 1);
+    const journal: typeof store.read.journal = (of, target, page) =>
+      "journal" in target && target.journal === item
+        ? Promise.reject(new Error("rotten"))
+        : store.read.journal(of, target, page);
+    const { effects } = refund("idempotent");
+    const ground = replica({ effects, store: { ...store, read: { ...store.read, journal } } });
+    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
+    expect([(await good.effect(0, 1)).status, (await bad.effect(0, 1)).status]).toEqual(["COMPENSATED", "PENDING"]);
+    expect(await compensation(ground).runOnce(10)).toEqual(none);
+    await clock.elapse(60_000);
+    expect(await compensation(replica({ effects })).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect((await bad.effect(0, 1)).status).toBe("COMPENSATED");
+  });
+
+  it("another tenant's obligations are left alone", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await owing(store, [0]);
+    const { undone, effects } = refund("idempotent");
+    await clock.elapse(ttl);
+    expect(await compensation({ ...replica({ effects }), tenant: "globex" }).runOnce(10)).toEqual(none);
+    expect([undone, (await run.effect(0, 1)).status]).toEqual([[], "PENDING"]);
+  });
+
   it("two replicas on one chain: each inverse is called once, in order", async () => {
     const { store, replica } = await setStage();
     await owing(store, [0, 1, 2], "non_idempotent");
@@ -209,7 +262,7 @@ describe("compensation", () => {
     );
     const { undone, effects } = refund("idempotent");
     const ground = replica({ effects });
-    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 2 });
+    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 2, unserved: 1 });
     expect([undone.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
     expect(ground.logged).toContain("reactor.no_handler");
     const { item } = await stranger.effect(0, 1);

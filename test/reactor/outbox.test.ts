@@ -298,7 +298,7 @@ describe("outbox", () => {
     const { item } = await run.effect(0);
     const ignorant = replica();
     for (const backoff of [1_000, 2_000, 4_000]) {
-      expect(await outbox(ignorant).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+      expect(await outbox(ignorant).runOnce(10)).toMatchObject({ found: 1, done: 1, unserved: 1 });
       expect(await outbox(ignorant).runOnce(10)).toEqual(none);
       await clock.elapse(backoff);
     }

@@ -226,7 +226,7 @@ describe("reconciler", () => {
     const stage = await setStage();
     const run = await doubtful(stage.store);
     const ignorant = stage.replica();
-    expect(await reconciler(ignorant).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await reconciler(ignorant).runOnce(10)).toMatchObject({ done: 1, unserved: 1 });
     expect(ignorant.logged).toContain("reactor.no_handler");
     await stage.clock.elapse(1_000);
     await reconciler(seeing(stage, () => outcome.confirmed(1))).runOnce(10);

@@ -9,7 +9,7 @@ import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { Definite } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
-import { calm, mortal, type Parts, type Replica, type Stage, setStage, signal, tenant, ttl } from "./stage.ts";
+import { mortal, type Parts, type Replica, type Stage, setStage, signal, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
@@ -144,7 +144,7 @@ describe("recovery", () => {
     void driver(stage, { workflows: [stay], store: mine.store }).reactor.runOnce(10);
     await mine.died;
     await clock.elapse(ttl + 400);
-    expect(await driver(stage, {}).reactor.runOnce(10)).toMatchObject({ found: 1, failed: 1, lagMs: 400 });
+    expect(await driver(stage, { workflows: [stay] }).reactor.runOnce(10)).toMatchObject({ found: 1, lagMs: 400 });
   });
 
   it("a slow run keeps nobody from being found", async () => {
@@ -163,18 +163,45 @@ describe("recovery", () => {
     expect(await round.done).toMatchObject({ done: 1 });
   });
 
-  it("a run whose workflow this process does not have is given back soon, not held for the TTL", async () => {
+  it("a run whose workflow this process does not have is left to those who have it, and told of if nobody takes it", async () => {
     const stage = await setStage();
     await create(stage, "r", "elsewhere");
-    const { reactor } = driver(stage, {});
-    expect(await reactor.runOnce(10)).toMatchObject({ found: 1, failed: 1 });
-    await calm();
-    const view = await stage.store.read.run(tenant, "r");
-    expect(view?.lease).toMatchObject({ state: "FREE", wants: "recovery" });
+    const quick = workflow("quick", () => 1) as AnyWorkflow;
+    const { reactor, ground } = driver(stage, { workflows: [quick] });
     expect(await reactor.runOnce(10)).toEqual(none);
-    await stage.clock.elapse(5_000);
+    expect(ground.logged).toEqual([]); // somebody may be about to take it
+    await stage.clock.elapse(10_000);
+    expect(await reactor.runOnce(10)).toEqual({ ...none, unserved: 1 });
+    expect(await reactor.runOnce(10)).toEqual(none);
+    expect(ground.logged).toEqual(["reactor.no_handler"]);
+    await stage.clock.elapse(60_000);
+    expect(await reactor.runOnce(10)).toEqual({ ...none, unserved: 1 });
+    const terms = await stage.store.read.terms(tenant, { run: "r" });
+    expect(terms).toEqual([]); // nobody has touched it
     const elsewhere = workflow("elsewhere", () => 1) as AnyWorkflow;
     expect(await driver(stage, { workflows: [elsewhere] }).reactor.runOnce(10)).toMatchObject({ done: 1 });
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
+    await stage.clock.elapse(60_000);
+    expect(await reactor.runOnce(10)).toEqual(none);
+  });
+
+  it("two processes with different workflows take nothing from each other, also when it was abandoned", async () => {
+    const stage = await setStage();
+    const mine = mortal(stage.store);
+    let dying = true;
+    const a = workflow("a", (tape) => tape.step("body", () => dying && mine.die())) as AnyWorkflow;
+    const b = workflow("b", () => 1) as AnyWorkflow;
+    await create(stage, "a", "a");
+    void driver(stage, { workflows: [a], store: mine.store }).reactor.runOnce(10);
+    await mine.died;
+    dying = false;
+    await create(stage, "b", "b");
+    await stage.clock.elapse(ttl + 1);
+    const [ofA, ofB] = [driver(stage, { workflows: [a] }), driver(stage, { workflows: [b] })];
+    expect(await ofB.reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect([await statusOf(stage, "a"), await statusOf(stage, "b")]).toEqual(["RUNNING", "COMPLETED"]);
+    expect(await ofB.reactor.runOnce(10)).toMatchObject({ found: 0 });
+    expect(await ofA.reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await statusOf(stage, "a")).toBe("COMPLETED");
   });
 });

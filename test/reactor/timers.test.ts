@@ -1,13 +1,27 @@
 import { describe, expect, it } from "vitest";
 import { timers } from "../../src/reactor/timers.ts";
+import type { Store } from "../../src/store/contract.ts";
 import { record } from "../../src/testing/conformance/frame.ts";
 import { begin, type Holder, hold } from "../../src/testing/conformance/scenes.ts";
-import { mortal, setStage, tenant } from "./stage.ts";
+import { calm, mortal, setStage, signal, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 const fired = async (run: Holder): Promise<unknown[]> =>
   (await run.store.read.journal(tenant, { run: run.id }, { inbox: true })).map(({ kind, data }) => [kind, data]);
+
+type Purpose = "sleep" | "gate_timeout" | "redrive" | "reconcile";
+
+/** A held run with one timer, due in 10 ms. */
+async function dueOne(store: Store, purpose: Purpose): Promise<Holder> {
+  const run = await begin(store);
+  await run.write(
+    purpose === "gate_timeout"
+      ? record("gate.opened", { pos: 0, name: "ok", timeoutMs: 10 })
+      : record("timer.set", { pos: 0, purpose, inMs: 10 }),
+  );
+  return run;
+}
 
 describe("timers", () => {
   it.each(["sleep", "redrive", "reconcile"] as const)(
@@ -40,7 +54,7 @@ describe("timers", () => {
     expect(await fired(answered)).toEqual([]);
   });
 
-  it("two replicas on one timer: one fires it", async () => {
+  it("two replicas on many timers: each is fired by one", async () => {
     const { store, replica, clock } = await setStage();
     const run = await begin(store);
     for (let pos = 0; pos < 20; pos++) await run.write(record("timer.set", { pos, purpose: "sleep", inMs: 10 }));
@@ -50,24 +64,95 @@ describe("timers", () => {
     expect(await fired(run)).toHaveLength(20);
   });
 
-  it.each(["before", "after"] as const)(
-    "a crash %s the firing transaction loses nothing and fires nothing twice",
-    async (when) => {
+  describe.each(["sleep", "gate_timeout", "redrive", "reconcile"] as const)("%s", (purpose) => {
+    it("two replicas on one timer: one fires it", async () => {
       const { store, replica, clock } = await setStage();
-      const run = await begin(store);
-      await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 10 }));
-      await run.release();
+      const run = await dueOne(store, purpose);
       await clock.elapse(10);
-      const mine = mortal(store);
-      mine.dieAt("intake.fireTimer", when);
-      void timers(replica({ store: mine.store })).runOnce(10);
-      await mine.died;
-      // No lease was held: the next look goes on at once.
-      expect(await timers(replica()).runOnce(10)).toMatchObject({ found: when === "before" ? 1 : 0 });
-      expect(await fired(run)).toHaveLength(1);
-      expect((await hold(store, run.id)).term.notes).toBe(1);
-    },
-  );
+      // All have found it before the first fires it.
+      const found = signal();
+      const late: typeof store.read.dueTimers = async (...of) => {
+        const due = await store.read.dueTimers(...of);
+        await found.come;
+        return due;
+      };
+      const slow = { ...store, read: { ...store.read, dueTimers: late } };
+      const rounds = [1, 2, 3].map(() => timers(replica({ store: slow })).runOnce(10));
+      await calm();
+      found.give();
+      const counts = await Promise.all(rounds);
+      expect(counts.map((count) => count.found)).toEqual([1, 1, 1]);
+      expect(counts.reduce((sum, { done }) => sum + done, 0)).toBe(1);
+      expect(await fired(run)).toEqual([["timer.fired", { pos: 0, purpose }]]);
+    });
+
+    it.each(["before", "after"] as const)(
+      "a crash %s the firing transaction loses nothing and fires nothing twice",
+      async (when) => {
+        const { store, replica, clock } = await setStage();
+        const run = await dueOne(store, purpose);
+        await run.release();
+        await clock.elapse(10);
+        const mine = mortal(store);
+        mine.dieAt("intake.fireTimer", when);
+        void timers(replica({ store: mine.store })).runOnce(10);
+        await mine.died;
+        // No lease was held: the next look goes on at once.
+        expect(await timers(replica()).runOnce(10)).toMatchObject({ found: when === "before" ? 1 : 0 });
+        expect(await fired(run)).toHaveLength(1);
+        expect((await hold(store, run.id)).term.notes).toBe(1);
+      },
+    );
+  });
+
+  it("a crash between claim and act, which is between finding and firing, leaves it due", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await dueOne(store, "sleep");
+    await clock.elapse(10);
+    const mine = mortal(store);
+    mine.dieAt("read.dueTimers", "after");
+    void timers(replica({ store: mine.store })).runOnce(10);
+    await mine.died;
+    expect(await timers(replica()).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await fired(run)).toHaveLength(1);
+  });
+
+  it("slow: what was found before a long pause, and answered meanwhile, is not fired", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await dueOne(store, "gate_timeout");
+    await clock.elapse(10);
+    const awake = signal();
+    const fireTimer: typeof store.intake.fireTimer = async (timer) => {
+      await awake.come;
+      return store.intake.fireTimer(timer);
+    };
+    const paused = { ...store, intake: { ...store.intake, fireTimer } };
+    const round = timers(replica({ store: paused })).runOnce(10);
+    await clock.elapse(ttl * 2);
+    await run.write(record("gate.resolved", { pos: 0, to: "RECEIVED", value: true }));
+    awake.give();
+    expect(await round).toMatchObject({ found: 1, done: 0, failed: 0 });
+    expect(await fired(run)).toEqual([]);
+  });
+
+  it("another tenant's timers are left to the process of that tenant", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await dueOne(store, "sleep");
+    await clock.elapse(10);
+    expect(await timers({ ...replica(), tenant: "globex" }).runOnce(10)).toEqual(none);
+    expect(await fired(run)).toEqual([]);
+    expect(await timers(replica()).runOnce(10)).toMatchObject({ done: 1 });
+  });
+
+  it("needs no handler: the timer of a run that nobody here can drive is fired, and the run waits visibly", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await dueOne(store, "sleep");
+    await run.release();
+    await clock.elapse(10);
+    expect(await timers(replica()).runOnce(10)).toMatchObject({ done: 1 });
+    expect((await run.view()).status).toBe("RUNNABLE");
+    expect(await store.read.unserved([], 0, tenant)).toMatchObject([{ workflow: "w", runs: 1 }]);
+  });
 
   it("one that cannot be fired does not keep the others from it", async () => {
     const { store, replica, clock } = await setStage();

@@ -41,7 +41,9 @@ async function prepare(server: string, params: string): Promise<{ url: string; s
 }
 
 const tables =
-  "runs names note_keys effects claims gates timers budgets vals val_log schedules tombstones witness".split(" ");
+  "runs names note_keys effects claims gates timers budgets vals val_log schedules tombstones witness repeats tokens".split(
+    " ",
+  );
 const empty = [
   ...tables.map((table) => `delete from tape.${table}`),
   "delete from tape.leases where journal <> 1",

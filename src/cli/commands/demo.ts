@@ -1,5 +1,7 @@
 import type { Command } from "../command.ts";
 import { crashResumeDemo } from "../demo/crash-resume.ts";
+import { reactorsDemo } from "../demo/reactors.ts";
+import { unknownDemo } from "../demo/unknown.ts";
 import { zombieDemo } from "../demo/zombie.ts";
 
 /** Stories with real processes and a ledger of the world beside. */
@@ -10,8 +12,19 @@ export const demos: readonly Command[] = [
     run: ({ screen }) => crashResumeDemo(screen),
   },
   {
+    name: "demo reactors",
+    summary: "a trip whose workers die: outbox, reconciler, recovery, timers and compensation bring it to its end",
+    run: ({ screen }) => reactorsDemo(screen),
+  },
+  {
+    name: "demo unknown",
+    summary: "the bank's answer is lost: nobody asks it again, somebody looks",
+    run: ({ screen }) => unknownDemo(screen),
+  },
+  {
     name: "demo zombie",
     summary: "two processes, one lease: a paused owner wakes up and cannot write",
-    run: ({ screen }) => zombieDemo(screen),
+    options: { unfenced: { help: "the same without the fence, for comparison: the money moves twice" } },
+    run: (asked) => zombieDemo(asked.screen, { unfenced: asked.given("unfenced") }),
   },
 ];

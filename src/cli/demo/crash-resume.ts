@@ -8,9 +8,9 @@ import { createRunner } from "../../sdk/workflow.ts";
 import type { Screen } from "../screen.ts";
 import { Actor } from "./actor.ts";
 import type { FromCrashWorker } from "./crash-worker.ts";
-import { ledgerLines } from "./ledger.ts";
 import { cfo } from "./treasury/agent.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
+import { wires, wireVerdict } from "./wire-verdict.ts";
 
 const ttlMs = 1_500;
 const day = "2026-11-15";
@@ -68,7 +68,7 @@ async function play(
   let heard = await b.hear();
   for (; heard.say !== "ended"; heard = await b.hear()) report(screen, b, heard);
   report(screen, b, heard);
-  return verdict(screen, app, world);
+  return wireVerdict(screen, app, run, world);
 }
 
 async function gateOf(app: Tape): Promise<OpenGate> {
@@ -92,11 +92,6 @@ async function waitForExpiry(screen: Screen, app: Tape): Promise<void> {
 
 const statusOf = async (app: Tape): Promise<string> => (await app.effects.list({ run }))[0]?.status ?? "nothing";
 
-function wires(world: Ledger): string {
-  const count = world.entries().filter(({ act }) => act === "wire").length;
-  return `${count} wire${count === 1 ? "" : "s"}`;
-}
-
 function report(screen: Screen, worker: Worker, message: FromCrashWorker): void {
   const said = {
     "asked the model": () => "asked the model for a plan",
@@ -105,26 +100,4 @@ function report(screen: Screen, worker: Worker, message: FromCrashWorker): void 
     ended: () => `${screen.good("finished")} the run: ${JSON.stringify((message as { outcome?: unknown }).outcome)}`,
   };
   screen.line(`   ${worker.label} ${said[message.say]()}`);
-}
-
-async function verdict(screen: Screen, app: Tape, world: Ledger): Promise<number> {
-  const wire = (await app.effects.list({ run }))[0];
-  screen.step("What the journals say about the wire", "the run's own, and the one of an act of which nobody was sure");
-  const { records } = await app.store.read.feed(undefined, 1_000, app.tenant);
-  for (const { journal, in: inside, token, kind, data } of records) {
-    const about = inside === "journal" && kind !== "item.opened" && "pos" in data ? data.pos : undefined;
-    if (wire === undefined || about !== wire.pos) continue;
-    const { to, status, observation, reason } = data as Readonly<Record<string, unknown>>;
-    const words = [to ?? status ?? observation, reason].filter((word) => word !== undefined).join(", ");
-    const whose = journal === wire.run ? "run" : "act";
-    screen.line(`   ${whose}  token ${token}  ${kind.padEnd(18)} ${screen.dim(words)}`.trimEnd());
-  }
-  screen.step("The ledger of terms", "who owned the run, from when to when, and why");
-  for (const line of ledgerLines(await app.store.read.terms(app.tenant, { run }))) screen.line(`   ${line}`);
-
-  const fine = wire?.status === "CONFIRMED" && wires(world) === "1 wire";
-  screen.line();
-  screen.line(`run: ${(await app.runs.get(run))?.status ?? "gone"}`);
-  screen.line(fine ? screen.good(`world: ${wires(world)}`) : screen.bad(`world: ${wires(world)}`));
-  return fine ? 0 : 1;
 }

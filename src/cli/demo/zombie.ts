@@ -7,6 +7,9 @@ import type { Store } from "../../store/contract.ts";
 import type { Screen } from "../screen.ts";
 import { Actor } from "./actor.ts";
 import { ledgerLines } from "./ledger.ts";
+import { fileLedger, type Ledger } from "./treasury/ledger.ts";
+import { wires } from "./wire-verdict.ts";
+import { plainJournal } from "./zombie-journal.ts";
 import type { FromDirector, FromWorker } from "./zombie-words.ts";
 
 const ttlMs = 1_500;
@@ -14,8 +17,19 @@ const tenant = "default";
 const run = "payment-2026-11-15";
 type Worker = Actor<FromDirector, FromWorker>;
 
-/** Two processes, one file: the first is stopped past its lease, the second takes over, the first wakes and writes. */
-export async function zombieDemo(screen: Screen): Promise<number> {
+interface Stage {
+  readonly store: Store;
+  readonly world: Ledger;
+  /** The file that stands for the journal where there is to be no fence. */
+  readonly unfenced: string | undefined;
+  readonly start: (label: string) => Worker;
+}
+
+/**
+ * Two processes, one file: the first is stopped past its lease, the second takes over, the first wakes and writes. With
+ * `unfenced` the leases are the same and the journal is a plain file: it shows what the fence is for.
+ */
+export async function zombieDemo(screen: Screen, options: { readonly unfenced?: boolean } = {}): Promise<number> {
   if (process.platform === "win32") {
     screen.line("This demo stops a process with SIGSTOP, which Windows does not have. Run it on Linux or macOS.");
     return 2;
@@ -23,13 +37,17 @@ export async function zombieDemo(screen: Screen): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-zombie-"));
   const url = `sqlite:${join(folder, "tape.db")}`;
   const store = await openStore(url);
+  const world = join(folder, "world.jsonl");
+  const unfenced = options.unfenced === true ? join(folder, "journal.jsonl") : undefined;
   const actors: Worker[] = [];
+  const start = (label: string): Worker => {
+    const args = [url, run, String(ttlMs), world, ...(unfenced === undefined ? [] : [unfenced])];
+    const actor: Worker = new Actor(label, "zombie-worker", args);
+    actors.push(actor);
+    return actor;
+  };
   try {
-    return await play(screen, store, (label) => {
-      const actor = new Actor<FromDirector, FromWorker>(label, "zombie-worker", [url, run, String(ttlMs)]);
-      actors.push(actor);
-      return actor;
-    });
+    return await play(screen, { store, world: fileLedger(world), unfenced, start });
   } finally {
     for (const actor of actors) await actor.kill();
     await store.close();
@@ -37,9 +55,13 @@ export async function zombieDemo(screen: Screen): Promise<number> {
   }
 }
 
-async function play(screen: Screen, store: Store, start: (label: string) => Worker): Promise<number> {
-  screen.line(screen.bold("Tape: the zombie"));
+async function play(screen: Screen, stage: Stage): Promise<number> {
+  const { store, start, unfenced } = stage;
+  screen.line(screen.bold(`Tape: the zombie${unfenced === undefined ? "" : ", without the fence"}`));
   screen.line("A paused worker is replaced, wakes up, and still believes that it owns the payment.");
+  if (unfenced !== undefined) {
+    screen.line("For comparison only: leases as always, but the journal is a plain file that compares no token.");
+  }
 
   await store.intake.createRuns(tenant, [{ id: run, workflow: "payment", input: { amount: 100 } }]);
   screen.step("Worker A takes the run", `one SQLite file, two processes, a lease of ${ttlMs / 1000} s`);
@@ -51,27 +73,25 @@ async function play(screen: Screen, store: Store, start: (label: string) => Work
     "Worker A is stopped in the middle of its work (SIGSTOP)",
     "a long pause, a frozen host, a debugger: it does not know",
   );
-  a.process.kill("SIGSTOP");
+  a.say({ do: "stop" });
   await waitForExpiry(screen, store);
 
   screen.step("Worker B sees the expired lease and takes over");
   const b = start("worker-b");
   report(screen, b, await b.hear());
-  report(screen, b, await b.ask({ do: "step", pos: 1, name: "book the transfer" }));
+  report(screen, b, await b.ask({ do: "pay", pos: 1 }));
 
   screen.step("Worker A wakes up (SIGCONT) and writes what it had in mind");
   a.process.kill("SIGCONT");
-  const attempts = [
-    await a.ask({ do: "step", pos: 1, name: "book the transfer" }),
-    await a.ask({ do: "renew" }),
-    await a.ask({ do: "end" }),
-  ];
+  const attempts = [await a.ask({ do: "pay", pos: 1 })];
+  if (unfenced === undefined) attempts.push(await a.ask({ do: "renew" }));
+  attempts.push(await a.ask({ do: "end" }));
   for (const attempt of attempts) report(screen, a, attempt);
 
   screen.step("Worker B finishes the run");
   report(screen, b, await b.ask({ do: "end" }));
   await Promise.all([a.quit({ do: "quit" }), b.quit({ do: "quit" })]);
-  return verdict(screen, store, attempts);
+  return unfenced === undefined ? verdict(screen, stage, attempts) : unfencedVerdict(screen, stage, unfenced);
 }
 
 async function waitForExpiry(screen: Screen, store: Store): Promise<void> {
@@ -94,6 +114,7 @@ function report(screen: Screen, actor: Worker, message: FromWorker): void {
       break;
     case "written":
       screen.line(`   ${who} ${screen.good("wrote")} ${message.title}`);
+      if (message.wired) screen.line(`   ${who} ${screen.good("wired")} the money`);
       break;
     case "refused":
       screen.line(`   ${who} ${screen.bad("refused")} ${message.title}: ${message.message}`);
@@ -103,7 +124,7 @@ function report(screen: Screen, actor: Worker, message: FromWorker): void {
   }
 }
 
-async function verdict(screen: Screen, store: Store, attempts: readonly FromWorker[]): Promise<number> {
+async function verdict(screen: Screen, { store, world }: Stage, attempts: readonly FromWorker[]): Promise<number> {
   const records = await store.read.journal(tenant, { run });
   screen.step("The journal", "every record carries the token it was written under");
   for (const { seq, token, kind, data } of records) {
@@ -115,9 +136,24 @@ async function verdict(screen: Screen, store: Store, attempts: readonly FromWork
 
   const refused = attempts.filter((attempt) => attempt.say === "refused").length;
   const steps = records.filter((record) => record.kind === "step.done").length;
-  const fine = refused === attempts.length && steps === 2;
+  const fine = refused === attempts.length && steps === 2 && wires(world) === "1 wire";
   screen.line();
-  const words = `${refused} of ${attempts.length} writes of the zombie refused; the transfer is booked ${steps - 1} time`;
-  screen.line(fine ? screen.good(words) : screen.bad(words));
+  screen.line(
+    `${refused} of ${attempts.length} writes of the zombie refused; the transfer is booked ${steps - 1} time`,
+  );
+  screen.line(fine ? screen.good(`world: ${wires(world)}`) : screen.bad(`world: ${wires(world)}`));
   return fine ? 0 : 1;
+}
+
+async function unfencedVerdict(screen: Screen, { store, world }: Stage, journal: string): Promise<number> {
+  screen.step("The plain file", "both wrote, and the tokens fall: nobody compared them");
+  for (const { token, by, title } of plainJournal.lines(journal)) {
+    screen.line(`   token ${token}  ${by}  ${screen.dim(title)}`);
+  }
+  screen.step("The ledger of terms", "the lease had passed on, and it made no difference");
+  for (const line of ledgerLines(await store.read.terms(tenant, { run }))) screen.line(`   ${line}`);
+  screen.line();
+  screen.line("Paid twice. The same story with the fence: durable-tape demo zombie");
+  screen.line(screen.bad(`world: ${wires(world)}`));
+  return wires(world) === "2 wires" ? 0 : 1; // this is what it set out to show
 }

@@ -4,7 +4,7 @@ import { flagText, name, record, text, wholeText } from "../shapes.ts";
 import { leaseView, termView } from "../views.ts";
 
 const byName = z.strictObject({ name });
-const person = z.strictObject({ reason: text.min(1), by: name.optional() });
+const person = z.strictObject({ reason: text.min(1), by: name.exactOptional() });
 
 /** Leases: who holds what, since when and why. */
 export const leases = group({
@@ -14,7 +14,7 @@ export const leases = group({
     role: "reader",
     repeat: "read",
     summary: "Leases of runs, items and names",
-    query: z.strictObject({ held: flagText.optional(), limit: wholeText.optional() }),
+    query: z.strictObject({ held: flagText.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ leases: z.array(leaseView) }),
   },
   "leases.get": {
@@ -44,7 +44,7 @@ export const leases = group({
     repeat: "read",
     summary: "Records of a named lease's journal from a seq on, as they come, one a line",
     params: byName,
-    query: z.strictObject({ from: wholeText.optional() }),
+    query: z.strictObject({ from: wholeText.exactOptional() }),
     answer: record,
     stream: true,
     errors: ["TAPE_LEASE_UNKNOWN"],

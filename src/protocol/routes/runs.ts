@@ -1,10 +1,23 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { amounts, flagText, labels, listText, name, record, signal, text, value, whole, wholeText } from "../shapes.ts";
+import {
+  amounts,
+  flagText,
+  labels,
+  labelText,
+  listText,
+  name,
+  record,
+  signal,
+  text,
+  value,
+  whole,
+  wholeText,
+} from "../shapes.ts";
 import { budgetRow, runProgress, runView, termView } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
-const person = { reason: text.min(1), by: name.optional() };
+const person = { reason: text.min(1), by: name.exactOptional() };
 
 /** Runs, as people and programs that start them see them. */
 export const runs = group({
@@ -15,12 +28,12 @@ export const runs = group({
     repeat: "key",
     summary: "Starts a run, or finds the same one: the id is the caller's; without one the Idempotency-Key is the id",
     body: z.strictObject({
-      id: name.optional(),
+      id: name.exactOptional(),
       workflow: name,
-      input: value.optional(),
-      version: text.optional(),
-      labels: labels.optional(),
-      budget: amounts.optional(),
+      input: value.exactOptional(),
+      version: text.exactOptional(),
+      labels: labels.exactOptional(),
+      budget: amounts.exactOptional(),
     }),
     answer: z.strictObject({ id: name, journal: z.int().positive(), fresh: z.boolean() }),
     errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_NOT_ENCODABLE"],
@@ -32,14 +45,11 @@ export const runs = group({
     repeat: "read",
     summary: "Runs, newest first; before continues a listing",
     query: z.strictObject({
-      workflow: name.optional(),
-      status: listText.optional(),
-      label: z
-        .string()
-        .regex(/^[^:]+:.*$/, "is key:value")
-        .optional(),
-      before: wholeText.optional(),
-      limit: wholeText.optional(),
+      workflow: name.exactOptional(),
+      status: listText.exactOptional(),
+      label: labelText.exactOptional(),
+      before: wholeText.exactOptional(),
+      limit: wholeText.exactOptional(),
     }),
     answer: z.strictObject({ runs: z.array(runView) }),
   },
@@ -60,7 +70,7 @@ export const runs = group({
     repeat: "read",
     summary: "How far the run has come; with waitMs the answer waits for the end, at most that long (30 000)",
     params: byId,
-    query: z.strictObject({ waitMs: wholeText.optional() }),
+    query: z.strictObject({ waitMs: wholeText.exactOptional() }),
     answer: runProgress,
     errors: ["TAPE_RUN_UNKNOWN"],
   },
@@ -71,7 +81,11 @@ export const runs = group({
     repeat: "read",
     summary: "Records of the run's journal from a seq on; inbox=true reads its notes",
     params: byId,
-    query: z.strictObject({ from: wholeText.optional(), limit: wholeText.optional(), inbox: flagText.optional() }),
+    query: z.strictObject({
+      from: wholeText.exactOptional(),
+      limit: wholeText.exactOptional(),
+      inbox: flagText.exactOptional(),
+    }),
     answer: z.strictObject({ records: z.array(record) }),
     errors: ["TAPE_RUN_UNKNOWN"],
   },
@@ -83,7 +97,7 @@ export const runs = group({
     summary:
       "The run's records from a seq on, as they come, one a line; ends with the run. Resume from the last seq + 1",
     params: byId,
-    query: z.strictObject({ from: wholeText.optional() }),
+    query: z.strictObject({ from: wholeText.exactOptional() }),
     answer: record,
     stream: true,
     errors: ["TAPE_RUN_UNKNOWN"],
@@ -125,7 +139,7 @@ export const runs = group({
     repeat: "key",
     summary: "Asks the run to stop and to clean up",
     params: byId,
-    body: z.strictObject(person),
+    body: z.strictObject({ ...person, key: name.exactOptional() }),
     answer: z.strictObject({ n: whole }),
     errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED"],
   },

@@ -47,7 +47,7 @@ export const service = group({
     role: "reader",
     repeat: "read",
     summary: "Every record of the tenant once, in order within each journal, from a cursor on",
-    query: z.strictObject({ cursor: text.optional(), limit: wholeText.optional() }),
+    query: z.strictObject({ cursor: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ records: z.array(feedRecord), cursor: z.string(), blockedBy: z.string().optional() }),
   },
   "feed.follow": {
@@ -56,7 +56,7 @@ export const service = group({
     role: "reader",
     repeat: "read",
     summary: "The same as it comes, one record a line. Resume with the last record's cursor",
-    query: z.strictObject({ cursor: text.optional() }),
+    query: z.strictObject({ cursor: text.exactOptional() }),
     answer: feedRecord,
     stream: true,
   },
@@ -66,7 +66,7 @@ export const service = group({
     role: "operator",
     repeat: "read",
     summary: "What people did: who, when, what and why, newest first",
-    query: z.strictObject({ before: text.optional(), limit: wholeText.optional() }),
+    query: z.strictObject({ before: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({
       entries: z.array(
         z.strictObject({
@@ -77,7 +77,7 @@ export const service = group({
           who: z.string(),
           action: z.string(),
           reason: z.string(),
-          detail: value.optional(),
+          detail: value.exactOptional(),
         }),
       ),
     }),
@@ -99,7 +99,7 @@ export const service = group({
     repeat: "same",
     manual: true,
     summary: "After a restore: raises the store epoch, so that no token is issued twice, and ends every term",
-    body: z.strictObject({ reason: text.min(1) }),
+    body: z.strictObject({ reason: text.min(1), by: name.exactOptional() }),
     answer: z.strictObject({ epoch: whole, ended: whole }),
   },
   "tokens.list": {
@@ -120,7 +120,7 @@ export const service = group({
     body: z.strictObject({
       name: text.min(1),
       role: z.enum(roles),
-      expiresInMs: z.int().positive().optional(),
+      expiresInMs: z.int().positive().exactOptional(),
       reason: text.min(1),
     }),
     answer: z.strictObject({ token: tokenView, secret: z.string() }),

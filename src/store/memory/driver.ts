@@ -4,9 +4,10 @@ import type { Fence } from "../../model/fence.ts";
 import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
+import { positionOf } from "../calls.ts";
 import type { CheckedEntry } from "../check.ts";
-import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
-import { feedRecordOf } from "../rows.ts";
+import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, ask, askRow, askRows, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
 import { appendPlan } from "../sql/plans/append.ts";
@@ -98,14 +99,21 @@ export class MemoryDriver implements Driver {
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    // Types may lie, and Number() reads "", " 7" and "0x10" as numbers. Fifteen digits are a safe integer.
-    if (cursor !== undefined && (typeof cursor !== "string" || !/^\d{1,15}$/.test(cursor))) {
-      throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
-    }
-    const after = Number(cursor ?? 0);
+    const after = positionOf(cursor);
     const rows = await this.read(askRows("feed.page", { after, limit, tenant: tenant ?? null }));
     const records = rows.map((row) => feedRecordOf(row, String(row.id)));
     return { records, cursor: records.at(-1)?.cursor ?? String(after) };
+  }
+
+  async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
+    const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const rows = await this.read(askRows("audit.page", params));
+    return rows.map((row) => auditEntryOf(row, String(row.id)));
+  }
+
+  async health(): Promise<Health> {
+    if (this.#closed) throw closed();
+    return {};
   }
 
   async settings(): Promise<Settings> {

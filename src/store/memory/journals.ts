@@ -105,6 +105,6 @@ function write(t: Tables, record: NewRecord, at: number): ReturnType<typeof chan
   return changed(1);
 }
 
-function shown(record: RecordRow): Row {
+export function shown(record: RecordRow): Row {
   return { ...record, token: String(record.token) };
 }

@@ -127,10 +127,14 @@ export const leases = {
     return rows(page(found, p.limit, (lease) => -lease.journal).map((lease) => named(t, lease, times)));
   },
 
-  "lease.due"(t, p: { wants: string; tenant: string | null; limit: number }, { now }) {
+  "lease.due"(t, p: { wants: string; tenant: string | null; limit: number; workflows: string | null }, { now }) {
+    const served = servedBy(t, p.workflows);
     const found = t.leases.by
       .wants(p.wants)
-      .filter(({ due_at, paused, tenant }) => due_at <= now && !paused && passes(p.tenant, tenant));
+      .filter(
+        ({ journal, due_at, paused, tenant }) =>
+          due_at <= now && !paused && passes(p.tenant, tenant) && served(journal),
+      );
     return numbers(
       page(
         found,
@@ -141,14 +145,38 @@ export const leases = {
     );
   },
 
-  "lease.stale"(t, p: { staleOf: string; tenant: string | null; limit: number }, { now }) {
+  "lease.stale"(t, p: { staleOf: string; tenant: string | null; limit: number; workflows: string | null }, { now }) {
+    const served = servedBy(t, p.workflows);
     const found = t.leases.by
       .state("held")
       .filter(
-        ({ expires_at, doomed, kind, reactor, tenant }) =>
-          (expires_at <= now || doomed) && kind !== "name" && listed(p.staleOf, reactor!) && passes(p.tenant, tenant),
+        ({ journal, expires_at, doomed, kind, reactor, tenant }) =>
+          (expires_at <= now || doomed) &&
+          kind !== "name" &&
+          listed(p.staleOf, reactor!) &&
+          passes(p.tenant, tenant) &&
+          served(journal),
       );
     return numbers(page(found, p.limit, ({ journal }) => journal));
+  },
+
+  "lease.unserved"(t, p: { workflows: string; minLagMs: number; tenant: string | null }, { now }) {
+    const served = servedBy(t, p.workflows);
+    const since = new Map<string, number[]>();
+    const due = t.leases.by.wants("recovery").filter(({ paused }) => !paused);
+    const held = t.leases.by.state("held").filter(({ kind }) => kind === "run");
+    for (const { journal, tenant, owner, due_at, expires_at } of [...due, ...held]) {
+      const from = owner === null ? due_at : expires_at;
+      if (from > now - p.minLagMs || !passes(p.tenant, tenant) || served(journal)) continue;
+      const { workflow } = t.runs.get(journal)!;
+      since.set(workflow, [...(since.get(workflow) ?? []), from]);
+    }
+    const found = [...since].map(([workflow, times]) => ({
+      workflow,
+      runs: times.length,
+      lag_ms: now - Math.min(...times),
+    }));
+    return rows(found.sort((a, b) => (a.workflow < b.workflow ? -1 : 1)));
   },
 
   agenda(t, p: { tenant: string | null }, { now, at }) {
@@ -171,7 +199,7 @@ export const leases = {
           now,
         ),
       },
-      { reactor: "timers", in_ms: least(timesSet(t), at) },
+      { reactor: "timers", in_ms: least(timesSet(t, p.tenant), at) },
     ]);
   },
 
@@ -264,6 +292,13 @@ function named(t: Tables, lease: LeaseRow, { now }: Times): Row {
   const { journal, kind } = lease;
   const run = kind === "run" ? t.runs.get(journal)?.id : undefined;
   return { ...shown(lease), now, name: t.names.by.journal(journal)[0]?.name ?? run ?? null };
+}
+
+/** Whether a journal is a run of one of these workflows; null: any journal. */
+function servedBy(t: Tables, workflows: string | null): (journal: number) => boolean {
+  if (workflows === null) return () => true;
+  const served = new Set(JSON.parse(workflows) as string[]);
+  return (journal) => served.has(t.runs.get(journal)?.workflow ?? "");
 }
 
 const numbers = (found: readonly LeaseRow[]): Answer => rows(found.map(({ journal }) => ({ journal })));

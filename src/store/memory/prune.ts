@@ -48,7 +48,8 @@ export const prune = {
   "prune.gates": (t, p: Run) => changed(t.gates.deleteAll(t.gates.by.run(p.run))),
   "prune.timers": (t, p: Run) => changed(t.timers.deleteAll(t.timers.by.run(p.run))),
   "prune.budgets": (t, p: Run) => changed(t.budgets.deleteAll(t.budgets.by.run(p.run))),
-  "prune.keys": (t, p: Run) => changed(t.noteKeys.deleteAll(t.noteKeys.by.journal(p.run))),
+  "prune.keys": (t, p: Run) =>
+    changed(t.noteKeys.deleteAll([p.run, -p.run].flatMap((journal) => t.noteKeys.by.journal(journal)))),
   "prune.run": (t, p: Run) => changed(t.runs.deleteAll(present(t.runs.get(p.run)))),
 
   "tombstone.find"(t, p: { tenant: string; id: string }) {

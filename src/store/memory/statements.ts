@@ -6,13 +6,14 @@ import { journals } from "./journals.ts";
 import { leases } from "./leases.ts";
 import { prune } from "./prune.ts";
 import { runs } from "./runs.ts";
+import { service } from "./service.ts";
 import type { Statement, Times } from "./statement.ts";
 import type { Tables } from "./tables.ts";
 import { values } from "./values.ts";
 import { waits } from "./waits.ts";
 
 /** The groups, apart so that a test can see that no two have a statement of the same name. */
-export const groups = [runs, leases, journals, effects, waits, values, prune] as const;
+export const groups = [runs, leases, journals, effects, waits, values, prune, service] as const;
 
 /** All statements by name. A record kind whose change has no statement here does not compile. */
 export const statements = {
@@ -23,6 +24,7 @@ export const statements = {
   ...waits,
   ...values,
   ...prune,
+  ...service,
 } satisfies Readonly<Record<ChangeKind, Statement>>;
 
 /** What the SQL stores have a statement for and this one has not, with the reason. */

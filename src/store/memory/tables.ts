@@ -1,4 +1,5 @@
 import type * as model from "../../model/rows.ts";
+import type { ApiToken, RepeatKey } from "../contract.ts";
 import { keyOf, Table, UndoLog } from "./table.ts";
 
 /** snake_case, as the columns of the SQL stores are called: the shared code reads rows of every store alike. */
@@ -22,6 +23,7 @@ export type RecordRow = {
   readonly kind: string;
   readonly body: string;
 };
+export type RepeatRow = Stored<RepeatKey> & { readonly answer: string; readonly at: number };
 export type MetaRow = {
   readonly store_id: string;
   readonly epoch: number;
@@ -106,6 +108,10 @@ export class Tables {
   readonly schedules = new Table(this.undo, (row: Stored<model.ScheduleRow>) => keyOf(row.tenant, row.id), {
     tenant: (row) => row.tenant,
   });
+
+  readonly repeats = new Table(this.undo, (row: RepeatRow) => keyOf(row.tenant, row.key), {});
+
+  readonly tokens = new Table(this.undo, (row: Stored<ApiToken>) => row.id, {});
 
   readonly tombstones = new Table(this.undo, (row: Stored<model.TombstoneRow>) => keyOf(row.tenant, row.id), {});
 }

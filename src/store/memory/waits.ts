@@ -3,6 +3,7 @@ import { keyOf } from "./table.ts";
 import type { Tables, TimerRow } from "./tables.ts";
 
 type Listing = { readonly tenant: string; readonly run: number | null; readonly limit: number };
+type Due = { readonly tenant: string | null; readonly limit: number };
 type Timer = { readonly run: number; readonly pos: number; readonly purpose: string };
 type Schedule = { readonly tenant: string; readonly id: string; readonly nextAt: number | null };
 type Written = Schedule & { readonly spec: string; readonly paused: boolean };
@@ -86,16 +87,10 @@ export const waits = {
     return rows(page(found, p.limit, ...byDue));
   },
 
-  "timer.due"(t, p: { limit: number }, { at }) {
-    const due = t.timers.by.status("SET").filter(({ due_at }) => due_at <= at);
+  "timer.due"(t, p: Due, { at }) {
+    const due = t.timers.by.status("SET").filter(({ due_at, tenant }) => due_at <= at && passes(p.tenant, tenant));
     const oldest = page(due, p.limit, ...byDue);
     return rows(oldest.map((timer) => ({ ...timer, late_ms: at - timer.due_at })));
-  },
-
-  "timer.next"(t, _p: object, { at }) {
-    const times = timesSet(t);
-    const next = times.reduce((least, time) => Math.min(least, time), Number.POSITIVE_INFINITY);
-    return row({ in_ms: times.length === 0 ? null : next - at });
   },
 
   "schedule.put"(t, p: Written & { fresh: boolean }) {
@@ -129,8 +124,9 @@ export const waits = {
   "schedule.list": (t, p: { tenant: string }) =>
     rows(page(t.schedules.by.tenant(p.tenant), Number.POSITIVE_INFINITY, ({ id }) => id)),
 
-  "schedule.due"(t, p: { limit: number }, { at }) {
-    const due = t.schedules.all().filter(({ next_at, paused }) => next_at !== null && next_at <= at && !paused);
+  "schedule.due"(t, p: Due, { at }) {
+    const ours = t.schedules.all().filter(({ tenant }) => passes(p.tenant, tenant));
+    const due = ours.filter(({ next_at, paused }) => next_at !== null && next_at <= at && !paused);
     return rows(
       page(
         due,
@@ -144,9 +140,12 @@ export const waits = {
 } satisfies Statements;
 
 /** When timers and schedules are due. */
-export function timesSet(t: Tables): number[] {
+export function timesSet(t: Tables, of: string | null): number[] {
+  const ours = ({ tenant }: { readonly tenant: string }): boolean => passes(of, tenant);
+  const timers = t.timers.by.status("SET").filter(ours);
+  const schedules = t.schedules.all().filter(ours);
   return [
-    ...t.timers.by.status("SET").map(({ due_at }) => due_at),
-    ...t.schedules.all().map(({ next_at, paused }) => (paused ? null : next_at)),
+    ...timers.map(({ due_at }) => due_at),
+    ...schedules.map(({ next_at, paused }) => (paused ? null : next_at)),
   ].filter((time) => time !== null);
 }

@@ -5,11 +5,10 @@ import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../mod
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { CheckedEntry } from "../check.ts";
-import type { Appended, Created, FeedPage, FindRequest, Settings, Wake } from "../contract.ts";
-import { feedRecordOf } from "../rows.ts";
+import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
-import { type Answer, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
-import { appendPlan } from "../sql/plans/append.ts";
+import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
 import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { Wakes } from "../wakes.ts";
@@ -17,7 +16,7 @@ import { numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
 import { faultOf, readFault, unreachable } from "./faults.ts";
-import { type Appending, type Creating, creating, isEnd, isPark } from "./hot.ts";
+import { type Appending, appendAlone, type Creating, creating, isEnd, isPark } from "./hot.ts";
 import type { Journals } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Patience } from "./patience.ts";
@@ -94,7 +93,7 @@ export class PostgresDriver implements Driver {
     if (isPark(entry) && first?.kind === "term.ended") {
       return this.#released(fence, first.data.wants, await park.submit({ fence, entry }));
     }
-    return this.write((ground) => appendPlan(ground, fence, entry));
+    return appendAlone(this.#options.writer, { fence, entry });
   }
 
   /** Who waits for this journal, and who is wanted next, should know. */
@@ -201,11 +200,7 @@ export class PostgresDriver implements Driver {
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
     this.#assertOpen();
-    const from = /^(\d{1,19})\.(-?\d{1,19})\.(\d{1,19})$/.exec(cursor ?? "0.0.0");
-    if (from === null)
-      throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
-    const [, stamp, journal, seq] = from;
-    const params = { stamp, journal, seq, limit, tenant: tenant ?? null };
+    const params = { ...placeOf(cursor ?? "0.0.0"), limit, tenant: tenant ?? null };
     try {
       const { rows } = await this.#ask("feed.page", params);
       const records = rows.map((row) => feedRecordOf(row, `${row.stamp}.${row.journal}.${row.seq}`));
@@ -219,6 +214,17 @@ export class PostgresDriver implements Driver {
     } catch (error) {
       throw readFault(error);
     }
+  }
+
+  async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
+    const params = { ...placeOf(before ?? `${2n ** 63n - 1n}.0.0`), limit, tenant: tenant ?? null };
+    const rows = await this.read(askRows("audit.page", params));
+    return rows.map((row) => auditEntryOf(row, `${row.stamp}.${row.journal}.${row.seq}`));
+  }
+
+  async health(): Promise<Health> {
+    const blocker = await this.read(askRow("feed.blocker"));
+    return blocker === undefined || Number(blocker.seconds) < 1 ? {} : { feedBlockedBy: describe(blocker) };
   }
 
   async settings(): Promise<Settings> {
@@ -266,6 +272,14 @@ export class PostgresDriver implements Driver {
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
   }
+}
+
+/** Where in the feed a cursor of this store's points. */
+function placeOf(cursor: string): { stamp: string; journal: string; seq: string } {
+  const found = /^(\d{1,19})\.(-?\d{1,19})\.(\d{1,19})$/.exec(cursor);
+  if (found === null)
+    throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+  return { stamp: found[1]!, journal: found[2]!, seq: found[3]! };
 }
 
 const keyOf = (fence: Fence): string => `${fence.journal}.${fence.token}.${fence.nonce}`;

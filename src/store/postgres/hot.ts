@@ -1,18 +1,32 @@
 import { encode } from "../../base/codec.ts";
+import { isTapeError } from "../../model/errors.ts";
 import { type Fence, makeFence } from "../../model/fence.ts";
 import { bodyOf } from "../../model/project.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { CheckedEntry } from "../check.ts";
 import type { Appended, Created } from "../contract.ts";
+import { appendPlan, repeatPlan } from "../sql/plans/append.ts";
 import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { HotWrite } from "./batcher.ts";
+import type { Writer } from "./writer.ts";
 
 /** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */
 
 export interface Appending {
   readonly fence: Fence;
   readonly entry: CheckedEntry;
+}
+
+/** One append in a transaction of its own. */
+export async function appendAlone(writer: Writer, { fence, entry }: Appending): Promise<Appended> {
+  try {
+    return await writer.perform((ground) => appendPlan(ground, fence, entry));
+  } catch (error) {
+    // The unique index refused it and with that ended the transaction: whether it is a repeat is asked in another one.
+    if (!isTapeError(error, "TAPE_NOT_HEAD")) throw error;
+    return writer.perform(() => repeatPlan(fence, entry));
+  }
 }
 
 type Alone<Item, Result> = (item: Item) => Promise<Result>;

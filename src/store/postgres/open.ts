@@ -5,14 +5,13 @@ import { TapeError } from "../../model/errors.ts";
 import { defaultLimits, type Limits } from "../../model/limits.ts";
 import type { Store, Wake } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
-import { appendPlan } from "../sql/plans/append.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { Wakes } from "../wakes.ts";
 import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
 import { type HotWrites, PostgresDriver } from "./driver.ts";
 import { faultOf, unreachable } from "./faults.ts";
-import { type Appending, appendWrite, createWrite, endWrite, parkWrite } from "./hot.ts";
+import { type Appending, appendAlone, appendWrite, createWrite, endWrite, parkWrite } from "./hot.ts";
 import { Journals } from "./journals.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
@@ -80,7 +79,7 @@ function notOpened(error: unknown, connections: Connections): unknown {
 
 function hotWrites(options: BatcherOptions): HotWrites {
   const { writer } = options;
-  const alone = ({ fence, entry }: Appending) => writer.perform((ground) => appendPlan(ground, fence, entry));
+  const alone = (item: Appending) => appendAlone(writer, item);
   return {
     append: new Batcher(appendWrite(alone), options),
     park: new Batcher(parkWrite(alone), options),

@@ -163,6 +163,17 @@ CREATE INDEX records_operator ON tape.records USING btree (stamp) WHERE (kind = 
 
 CREATE UNIQUE INDEX records_head ON tape.records USING btree (journal, seq);
 
+table tape.repeats(
+  tenant text not null,
+  key text not null,
+  hash text not null,
+  answer text not null,
+  at bigint not null,
+  repeats_pkey PRIMARY KEY (tenant, key)
+);
+
+CREATE INDEX repeats_at ON tape.repeats USING btree (at);
+
 table tape.runs(
   journal bigint not null,
   tenant text not null,
@@ -214,6 +225,19 @@ table tape.timers(
 );
 
 CREATE INDEX timers_due ON tape.timers USING btree (due_at) WHERE (status = 'SET'::text);
+
+table tape.tokens(
+  id text not null,
+  tenant text not null,
+  name text not null,
+  role text not null,
+  hash text not null,
+  created_at bigint not null,
+  expires_at bigint,
+  revoked_at bigint,
+  used_at bigint,
+  tokens_pkey PRIMARY KEY (id)
+);
 
 table tape.tombstones(
   tenant text not null,

@@ -1,16 +1,24 @@
-import { encode } from "../../base/codec.ts";
 import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
 import { eachVerdict } from "../calls.ts";
-import { checkEntry, checkFence, checkList, checkPayload, checkRunSpec, encodeRecord, pageLimit } from "../check.ts";
-import type { Claim, Fenced, Intake, Read, Store } from "../contract.ts";
+import { checkEntry, checkFence, checkList, pageLimit } from "../check.ts";
+import type { Claim, Fenced, Read, Store } from "../contract.ts";
 import { guarded } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
-import { budgetRowOf, claimRowOf, recordOf, runProgressOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
+import {
+  apiTokenOf,
+  budgetRowOf,
+  claimRowOf,
+  recordOf,
+  runProgressOf,
+  scheduleRowOf,
+  timerRowOf,
+  valueRowOf,
+} from "../rows.ts";
 import type { Driver } from "./driver.ts";
-import { ask, askRow, askRows, type Plan } from "./plan.ts";
+import { intakesOf } from "./intake.ts";
+import { askRow, askRows, type Plan } from "./plan.ts";
 import { findPlan, pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
-import * as intake from "./plans/intake.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 
@@ -22,10 +30,11 @@ export function assembleStore(driver: Driver, random: Random): Store {
     limits,
     transactionBoundMs,
     exclusive,
-    intake: intakeOf(driver, limits),
+    ...intakesOf(driver, limits),
     claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
     read: readOf(driver, limits),
+    health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
     close: () => driver.close(),
   });
@@ -52,55 +61,6 @@ function fencedOf(driver: Driver, limits: Limits): Fenced {
   };
 }
 
-function intakeOf(driver: Driver, limits: Limits): Intake {
-  return {
-    async createRuns(tenant, specs, first) {
-      return eachVerdict(specs, limits, async (spec) => driver.create(tenant, checkRunSpec(spec, limits), first));
-    },
-    async signal(tenant, run, signal) {
-      const data = definedOnly(signal);
-      encodeRecord({ kind: "signal.sent", data }, limits);
-      return driver.write((ground) => intake.signalPlan(ground, tenant, run, data));
-    },
-    async cancel(tenant, run, asked) {
-      const data = definedOnly(asked);
-      encodeRecord({ kind: "cancel.asked", data }, limits);
-      return driver.write((ground) => intake.cancelPlan(ground, tenant, run, data));
-    },
-    async leaveEvidence(attempt, evidence) {
-      const { run, pos, token } = attempt;
-      const data = definedOnly(evidence);
-      encodeRecord({ kind: "effect.evidence", data: { ...data, run, pos, attempt: 0, token: String(token) } }, limits);
-      return driver.write((ground) => intake.evidencePlan(ground, attempt, data));
-    },
-    async fireTimer({ run, pos, purpose }) {
-      return driver.write((ground) => intake.fireTimerPlan(ground, run, pos, purpose));
-    },
-    async putValue(tenant, key, value, when) {
-      const text = checkPayload("value", () => encode(value), limits);
-      return driver.write((ground) => intake.putValuePlan(ground, tenant, key, text, when));
-    },
-    async deleteValue(tenant, key, version) {
-      return driver.write((ground) => intake.putValuePlan(ground, tenant, key, null, { version }));
-    },
-    async putSchedule(tenant, row, seen) {
-      return driver.write((ground) => intake.putSchedulePlan(ground, tenant, row, seen));
-    },
-    async deleteSchedule(tenant, id) {
-      return driver.write(function* (): Plan<boolean> {
-        return (yield* ask("schedule.delete", { tenant, id })).count > 0;
-      });
-    },
-    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
-      const specs = runs.map((spec) => checkRunSpec(spec, limits));
-      return driver.write((ground) => intake.fireSchedulePlan(ground, { tenant, id, version, nextAt, spec }, specs));
-    },
-    async prune(tenant, endedBefore, limit) {
-      return driver.write(() => intake.prunePlan(tenant, Math.floor(endedBefore), limit));
-    },
-  };
-}
-
 function claimOf(driver: Driver, random: Random): Claim {
   return {
     async acquire(tenant, request) {
@@ -118,8 +78,8 @@ function claimOf(driver: Driver, random: Random): Claim {
       const nonce = random.bits63();
       await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce }));
     },
-    async restored(reason) {
-      return (await driver.write(() => restoredPlan(reason)))!;
+    async restored(reason, by) {
+      return (await driver.write(() => restoredPlan(reason, "meta.restored", by)))!;
     },
   };
 }
@@ -152,15 +112,11 @@ function readOf(driver: Driver, limits: Limits): Read {
     effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits)),
     gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits)),
     timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits)),
-    dueTimers: async (limit) =>
-      rows("timer.due", { limit: pageLimit(limit, limits) }, (r) => ({
+    dueTimers: async (limit, tenant) =>
+      rows("timer.due", { limit: pageLimit(limit, limits), tenant: tenant ?? null }, (r) => ({
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
-    async nextTimerMs() {
-      const inMs = await row("timer.next", {}, (r) => r.in_ms);
-      return inMs === null || inMs === undefined ? undefined : Math.max(0, Number(inMs));
-    },
     async agenda(tenant) {
       const times = await rows("agenda", { tenant: tenant ?? null }, (r) => r);
       return times.flatMap(({ reactor, in_ms }) =>
@@ -169,8 +125,15 @@ function readOf(driver: Driver, limits: Limits): Read {
           : [{ reactor: (reactor ?? undefined) as string | undefined, inMs: Math.max(0, Number(in_ms)) }],
       );
     },
+    unserved: async (workflows, minLagMs, tenant) =>
+      rows("lease.unserved", { workflows: JSON.stringify(workflows), minLagMs, tenant: tenant ?? null }, (r) => ({
+        workflow: String(r.workflow),
+        runs: Number(r.runs),
+        lagMs: Number(r.lag_ms),
+      })),
     schedules: (tenant) => rows("schedule.list", { tenant }, scheduleRowOf),
-    dueSchedules: async (limit) => rows("schedule.due", { limit: pageLimit(limit, limits) }, scheduleRowOf),
+    dueSchedules: async (limit, tenant) =>
+      rows("schedule.due", { limit: pageLimit(limit, limits), tenant: tenant ?? null }, scheduleRowOf),
     async budgets(tenant, run) {
       const journal = await driver.read(findTarget(tenant, { run }));
       return journal === undefined ? [] : rows("budget.list", { run: journal }, budgetRowOf);
@@ -186,11 +149,10 @@ function readOf(driver: Driver, limits: Limits): Read {
       rows("lease.list", { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) }, leaseViewOf),
     terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target)),
     feed: async (cursor, limit, tenant) => driver.feed(cursor, pageLimit(limit, limits), tenant),
+    audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
+    token: (id) => row("token.get", { id }, apiTokenOf),
+    tokens: (tenant) => rows("token.list", { tenant: tenant ?? null }, apiTokenOf),
     settings: () => driver.settings(),
     now: async () => (await row("meta.get", {}, (r) => Number(r.at))) ?? 0,
   };
-}
-
-function definedOnly<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([key, v]) => v !== undefined || key === "value")) as T;
 }

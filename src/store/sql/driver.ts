@@ -3,7 +3,17 @@ import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../mod
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { CheckedEntry } from "../check.ts";
-import type { Appended, Created, FeedPage, FindRequest, Settings, Store, Wake } from "../contract.ts";
+import type {
+  Appended,
+  AuditEntry,
+  Created,
+  FeedPage,
+  FindRequest,
+  Health,
+  Settings,
+  Store,
+  Wake,
+} from "../contract.ts";
 import type { Ground, Plan } from "./plan.ts";
 import type { FirstTerm } from "./plans/create.ts";
 
@@ -26,7 +36,9 @@ export interface Driver {
   take(journal: number, request: FindRequest): Promise<Term | undefined>;
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;
+  audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]>;
   settings(): Promise<Settings>;
+  health(): Promise<Health>;
   onWake(listener: (wake: Wake) => void): () => void;
   close(): Promise<void>;
 }

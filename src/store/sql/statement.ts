@@ -102,4 +102,8 @@ export const textIn: Readonly<Record<string, readonly string[]>> = {
   "schedule.change": ["id"],
   "schedule.delete": ["id"],
   "schedule.fire": ["id"],
+  "token.put": ["id"],
+  "token.get": ["id"],
+  "token.revoke": ["id"],
+  "token.touch": ["id"],
 };

@@ -87,6 +87,13 @@ CREATE UNIQUE INDEX records_head on records(journal, seq);
 
 CREATE INDEX records_operator on records(id) where kind = 'operator.acted';
 
+CREATE TABLE repeats(
+  tenant text not null, key text not null, hash text not null, answer text not null, at integer not null,
+  primary key(tenant, key)
+) strict, without rowid;
+
+CREATE INDEX repeats_at on repeats(at);
+
 CREATE TABLE runs(
   journal integer primary key,
   tenant text not null, id text not null, workflow text not null, version text,
@@ -116,6 +123,11 @@ CREATE TABLE timers(
 ) strict, without rowid;
 
 CREATE INDEX timers_due on timers(due_at) where status = 'SET';
+
+CREATE TABLE tokens(
+  id text primary key, tenant text not null, name text not null, role text not null, hash text not null,
+  created_at integer not null, expires_at integer, revoked_at integer, used_at integer
+) strict, without rowid;
 
 CREATE TABLE tombstones(
   tenant text not null, id text not null, token integer not null, at integer not null, primary key(tenant, id)

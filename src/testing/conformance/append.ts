@@ -13,6 +13,7 @@ import {
   step,
   tenant,
 } from "./frame.ts";
+import { lasting } from "./holding.ts";
 
 /** The door: what enters a journal, and what does not. */
 export const append: Cases = ({ it }, fresh) => {
@@ -73,7 +74,10 @@ export const append: Cases = ({ it }, fresh) => {
     const { store, elapse } = fresh();
     const run = await heldRun(store);
     await elapse(run.ttlMs + 50);
-    const heir = await acquired(store, request({ run: run.id }, { claimant: claimant("heir"), nonce: nonce() }));
+    const heir = await acquired(
+      store,
+      request({ run: run.id }, { claimant: claimant("heir", lasting), nonce: nonce() }),
+    );
     const before = await snapshot(store);
     const attempts = [
       step(0),

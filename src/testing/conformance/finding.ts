@@ -1,6 +1,19 @@
 import { strict as assert } from "node:assert";
 import type { Term } from "../../model/lease.ts";
-import { acquired, type Cases, claimant, heldRun, record, refused, request, snapshot, step, tenant } from "./frame.ts";
+import {
+  acquired,
+  type Cases,
+  claimant,
+  heldRun,
+  nonce,
+  record,
+  refused,
+  request,
+  snapshot,
+  spec,
+  step,
+  tenant,
+} from "./frame.ts";
 import {
   brief,
   heldRuns,
@@ -110,6 +123,52 @@ export const finding: Cases = ({ it }, fresh) => {
     assert.equal((await store.claim.find(hunt({ limit: 2 }))).length, 2);
     assert.equal((await store.claim.find(hunt({ limit: 2 }))).length, mine.length - 2);
     assert.deepEqual(await store.claim.find(hunt({ limit: 2 })), []);
+  });
+
+  it("a find may be for some workflows: others are neither taken nor counted against its limit", async () => {
+    const { store, elapse } = fresh();
+    const named = (workflow: string) => spec({ workflow });
+    const names = ["a,b", "a", 'b"', "a"];
+    const held = claimant(undefined, { ...brief, reactor: "agent" });
+    const stale = await store.intake.createRuns(tenant, [named("a,b"), named("c")], { ...held, nonce: nonce() });
+    await elapse(pastBrief);
+    const due = await store.intake.createRuns(tenant, names.map(named));
+    const journals = [...stale, ...due].map((verdict) => (verdict.ok ? verdict.journal : 0));
+    const [staleAb, staleC, ab, a, b, aToo] = journals as [number, number, number, number, number, number];
+    assert.deepEqual(await store.claim.find(hunt({ workflows: [] })), []);
+    assert.deepEqual(await store.claim.find(hunt({ workflows: ["b", "A", ""].slice(0, 2) })), []);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ['b"'], limit: 1 }))), [b]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ["a"] }))), [a, aToo]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ["a,b"] }))), [staleAb, ab]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [staleC]);
+  });
+
+  it("an item is no run of any workflow: a find for some finds none", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
+    const asks = { wants: "outbox", staleOf: ["outbox"] };
+    assert.deepEqual(await store.claim.find(hunt({ ...asks, workflows: ["w"] })), []);
+    assert.equal((await store.claim.find(hunt(asks))).length, 1);
+  });
+
+  it("tells which runs nobody takes, for how long, but for the given workflows", async () => {
+    const { store, elapse } = fresh();
+    const held = claimant(undefined, { ...brief, reactor: "agent" });
+    await store.intake.createRuns(tenant, [spec({ workflow: "gone" })], { ...held, nonce: nonce() });
+    await heldRuns(store, 1, claimant(undefined, lasting)); // driven: nobody is missing
+    await store.intake.createRuns(tenant, [spec({ workflow: "b" }), spec({ workflow: "a" }), spec({ workflow: "b" })]);
+    await store.intake.createRuns("other", [spec({ workflow: "a" })]);
+    await elapse(pastBrief + 10);
+    const counted = async (...of: Parameters<typeof store.read.unserved>) =>
+      (await store.read.unserved(...of)).map(({ workflow, runs }) => [workflow, runs]);
+    assert.deepEqual(await counted([], 0), [["a", 2], ["b", 2], ["gone", 1]]); // biome-ignore format: a table
+    assert.deepEqual(await counted(["b"], 0, tenant), [["a", 1], ["gone", 1]]); // biome-ignore format: a table
+    assert.deepEqual(await counted([], 3_600_000), []);
+    const [a] = await store.read.unserved(["b", "gone"], 0);
+    assert.ok(a!.lagMs >= pastBrief && a!.lagMs < 3_600_000, String(a!.lagMs));
+    await store.claim.find(hunt());
+    assert.deepEqual(await store.read.unserved([], 0), []);
   });
 
   it("a tenant's own find recovers only that tenant's expired holders", async () => {
@@ -281,7 +340,7 @@ export const finding: Cases = ({ it }, fresh) => {
     assert.deepEqual([...busy.keys()].sort(), ["anybody", "outbox", "recovery", "timers"]);
     assert.deepEqual([busy.get("outbox"), busy.get("recovery")], [0, 0]);
     assert.ok(busy.get("timers")! > 30_000 && busy.get("timers")! <= 60_000);
-    assert.deepEqual([...(await when("globex")).keys()], ["timers"], "timers are fired for every tenant");
+    assert.deepEqual([...(await when("globex")).keys()], [], "nothing of another tenant's, its timers neither");
     await elapse(pastBrief);
     assert.equal((await when()).get("anybody"), 0);
     const [first] = await store.claim.find(hunt({ limit: 1, staleOf: [] }));

@@ -17,7 +17,9 @@ import { phases } from "./phases.ts";
 import { projection } from "./projection.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
+import { lostAnswers, repeats } from "./repeats.ts";
 import { runs } from "./runs.ts";
+import { apiTokens, audit } from "./service.ts";
 import { strangers } from "./strangers.ts";
 import { takeover } from "./takeover.ts";
 import { tokens } from "./tokens.ts";
@@ -55,6 +57,10 @@ const groups: Readonly<Record<string, Cases>> = {
   refusals,
   strangers,
   feed,
+  repeats,
+  lostAnswers,
+  apiTokens,
+  audit,
   projection,
 };
 

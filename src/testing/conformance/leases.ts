@@ -277,7 +277,8 @@ export const leases: Cases = ({ it }, fresh) => {
     const before = await snapshot(store);
     const acted = record("operator.acted", { who: "me", action: "late", reason: "none" });
     await refused("TAPE_FENCED", store.fenced.append(term.fence, { after: head, records: [acted] }));
-    await refused("TAPE_FENCED", letGo(store, term));
+    await refused("TAPE_FENCED", letGo(store, term, { end: "drained" }));
+    assert.equal((await letGo(store, term)).head, head, "the very same release again: it was done");
     await notRenewed("TAPE_FENCED", store, term);
     const guess = { ...term, fence: forged(term, { token }) }; // the token that nobody holds opens nothing either
     await refused("TAPE_FENCED", letGo(store, guess, {}, head));

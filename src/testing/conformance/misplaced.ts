@@ -58,6 +58,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "budget.reserved": { pos: 0, of: 2, amounts: { usd: 1 } },
   "budget.charged": { pos: 0, of: 2, spent: { usd: 1 }, reserved: { usd: 1 } },
   "value.written": { key: "k", version: 1, value: 1 },
+  "fork.kept": { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] },
   "operator.acted": { who: "ann", action: "a", reason: "r" },
 };
 

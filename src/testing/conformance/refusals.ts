@@ -2,6 +2,7 @@ import { strict as assert } from "node:assert";
 import { type ErrorCode, TapeError } from "../../model/errors.ts";
 import type { NewRecord } from "../../model/records.ts";
 import { bigintText, type Cases, claimant, nonce, record, refused, request, spec, step, tenant } from "./frame.ts";
+import { hunt } from "./holding.ts";
 import { begin, dispatched, intent, settled, unchanged } from "./scenes.ts";
 
 /** A caller in JavaScript: the type says one thing, the value is another. */
@@ -80,6 +81,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       "acquire name": () => claim.acquire(tenant, request({ name })),
       "acquire by": () => claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, why: "w" })),
       "find wants": () => claim.find({ claimant: claimant(), wants: name, staleOf: [], limit: 1, nonce: nonce() }),
+      "find workflows": () => claim.find({ ...hunt(), workflows: [name] }),
+      "unserved workflows": () => read.unserved([name], 0),
       "find staleOf": () => claim.find({ claimant: claimant(), wants: "w", staleOf: [name], limit: 1, nonce: nonce() }),
       "pause name": () => claim.pause(tenant, name, true, "ann", "why"),
       "pause by": () => claim.pause(tenant, "n", true, name, "why"),
@@ -178,6 +181,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       ttl: () => claim.acquire(tenant, request({ run: run.id }, { claimant: claimant("o", { ttlMs: value }) })),
       stall: () => claim.acquire(tenant, request({ run: run.id }, { claimant: claimant("o", { maxStallMs: value }) })),
       progress: () => claim.renew([{ fence, progress: value }]),
+      "unserved minLagMs": () => read.unserved([], value),
       "find limit": () => claim.find({ claimant: claimant(), wants: "w", staleOf: [], limit: value, nonce: nonce() }),
       budget: () => intake.createRuns(tenant, [spec({ budget: { usd: value } })]),
       version: () => intake.putValue(tenant, "k", 1, { version: value }),
@@ -262,6 +266,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       ),
       ...spread("reason", ["because", 5], (v) => claim.acquire(tenant, { ...asked, reason: v })),
       ...spread("find", notObjects, (v) => claim.find(v)),
+      ...spread("find workflows", [null, "w", 5, [5]], (v) => claim.find({ ...hunt(), workflows: v })),
+      ...spread("unserved workflows", [null, undefined, "w", [5]], (v) => read.unserved(v, 0)),
       ...spread("staleOf", [undefined, "agent", 5], (v) =>
         claim.find({ claimant: claimant(), wants: "w", staleOf: v, limit: 1, nonce: nonce() }),
       ),

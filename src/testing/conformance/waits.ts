@@ -1,5 +1,6 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord } from "../../model/records.ts";
+import type { Store } from "../../store/contract.ts";
 import { type Cases, record, spec, tenant } from "./frame.ts";
 import { begin, decided, find, statusOf, tally, unchanged } from "./scenes.ts";
 
@@ -155,10 +156,10 @@ export const timers: Cases = ({ it }, fresh) => {
 
   it("those whose time has come are listed oldest first, and the next one is told in milliseconds", async () => {
     const { store, elapse } = fresh();
-    assert.equal(await store.read.nextTimerMs(), undefined);
+    assert.equal(await nextTimerMs(store), undefined);
     const run = await begin(store);
     await run.write(timer(0, far));
-    const next = await store.read.nextTimerMs();
+    const next = await nextTimerMs(store);
     assert.ok(next !== undefined && next > far / 2 && next <= far);
     assert.deepEqual(await store.read.dueTimers(10), []);
     // Far enough apart that the time between two statements of one transaction does not turn their order round.
@@ -174,10 +175,13 @@ export const timers: Cases = ({ it }, fresh) => {
       assert.deepEqual([of, journal], [tenant, run.journal]);
     }
     assert.equal((await store.read.dueTimers(2)).length, 2);
-    assert.equal(await store.read.nextTimerMs(), 0);
+    assert.equal((await store.read.dueTimers(10, tenant)).length, 3);
+    assert.deepEqual(await store.read.dueTimers(10, "globex"), []);
+    assert.equal(await nextTimerMs(store, "globex"), undefined);
+    assert.equal(await nextTimerMs(store), 0);
     for (const { pos, purpose } of due) await store.intake.fireTimer({ run: run.journal, pos, purpose });
     assert.deepEqual(await store.read.dueTimers(10), []);
-    assert.ok(((await store.read.nextTimerMs()) ?? 0) > far / 2);
+    assert.ok(((await nextTimerMs(store)) ?? 0) > far / 2);
     const rows = await store.read.timers(tenant, { run: run.id });
     assert.equal(rows.length, 4);
     assert.equal((await store.read.timers(tenant, { limit: 3 })).length, 3);
@@ -247,11 +251,14 @@ export const schedules: Cases = ({ it }, fresh) => {
       ["due", "later"],
     );
     assert.equal((await store.read.dueSchedules(1)).length, 1);
-    assert.equal(await store.read.nextTimerMs(), 0);
+    assert.equal((await store.read.dueSchedules(10, tenant)).length, 2);
+    assert.deepEqual(await store.read.dueSchedules(10, "globex"), []);
+    assert.equal(await nextTimerMs(store, "globex"), undefined);
+    assert.equal(await nextTimerMs(store), 0);
     assert.equal(await store.intake.fireSchedule(tenant, "due", 1, null, []), true);
     assert.equal(await store.intake.fireSchedule(tenant, "due", 2, null, []), false, "it has no next time");
     await put("later", null, false);
-    const next = await store.read.nextTimerMs();
+    const next = await nextTimerMs(store);
     assert.ok(next !== undefined && next > far / 2 && next <= far, "the early one is next; paused ones do not count");
   });
 
@@ -311,6 +318,11 @@ export const schedules: Cases = ({ it }, fresh) => {
     );
   });
 };
+
+/** Milliseconds until the next timer or schedule; undefined: none is set. */
+async function nextTimerMs(store: Store, of?: string): Promise<number | undefined> {
+  return (await store.read.agenda(of)).find(({ reactor }) => reactor === "timers")?.inMs;
+}
 
 function refusedAsSettled(error: { code?: string }): boolean {
   assert.equal(error.code, "TAPE_ILLEGAL_TRANSITION");

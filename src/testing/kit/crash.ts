@@ -72,4 +72,4 @@ class BoundaryCount {
   }
 }
 
-const idle = new Set(["claim.renew", "read.agenda", "read.now", "read.nextTimerMs", "read.progress", "read.runs"]);
+const idle = new Set(["claim.renew", "read.agenda", "read.now", "read.progress", "read.runs", "read.unserved"]);

@@ -70,6 +70,8 @@ export class TestProcess {
       claim: this.#wrap("claim", store.claim),
       fenced: this.#wrap("fenced", store.fenced),
       read: this.#wrap("read", store.read),
+      once: (key) => this.#wrap("intake", store.once(key)),
+      health: () => store.health(),
       onWake: (listener) => this.#onWake(listener),
       close: async () => {},
     };

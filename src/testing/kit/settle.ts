@@ -11,7 +11,8 @@ export const isSettled = (run: RunView): boolean => run.endedAt !== null || run.
 export async function quietMs(store: Store, tenant: string): Promise<number> {
   const leases = await store.read.leases(tenant);
   if (leases.some(({ owner, wants }) => owner !== null || wants !== null)) return 0;
-  return Math.max(0, (await store.read.nextTimerMs()) ?? Number.POSITIVE_INFINITY);
+  const timers = (await store.read.agenda()).find(({ reactor }) => reactor === "timers");
+  return timers?.inMs ?? Number.POSITIVE_INFINITY;
 }
 
 /**

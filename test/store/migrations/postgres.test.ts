@@ -33,6 +33,7 @@ describe("PostgreSQL migrations", () => {
     expect(rows).toEqual([
       { number: 1, name: "0001_ground.sql" },
       { number: 2, name: "0002_open_runs.sql" },
+      { number: 3, name: "0003_service.sql" },
     ]);
     expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
   }

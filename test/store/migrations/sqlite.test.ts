@@ -26,6 +26,7 @@ async function expectWhole(file: string): Promise<void> {
   expect(db.prepare("select number, name from migrations").all()).toEqual([
     { number: 1, name: "0001_ground.sql" },
     { number: 2, name: "0002_open_runs.sql" },
+    { number: 3, name: "0003_service.sql" },
   ]);
   expect(db.prepare("select count(*) as n from meta").get()).toEqual({ n: 1 });
   db.close();
@@ -79,7 +80,7 @@ describe("SQLite migrations", () => {
     await Promise.all(processes.map(({ ready }) => ready));
     const answers = processes.map(({ lines }) => once(lines, "data"));
     for (const { started } of processes) started.stdin.write("go\n");
-    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 2 });
+    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 3 });
     await expectWhole(place.file);
     const { n } = place.raw().prepare("select count(*) as n from runs").get() as { n: number };
     expect(n).toBe(4); // three of theirs and one of ours: none got a number twice

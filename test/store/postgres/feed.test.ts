@@ -213,3 +213,14 @@ describe("after a restore", () => {
     expect((await scene.admin.query("select feed_offset from tape.meta")).rows).toEqual(before);
   });
 });
+
+it("health names the transaction that holds the feed back", async () => {
+  expect(await scene.store.health()).toEqual({});
+  const hand = await scene.hand();
+  await hand.sql("begin");
+  await hand.run("repeat.claim", { tenant, key: "k", hash: "h" });
+  await until(async () => (await scene.store.health()).feedBlockedBy !== undefined, "nobody is named");
+  expect((await scene.store.health()).feedBlockedBy).toContain(`process ${hand.pid}`);
+  await hand.sql("rollback");
+  expect(await scene.store.health()).toEqual({});
+});

@@ -8,6 +8,7 @@ import { type Place, placeForFile } from "./files.ts";
 const wide: Readonly<Record<string, string>> = {
   "lease.stale": "all held leases: the index that would spare it would make every heartbeat touch an index",
   "lease.mine": "the same",
+  "lease.unserved": "the same, at most once in ten seconds",
   agenda: "the same, once in five seconds at rest",
   "leases.doom": "the same, once in a store's life",
   "leases.reboot": "once in the life of a boot",
@@ -16,6 +17,8 @@ const wide: Readonly<Record<string, string>> = {
   "effect.list": "a page for people",
   "gate.list": "a page for people",
   "timer.list": "a page for people",
+  "token.list": "a page for people",
+  "repeat.purge": "once in 128 calls, a thousand of the oldest",
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };
 /** One row, or rows of the statement itself. */
@@ -56,6 +59,9 @@ describe("SQLite", () => {
     ["fence", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"],
     ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"],
     ["timer.due", "SEARCH t USING INDEX timers_due (due_at<?)"],
+    ["audit.page", "SEARCH r USING INDEX records_operator (id<?)"],
+    ["repeat.find", "SEARCH repeats USING PRIMARY KEY (tenant=? AND key=?)"],
+    ["repeat.purge", "SEARCH repeats USING INDEX repeats_at (at<?)"],
   ])("%s: %s", (name, step) => {
     expect(planOf(textOf(name))).toContain(step);
   });

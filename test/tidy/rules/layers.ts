@@ -7,7 +7,8 @@ export const layers: readonly (readonly string[])[] = [
   ["base"],
   ["model"],
   ["sdk", "protocol"],
-  ["store", "connector", "client", "lease"],
+  ["store", "connector", "lease"],
+  ["client"], // a store too: it keeps the contract, over the wire
   ["engine", "guard", "config"],
   ["reactor", "server"],
   ["host"],

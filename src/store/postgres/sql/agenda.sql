@@ -10,5 +10,7 @@ select null, min(case when l.doomed then 0 else l.expires_at end) - tape.now_ms(
 where l.owner is not null and l.kind <> 'name' and (:tenant is null or l.tenant = :tenant)
 union all
 select 'timers', min(x.due_at) - tape.now_ms() from (
-  select (select min(due_at) from tape.timers where status = 'SET') as due_at
-  union all select (select min(next_at) from tape.schedules where next_at is not null and not paused)) x
+  select (select due_at from tape.timers where status = 'SET' and (:tenant is null or tenant = :tenant)
+    order by due_at limit 1) as due_at
+  union all select (select next_at from tape.schedules where next_at is not null and not paused
+    and (:tenant is null or tenant = :tenant) order by next_at limit 1)) x

@@ -5,7 +5,7 @@ import { changesOf, type Place } from "../../../model/project.ts";
 import type { JournalKind } from "../../../model/rows.ts";
 import type { CheckedEntry } from "../../check.ts";
 import type { Appended } from "../../contract.ts";
-import { ask, askRow, type Ground, type Plan, type Row } from "../plan.ts";
+import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
 export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): Plan<Appended> {
@@ -13,7 +13,7 @@ export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): 
   const { after, records } = entry;
   const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";
   const row = yield* askRow(sql, { journal, token, nonce, after });
-  if (row === undefined) throw yield* whyRefused(fence, after);
+  if (row === undefined) return yield* repeatPlan(fence, entry);
   const place = placeOf(ground, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
   const changes = records.flatMap((record) => changesOf(record, place));
@@ -25,7 +25,9 @@ export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): 
   for (const [k, record] of records.entries()) {
     const seq = after + 1 + k;
     const { count } = yield* ask("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k] });
-    if (count === 0) throw yield* whyRefused(fence, after);
+    if (count > 0) continue;
+    if (k === 0) return yield* repeatPlan(fence, entry);
+    throw yield* whyRefused(fence, after);
   }
   for (const change of asks ? others : changes) yield* applyChange(ground, change, place.tenant);
   return { head: after + records.length, notes: Number(row.notes) };
@@ -150,6 +152,28 @@ function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
 export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
   const row = yield* askRow("fence.why", { journal: fence.journal });
   return refusalFromRow(fence, after, row);
+}
+
+/**
+ * Instead of a refusal: it may be the repeat of an append that landed and whose answer was lost. Then it is answered as
+ * it was, which is true whatever happened since: the records are there, under this token. Only a writer who still holds
+ * the term is told so, or one who ended it by this very write; a stale one is told that it is stale.
+ */
+export function* repeatPlan(fence: Fence, entry: CheckedEntry): Plan<Appended> {
+  const { journal, token } = fence;
+  const { after, records, bodies } = entry;
+  const row = yield* askRow("fence.why", { journal });
+  const refusal = refusalFromRow(fence, after, row);
+  const stale = refusal.code === "TAPE_FENCED";
+  if (row === undefined || (stale && !entry.releases)) throw refusal;
+  const written = yield* askRows("journal.page", { journal, from: after + 1, limit: records.length });
+  const isSame = (one: Row, k: number): boolean =>
+    one.token === String(token) && one.kind === records[k]!.kind && one.body === bodies[k];
+  if (written.length < records.length || !written.every(isSame)) throw refusal;
+  const { taken } = records.at(-1)!.data as { taken?: number };
+  // A term ends with as many notes as were taken; what came since is not its writer's any more.
+  const notes = stale && row.kind !== "name" ? taken! : Number(row.notes);
+  return { head: after + records.length, notes };
 }
 
 export function refusalFromRow(fence: Fence, after: number, row: Row | undefined): TapeError {

@@ -8,6 +8,7 @@ import type { FindRequest } from "../../contract.ts";
 import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
 import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
 import { staleError } from "./append.ts";
+import { recordAct } from "./service.ts";
 import { findTarget, openTarget } from "./target.ts";
 
 /**
@@ -103,6 +104,15 @@ export function begun(lease: LeaseRow, now: number, head: number, taking: Taking
   return bodyOf(data);
 }
 
+/** The term that an attempt of this nonce was granted, if it is still the current one. */
+export function* ownTerm(journal: number, asked: { owner: string; nonce: bigint }): Plan<Term | undefined> {
+  const row = yield* askRow("lease.read", { journal });
+  if (row === undefined) return undefined;
+  const lease = leaseRowOf(row);
+  const own = lease.nonce === asked.nonce && lease.owner === asked.owner && !lease.doomed;
+  return own ? yield* heldTerm(lease) : undefined;
+}
+
 function* heldTerm(lease: LeaseRow): Plan<Term> {
   const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason } = lease;
   const head = Number((yield* askRow("journal.head", { journal }))?.head);
@@ -114,15 +124,16 @@ function* heldTerm(lease: LeaseRow): Plan<Term> {
 export function* findPlan(request: FindRequest): Plan<number[]> {
   const { wants, limit, tenant = null, nonce } = request;
   const { owner } = request.claimant;
+  const workflows = request.workflows === undefined ? null : JSON.stringify(request.workflows);
   // What this very find acquired before comes first: its answer may have been lost.
   const found = [...(yield* askRows("lease.mine", { owner, nonce }))];
   if (found.length < limit) {
-    found.push(...(yield* askRows("lease.due", { wants, limit: limit - found.length, tenant })));
+    found.push(...(yield* askRows("lease.due", { wants, limit: limit - found.length, tenant, workflows })));
   }
   const room = Math.min(limit - found.length, request.staleLimit ?? limit);
   if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
-    found.push(...(yield* askRows("lease.stale", { staleOf, limit: room, tenant })));
+    found.push(...(yield* askRows("lease.stale", { staleOf, limit: room, tenant, workflows })));
   }
   return [...new Set(found.map((row) => Number(row.journal)))];
 }
@@ -196,6 +207,7 @@ export function* pausePlan(
 export function* restoredPlan(
   reason: string,
   sql: "meta.restored" | "meta.promoted" = "meta.restored",
+  by?: string,
 ): Plan<{ epoch: number; ended: number } | undefined> {
   const row = yield* askRow(sql);
   if (row === undefined) return undefined;
@@ -203,5 +215,6 @@ export function* restoredPlan(
   const { count: ended } = yield* ask("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
   yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });
+  if (by !== undefined) yield* recordAct("store.restored", { by, reason }, { tenant: "", epoch, ended });
   return { epoch, ended };
 }

@@ -6,6 +6,7 @@ import type { RecordData } from "../../../model/records.ts";
 import type { Created } from "../../contract.ts";
 import { ask, askRow, type Ground, type Plan } from "../plan.ts";
 import { applyChange } from "./append.ts";
+import { ownTerm } from "./claim.ts";
 
 export type FirstTerm = Claimant & { readonly nonce: bigint };
 
@@ -23,7 +24,7 @@ export function* createPlan(
   for (const change of changes) {
     if (change.do === "run.create") {
       const { count } = yield* ask("run.root", change);
-      if (count === 0) return yield* existingRun(tenant, data);
+      if (count === 0) return yield* existingRun(tenant, data, first);
     } else if (first !== undefined && change.do === "lease.create") {
       const row = yield* askRow("lease.first", { journal, tenant, ...first, maxStallMs: first.maxStallMs ?? null });
       token = BigInt(row?.token as string);
@@ -53,7 +54,7 @@ export function holderOf(first: Claimant): NonNullable<RecordData<"run.created">
   return { owner, label, reactor, ttlMs };
 }
 
-function* existingRun(tenant: string, data: RecordData<"run.created">): Plan<Created> {
+function* existingRun(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Plan<Created> {
   const row = yield* askRow("run.find", { tenant, id: data.id });
   if (row === undefined) {
     throw new TapeError("TAPE_RUN_GONE", `run ${data.id} existed and was deleted`, { id: data.id });
@@ -62,5 +63,8 @@ function* existingRun(tenant: string, data: RecordData<"run.created">): Plan<Cre
     const message = `run ${data.id} exists with another ${row.workflow !== data.workflow ? "workflow" : "input"}`;
     throw new TapeError("TAPE_RUN_CONFLICT", message, { id: data.id });
   }
-  return { journal: Number(row.journal), fresh: false };
+  const journal = Number(row.journal);
+  // This very creation, whose answer was lost: its term is still the one it asked for.
+  const term = first === undefined ? undefined : yield* ownTerm(journal, first);
+  return term === undefined ? { journal, fresh: false } : { journal, fresh: true, term };
 }

@@ -1,12 +1,14 @@
 import { TapeError } from "../../../model/errors.ts";
+import type { Verdict } from "../../../model/lease.ts";
 import { bodyOf, valueWritten } from "../../../model/project.ts";
 import type { RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
-import type { Value, ValueCondition } from "../../contract.ts";
-import { scheduleRowOf, valueRowOf } from "../../rows.ts";
-import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
+import type { Created, ManualAct, ValueCondition } from "../../contract.ts";
+import { scheduleRowOf } from "../../rows.ts";
+import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
 import { applyChange, sendNote } from "./append.ts";
 import { createPlan } from "./create.ts";
+import { recordAct } from "./service.ts";
 import { absentTarget } from "./target.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
@@ -18,15 +20,7 @@ export function* signalPlan(
   data: RecordData<"signal.sent">,
 ): Plan<{ n: number; duplicate: boolean }> {
   const journal = yield* runJournal(tenant, run);
-  const { key } = data;
-  if (key !== undefined) {
-    // Senders of one key queue on its row; who comes second finds it taken, with the first one's number.
-    const { count } = yield* ask("note.key", { journal, key, n: 0 });
-    if (count === 0) return { n: Number((yield* askRow("note.find", { journal, key }))?.n), duplicate: true };
-  }
-  const n = (yield* note(ground, journal, "signal.sent", data))!;
-  if (key !== undefined) yield* ask("note.key", { journal, key, n });
-  return { n, duplicate: false };
+  return yield* notedOnce(journal, data.key, note(ground, journal, "signal.sent", data));
 }
 
 export function* cancelPlan(
@@ -34,9 +28,28 @@ export function* cancelPlan(
   tenant: string,
   run: string,
   data: RecordData<"cancel.asked">,
+  key: string | undefined,
 ): Plan<{ n: number }> {
   const journal = yield* runJournal(tenant, run);
-  return { n: (yield* note(ground, journal, "cancel.asked", data))! };
+  const { n } = yield* notedOnce(-journal, key, note(ground, journal, "cancel.asked", data));
+  return { n };
+}
+
+/**
+ * Senders of one key queue on its row; who comes second finds it taken, with the first one's number. Keys of signals are
+ * kept under the journal's number, those of cancellations under its negative: one is never taken for the other.
+ */
+function* notedOnce(
+  place: number,
+  key: string | undefined,
+  send: Plan<number | undefined>,
+): Plan<{ n: number; duplicate: boolean }> {
+  if (key === undefined) return { n: (yield* send)!, duplicate: false };
+  const { count } = yield* ask("note.key", { journal: place, key, n: 0 });
+  if (count === 0) return { n: Number((yield* askRow("note.find", { journal: place, key }))?.n), duplicate: true };
+  const n = (yield* send)!;
+  yield* ask("note.key", { journal: place, key, n });
+  return { n, duplicate: false };
 }
 
 function* note(ground: Ground, journal: number, kind: string, data: object): Plan<number | undefined> {
@@ -103,7 +116,7 @@ export function* putValuePlan(
   key: string,
   value: string | null,
   when: ValueCondition,
-): Plan<Value> {
+): Plan<Row> {
   for (;;) {
     const row = yield* askRow("value.get", { tenant, key });
     const version = row === undefined ? 0 : Number(row.version);
@@ -116,7 +129,8 @@ export function* putValuePlan(
     // Another writer was faster, where statements of two transactions can interleave: look again, and decide anew.
     if ((yield* ask("value.put", { ...put })).count === 0) continue;
     for (const change of rest) yield* applyChange(ground, change, tenant);
-    return valueRowOf((yield* askRow("value.get", { tenant, key }))!);
+    // Undecoded: what a value may be as deep as, an answer that holds one may not.
+    return { ...(yield* askRow("value.get", { tenant, key }))! };
   }
 }
 
@@ -157,12 +171,42 @@ export function* fireSchedulePlan(
   return true;
 }
 
+/** As in a batch, each run succeeds or fails alone: a creation that is refused has written nothing yet. */
+export function* createAllPlan(
+  ground: Ground,
+  tenant: string,
+  runs: readonly Verdict<{ readonly value: RecordData<"run.created"> }>[],
+): Plan<Verdict<Created>[]> {
+  const verdicts: Verdict<Created>[] = [];
+  // In one order everywhere, so that two calls with the same runs do not wait for each other.
+  const idOf = (k: number): string => {
+    const run = runs[k]!;
+    return run.ok ? run.value.id : "";
+  };
+  const order = [...runs.keys()].sort((a, b) => (idOf(a) < idOf(b) ? -1 : 1));
+  for (const k of order) {
+    const run = runs[k]!;
+    if (!run.ok) {
+      verdicts[k] = run;
+      continue;
+    }
+    try {
+      verdicts[k] = { ok: true, ...(yield* createPlan(ground, tenant, run.value)) };
+    } catch (error) {
+      if (!(error instanceof TapeError)) throw error;
+      verdicts[k] = { ok: false, error };
+    }
+  }
+  return verdicts;
+}
+
 const pruned = ["records", "effects", "claims", "gates", "timers", "budgets", "keys", "leases", "run"] as const;
 
-export function* prunePlan(tenant: string, before: number, limit: number): Plan<number> {
+export function* prunePlan(tenant: string, before: number, limit: number, act: ManualAct | undefined): Plan<number> {
   const roots = yield* askRows("prune.find", { tenant, before, limit });
   let count = 0;
   for (const root of roots) count += yield* pruneTree(tenant, Number(root.journal));
+  if (act !== undefined) yield* recordAct("runs.prune", act, { tenant, before, pruned: count });
   return count;
 }
 

@@ -11,5 +11,7 @@ select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now fro
 where l.owner is not null and l.kind <> 'name' and (:tenant is null or l.tenant = :tenant)
 union all
 select 'timers', min(x.due_at) - :at from (
-  select (select min(due_at) from timers where status = 'SET') as due_at
-  union all select (select min(next_at) from schedules where next_at is not null and paused = 0)) x
+  select (select due_at from timers where status = 'SET' and (:tenant is null or tenant = :tenant)
+    order by due_at limit 1) as due_at
+  union all select (select next_at from schedules where next_at is not null and paused = 0
+    and (:tenant is null or tenant = :tenant) order by next_at limit 1)) x

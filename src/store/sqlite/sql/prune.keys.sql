@@ -1,2 +1,2 @@
--- unfenced: only finished runs are pruned
-delete from note_keys where journal = :run
+-- unfenced: only finished runs are pruned. Negative: the keys of cancellations.
+delete from note_keys where journal in (:run, -:run)

@@ -1,0 +1,122 @@
+import type { z } from "zod";
+import type { Contract, RouteName } from "../../src/protocol/contract.ts";
+import type { Problem } from "../../src/protocol/problem.ts";
+
+/** The calls that this page makes. The types compare each with the contract: a wrong path does not compile. */
+const calls = {
+  whoami: ["GET", "/v1/whoami"],
+  settings: ["GET", "/v1/settings"],
+  overview: ["GET", "/v1/overview"],
+  "journals.names": ["GET", "/v1/journals"],
+  "runs.list": ["GET", "/v1/runs"],
+  "runs.get": ["GET", "/v1/runs/{id}"],
+  "runs.extent": ["GET", "/v1/runs/{id}/extent"],
+  "runs.journal": ["GET", "/v1/runs/{id}/journal"],
+  "runs.terms": ["GET", "/v1/runs/{id}/terms"],
+  "runs.budgets": ["GET", "/v1/runs/{id}/budgets"],
+  "runs.signal": ["POST", "/v1/runs/{id}/signals"],
+  "runs.cancel": ["POST", "/v1/runs/{id}/cancel"],
+  "runs.redrive": ["POST", "/v1/runs/{id}/redrive"],
+  "runs.forkPlan": ["GET", "/v1/runs/{id}/fork"],
+  "runs.fork": ["POST", "/v1/runs/{id}/fork"],
+  "effects.list": ["GET", "/v1/effects"],
+  "effects.resolve": ["POST", "/v1/runs/{id}/effects/{pos}/{sub}/resolve"],
+  "gates.list": ["GET", "/v1/gates"],
+  "timers.list": ["GET", "/v1/timers"],
+  "claims.get": ["GET", "/v1/claims"],
+  "leases.list": ["GET", "/v1/leases"],
+  "leases.terms": ["GET", "/v1/leases/{name}/terms"],
+  "leases.takeover": ["POST", "/v1/leases/{name}/takeover"],
+  "leases.pause": ["POST", "/v1/leases/{name}/pause"],
+  "leases.resume": ["POST", "/v1/leases/{name}/resume"],
+  "values.list": ["GET", "/v1/values"],
+  "values.history": ["GET", "/v1/values/{key}/history"],
+  "schedules.list": ["GET", "/v1/schedules"],
+  "store.journal": ["POST", "/v1/store/journal"],
+  "store.wakes": ["GET", "/v1/store/wakes"],
+  healthz: ["GET", "/healthz"],
+  audit: ["GET", "/v1/audit"],
+} as const satisfies { [N in RouteName]?: readonly [Contract[N]["method"], Contract[N]["path"]] };
+
+export type CallName = keyof typeof calls;
+/** An answer as it travels: tokens are decimal text, values are JSON. */
+export type Wire<N extends RouteName> = z.input<Contract[N]["answer"]>;
+
+export type Run = Wire<"runs.get">;
+export type Lease = Wire<"leases.get">;
+export type Term = Wire<"runs.terms">["terms"][number];
+export type Entry = Wire<"runs.journal">["records"][number];
+export type Effect = Wire<"effects.list">["effects"][number];
+export type Gate = Wire<"gates.list">["gates"][number];
+export type Timer = Wire<"timers.list">["timers"][number];
+export type Plan = Wire<"runs.forkPlan">;
+export type Person = Wire<"whoami">;
+
+export interface Asked {
+  readonly params?: Readonly<Record<string, string | number>>;
+  readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
+  readonly body?: unknown;
+  /** A deed that must not be done twice by a repeated click or a lost answer. */
+  readonly key?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** What the server refused, in its own words. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly next: string;
+
+  constructor({ status, code, detail, next }: Pick<Problem, "status" | "code" | "detail" | "next">) {
+    super(detail);
+    this.name = "Refusal";
+    this.status = status;
+    this.code = code;
+    this.next = next;
+  }
+}
+
+const tokenName = "tape.token";
+
+export const tokenKept = (): string | null => sessionStorage.getItem(tokenName);
+export function keepToken(token: string | null): void {
+  if (token === null) sessionStorage.removeItem(tokenName);
+  else sessionStorage.setItem(tokenName, token);
+}
+
+/** The answer's headers are here; its body is not read yet. */
+export async function ask(name: CallName, { params = {}, query = {}, body, key, signal }: Asked): Promise<Response> {
+  const [method, path] = calls[name];
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_all, param: string) => encodeURIComponent(String(params[param])));
+  const pairs = Object.entries(query).flatMap(([field, given]) =>
+    given === undefined || given === "" ? [] : [[field, String(given)]],
+  );
+  const asked = pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+  const token = tokenKept();
+  const answer = await fetch(`${filled}${asked}`, {
+    method,
+    headers: {
+      ...(token === null ? {} : { authorization: `Bearer ${token}` }),
+      ...(body === undefined ? {} : { "content-type": "application/json" }),
+      ...(key === undefined ? {} : { "idempotency-key": key }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((error: unknown) => {
+    if (signal?.aborted) throw error;
+    const detail = "the server does not answer";
+    throw new Refusal({ status: 0, code: "UNREACHABLE", detail, next: "Is it running? This page tries again by itself." });
+  });
+  if (answer.ok) return answer;
+  const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>;
+  throw new Refusal({
+    status: answer.status,
+    code: problem.code ?? `HTTP ${answer.status}`,
+    detail: problem.detail ?? "the server refused without saying why",
+    next: problem.next ?? "Look at the server's log.",
+  });
+}
+
+export async function call<N extends CallName>(name: N, asked: Asked = {}): Promise<Wire<N>> {
+  return (await (await ask(name, asked)).json()) as Wire<N>;
+}

@@ -1,0 +1,77 @@
+/** How times, amounts and values read. */
+
+const units = [
+  ["d", 86_400_000],
+  ["h", 3_600_000],
+  ["min", 60_000],
+  ["s", 1_000],
+] as const;
+
+/** "3 min 20 s", "1.2 s", "45 ms": at most two units. */
+export function lasting(ms: number): string {
+  const size = Math.abs(ms);
+  if (size < 1_000) return `${Math.round(size)} ms`;
+  if (size < 10_000) return `${(size / 1_000).toFixed(1)} s`;
+  const first = units.findIndex(([, unit]) => size >= unit);
+  const [name, unit] = units[first]!;
+  const whole = Math.floor(size / unit);
+  const next = units[first + 1];
+  const rest = next === undefined ? 0 : Math.floor((size - whole * unit) / next[1]);
+  return rest === 0 ? `${whole} ${name}` : `${whole} ${name} ${rest} ${next![0]}`;
+}
+
+export const ago = (at: number, now: number): string => (now - at < 1_000 ? "just now" : `${lasting(now - at)} ago`);
+
+export function momentOf(at: number): string {
+  const pad = (number: number, places = 2): string => String(number).padStart(places, "0");
+  const date = new Date(at);
+  const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
+  return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
+}
+
+/** Budgets count whole millionths. */
+export const amountOf = (millionths: number): string =>
+  (millionths / 1_000_000).toLocaleString("en", { maximumFractionDigits: 6 });
+
+export function pretty(value: unknown): string {
+  return value === undefined ? "" : JSON.stringify(value, null, 2);
+}
+
+export function brief(value: unknown, most = 90): string {
+  if (value === undefined || value === null) return "";
+  const text = typeof value === "string" ? value : JSON.stringify(value);
+  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+}
+
+/** Reasons of the journal in words. */
+const reasons: Readonly<Record<string, string>> = {
+  ack_lost: "the answer was lost: it may have happened",
+  lease_lost: "its owner lost the lease while it was under way",
+  not_sent: "it was surely not sent",
+  definite: "the other side refused it",
+  returned: "it answered",
+  observed: "somebody looked, and it was there",
+  absent: "somebody looked, and it was not there",
+  operator: "a person settled it",
+  timeout: "no answer in time: it may have happened",
+};
+
+export const reasonOf = (reason: string | null | undefined): string =>
+  reason === null || reason === undefined ? "" : (reasons[reason] ?? reason.replaceAll("_", " "));
+
+const termReasons: Readonly<Record<string, string>> = {
+  start: "first owner",
+  wake: "woken by a note or a timer",
+  release: "handed on by the owner before",
+  stalled: "the owner before made no progress",
+  recovery: "the owner before was gone",
+  timeout: "the time of the owner before ran out",
+  manual: "taken over by a person",
+  cancellation: "a cancel was asked for",
+};
+
+export const begunOf = (reason: string): string => termReasons[reason] ?? reason;
+
+/** Ends that an owner did not choose: the next term is a takeover. */
+const againstWill: ReadonlySet<string> = new Set(["expired", "manual", "stalled", "superseded"]);
+export const isTaken = (end: string | undefined): boolean => end !== undefined && againstWill.has(end);

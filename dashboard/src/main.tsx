@@ -1,0 +1,32 @@
+import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
+import { RouterProvider } from "@tanstack/react-router";
+import { StrictMode } from "react";
+import { createRoot } from "react-dom/client";
+import { Refusal } from "./api.ts";
+import { router } from "./router.tsx";
+import { SignedIn } from "./session.tsx";
+import { applyTheme } from "./theme.ts";
+
+applyTheme();
+
+const client = new QueryClient({
+  defaultOptions: {
+    queries: {
+      // Hints of the store come at once; this is for those that are lost.
+      refetchInterval: (query) => (query.meta?.settled === true ? false : 5_000),
+      staleTime: 1_000,
+      gcTime: 60_000,
+      retry: (count, error) => count < 2 && !(error instanceof Refusal && error.status >= 400 && error.status < 500),
+    },
+  },
+});
+
+createRoot(document.getElementById("root")!).render(
+  <StrictMode>
+    <QueryClientProvider client={client}>
+      <SignedIn>
+        <RouterProvider router={router} />
+      </SignedIn>
+    </QueryClientProvider>
+  </StrictMode>,
+);

@@ -1,0 +1,85 @@
+import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
+import { Audit } from "./screens/audit.tsx";
+import { Doubt } from "./screens/doubt.tsx";
+import { Effects } from "./screens/effects.tsx";
+import { Gates } from "./screens/gates.tsx";
+import { Health } from "./screens/health.tsx";
+import { Leases } from "./screens/leases.tsx";
+import { Overview } from "./screens/overview.tsx";
+import { RunScreen, type RunTab, runTabs } from "./screens/run.tsx";
+import { Runs } from "./screens/runs.tsx";
+import { Timers } from "./screens/timers.tsx";
+import { Values } from "./screens/values.tsx";
+import { Shell } from "./shell.tsx";
+import { Empty } from "./ui/parts.tsx";
+
+const text = (given: unknown): string | undefined =>
+  typeof given === "string" && given !== "" ? given : typeof given === "number" ? String(given) : undefined;
+
+const root = createRootRoute({
+  component: Shell,
+  notFoundComponent: () => (
+    <Empty title="There is no such page">
+      <Link to="/">To the overview</Link>
+    </Empty>
+  ),
+});
+const at = { getParentRoute: () => root } as const;
+
+const overview = createRoute({ ...at, path: "/", component: Overview });
+export interface RunSearch {
+  readonly status?: string | undefined;
+  readonly workflow?: string | undefined;
+  readonly label?: string | undefined;
+}
+const runs = createRoute({
+  ...at,
+  path: "/runs",
+  component: Runs,
+  validateSearch: (given: Record<string, unknown>): RunSearch => ({
+    status: text(given.status),
+    workflow: text(given.workflow),
+    label: text(given.label),
+  }),
+});
+const run = createRoute({
+  ...at,
+  path: "/runs/$id",
+  component: RunScreen,
+  validateSearch: (given: Record<string, unknown>): { tab?: RunTab | undefined } => ({
+    tab: runTabs.find((tab) => tab === given.tab),
+  }),
+});
+const doubt = createRoute({ ...at, path: "/doubt", component: Doubt });
+const gates = createRoute({ ...at, path: "/gates", component: Gates });
+const leases = createRoute({ ...at, path: "/leases", component: Leases });
+const byStatus = (given: Record<string, unknown>): { status?: string | undefined } => ({ status: text(given.status) });
+const effects = createRoute({
+  ...at,
+  path: "/effects",
+  component: () => <Effects role="act" />,
+  validateSearch: byStatus,
+});
+const obligations = createRoute({
+  ...at,
+  path: "/obligations",
+  component: () => <Effects role="inverse" />,
+  validateSearch: byStatus,
+});
+const timers = createRoute({ ...at, path: "/timers", component: Timers });
+const values = createRoute({ ...at, path: "/values", component: Values });
+const health = createRoute({ ...at, path: "/health", component: Health });
+const audit = createRoute({ ...at, path: "/audit", component: Audit });
+
+export const router = createRouter({
+  routeTree: root.addChildren([
+    ...[overview, runs, run, doubt, gates, leases, effects, obligations, timers, values, health, audit],
+  ]),
+  defaultPreload: false,
+});
+
+declare module "@tanstack/react-router" {
+  interface Register {
+    router: typeof router;
+  }
+}

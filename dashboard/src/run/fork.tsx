@@ -1,0 +1,149 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { type FormEvent, useState } from "react";
+import { call, type Plan } from "../api.ts";
+import { brief } from "../format.ts";
+import { Answer, Failure, Modal } from "../ui/parts.tsx";
+
+/** A new run from a point of this one: what is kept, what runs again, and what would happen a second time. */
+export function ForkDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
+  const go = useNavigate();
+  const [at, setAt] = useState<number>();
+  const [again, setAgain] = useState<readonly number[]>([]);
+  const [reason, setReason] = useState("");
+  const [key] = useState(() => crypto.randomUUID());
+  const plan = useQuery({
+    queryKey: ["fork", id, at],
+    queryFn: () => call("runs.forkPlan", { params: { id }, query: { at } }),
+    placeholderData: (before) => before,
+    meta: { settled: true },
+    retry: false,
+  });
+  const fork = useMutation({
+    mutationFn: (point: number) =>
+      call("runs.fork", { params: { id }, body: { at: point, again, reason: reason.trim() }, key }),
+    onSuccess: async (made) => {
+      onClose();
+      await go({ to: "/runs/$id", params: { id: made.id } });
+    },
+  });
+  const submit = (event: FormEvent): void => {
+    event.preventDefault();
+    if (plan.data !== undefined) fork.mutate(plan.data.at);
+  };
+  return (
+    <Modal title={`Fork ${id}`} onClose={onClose}>
+      <form onSubmit={submit} className="deed">
+        <p className="muted">A new run goes on from this point with the code as it is now. This one is left alone.</p>
+        {plan.error !== null && <Failure error={plan.error} />}
+        <Answer of={{ data: plan.data, error: null }}>
+          {(data) => (
+            <PlanParts
+              plan={data}
+              again={again}
+              onPoint={(point) => {
+                setAt(point);
+                setAgain([]);
+              }}
+              onAgain={(pos, chosen) =>
+                setAgain((before) => (chosen ? [...before, pos] : before.filter((one) => one !== pos)))
+              }
+            />
+          )}
+        </Answer>
+        <label>
+          Why
+          <input
+            required
+            name="reason"
+            maxLength={400}
+            placeholder="kept in the audit"
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+          />
+        </label>
+        {fork.error !== null && <Failure error={fork.error} />}
+        <footer>
+          <button type="button" onClick={onClose}>
+            Leave it
+          </button>
+          <button type="submit" className="primary" disabled={fork.isPending || !isAllowed(plan.data, again)}>
+            Fork
+          </button>
+        </footer>
+      </form>
+    </Modal>
+  );
+}
+
+/** Each act that would happen twice was chosen. */
+function isAllowed(plan: Plan | undefined, again: readonly number[]): boolean {
+  return plan !== undefined && plan.happened.every(({ pos, repeatable }) => repeatable || again.includes(pos));
+}
+
+function PlanParts({ plan, again, onPoint, onAgain }: {
+  readonly plan: Plan;
+  readonly again: readonly number[];
+  readonly onPoint: (at: number) => void;
+  readonly onAgain: (pos: number, chosen: boolean) => void;
+}) {
+  const operations = [...plan.kept, ...plan.again];
+  const last = (operations.at(-1)?.pos ?? -1) + 1;
+  return (
+    <>
+      <label>
+        Go on from
+        <select value={plan.at} onChange={(event) => onPoint(Number(event.target.value))}>
+          {operations.map(({ pos, what, name }) => (
+            <option key={pos} value={pos}>
+              {pos}: {what} {name}
+            </option>
+          ))}
+          <option value={last}>{last}: its end</option>
+        </select>
+      </label>
+      <div className="fork-parts">
+        <section aria-labelledby="fork-kept">
+          <h3 id="fork-kept">Kept</h3>
+          <Operations of={plan.kept} none="nothing" />
+        </section>
+        <section aria-labelledby="fork-again">
+          <h3 id="fork-again">Runs again</h3>
+          <Operations of={plan.again} none="nothing that was recorded" />
+        </section>
+      </div>
+      {plan.happened.length > 0 && (
+        <fieldset className="happened">
+          <legend>Has already happened in the world</legend>
+          {plan.happened.map(({ pos, name, args, repeatable, businessKey }) => (
+            <label key={pos} className="check">
+              <input
+                type="checkbox"
+                disabled={repeatable}
+                checked={repeatable || again.includes(pos)}
+                onChange={(event) => onAgain(pos, event.target.checked)}
+              />
+              <span>
+                <strong>{name}</strong> {businessKey} <span className="mono small muted">{brief(args, 70)}</span>
+                <span className="small block">{repeatable ? "does no harm a second time" : "let it happen a second time"}</span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+    </>
+  );
+}
+
+function Operations({ of, none }: { readonly of: Plan["kept"]; readonly none: string }) {
+  if (of.length === 0) return <p className="muted">{none}</p>;
+  return (
+    <ol className="plain">
+      {of.map(({ pos, what, name }) => (
+        <li key={pos}>
+          <span className="mono muted">{pos}</span> {what} {name}
+        </li>
+      ))}
+    </ol>
+  );
+}

@@ -1,0 +1,100 @@
+import { useQueries } from "@tanstack/react-query";
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { useRef, useState } from "react";
+import { call, type Entry, type Run } from "../api.ts";
+import { brief, momentOf } from "../format.ts";
+import { Facts, Json, Modal } from "../ui/parts.tsx";
+import { windowRows } from "./window.ts";
+
+const rowHeight = 36;
+
+/** Every record, in windows: along a journal seq is dense from 1, so a row's place is its seq. */
+export function Journal({ run, head }: { readonly run: Run; readonly head: number }) {
+  const box = useRef<HTMLDivElement>(null);
+  const [chosen, setChosen] = useState<Entry>();
+  const rows = useVirtualizer({
+    count: head,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 8,
+  });
+  const items = rows.getVirtualItems();
+  const first = Math.floor((items[0]?.index ?? 0) / windowRows);
+  const last = Math.floor((items.at(-1)?.index ?? 0) / windowRows);
+  const windows = Array.from({ length: last - first + 1 }, (_none, k) => first + k);
+  const found = useQueries({
+    queries: windows.map((at) => {
+      const through = Math.min(head, (at + 1) * windowRows);
+      const from = at * windowRows + 1;
+      return {
+        queryKey: ["journal", run.id, from, through],
+        queryFn: () =>
+          call("runs.journal", { params: { id: run.id }, query: { from, limit: through - from + 1 } }),
+        staleTime: Number.POSITIVE_INFINITY,
+        meta: { settled: true },
+      };
+    }),
+  });
+  const recordAt = (index: number): Entry | undefined =>
+    found[Math.floor(index / windowRows) - first]?.data?.records[index % windowRows];
+  return (
+    <div className="journal" role="table" aria-label="Journal" aria-rowcount={head + 1}>
+      <div className="journal-row head" role="row">
+        {["Seq", "At", "Token", "Kind", "What it says"].map((name) => (
+          <span key={name} role="columnheader">
+            {name}
+          </span>
+        ))}
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <div className="journal-body" role="rowgroup" ref={box} tabIndex={0}>
+        <div className="runs-all" role="presentation" style={{ height: rows.getTotalSize() }}>
+          {items.map(({ index, start }) => {
+            const record = recordAt(index);
+            return (
+              <div
+                key={index}
+                className="journal-row"
+                role="row"
+                aria-rowindex={index + 2}
+                style={{ transform: `translateY(${start}px)`, height: rowHeight }}
+              >
+                <span role="cell" className="mono">
+                  {index + 1}
+                </span>
+                <span role="cell" className="muted">
+                  {record === undefined ? "…" : momentOf(record.at).slice(11)}
+                </span>
+                <span role="cell" className="mono muted">
+                  {record?.token}
+                </span>
+                <span role="cell">
+                  {record !== undefined && (
+                    <button type="button" className="link" onClick={() => setChosen(record)} data-row>
+                      {record.kind}
+                    </button>
+                  )}
+                </span>
+                <span role="cell" className="mono small muted">
+                  {brief(record?.data, 160)}
+                </span>
+              </div>
+            );
+          })}
+        </div>
+      </div>
+      {chosen !== undefined && (
+        <Modal side title={chosen.kind} onClose={() => setChosen(undefined)}>
+          <Facts
+            of={[
+              ["Seq", String(chosen.seq)],
+              ["Token", chosen.token],
+              ["At", momentOf(chosen.at)],
+            ]}
+          />
+          <Json value={chosen.data} label="Raw record" />
+        </Modal>
+      )}
+    </div>
+  );
+}

@@ -1,0 +1,109 @@
+import { useQuery } from "@tanstack/react-query";
+import { call, type Run } from "../api.ts";
+import { brief } from "../format.ts";
+import { useMay } from "../session.tsx";
+import { Badge } from "../ui/badge.tsx";
+import { Deed } from "../ui/deed.tsx";
+import { DoubtCard } from "../ui/doubt-card.tsx";
+import { useNames } from "../ui/names.ts";
+import { Ago, Answer, Empty, RunLink, Screen } from "../ui/parts.tsx";
+
+export function Doubt() {
+  const doubts = useQuery({
+    queryKey: ["effects", "doubt"],
+    queryFn: () => call("effects.list", { query: { status: "UNKNOWN,STUCK", limit: 100 } }),
+  });
+  const stuck = useQuery({
+    queryKey: ["runs", "stuck"],
+    queryFn: () => call("runs.list", { query: { status: "STUCK", limit: 100 } }),
+  });
+  const nameOf = useNames((doubts.data?.effects ?? []).map(({ run }) => run));
+  const none = doubts.data?.effects.length === 0 && stuck.data?.runs.length === 0;
+  return (
+    <Screen
+      title="Doubt"
+      about="Acts of which nobody knows whether they happened, and runs that cannot go on by themselves. Look in the world, then say what you saw."
+    >
+      {none && (
+        <Empty title="Nothing is in doubt">
+          When an answer from the world is lost and nobody can find out by looking, it will be here.
+        </Empty>
+      )}
+      <Answer of={doubts}>
+        {({ effects }) => (
+          <div className="cards">
+            {effects.map((effect) => (
+              <DoubtCard
+                key={`${effect.run} ${effect.pos} ${effect.sub}`}
+                effect={effect}
+                run={nameOf(effect.run)}
+              />
+            ))}
+          </div>
+        )}
+      </Answer>
+      <Answer of={stuck}>
+        {({ runs }) =>
+          runs.length === 0 ? null : (
+            <section aria-labelledby="stuck-runs">
+              <h2 id="stuck-runs">Stuck runs</h2>
+              <div className="cards">
+                {runs.map((run) => (
+                  <StuckCard key={run.journal} run={run} />
+                ))}
+              </div>
+            </section>
+          )
+        }
+      </Answer>
+    </Screen>
+  );
+}
+
+const lastRecords = 50;
+
+export function StuckCard({ run }: { readonly run: Run }) {
+  const { operate } = useMay();
+  const { id, workflow, createdAt } = run;
+  const why = useQuery({
+    queryKey: ["stuck", id],
+    queryFn: async () => {
+      const { head } = await call("runs.extent", { params: { id } });
+      const from = Math.max(1, head - lastRecords);
+      const { records } = await call("runs.journal", { params: { id }, query: { from, limit: lastRecords + 1 } });
+      return records.findLast(({ kind }) => kind === "run.stuck")?.data as
+        | { why: string; detail?: unknown; on?: unknown[] }
+        | undefined;
+    },
+  });
+  return (
+    <article className="card doubt-card" aria-label={`${id} is stuck`}>
+      <header>
+        <Badge status="STUCK" />
+        <h3>
+          <RunLink id={id} />
+        </h3>
+        <span className="muted small">
+          {workflow}, started <Ago at={createdAt} />
+        </span>
+      </header>
+      <p>{why.data?.why ?? "…"}</p>
+      {why.data?.detail !== undefined && <p className="mono small">{brief(why.data.detail, 300)}</p>}
+      {(why.data?.on?.length ?? 0) > 0 && (
+        <p className="muted">It waits for a verdict on an act in doubt: settle that, and it goes on by itself.</p>
+      )}
+      {operate && (
+        <footer className="actions">
+          <Deed
+            label="Redrive"
+            title={`Let ${id} go on`}
+            primary
+            run={({ reason }) => call("runs.redrive", { params: { id }, body: { reason } })}
+          >
+            <p>It goes on from where it was. See to what stopped it first.</p>
+          </Deed>
+        </footer>
+      )}
+    </article>
+  );
+}

@@ -1,0 +1,32 @@
+import { useQuery } from "@tanstack/react-query";
+import { call } from "../api.ts";
+import { GateCard } from "../ui/gate-card.tsx";
+import { useNames } from "../ui/names.ts";
+import { Answer, Empty, Screen } from "../ui/parts.tsx";
+
+export function Gates() {
+  const gates = useQuery({
+    queryKey: ["gates", "open"],
+    queryFn: () => call("gates.list", { query: { open: true, limit: 100 } }),
+  });
+  const nameOf = useNames((gates.data?.gates ?? []).map(({ run }) => run));
+  return (
+    <Screen title="Gates" about="Runs that wait for somebody's decision. An answer counts for exactly the act it shows.">
+      <Answer of={gates}>
+        {({ gates: open }) =>
+          open.length === 0 ? (
+            <Empty title="Nobody waits at a gate">
+              A workflow waits with <code>await tape.gate(…)</code>; it will be here until it is answered.
+            </Empty>
+          ) : (
+            <div className="cards">
+              {open.map((gate) => (
+                <GateCard key={`${gate.run} ${gate.pos}`} gate={gate} run={nameOf(gate.run)} />
+              ))}
+            </div>
+          )
+        }
+      </Answer>
+    </Screen>
+  );
+}

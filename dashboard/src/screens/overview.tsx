@@ -1,0 +1,196 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { call, type Wire } from "../api.ts";
+import { brief, lasting, reasonOf } from "../format.ts";
+import { Badge, type Tone } from "../ui/badge.tsx";
+import { useNames } from "../ui/names.ts";
+import { Ago, Answer, Empty, Screen } from "../ui/parts.tsx";
+
+type Counted = { readonly count: number; readonly more: boolean };
+const said = ({ count, more }: Counted): string => `${count}${more ? "+" : ""}`;
+const live = ["RUNNING", "RUNNABLE", "ENDING", "COMPENSATING"];
+
+export function Overview() {
+  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
+  return (
+    <Screen title="Overview" about="What runs, what waits for a person, and who owns it.">
+      <Answer of={figures}>{(data) => <Figures {...data} />}</Answer>
+      <div className="halves">
+        <NeedsAPerson />
+        <LatestRuns />
+      </div>
+    </Screen>
+  );
+}
+
+function Figures({ runs, failedLately, doubts, obligations, gates, leases }: Wire<"overview">) {
+  const of = (status: string): Counted => runs.find((one) => one.status === status) ?? { count: 0, more: false };
+  const sum = (statuses: readonly string[]): Counted => ({
+    count: statuses.reduce((total, status) => total + of(status).count, 0),
+    more: statuses.some((status) => of(status).more),
+  });
+  const stuck = of("STUCK");
+  return (
+    <section className="figures" aria-label="Figures">
+      <Figure to="/runs" search={{ status: live.join(",") }} name="running" value={said(sum(live))} tone="run" />
+      <Figure to="/runs" search={{ status: "WAITING" }} name="waiting" value={said(of("WAITING"))} tone="wait" />
+      <Figure to="/gates" name="gates open" value={said(gates)} tone={gates.count > 0 ? "wait" : "idle"} />
+      <Figure to="/doubt" name="in doubt" value={said(doubts)} tone={doubts.count > 0 ? "doubt" : "idle"} />
+      <Figure to="/doubt" name="stuck" value={said(stuck)} tone={stuck.count > 0 ? "bad" : "idle"} />
+      <Figure
+        to="/runs"
+        search={{ status: "FAILED" }}
+        name="failed in 24 h"
+        value={said(failedLately)}
+        tone={failedLately.count > 0 ? "bad" : "idle"}
+      />
+      <Figure to="/obligations" name="owed" value={said(obligations)} tone={obligations.count > 0 ? "doubt" : "idle"} />
+      <Figure
+        to="/leases"
+        name={leases.stalling > 0 ? `leases, ${leases.stalling} stalling` : "leases held"}
+        value={said({ count: leases.held + leases.expired, more: leases.more })}
+        tone={leases.stalling > 0 || leases.expired > 0 ? "bad" : "run"}
+      />
+    </section>
+  );
+}
+
+function Figure({ to, search, name, value, tone }: {
+  readonly to: string;
+  readonly search?: Readonly<Record<string, string>>;
+  readonly name: string;
+  readonly value: string;
+  readonly tone: Tone;
+}) {
+  return (
+    <Link to={to} search={search ?? {}} className={`figure ${tone}`} data-row>
+      <span className="figure-value">{value}</span>
+      <span className="figure-name">{name}</span>
+    </Link>
+  );
+}
+
+const shown = 8;
+
+function NeedsAPerson() {
+  const doubts = useQuery({
+    queryKey: ["effects", "doubt"],
+    queryFn: () => call("effects.list", { query: { status: "UNKNOWN,STUCK", limit: 100 } }),
+  });
+  const gates = useQuery({
+    queryKey: ["gates", "open"],
+    queryFn: () => call("gates.list", { query: { open: true, limit: 100 } }),
+  });
+  const stuck = useQuery({
+    queryKey: ["runs", "stuck"],
+    queryFn: () => call("runs.list", { query: { status: "STUCK", limit: 100 } }),
+  });
+  const nameOf = useNames([
+    ...(doubts.data?.effects ?? []).map(({ run }) => run),
+    ...(gates.data?.gates ?? []).map(({ run }) => run),
+  ]);
+  const lines: { key: string; at: number; line: ReactNode }[] = [
+    ...(doubts.data?.effects ?? []).map(({ run, pos, sub, name, status, reason, changedAt }) => ({
+      key: `effect ${run} ${pos} ${sub}`,
+      at: changedAt,
+      line: (
+        <Line to="/doubt" badge={<Badge status={status} />} run={nameOf(run)} at={changedAt}>
+          {name ?? "an undoing"}: {reasonOf(reason)}
+        </Line>
+      ),
+    })),
+    ...(gates.data?.gates ?? []).map(({ run, pos, name, payload, openedAt }) => ({
+      key: `gate ${run} ${pos}`,
+      at: openedAt,
+      line: (
+        <Line to="/gates" badge={<Badge status="OPEN" label="gate" />} run={nameOf(run)} at={openedAt}>
+          {name} {brief(payload, 60)}
+        </Line>
+      ),
+    })),
+    ...(stuck.data?.runs ?? []).map(({ id, journal, workflow, createdAt }) => ({
+      key: `run ${journal}`,
+      at: createdAt,
+      line: (
+        <Line to="/doubt" badge={<Badge status="STUCK" />} run={id} at={createdAt}>
+          {workflow}
+        </Line>
+      ),
+    })),
+  ].toSorted((a, b) => a.at - b.at);
+  const ready = doubts.data !== undefined && gates.data !== undefined && stuck.data !== undefined;
+  return (
+    <section className="card" aria-labelledby="needs">
+      <h2 id="needs">Needs a person</h2>
+      {ready && lines.length === 0 && (
+        <Empty title="Nobody waits for you">Acts in doubt, stuck runs and open gates will be here.</Empty>
+      )}
+      <ul className="lines">
+        {lines.slice(0, shown).map(({ key, line }) => (
+          <li key={key}>{line}</li>
+        ))}
+      </ul>
+      {lines.length > shown && <p className="muted small">and {lines.length - shown} more</p>}
+    </section>
+  );
+}
+
+function Line({ to, badge, run, at, children }: {
+  readonly to: string;
+  readonly badge: ReactNode;
+  readonly run: string | undefined;
+  readonly at: number;
+  readonly children: ReactNode;
+}) {
+  return (
+    <Link to={to} className="line" data-row>
+      {badge}
+      <span className="line-text">
+        <span>{children}</span>
+        <span className="muted mono small">{run ?? "…"}</span>
+      </span>
+      <span className="muted small">
+        <Ago at={at} />
+      </span>
+    </Link>
+  );
+}
+
+function LatestRuns() {
+  const runs = useQuery({ queryKey: ["runs", "latest"], queryFn: () => call("runs.list", { query: { limit: shown } }) });
+  return (
+    <section className="card" aria-labelledby="latest">
+      <h2 id="latest">Latest runs</h2>
+      <Answer of={runs}>
+        {({ runs: rows }) =>
+          rows.length === 0 ? (
+            <Empty title="No run yet">
+              Start one: <code>durable-tape start my-workflow</code>
+            </Empty>
+          ) : (
+            <ul className="lines">
+              {rows.map((run) => (
+                <li key={run.journal}>
+                  <Link to="/runs/$id" params={{ id: run.id }} className="line" data-row>
+                    <Badge status={run.status} />
+                    <span className="line-text">
+                      <span className="mono">{run.id}</span>
+                      <span className="muted small">
+                        {run.workflow}
+                        {run.endedAt === null ? "" : ` · took ${lasting(run.endedAt - run.createdAt)}`}
+                      </span>
+                    </span>
+                    <span className="muted small">
+                      <Ago at={run.createdAt} />
+                    </span>
+                  </Link>
+                </li>
+              ))}
+            </ul>
+          )
+        }
+      </Answer>
+    </section>
+  );
+}

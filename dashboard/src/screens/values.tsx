@@ -1,0 +1,97 @@
+import { useQuery } from "@tanstack/react-query";
+import { useState } from "react";
+import { call } from "../api.ts";
+import { brief, momentOf } from "../format.ts";
+import { Ago, Answer, Empty, Json, Modal, Screen } from "../ui/parts.tsx";
+
+const versions = 20;
+
+export function Values() {
+  const [prefix, setPrefix] = useState("");
+  const [chosen, setChosen] = useState<{ readonly name: string; readonly version: number }>();
+  const values = useQuery({
+    queryKey: ["values", prefix],
+    queryFn: () => call("values.list", { query: { prefix, limit: 200 } }),
+    placeholderData: (before) => before,
+  });
+  return (
+    <Screen
+      title="Values"
+      about="Shared values with versions. A write counts only if nobody wrote in between."
+      actions={
+        <label>
+          Begins with
+          <input value={prefix} placeholder="any" onChange={(event) => setPrefix(event.target.value)} />
+        </label>
+      }
+    >
+      <Answer of={values}>
+        {({ values: rows }) =>
+          rows.length === 0 ? (
+            <Empty title="No value">
+              Programs write them with <code>app.values.put(…)</code>, runs with <code>tape.values</code>.
+            </Empty>
+          ) : (
+            <div className="scroll">
+              <table>
+                <thead>
+                  <tr>
+                    <th scope="col">Key</th>
+                    <th scope="col">Version</th>
+                    <th scope="col">Value</th>
+                    <th scope="col">Written</th>
+                  </tr>
+                </thead>
+                <tbody>
+                  {rows.map(({ key, version, value, deleted, at }) => (
+                    <tr key={key}>
+                      <td>
+                        <button type="button" className="link mono" onClick={() => setChosen({ name: key, version })} data-row>
+                          {key}
+                        </button>
+                      </td>
+                      <td>{version}</td>
+                      <td className="mono small">{deleted ? "deleted" : brief(value, 120)}</td>
+                      <td className="muted">
+                        <Ago at={at} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </div>
+          )
+        }
+      </Answer>
+      {chosen !== undefined && <History {...chosen} onClose={() => setChosen(undefined)} />}
+    </Screen>
+  );
+}
+
+function History({ name, version, onClose }: {
+  readonly name: string;
+  readonly version: number;
+  readonly onClose: () => void;
+}) {
+  const history = useQuery({
+    queryKey: ["value", name, version],
+    queryFn: () =>
+      call("values.history", { params: { key: name }, query: { after: Math.max(0, version - versions), limit: versions } }),
+  });
+  return (
+    <Modal side title={name} onClose={onClose}>
+      <Answer of={history}>
+        {({ values }) => (
+          <ol className="evidence">
+            {values.toReversed().map((one) => (
+              <li key={one.version}>
+                <strong>version {one.version}</strong> <span className="muted small">{momentOf(one.at)}</span>
+                {one.deleted ? <p>deleted</p> : <Json value={one.value} label={`version ${one.version}`} />}
+              </li>
+            ))}
+          </ol>
+        )}
+      </Answer>
+    </Modal>
+  );
+}

@@ -1,0 +1,13 @@
+export type Theme = "system" | "light" | "dark";
+const name = "tape.theme";
+
+export function themeKept(): Theme {
+  const kept = localStorage.getItem(name);
+  return kept === "light" || kept === "dark" ? kept : "system";
+}
+
+export function applyTheme(theme: Theme = themeKept()): void {
+  localStorage.setItem(name, theme);
+  if (theme === "system") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+}

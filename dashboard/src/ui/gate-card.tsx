@@ -1,0 +1,71 @@
+import { call, type Gate } from "../api.ts";
+import { useMay } from "../session.tsx";
+import { Badge } from "./badge.tsx";
+import { Deed } from "./deed.tsx";
+import { Ago, Facts, Json, RunLink } from "./parts.tsx";
+
+/** A decision that a run waits for. What is sent is bound to what this card shows: a stale card opens nothing. */
+export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
+  const { start } = useMay();
+  const { name, pos, payload, binds, openedAt } = gate;
+  const send = async (value: unknown, reason: string, key: string): Promise<void> => {
+    const { gates } = await call("gates.list", { query: { run: run ?? "", open: true } });
+    const still = gates.find((one) => one.pos === pos && one.binds === binds);
+    if (still === undefined) throw new Error("This gate is no longer open: somebody was faster, or its time ran out.");
+    const given = typeof value === "object" && value !== null && !Array.isArray(value);
+    await call("runs.signal", {
+      params: { id: run ?? "" },
+      body: {
+        name,
+        value: given ? { note: reason, ...value } : value,
+        key: `page-${key}`,
+        ...(binds === null ? {} : { binds }),
+      },
+    });
+  };
+  return (
+    <article className="card gate-card" aria-label={`Gate ${name} of ${run ?? "a run"}`}>
+      <header>
+        <Badge status="OPEN" label="waits" />
+        <h3>{name}</h3>
+        <span className="muted small">
+          since <Ago at={openedAt} />
+        </span>
+      </header>
+      <Facts
+        of={[
+          ["Run", run === undefined ? "…" : <RunLink key="run" id={run} />],
+          [
+            "Binds",
+            binds === null ? (
+              "no act: any signal of this name opens it"
+            ) : (
+              <span key="binds" className="mono" title={binds}>
+                {binds.slice(0, 16)}…
+              </span>
+            ),
+          ],
+        ]}
+      />
+      {payload !== null && <Json value={payload} label="What it shows" />}
+      {start && run !== undefined && (
+        <footer className="actions">
+          <Deed
+            label="Approve"
+            title={`Approve ${name}`}
+            primary
+            value={{ label: "What the run is told, as JSON", initial: '{"approved": true}' }}
+            run={({ reason, value, key }) => send(value, reason, key)}
+          />
+          <Deed
+            label="Reject"
+            title={`Reject ${name}`}
+            danger
+            value={{ label: "What the run is told, as JSON", initial: '{"approved": false}' }}
+            run={({ reason, value, key }) => send(value, reason, key)}
+          />
+        </footer>
+      )}
+    </article>
+  );
+}

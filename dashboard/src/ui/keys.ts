@@ -1,0 +1,30 @@
+import { useEffect } from "react";
+
+const isTyping = (target: EventTarget | null): boolean =>
+  target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
+
+/** `/` searches, j and k go through the rows; enter opens what has the focus, escape closes: the browser does those. */
+export function useKeys(): void {
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      if (event.key === "Escape" && isTyping(event.target)) (event.target as HTMLElement).blur();
+      if (event.ctrlKey || event.metaKey || event.altKey || isTyping(event.target)) return;
+      if (document.querySelector("dialog[open]") !== null) return;
+      if (event.key === "/") {
+        event.preventDefault();
+        document.querySelector<HTMLInputElement>("input[type=search]")?.focus();
+      }
+      if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+}
+
+function step(by: number): void {
+  const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
+  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const next = at < 0 ? rows[0] : rows[at + by];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+}

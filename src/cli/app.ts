@@ -1,0 +1,116 @@
+import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
+import { silentLog } from "../base/log.ts";
+import { loadConfig } from "../config/load.ts";
+import { maskUrl } from "../config/mask.ts";
+import { openStore } from "../host/open-store.ts";
+import { Tape } from "../host/tape.ts";
+import { TapeError } from "../model/errors.ts";
+import { createRunner, type Runner } from "../sdk/workflow.ts";
+import type { Store } from "../store/contract.ts";
+import { type Asked, Misuse, type Option } from "./command.ts";
+import { loadRunner } from "./reactors/module.ts";
+import { folderOf, storeUrl } from "./reactors/place.ts";
+
+/** Options of every command that looks into a store. */
+export const storeOptions = {
+  store: { value: "URL", help: "sqlite:FILE, postgres://… or a server's http(s)://…; default: tape.yaml's store" },
+  config: { value: "FILE", help: "the settings to read; default: tape.yaml" },
+  tenant: { value: "NAME", help: "whose runs; default: tape.yaml's tenant" },
+} as const satisfies Record<string, Option>;
+
+export const outputOption = {
+  output: { value: "table|json", short: "o", help: "a table for people (default), json for programs" },
+} as const satisfies Record<string, Option>;
+
+/** Who acts and why, for what a person does by hand. */
+export const personOptions = {
+  reason: { value: "TEXT", help: "why; journal, ledger and audit keep it" },
+  by: { value: "NAME", help: "who; default: the user of this machine" },
+} as const satisfies Record<string, Option>;
+
+export interface Opened {
+  readonly app: Tape;
+  readonly store: Store;
+  readonly tenant: string;
+  /** The store's address without a password. */
+  readonly url: string;
+}
+
+export interface OpenOptions {
+  /** A store that does not exist yet is made. */
+  readonly create?: boolean;
+  /** The definitions of the agent are needed: the runner factory of tape.yaml is loaded. */
+  readonly runner?: boolean;
+}
+
+/** Opens what the command line, the environment or tape.yaml name, without driving anything, and closes it after. */
+export async function withApp<T>(
+  asked: Asked,
+  work: (opened: Opened) => Promise<T>,
+  options: OpenOptions = {},
+): Promise<T> {
+  const { config, url } = settingsOf(asked);
+  if (options.create !== true) assertExists(url);
+  const { tape, agent } = config.settings;
+  const tenant = asked.text("tenant") ?? tape.tenant;
+  const factory = options.runner === true ? agent.runner_factory : undefined;
+  const runner: Runner =
+    factory === undefined
+      ? createRunner({ workflows: [] })
+      : await loadRunner(factory, folderOf(config, "agent.runner_factory", process.cwd()));
+  const store = await openStore(url, { log: silentLog });
+  try {
+    await using app = await Tape.open({ store, runner, tenant, work: false });
+    return await work({ app, store, tenant, url: maskUrl(url) });
+  } finally {
+    await store.close();
+  }
+}
+
+export function settingsOf(asked: Asked): { config: ReturnType<typeof loadConfig>; url: string } {
+  const given = asked.text("store");
+  const file = asked.text("config");
+  const flags = given === undefined ? [] : [{ path: "tape.store.url", text: given, flag: "--store" }];
+  const cwd = process.cwd();
+  const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
+  const url = storeUrl(config, cwd);
+  if (url.startsWith("memory:")) {
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.store.url: what is in memory, no other process can see", { url });
+  }
+  return { config, url };
+}
+
+/** Looking must not make an empty file that then looks like a store without runs. */
+function assertExists(url: string): void {
+  if (!url.startsWith("sqlite:")) return;
+  const [file = ""] = url.slice("sqlite:".length).split("?", 1);
+  if (existsSync(file)) return;
+  throw new TapeError("TAPE_STORE_UNREACHABLE", `there is no file ${file}; start a run first, or name the store`, {
+    file,
+  });
+}
+
+/** A deed needs a reason; the name is the user's of this machine unless it is given. */
+export function personOf(asked: Asked): { readonly by: string; readonly reason: string } {
+  const reason = asked.text("reason");
+  if (reason === undefined || reason.trim() === "") {
+    throw new Misuse("this needs --reason: journal, ledger and audit keep why it was done");
+  }
+  return { by: asked.text("by") ?? userInfo().username, reason };
+}
+
+/** JSON as a word of the command line. */
+export function jsonOf(what: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new Misuse(`${what} is no JSON: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
+  }
+}
+
+export function wholeOf(what: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (!/^\d{1,15}$/.test(text)) throw new Misuse(`${what} is a whole number, not ${text}`);
+  return Number(text);
+}

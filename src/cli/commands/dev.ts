@@ -1,0 +1,46 @@
+import { type FlagValue, loadConfig } from "../../config/load.ts";
+import { TapeError } from "../../model/errors.ts";
+import { type Asked, type Command, Misuse } from "../command.ts";
+import { playTreasury } from "../dev/play.ts";
+import { runProject } from "../dev/project.ts";
+import { placeOf } from "./serve.ts";
+
+export const dev: Command = {
+  name: "dev",
+  summary: "server, reactors and your runner in one, reloaded on change; without a tape.yaml it plays a payment",
+  options: {
+    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder" },
+    "runner-from": { value: "FILE#EXPORT", help: "agent.runner_factory" },
+    listen: { value: "HOST:PORT", help: "tape.server.listen; the next free port where that one is taken" },
+    store: { value: "URL", help: "tape.store.url" },
+    once: { help: "without a runner of yours: plays one payment with a kill, and ends" },
+  },
+  run,
+};
+
+const paths = { "runner-from": "agent.runner_factory", listen: "tape.server.listen", store: "tape.store.url" } as const;
+
+async function run(asked: Asked): Promise<number> {
+  const cwd = process.cwd();
+  const file = asked.text("config");
+  const flags = Object.entries(paths).flatMap(([option, path]): FlagValue[] => {
+    const text = asked.text(option);
+    return text === undefined ? [] : [{ path, text, flag: `--${option}` }];
+  });
+  const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
+  const { agent, tape } = config.settings;
+  const place = placeOf(tape.server.listen);
+  const once = asked.given("once");
+  const { screen } = asked;
+  if (agent.runner_factory !== undefined) {
+    if (once) throw new Misuse("dev --once plays the built-in payment; you have a runner: leave --once out");
+    return runProject({ screen, config, place, cwd, file, runnerFrom: asked.text("runner-from") });
+  }
+  if (config.file !== undefined || asked.text("store") !== undefined) {
+    throw new TapeError(
+      "TAPE_BAD_CONFIG",
+      "agent.runner_factory: dev needs your runner, as in ./app/agent.ts#buildRunner",
+    );
+  }
+  return playTreasury({ screen, place, once });
+}

@@ -1,0 +1,101 @@
+import { type Clock, systemClock } from "../../base/clock.ts";
+import type { Store } from "../../store/contract.ts";
+import { lasting } from "../output.ts";
+import { lookAround } from "./outlook.ts";
+
+export interface Finding {
+  readonly about: string;
+  /** look: nothing is broken, but somebody should see it. */
+  readonly state: "fine" | "look" | "bad";
+  readonly says: string;
+  readonly next?: string;
+}
+
+/** Beyond this people's clocks and the store's tell different stories; leases do not depend on it. */
+const mostOffsetMs = 2_000;
+/** Work that is due is looked at twice, this far apart: what is still there is what nobody works on. */
+const patienceMs = 2_500;
+/** A holder may be late once; one that is gone for longer was not taken over by anybody. */
+const staleForMs = 60_000;
+
+/** Every check in turn; none changes anything. */
+export async function diagnose(
+  store: Store,
+  tenant: string,
+  url: string,
+  clock: Clock = systemClock,
+): Promise<Finding[]> {
+  return [
+    node(),
+    await storeFinding(store, url),
+    await clockFinding(store, clock),
+    ...(await work(store, tenant, clock)),
+  ];
+}
+
+function node(): Finding {
+  const { node: version } = process.versions;
+  return { about: "node", state: "fine", says: `version ${version}` }; // an older one does not get here: see bin/
+}
+
+async function storeFinding(store: Store, url: string): Promise<Finding> {
+  const { schema, epoch, durable, facts } = await store.read.settings();
+  const said = `${url}, schema ${schema}, store epoch ${epoch}`;
+  if (durable) return { about: "store", state: "fine", says: `${said}, durable` };
+  const why = Object.entries(facts).map(([name, value]) => `${name}=${value}`);
+  return {
+    about: "store",
+    state: "bad",
+    says: `${said}; a power cut may lose what it has acknowledged (${why.join(", ")})`,
+    next: "Make the store durable: synchronous=full on SQLite; fsync, full_page_writes and synchronous_commit on PostgreSQL.",
+  };
+}
+
+async function clockFinding(store: Store, clock: Clock): Promise<Finding> {
+  const before = clock.wall();
+  const there = await store.read.now();
+  const offset = Math.round(there - (before + clock.wall()) / 2);
+  const says = `the store's clock is ${Math.abs(offset)} ms ${offset < 0 ? "behind" : "ahead of"} this machine's`;
+  if (Math.abs(offset) <= mostOffsetMs) return { about: "clock", state: "fine", says };
+  return {
+    about: "clock",
+    state: "look",
+    says,
+    next: "Set both clocks by a time server. No lease depends on it, but timers fire by the store's clock.",
+  };
+}
+
+async function work(store: Store, tenant: string, clock: Clock): Promise<Finding[]> {
+  const first = await lookAround(store, tenant);
+  if (first.overdue.length > 0) await clock.sleep(patienceMs);
+  const second = first.overdue.length > 0 ? await lookAround(store, tenant) : first;
+  const waiting = first.overdue.filter((reactor) => second.overdue.includes(reactor));
+  const gone = second.stale.filter(({ heldMs, ttlMs }) => heldMs > ttlMs + staleForMs);
+  const { doubts, runs, inDoubt } = second;
+  return [
+    waiting.length === 0
+      ? { about: "reactors", state: "fine", says: "nothing is due that nobody works on" }
+      : {
+          about: "reactors",
+          state: "bad",
+          says: `work is due for ${waiting.join(", ")}, and nobody takes it`,
+          next: "Start a process that runs them: an app with Tape.open, or tape-reactors.",
+        },
+    gone.length === 0
+      ? { about: "leases", state: "fine", says: `${second.held} held, none by somebody who is long gone` }
+      : {
+          about: "leases",
+          state: "look",
+          says: `${gone.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`).join(", ")}: the holder is gone`,
+          next: 'Recovery takes them over once it runs; by hand: durable-tape lease release <lease> --reason "…".',
+        },
+    inDoubt === 0
+      ? { about: "doubts", state: "fine", says: "nothing is UNKNOWN or STUCK" }
+      : {
+          about: "doubts",
+          state: "look",
+          says: `${runs.STUCK ?? 0} runs STUCK, ${doubts.effectsUnknown + doubts.obligationsUnknown} acts UNKNOWN, ${doubts.effectsStuck + doubts.obligationsStuck} STUCK`,
+          next: "See durable-tape effects --status UNKNOWN,STUCK; settle with durable-tape resolve.",
+        },
+  ];
+}

@@ -1,0 +1,123 @@
+import { decode } from "../../base/codec.ts";
+import type { Resolution } from "../../reactor/resolve.ts";
+import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
+import { type Asked, type Command, Misuse } from "../command.ts";
+import { brief, lasting, printRows } from "../output.ts";
+import { effectColumns } from "./inspect.ts";
+import { idsOf } from "./runs.ts";
+
+const listOptions = {
+  run: { value: "ID", help: "only this run's" },
+  status: { value: "STATUS,…", help: "only these" },
+  ...storeOptions,
+  ...outputOption,
+} as const;
+
+function listing(name: "effects" | "obligations", summary: string): Command {
+  return {
+    name,
+    summary,
+    options: listOptions,
+    run: (asked) =>
+      withApp(asked, async ({ store, tenant }) => {
+        const [run, status] = [asked.text("run"), asked.text("status")?.split(",")];
+        const found = await store.read.effects(tenant, {
+          role: name === "effects" ? "act" : "inverse",
+          ...(run === undefined ? {} : { run }),
+          ...(status === undefined ? {} : { status }),
+        });
+        const ids = await idsOf(
+          store,
+          tenant,
+          found.map((row) => row.run),
+        );
+        const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
+        printRows(asked, found, [runColumn, ...effectColumns(await store.read.now())], `there are no such ${name}`);
+        return 0;
+      }),
+  };
+}
+
+const gates: Command = {
+  name: "gates",
+  summary: "lists gates that wait for somebody's decision",
+  options: { run: listOptions.run, ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const run = asked.text("run");
+      const found = await store.read.gates(tenant, { open: true, ...(run === undefined ? {} : { run }) });
+      const ids = await idsOf(
+        store,
+        tenant,
+        found.map((row) => row.run),
+      );
+      const now = await store.read.now();
+      printRows(
+        asked,
+        found.map((row) => ({ ...row, id: ids.get(row.run) ?? "" })),
+        [
+          { title: "RUN", of: ({ id }) => id },
+          { title: "GATE", of: ({ name }) => name },
+          { title: "WAITS", right: true, of: ({ openedAt }) => lasting(now - openedAt) },
+          { title: "BINDS", of: ({ binds }) => binds ?? "" },
+          { title: "SHOWS", of: ({ payload }) => (payload === null ? "" : brief(decode(payload), 80)) },
+        ],
+        "nobody waits at a gate",
+      );
+      return 0;
+    }),
+};
+
+function resolving(what: "effect" | "obligation"): Command {
+  return {
+    name: `resolve ${what}`,
+    summary:
+      what === "effect"
+        ? "settles an act of which nobody knows whether it happened"
+        : "settles an undoing of which nobody knows whether it happened",
+    arguments: [
+      { name: "run", help: "the run's id" },
+      { name: "pos", help: "the position that inspect shows, as in 3 or 3.1" },
+    ],
+    options: {
+      as: { value: "happened|failed|again", help: "what was found out; again: have it done again under its key" },
+      value: { value: "JSON", help: "with happened: what it answered" },
+      ...personOptions,
+      ...storeOptions,
+    },
+    run: (asked) => {
+      const [, pos = "", sub] = /^(\d+)(?:\.(\d+))?$/.exec(asked.arguments.pos!) ?? [];
+      if (pos === "") throw new Misuse(`<pos> is a position as in 3 or 3.1, not ${asked.arguments.pos}`);
+      const person = personOf(asked);
+      const resolution = resolutionOf(asked);
+      return withApp(
+        asked,
+        async ({ app }) => {
+          const run = asked.arguments.run!;
+          const part = wholeOf("<pos>", sub) ?? (what === "effect" ? 0 : 1);
+          await app.resolve({ run, pos: Number(pos), sub: part, resolution, ...person });
+          asked.screen.line(`${run} ${asked.arguments.pos}: recorded as ${resolution.as}`);
+          return 0;
+        },
+        { runner: true },
+      );
+    },
+  };
+}
+
+function resolutionOf(asked: Asked): Resolution {
+  const as = asked.text("as");
+  const value = asked.text("value");
+  if (as === "happened") return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
+  if (value !== undefined) throw new Misuse("--value goes with --as happened");
+  if (as === "failed" || as === "again") return { as };
+  throw new Misuse(`--as is happened, failed or again${as === undefined ? "" : `, not ${as}`}`);
+}
+
+export const doubtCommands: readonly Command[] = [
+  listing("effects", "lists acts on the world and how each stands"),
+  listing("obligations", "lists what is owed if a run does not end well"),
+  gates,
+  resolving("effect"),
+  resolving("obligation"),
+];

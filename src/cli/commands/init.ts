@@ -1,0 +1,34 @@
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { basename, join, resolve } from "node:path";
+import { fileURLToPath } from "node:url";
+import { type Command, Misuse } from "../command.ts";
+import { version } from "../version.ts";
+
+/** Beside dist in the package, beside src in a checkout. */
+const template = fileURLToPath(new URL("../../../template/", import.meta.url));
+
+export const init: Command = {
+  name: "init",
+  summary: "makes a project that runs at once: an agent, a test that crashes it everywhere, tape.yaml",
+  arguments: [{ name: "folder", help: "a new or empty folder; its name is the project's" }],
+  run: async ({ arguments: { folder = "" }, screen }) => {
+    const path = resolve(folder);
+    const name = basename(path).toLowerCase();
+    if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
+      throw new Misuse(`${basename(path)} is no name for a package: letters, digits, dots and dashes, please`);
+    }
+    if (existsSync(path) && readdirSync(path).length > 0) {
+      throw new Misuse(`${path} is not empty: name a new folder`);
+    }
+    mkdirSync(path, { recursive: true });
+    cpSync(template, path, { recursive: true });
+    renameSync(join(path, "gitignore"), join(path, ".gitignore")); // npm does not publish a .gitignore
+    for (const file of ["package.json", "README.md", "tape.yaml"]) {
+      const text = readFileSync(join(path, file), "utf8").replaceAll("my-agent", name);
+      writeFileSync(join(path, file), text.replace('"durable-tape": "*"', `"durable-tape": "^${version}"`));
+    }
+    screen.line(`${path} is ready:`);
+    screen.line(`  cd ${folder} && npm install && npm start`);
+    return 0;
+  },
+};

@@ -1,0 +1,181 @@
+import { systemClock } from "../../base/clock.ts";
+import { decode } from "../../base/codec.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { TermView } from "../../model/lease.ts";
+import type { JournalRecord } from "../../model/records.ts";
+import type { EffectRow } from "../../model/rows.ts";
+import type { FeedRecord } from "../../store/contract.ts";
+import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Asked, Command } from "../command.ts";
+import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";
+
+const inspect: Command = {
+  name: "inspect",
+  summary: "everything about one run: its journal, who held it, what is open and what is in doubt",
+  arguments: [{ name: "run", help: "the run's id" }],
+  options: { ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ app, store, tenant }) => {
+      const id = asked.arguments.run!;
+      const run = await app.runs.get(id);
+      if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+      const [terms, acts, inverses, gates, timers, budgets] = await Promise.all([
+        store.read.terms(tenant, { run: id }),
+        store.read.effects(tenant, { run: id, role: "act" }),
+        store.read.effects(tenant, { run: id, role: "inverse" }),
+        store.read.gates(tenant, { run: id }),
+        store.read.timers(tenant, { run: id }),
+        store.read.budgets(tenant, id),
+      ]);
+      const journal: JournalRecord[] = [];
+      for await (const record of app.journal(id)) journal.push(record);
+      if (wantsJson(asked)) {
+        printJson(asked, { run, journal, terms, effects: acts, obligations: inverses, gates, timers, budgets });
+        return 0;
+      }
+      const { screen } = asked;
+      const now = await store.read.now();
+      screen.line(`${screen.bold(id)}  ${run.status}  ${run.workflow}`);
+      screen.line(`started ${timeOf(run.createdAt)}, ${lasting((run.endedAt ?? now) - run.createdAt)}`);
+      if (run.lease.owner !== null) {
+        const { label, token, remainingMs } = run.lease;
+        screen.line(`held by ${label} under token ${token}, ${lasting(remainingMs)} left unless it renews`);
+      }
+      if (run.endedAt !== null) screen.line(`outcome ${brief(run.outcome, 200)}`);
+      section(asked, "journal", journal, journalColumns);
+      section(asked, "terms", terms, termColumns);
+      section(asked, "effects", acts, effectColumns(now));
+      section(asked, "obligations", inverses, effectColumns(now));
+      section(asked, "gates", gates, [
+        { title: "POS", right: true, of: ({ pos }) => pos },
+        { title: "GATE", of: ({ name }) => name },
+        { title: "STATUS", of: ({ status }) => status },
+        { title: "SHOWS", of: ({ payload }) => (payload === null ? "" : brief(decode(payload))) },
+      ]);
+      section(asked, "timers", timers, [
+        { title: "POS", right: true, of: ({ pos }) => pos },
+        { title: "FOR", of: ({ purpose }) => purpose },
+        { title: "STATUS", of: ({ status }) => status },
+        { title: "DUE", of: ({ dueAt }) => timeOf(dueAt) },
+      ]);
+      section(asked, "budgets (millionths)", budgets, [
+        { title: "UNIT", of: ({ unit }) => unit },
+        { title: "CAP", right: true, of: ({ cap }) => cap },
+        { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
+        { title: "SPENT", right: true, of: ({ spent }) => spent },
+      ]);
+      const doubts = [...acts, ...inverses].filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
+      for (const { pos, sub, role, status } of doubts) {
+        const what = role === "act" ? "effect" : "obligation";
+        screen.line(
+          `\n${screen.bad(`${what} ${pos}${sub === 0 ? "" : `.${sub}`} is ${status}`)}: find out whether it happened, then`,
+        );
+        screen.line(`  durable-tape resolve ${what} ${id} ${pos} --as happened|failed|again --reason "…"`);
+      }
+      return 0;
+    }),
+};
+
+const tail: Command = {
+  name: "tail",
+  summary: "records as they were written: of one run, or of the whole store",
+  arguments: [{ name: "run", help: "the run's id; default: everything", optional: true }],
+  options: {
+    follow: { short: "f", help: "goes on with what is written from now on" },
+    from: { value: "SEQ|CURSOR", help: "where to begin: a seq of the run, or a cursor of the feed" },
+    limit: { value: "N", help: "without --follow: the last so many; default 50" },
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) =>
+    withApp(asked, async ({ app, store, tenant }) => {
+      const run = asked.arguments.run;
+      const limit = wholeOf("--limit", asked.text("limit")) ?? 50;
+      const say = (record: JournalRecord): void => {
+        if (wantsJson(asked)) asked.screen.line(jsonText(record, 0));
+        else asked.screen.line(lineOf(record));
+      };
+      if (run !== undefined) {
+        if ((await app.runs.get(run)) === undefined) {
+          throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
+        }
+        let from = wholeOf("--from", asked.text("from")) ?? 1;
+        const all: JournalRecord[] = [];
+        for await (const record of app.journal(run, { from })) all.push(record);
+        const shown = asked.given("follow") || asked.text("from") !== undefined ? all : all.slice(-limit);
+        for (const record of shown) say(record);
+        from = (all.at(-1)?.seq ?? from - 1) + 1;
+        while (asked.given("follow") && (await app.runs.get(run))?.endedAt === null) {
+          await systemClock.sleep(followMs);
+          for await (const record of app.journal(run, { from })) {
+            say(record);
+            from = record.seq + 1;
+          }
+        }
+        return 0;
+      }
+      const from = asked.text("from");
+      if (asked.given("follow")) {
+        const stopped = new AbortController();
+        process.once("SIGINT", () => stopped.abort());
+        for await (const record of app.feed({ ...(from !== undefined && { from }), signal: stopped.signal }))
+          say(record);
+        return 0;
+      }
+      const last: FeedRecord[] = [];
+      for (let cursor = from; ; ) {
+        const page = await store.read.feed(cursor, undefined, tenant);
+        last.push(...page.records);
+        last.splice(0, Math.max(0, last.length - limit));
+        if (page.records.length === 0) break;
+        cursor = page.cursor;
+      }
+      for (const record of last) say(record);
+      return 0;
+    }),
+};
+
+export const inspectCommands: readonly Command[] = [inspect, tail];
+
+/** A run's own journal is looked at this often: a person reads no faster. */
+const followMs = 200;
+
+const journalColumns: readonly Column<JournalRecord>[] = [
+  { title: "SEQ", right: true, of: ({ seq }) => seq },
+  { title: "TOKEN", right: true, of: ({ token }) => String(token) },
+  { title: "AT", of: ({ at }) => timeOf(at) },
+  { title: "KIND", of: ({ kind }) => kind },
+  { title: "WHAT", of: ({ data }) => brief(data, 90) },
+];
+
+export const termColumns: readonly Column<TermView>[] = [
+  { title: "TOKEN", right: true, of: ({ token }) => String(token) },
+  { title: "OWNER", of: ({ label }) => label },
+  { title: "REACTOR", of: ({ reactor }) => reactor },
+  { title: "BEGUN", of: ({ begunAt }) => timeOf(begunAt) },
+  { title: "BY", of: ({ begunBy }) => begunBy },
+  { title: "ENDED", of: ({ endedAt }) => (endedAt === undefined ? "" : timeOf(endedAt)) },
+  { title: "END", of: ({ end }) => end ?? "" },
+  { title: "WHY", of: ({ by, why }) => (why === undefined ? "" : `${by}: ${why}`) },
+];
+
+export const effectColumns = (now: number): readonly Column<EffectRow>[] => [
+  { title: "POS", right: true, of: ({ pos, sub }) => (sub === 0 ? `${pos}` : `${pos}.${sub}`) },
+  { title: "NAME", of: ({ name }) => name ?? "(nobody knows how to undo it)" },
+  { title: "STATUS", of: ({ status }) => status },
+  { title: "SINCE", right: true, of: ({ changedAt }) => lasting(now - changedAt) },
+  { title: "TRY", right: true, of: ({ attempt }) => attempt },
+  { title: "KEY", of: ({ businessKey, key }) => businessKey ?? key },
+  { title: "ARGUMENTS", of: ({ args }) => brief(decode(args), 50) },
+];
+
+function section<T>(asked: Asked, title: string, rows: readonly T[], columns: readonly Column<T>[]): void {
+  if (rows.length === 0) return;
+  asked.screen.line(`\n${asked.screen.bold(title)}`);
+  for (const line of tableOf(rows, columns)) asked.screen.line(`  ${line}`);
+}
+
+function lineOf(record: JournalRecord): string {
+  const { at, journal, seq, token, kind, data } = record;
+  return `${timeOf(at)}  ${journal}/${seq} #${token}  ${kind}  ${brief(data, 120)}`;
+}

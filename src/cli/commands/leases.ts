@@ -1,0 +1,111 @@
+import { TapeError } from "../../model/errors.ts";
+import type { LeaseView } from "../../model/lease.ts";
+import type { Store } from "../../store/contract.ts";
+import { outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Asked, Command } from "../command.ts";
+import { type Column, lasting, printJson, printRows, wantsJson } from "../output.ts";
+import { termColumns } from "./inspect.ts";
+
+const nameArgument = { name: "lease", help: "a run's id, or the name of a lease" } as const;
+
+const columns: readonly Column<LeaseView>[] = [
+  { title: "LEASE", of: ({ name, journal }) => name ?? `item ${journal}` },
+  { title: "KIND", of: ({ kind }) => kind },
+  { title: "STATE", of: ({ state, paused }) => (paused ? `${state}, paused` : state) },
+  { title: "TOKEN", right: true, of: ({ token }) => String(token) },
+  { title: "HOLDER", of: ({ label }) => label ?? "" },
+  { title: "REACTOR", of: ({ reactor }) => reactor ?? "" },
+  { title: "HELD", right: true, of: ({ heldMs, owner }) => (owner === null ? "" : lasting(heldMs)) },
+  { title: "LEFT", right: true, of: ({ remainingMs, owner }) => (owner === null ? "" : lasting(remainingMs)) },
+  { title: "PROGRESS", right: true, of: (row) => (row.owner === null ? "" : `${lasting(row.progressAgoMs)} ago`) },
+  { title: "NOTE", of: ({ progressNote }) => progressNote ?? "" },
+];
+
+const ls: Command = {
+  name: "lease ls",
+  summary: "lists leases: who holds what, for how long, and when it last moved on",
+  options: {
+    all: { help: "those too that nobody holds" },
+    limit: { value: "N", help: "at most so many" },
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) =>
+    withApp(asked, async ({ app }) => {
+      const limit = wholeOf("--limit", asked.text("limit"));
+      const found = await app.leases.list({
+        ...(asked.given("all") ? {} : { held: true }),
+        ...(limit === undefined ? {} : { limit }),
+      });
+      printRows(asked, found, columns, asked.given("all") ? "there are no leases" : "nobody holds a lease");
+      return 0;
+    }),
+};
+
+const explain: Command = {
+  name: "lease explain",
+  summary: "says in words who holds a lease, since when, why, and what may happen next",
+  arguments: [nameArgument],
+  options: { ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ app, store, tenant }) => {
+      const target = await targetOf(store, tenant, asked);
+      const view = await app.leases.explain(target);
+      if (view === undefined) throw unknown(asked);
+      if (wantsJson(asked)) printJson(asked, view);
+      else asked.screen.line(view.text);
+      return 0;
+    }),
+};
+
+const history: Command = {
+  name: "lease history",
+  summary: "the ledger of a lease: every term, with why it began and ended",
+  arguments: [nameArgument],
+  options: { ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const terms = await store.read.terms(tenant, await targetOf(store, tenant, asked));
+      printRows(asked, terms, termColumns, "it was never held");
+      return 0;
+    }),
+};
+
+function taking(name: "takeover" | "release", summary: string): Command {
+  return {
+    name: `lease ${name}`,
+    summary,
+    arguments: [nameArgument],
+    options: { ...personOptions, ...storeOptions },
+    run: (asked) => {
+      const person = personOf(asked);
+      return withApp(asked, async ({ app, store, tenant }) => {
+        const target = await targetOf(store, tenant, asked);
+        await app.leases.preempt(target, { ...person, onlyStale: name === "release" });
+        asked.screen.line(`${asked.arguments.lease}: its holder is fenced, and the lease is free`);
+        return 0;
+      });
+    },
+  };
+}
+
+/** Runs and names do not share their leases: a run of that id comes first. */
+async function targetOf(store: Store, tenant: string, asked: Asked): Promise<{ run: string } | { name: string }> {
+  const said = asked.arguments.lease!;
+  if ((await store.read.lease(tenant, { run: said })) !== undefined) return { run: said };
+  if ((await store.read.lease(tenant, { name: said })) !== undefined) return { name: said };
+  throw unknown(asked);
+}
+
+function unknown(asked: Asked): TapeError {
+  const { lease } = asked.arguments;
+  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no run and no lease called ${lease}`, { name: lease });
+}
+
+export const leaseCommands: readonly Command[] = [
+  ls,
+  explain,
+  history,
+  taking("takeover", "fences whoever holds a lease, alive or not, and sets it free"),
+  taking("release", "sets a lease free whose holder's time has run out"),
+];

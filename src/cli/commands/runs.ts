@@ -1,0 +1,195 @@
+import { readFileSync } from "node:fs";
+import { systemClock } from "../../base/clock.ts";
+import { systemRandom } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { RunStatus } from "../../model/machines.ts";
+import type { RunView, Store } from "../../store/contract.ts";
+import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
+import { type Command, Misuse } from "../command.ts";
+import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
+
+const runArgument = { name: "run", help: "the run's id" } as const;
+
+const start: Command = {
+  name: "start",
+  summary: "starts a run; the same id and input again find the same run",
+  arguments: [{ name: "workflow", help: "the workflow's name" }],
+  options: {
+    input: { value: "JSON", help: "its input; @FILE reads a file" },
+    id: { value: "ID", help: "the run's id; default: a fresh one" },
+    label: { value: "KEY=VALUE", many: true, help: "a label to find it by" },
+    budget: { value: "UNIT=AMOUNT", many: true, help: "a cap, as in usd=50" },
+    version: { value: "TEXT", help: "the version of the workflow it was started with" },
+    wait: { help: "waits for its outcome; exit code 1 if it did not end well" },
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) =>
+    withApp(
+      asked,
+      async ({ app, store, tenant }) => {
+        const id = asked.text("id") ?? systemRandom.uuid(systemClock.wall());
+        const version = asked.text("version");
+        const labels = pairs("--label", asked.all("label"));
+        const budget = Object.entries(pairs("--budget", asked.all("budget"))).map(([unit, amount]) => {
+          const cap = Math.round(Number(amount) * 1_000_000);
+          if (!Number.isSafeInteger(cap) || cap < 0) throw new Misuse(`--budget ${unit} is an amount, not ${amount}`);
+          return [unit, cap] as const;
+        });
+        const [verdict] = await store.intake.createRuns(tenant, [
+          {
+            id,
+            workflow: asked.arguments.workflow!,
+            input: inputOf(asked.text("input")),
+            ...(version === undefined ? {} : { version }),
+            ...(Object.keys(labels).length === 0 ? {} : { labels }),
+            ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
+          },
+        ]);
+        if (verdict?.ok !== true) throw verdict?.error ?? new TapeError("TAPE_INVARIANT", "no verdict");
+        if (!asked.given("wait")) {
+          if (wantsJson(asked)) printJson(asked, { id, fresh: verdict.fresh });
+          else asked.screen.line(verdict.fresh ? id : `${id}  (it was started before)`);
+          return 0;
+        }
+        const outcome = await (await app.run(id)).result();
+        if (wantsJson(asked)) printJson(asked, { id, fresh: verdict.fresh, outcome });
+        else asked.screen.line(`${id}  ${brief(outcome, 200)}`);
+        return 0;
+      },
+      { create: true },
+    ),
+};
+
+const columns = (now: number): readonly Column<RunView>[] => [
+  { title: "RUN", of: ({ id }) => id },
+  { title: "STATUS", of: ({ status }) => status },
+  { title: "WORKFLOW", of: ({ workflow }) => workflow },
+  { title: "STARTED", of: ({ createdAt }) => timeOf(createdAt) },
+  { title: "TOOK", right: true, of: ({ createdAt, endedAt }) => lasting((endedAt ?? now) - createdAt) },
+  { title: "HELD BY", of: ({ lease }) => (lease.owner === null ? "" : `${lease.label} #${lease.token}`) },
+  { title: "OUTCOME", of: ({ outcome, endedAt }) => (endedAt === null ? "" : brief(outcome, 40)) },
+];
+
+const runs: Command = {
+  name: "runs",
+  summary: "lists runs, newest first",
+  options: {
+    status: { value: "STATUS,…", help: "only these, as in RUNNING,STUCK" },
+    workflow: { value: "NAME", help: "only this workflow's" },
+    label: { value: "KEY=VALUE", help: "only those with this label" },
+    limit: { value: "N", help: "at most so many; default 50" },
+    before: { value: "N", help: "goes on after the listing that ended with this number" },
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) =>
+    withApp(asked, async ({ app, store }) => {
+      const [label] = Object.entries(pairs("--label", asked.all("label")));
+      const workflow = asked.text("workflow");
+      const status = asked.text("status")?.split(",") as RunStatus[] | undefined;
+      const before = wholeOf("--before", asked.text("before"));
+      const limit = wholeOf("--limit", asked.text("limit")) ?? 50;
+      const found = await app.runs.list({
+        limit,
+        ...(workflow === undefined ? {} : { workflow }),
+        ...(status === undefined ? {} : { status }),
+        ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
+        ...(before === undefined ? {} : { before }),
+      });
+      printRows(asked, found, columns(await store.read.now()), "no run fits; start one with durable-tape start");
+      const last = found.at(-1);
+      if (!wantsJson(asked) && found.length === limit && last !== undefined) {
+        asked.screen.line(asked.screen.dim(`more: --before ${last.journal}`));
+      }
+      return 0;
+    }),
+};
+
+const signal: Command = {
+  name: "signal",
+  summary: "sends a signal to a run's gate, for example an approval",
+  arguments: [runArgument, { name: "gate", help: "the gate's name" }],
+  options: {
+    value: { value: "JSON", help: "what the gate gets; default: null" },
+    key: { value: "TEXT", help: "sent twice with one key, it counts once" },
+    binds: { value: "HASH", help: "holds for this very act alone; default: what the open gate binds" },
+    by: personOptions.by,
+    ...storeOptions,
+  },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const { run, gate } = asked.arguments as { run: string; gate: string };
+      const open = (await store.read.gates(tenant, { run, open: true })).filter(({ name }) => name === gate);
+      const binds = asked.text("binds") ?? (open.length === 1 ? (open[0]!.binds ?? undefined) : undefined);
+      const [key, by] = [asked.text("key"), asked.text("by")];
+      const sent = await store.intake.signal(tenant, run, {
+        name: gate,
+        value: jsonOf("--value", asked.text("value") ?? "null"),
+        ...(key === undefined ? {} : { key }),
+        ...(by === undefined ? {} : { by }),
+        ...(binds === undefined ? {} : { binds }),
+      });
+      const early = open.length === 0 ? "; the gate is not open yet: the signal waits for it" : "";
+      asked.screen.line(sent.duplicate ? `note ${sent.n}: this key was sent before` : `note ${sent.n}${early}`);
+      return 0;
+    }),
+};
+
+const cancel: Command = {
+  name: "cancel",
+  summary: "asks a run to stop, to clean up and to undo what it owes",
+  arguments: [runArgument],
+  options: { ...personOptions, ...storeOptions },
+  run: (asked) =>
+    withApp(asked, async ({ app }) => {
+      const person = personOf(asked);
+      await app.cancel(asked.arguments.run!, person);
+      asked.screen.line(`${asked.arguments.run} is asked to stop`);
+      return 0;
+    }),
+};
+
+const redrive: Command = {
+  name: "redrive",
+  summary: "lets a stuck run go on from where it was",
+  arguments: [runArgument],
+  options: { ...personOptions, ...storeOptions },
+  run: (asked) =>
+    withApp(asked, async ({ app }) => {
+      const person = personOf(asked);
+      await app.redrive(asked.arguments.run!, person);
+      asked.screen.line(`${asked.arguments.run} goes on as soon as somebody drives it`);
+      return 0;
+    }),
+};
+
+export const runCommands: readonly Command[] = [start, runs, signal, cancel, redrive];
+
+function inputOf(text: string | undefined): unknown {
+  if (text === undefined) return undefined;
+  if (!text.startsWith("@")) return jsonOf("--input", text);
+  try {
+    return jsonOf("--input", readFileSync(text.slice(1), "utf8"));
+  } catch (error) {
+    if (error instanceof Misuse) throw error;
+    throw new Misuse(`--input: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+function pairs(what: string, words: readonly string[]): Record<string, string> {
+  return Object.fromEntries(
+    words.map((word) => {
+      const cut = word.indexOf("=");
+      if (cut < 1) throw new Misuse(`${what} is KEY=VALUE, not ${word}`);
+      return [word.slice(0, cut), word.slice(cut + 1)];
+    }),
+  );
+}
+
+/** Ids of the runs with these journal numbers. */
+export async function idsOf(store: Store, tenant: string, journals: readonly number[]): Promise<Map<number, string>> {
+  const unique = [...new Set(journals)];
+  const leases = await Promise.all(unique.map((journal) => store.read.lease(tenant, { journal })));
+  return new Map(unique.map((journal, k) => [journal, leases[k]?.name ?? String(journal)]));
+}

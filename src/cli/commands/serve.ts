@@ -1,0 +1,121 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { systemClock } from "../../base/clock.ts";
+import { jsonLog, type Log } from "../../base/log.ts";
+import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load.ts";
+import { maskUrl } from "../../config/mask.ts";
+import { serve as serveStore } from "../../host/serve.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Asked, Command } from "../command.ts";
+import { loadRunner } from "../reactors/module.ts";
+import { folderOf, storeUrl } from "../reactors/place.ts";
+import { version } from "../version.ts";
+
+/** The server alone: no worker, no reactor. */
+export const serve: Command = {
+  name: "serve",
+  summary: "the store over HTTP, for programs elsewhere; runs no workflow and no reactor by itself",
+  options: {
+    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder or above" },
+    listen: { value: "HOST:PORT", help: "tape.server.listen" },
+    store: { value: "URL", help: "tape.store.url" },
+    set: { value: "PATH=VALUE", many: true, help: "any other setting, as in tape.server.credentials=required" },
+  },
+  run,
+};
+
+async function run(asked: Asked): Promise<number> {
+  const cwd = process.cwd();
+  const file = asked.text("config");
+  const config = loadConfig({ cwd, env: process.env, flags: flagsOf(asked), ...(file === undefined ? {} : { file }) });
+  const { tape, agent } = config.settings;
+  const { server } = tape;
+  const log = jsonLog((line) => process.stderr.write(line), systemClock.wall, tape.log.level);
+  for (const message of config.warnings) log("warn", "config.warning", { message });
+  const url = storeUrl(config, cwd);
+  const serving = await serveStore({
+    ...{ store: url, log, version, tenant: tape.tenant, credentials: server.credentials },
+    ...placeOf(server.listen),
+    ...tlsOf(config, cwd),
+    ...(server.bootstrap_token === undefined ? {} : { bootstrapToken: server.bootstrap_token }),
+    ...(agent.runner_factory === undefined
+      ? {}
+      : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
+    limits: {
+      bodyBytes: server.limits.body_bytes,
+      depth: server.limits.depth,
+      requests: server.limits.requests,
+      streams: server.limits.streams,
+      connections: server.limits.connections,
+      ratePerSecond: server.rate.per_second,
+      rateBurst: server.rate.burst,
+    },
+    timeouts: { idleMs: server.idle_s * 1_000 },
+  });
+  const stop = stopSignal(log);
+  const { screen } = asked;
+  screen.line(`listening on ${serving.url}`);
+  screen.line(`store        ${maskUrl(url)}`);
+  screen.line(
+    server.credentials === "required"
+      ? "credentials  required: send Authorization: Bearer <token>"
+      : `credentials  none: whoever reaches this address is admin of ${tape.tenant}`,
+  );
+  const { credentials } = server;
+  log("info", "server.started", { url: serving.url, store: maskUrl(url), credentials, tenant: tape.tenant });
+  await stop;
+  const drained = await serving.stop(tape.drain_s * 1_000);
+  log("info", "server.stopped", { drained });
+  return 0;
+}
+
+function flagsOf(asked: Asked): FlagValue[] {
+  const named = (path: string, option: string): FlagValue[] => {
+    const text = asked.text(option);
+    return text === undefined ? [] : [{ path, text, flag: `--${option}` }];
+  };
+  const set = asked.all("set").map((text) => {
+    const [path = "", value = ""] = text.split(/=(.*)/s, 2);
+    return { path, text: value, flag: `--set ${path}` };
+  });
+  return [...set, ...named("tape.server.listen", "listen"), ...named("tape.store.url", "store")];
+}
+
+export function placeOf(listen: string): { readonly host: string; readonly port: number } {
+  const [, host, port] = /^(.+):(\d{1,5})$/.exec(listen) ?? [];
+  if (host === undefined || Number(port) > 65_535) {
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.server.listen: write HOST:PORT, as in 127.0.0.1:7878", { listen });
+  }
+  return { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
+}
+
+export function tlsOf(config: LoadedConfig, cwd: string): { tls?: { cert: Buffer; key: Buffer } } {
+  const { cert, key } = config.settings.tape.server.tls;
+  if (cert === undefined || key === undefined) return {};
+  const read = (path: string, file: string): Buffer => {
+    try {
+      return readFileSync(resolve(folderOf(config, path, cwd), file));
+    } catch (error) {
+      const why = (error as { code?: string }).code ?? String(error);
+      throw new TapeError("TAPE_BAD_CONFIG", `${path}: ${file} cannot be read (${why})`, { path }, error);
+    }
+  };
+  return { tls: { cert: read("tape.server.tls.cert", cert), key: read("tape.server.tls.key", key) } };
+}
+
+function stopSignal(log: Log): Promise<void> {
+  return new Promise((done) => {
+    let asked = false;
+    const onSignal = (signal: string): void => {
+      if (asked) {
+        log("error", "server.killed", { signal });
+        process.exit(1); // somebody is impatient: what was acknowledged is in the store
+      }
+      asked = true;
+      log("info", "server.stopping", { signal });
+      done();
+    };
+    process.on("SIGTERM", onSignal);
+    process.on("SIGINT", onSignal);
+  });
+}

@@ -1,0 +1,97 @@
+import { outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Command } from "../command.ts";
+import { lasting, printRows, timeOf } from "../output.ts";
+import { idsOf } from "./runs.ts";
+
+const timers: Command = {
+  name: "timers",
+  summary: "lists timers of runs, and when schedules are due",
+  options: {
+    run: { value: "ID", help: "only this run's" },
+    limit: { value: "N", help: "at most so many" },
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const [run, limit] = [asked.text("run"), wholeOf("--limit", asked.text("limit"))];
+      const [found, schedules, now] = await Promise.all([
+        store.read.timers(tenant, { ...(run === undefined ? {} : { run }), ...(limit === undefined ? {} : { limit }) }),
+        run === undefined ? store.read.schedules(tenant) : [],
+        store.read.now(),
+      ]);
+      const ids = await idsOf(
+        store,
+        tenant,
+        found.map((row) => row.run),
+      );
+      const rows = [
+        ...found.map(({ run: journal, purpose, status, dueAt }) => ({
+          of: `run ${ids.get(journal) ?? journal}`,
+          purpose,
+          status: String(status),
+          dueAt: dueAt as number | null,
+        })),
+        ...schedules.map(({ id, nextAt, paused }) => ({
+          of: `schedule ${id}`,
+          purpose: "schedule",
+          status: paused ? "PAUSED" : "SET",
+          dueAt: nextAt,
+        })),
+      ];
+      printRows(
+        asked,
+        rows,
+        [
+          { title: "OF", of: (row) => row.of },
+          { title: "FOR", of: ({ purpose }) => purpose },
+          { title: "STATUS", of: ({ status }) => status },
+          { title: "DUE", of: ({ dueAt }) => (dueAt === null ? "never" : timeOf(dueAt)) },
+          {
+            title: "IN",
+            right: true,
+            of: ({ dueAt, status }) =>
+              dueAt === null || status !== "SET"
+                ? ""
+                : dueAt <= now
+                  ? `${lasting(now - dueAt)} ago`
+                  : lasting(dueAt - now),
+          },
+        ],
+        "no timer is set",
+      );
+      return 0;
+    }),
+};
+
+const migrate: Command = {
+  name: "migrate",
+  summary: "makes the store, or brings it to this version's schema",
+  options: { store: storeOptions.store, config: storeOptions.config },
+  run: (asked) =>
+    withApp(
+      asked,
+      async ({ store, url }) => {
+        const { schema, epoch } = await store.read.settings();
+        asked.screen.line(`${url}: schema ${schema}, store epoch ${epoch}`);
+        return 0;
+      },
+      { create: true },
+    ),
+};
+
+const restored: Command = {
+  name: "store restored",
+  summary: "after a restore: raises the store epoch, so that no token is issued twice, and ends every term",
+  options: { reason: personOptions.reason, store: storeOptions.store, config: storeOptions.config },
+  run: (asked) => {
+    const { reason } = personOf(asked);
+    return withApp(asked, async ({ store }) => {
+      const { epoch, ended } = await store.claim.restored(reason);
+      asked.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
+      return 0;
+    });
+  },
+};
+
+export const storeCommands: readonly Command[] = [timers, migrate, restored];

@@ -1,0 +1,87 @@
+import { durationMs } from "../../base/duration.ts";
+import { systemRandom } from "../../base/random.ts";
+import { roles } from "../../protocol/route.ts";
+import { mintToken } from "../../server/credentials.ts";
+import { outputOption, personOf, personOptions, storeOptions, withApp } from "../app.ts";
+import { type Command, Misuse } from "../command.ts";
+import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
+
+const create: Command = {
+  name: "token create",
+  summary: "makes an API token; its secret is shown once and kept nowhere",
+  arguments: [{ name: "name", help: "whose it is, for people: the audit shows it" }],
+  options: {
+    role: { value: roles.join("|"), help: "what it may do" },
+    expires: { value: "DURATION", help: "how long it holds, as in 90d; default: until it is revoked" },
+    ...personOptions,
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) => {
+    const role = roles.find((one) => one === asked.text("role"));
+    if (role === undefined) throw new Misuse(`--role is one of ${roles.join(", ")}`);
+    const expires = asked.text("expires");
+    const expiresInMs = expires === undefined ? undefined : durationMs(expires as never);
+    if (expires !== undefined && expiresInMs === undefined) throw new Misuse(`--expires is a duration, not ${expires}`);
+    const person = personOf(asked);
+    return withApp(
+      asked,
+      async ({ store, tenant }) => {
+        const { id, secret, hash } = mintToken(systemRandom);
+        const name = asked.arguments.name!;
+        const token = { id, tenant, name, role, hash, ...(expiresInMs !== undefined && { expiresInMs }) };
+        await store.intake.putToken(token, person);
+        if (wantsJson(asked)) printJson(asked, { id, tenant, name, role, token: `${id}.${secret}` });
+        else {
+          asked.screen.line(`${id}.${secret}`);
+          asked.screen.line(asked.screen.dim("Keep it now: it is shown this once. Send it as Authorization: Bearer …"));
+        }
+        return 0;
+      },
+      { create: true },
+    );
+  },
+};
+
+const ls: Command = {
+  name: "token ls",
+  summary: "lists API tokens, without their secrets",
+  options: { ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const found = (await store.read.tokens(tenant)).map(({ hash: _, ...token }) => token);
+      const when = (at: number | null, never: string): string => (at === null ? never : timeOf(at));
+      printRows(
+        asked,
+        found,
+        [
+          { title: "ID", of: ({ id }) => id },
+          { title: "NAME", of: ({ name }) => name },
+          { title: "ROLE", of: ({ role }) => role },
+          { title: "MADE", of: ({ createdAt }) => timeOf(createdAt) },
+          { title: "EXPIRES", of: ({ expiresAt }) => when(expiresAt, "never") },
+          { title: "USED", of: ({ usedAt }) => when(usedAt, "not yet") },
+          { title: "REVOKED", of: ({ revokedAt }) => when(revokedAt, "") },
+        ],
+        "there are no tokens; make one with durable-tape token create",
+      );
+      return 0;
+    }),
+};
+
+const revoke: Command = {
+  name: "token revoke",
+  summary: "ends an API token, on every replica within five seconds",
+  arguments: [{ name: "id", help: "the part before the dot" }],
+  options: { ...personOptions, ...storeOptions },
+  run: (asked) => {
+    const person = personOf(asked);
+    return withApp(asked, async ({ store, tenant }) => {
+      const { name } = await store.intake.revokeToken(tenant, asked.arguments.id!, person);
+      asked.screen.line(`${asked.arguments.id} (${name}) is revoked`);
+      return 0;
+    });
+  },
+};
+
+export const tokenCommands: readonly Command[] = [create, ls, revoke];

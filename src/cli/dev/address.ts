@@ -1,0 +1,35 @@
+import type { Log } from "../../base/log.ts";
+import { type ServeOptions, type Serving, serve } from "../../host/serve.ts";
+import { isTapeError } from "../../model/errors.ts";
+import type { Store } from "../../store/contract.ts";
+
+/** So many programs of this kind on one machine are plenty; after them any port will do. */
+const mostTaken = 20;
+
+export interface Addressed {
+  readonly serving: Serving;
+  /** The port that was asked for and is somebody else's. */
+  readonly taken: number | undefined;
+}
+
+/** Serves the store where it was asked to, or on the next port that is free. */
+export async function serveNear(
+  store: Store,
+  place: { readonly host: string; readonly port: number },
+  more: Omit<ServeOptions, "store" | "host" | "port"> & { readonly log: Log },
+): Promise<Addressed> {
+  const { host, port } = place;
+  for (let next = port; ; next += 1) {
+    const tried = next - port >= mostTaken || next > 65_535 ? 0 : next;
+    try {
+      const serving = await serve({ ...more, store, host, port: tried });
+      return { serving, taken: tried === port ? undefined : port };
+    } catch (error) {
+      if (tried === 0 || !isTaken(error)) throw error;
+    }
+  }
+}
+
+function isTaken(error: unknown): boolean {
+  return isTapeError(error) && (error.cause as { readonly code?: string } | undefined)?.code === "EADDRINUSE";
+}

@@ -1,0 +1,33 @@
+import { oneLine } from "../output.ts";
+
+export interface LogLine {
+  readonly at: string;
+  readonly level: string;
+  readonly event: string;
+  readonly fields: Readonly<Record<string, unknown>>;
+}
+
+/** A line of a JSON log; undefined: it is something else, the user's own words perhaps. */
+export function logLineOf(text: string): LogLine | undefined {
+  if (!text.startsWith("{")) return undefined;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+  const { at, level, event, ...fields } = parsed as Record<string, unknown>;
+  if (typeof at !== "string" || typeof level !== "string" || typeof event !== "string") return undefined;
+  return { at, level, event, fields };
+}
+
+/** For people: `12:00:01 warn run.stuck run=r-1`. */
+export function sayLogLine({ at, level, event, fields }: LogLine): string {
+  const said = Object.entries(fields).map(([key, value]) => `${key}=${saidValue(value)}`);
+  return oneLine([at.slice(11, 19), level, event, ...said].join(" "));
+}
+
+function saidValue(value: unknown): string {
+  if (typeof value === "string") return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
+  return JSON.stringify(value) ?? "";
+}

@@ -1,0 +1,87 @@
+import { toJson } from "../base/codec.ts";
+import { type Asked, Misuse } from "./command.ts";
+
+/** One column of a table for people. */
+export interface Column<T> {
+  readonly title: string;
+  readonly of: (row: T) => string | number;
+  readonly right?: true;
+}
+
+/** Rows as a table, or as JSON for programs; `empty` says what it means that there are none. */
+export function printRows<T>(asked: Asked, rows: readonly T[], columns: readonly Column<T>[], empty: string): void {
+  const { screen } = asked;
+  if (wantsJson(asked)) {
+    printJson(asked, rows);
+    return;
+  }
+  if (rows.length === 0) {
+    screen.line(empty);
+    return;
+  }
+  for (const line of tableOf(rows, columns)) screen.line(line);
+}
+
+export function tableOf<T>(rows: readonly T[], columns: readonly Column<T>[]): string[] {
+  const cells = rows.map((row) => columns.map(({ of }) => oneLine(String(of(row)))));
+  const widths = columns.map(({ title }, k) => Math.max(title.length, ...cells.map((line) => line[k]!.length)));
+  const join = (line: readonly string[]): string =>
+    line
+      .map((cell, k) => (columns[k]!.right ? cell.padStart(widths[k]!) : cell.padEnd(widths[k]!)))
+      .join("  ")
+      .trimEnd();
+  return [join(columns.map(({ title }) => title)), ...cells.map(join)];
+}
+
+/** Whole numbers beyond 2^53 as text, values as they travel over the wire. */
+export function printJson(asked: Asked, value: unknown): void {
+  asked.screen.line(jsonText(value));
+}
+
+export function jsonText(value: unknown, indent: number | undefined = 2): string {
+  const said = JSON.stringify(
+    value,
+    (_key, held: unknown) => {
+      if (typeof held === "bigint") return String(held);
+      if (held instanceof Error || held instanceof Map || held instanceof Set) return toJson(held);
+      return held;
+    },
+    indent,
+  );
+  return said ?? "null";
+}
+
+export function wantsJson(asked: Asked): boolean {
+  const output = asked.text("output");
+  if (output === undefined || output === "table") return false;
+  if (output === "json") return true;
+  throw new Misuse(`-o is table or json, not ${output}`);
+}
+
+/** Control characters of stored text must not reach the terminal. */
+export function oneLine(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
+  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
+}
+
+/** "3.2 s", "14 m", "2 d": how long, to two figures. */
+export function lasting(ms: number): string {
+  const units = [
+    [86_400_000, "d"],
+    [3_600_000, "h"],
+    [60_000, "m"],
+    [1_000, "s"],
+  ] as const;
+  for (const [size, unit] of units) {
+    if (ms >= size) return `${ms / size >= 10 ? Math.round(ms / size) : Math.round((ms * 10) / size) / 10} ${unit}`;
+  }
+  return `${Math.max(0, Math.round(ms))} ms`;
+}
+
+export const timeOf = (at: number): string => new Date(at).toISOString().replace("T", " ").slice(0, 19);
+
+/** Long values are cut; `-o json` has all of it. */
+export function brief(value: unknown, most = 60): string {
+  const text = oneLine(value === undefined ? "" : typeof value === "string" ? value : jsonText(value, 0));
+  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}

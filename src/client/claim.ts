@@ -1,0 +1,46 @@
+import { TapeError } from "../model/errors.ts";
+import type { Target } from "../model/lease.ts";
+import type { Claim } from "../store/contract.ts";
+import { absentRun, assertOwn, defined, type Ground, isOwn } from "./ground.ts";
+
+/** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
+const renewMs = 2_000;
+
+export function claimOver(ground: Ground): Claim {
+  const { caller } = ground;
+  return {
+    async acquire(tenant, request) {
+      if (!isOwn(ground, tenant)) throw absentTarget(ground, tenant, request.target);
+      const { target, nonce, expect, reason, by, why } = request;
+      const body = { target, claimant: defined(request.claimant), nonce, expect, ...defined({ reason, by, why }) };
+      return caller.call("store.acquire", { body });
+    },
+    async find({ tenant, claimant, wants, staleOf, staleLimit, limit, nonce, workflows }) {
+      if (!isOwn(ground, tenant)) return [];
+      const asked = { claimant: defined(claimant), wants, staleOf: [...staleOf], limit, nonce };
+      const body = { ...asked, ...defined({ staleLimit, workflows: workflows && [...workflows] }) };
+      return (await caller.call("store.find", { body })).terms;
+    },
+    // A holder's trust counts from before this call, however often it is sent: late news never prolong it.
+    async renew(renewals) {
+      if (renewals.length === 0) return [];
+      const body = {
+        renewals: renewals.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote })),
+      };
+      return (await caller.call("store.renew", { body }, { patienceMs: renewMs })).verdicts;
+    },
+    async pause(tenant, name, paused, by, why) {
+      assertOwn(ground, tenant);
+      await caller.call(paused ? "leases.pause" : "leases.resume", { params: { name }, body: { reason: why, by } });
+    },
+    restored: (reason, by) => caller.call("store.restored", { body: { reason, ...defined({ by }) } }),
+  };
+}
+
+/** A named lease comes to be when it is first asked for: in another tenant nobody may make one. */
+function absentTarget(ground: Ground, tenant: string, target: Target): unknown {
+  if ("run" in target) return absentRun(target.run);
+  if ("name" in target) assertOwn(ground, tenant);
+  const name = "journal" in target ? target.journal : target.name;
+  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+}

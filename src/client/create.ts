@@ -1,0 +1,101 @@
+import { z } from "zod";
+import { encode } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Claimant, Verdict } from "../model/lease.ts";
+import { type AnswerOf, contract } from "../protocol/contract.ts";
+import { mayDo } from "../protocol/route.ts";
+import { wireText } from "../protocol/values.ts";
+import { runSpec } from "../protocol/views.ts";
+import { eachVerdict } from "../store/calls.ts";
+import { checkRunSpec } from "../store/check.ts";
+import type { Created, RunSpec } from "../store/contract.ts";
+import { Gather } from "./gather.ts";
+import { assertOwn, defined, type Ground } from "./ground.ts";
+import { badAnswer, decoded } from "./request.ts";
+
+type Verdicts = AnswerOf<"store.create">["calls"][number]["verdicts"];
+type First = Claimant & { readonly nonce: bigint };
+
+/** Creating runs: those of many callers in one request, for whoever may drive; one by one for whoever may only start. */
+export class Creations {
+  readonly #ground: Ground;
+  readonly #gather: Gather<Verdicts>;
+
+  constructor(ground: Ground) {
+    this.#ground = ground;
+    const { caller, clock, limits, lanes } = ground;
+    this.#gather = new Gather({
+      clock,
+      limits,
+      lanes,
+      send: async (texts) => {
+        const body = `{"calls":[${texts.join(",")}]}`;
+        const json = await caller.send("store.create", { method: "POST", url: contract["store.create"].path, body });
+        const { calls } = decoded("store.create", json) as AnswerOf<"store.create">;
+        if (calls.length !== texts.length)
+          throw badAnswer("store.create", `${calls.length} of ${texts.length} answers`);
+        return calls.map(({ verdicts }) => verdicts);
+      },
+    });
+  }
+
+  async create(
+    tenant: string,
+    specs: readonly RunSpec[],
+    first: First | undefined,
+    key: string | undefined,
+  ): Promise<Verdict<Created>[]> {
+    assertOwn(this.#ground, tenant);
+    const { limits, role } = this.#ground;
+    // Looked at here first: one bad run must not spoil the request for the others.
+    const checked = await eachVerdict(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
+    const good = specs.filter((_, k) => checked[k]!.ok);
+    if (good.length === 0) return checked as Verdict<Created>[];
+    const driving = mayDo(role, "worker");
+    const verdicts =
+      first !== undefined || (driving && key === undefined)
+        ? await this.#together(good, first)
+        : await this.#starts(good, key);
+    let next = 0;
+    return checked.map((verdict) => (verdict.ok ? verdicts[next++]! : verdict));
+  }
+
+  close(): Promise<void> {
+    return this.#gather.close();
+  }
+
+  async #together(specs: readonly RunSpec[], first: First | undefined): Promise<Verdict<Created>[]> {
+    const holder = first === undefined ? "" : `,"first":${firstText(first)}`;
+    const verdicts = await this.#gather.submit({ text: `{"specs":[${specs.map(specText).join(",")}]${holder}}` });
+    if (verdicts.length !== specs.length) throw badAnswer("store.create", `${verdicts.length} of ${specs.length} runs`);
+    return verdicts as Verdict<Created>[];
+  }
+
+  #starts(specs: readonly RunSpec[], key: string | undefined): Promise<Verdict<Created>[]> {
+    const { caller, limits } = this.#ground;
+    const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
+    return eachVerdict(specs, limits, async (given) => {
+      const { schedule, forkedFrom, fork, ...spec } = given;
+      if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
+        throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });
+      }
+      const { journal, fresh } = await caller.call("runs.start", { body: defined(spec) }, { key: named.get(given) });
+      return { journal, fresh };
+    });
+  }
+}
+
+function firstText({ owner, label, reactor, ttlMs, maxStallMs, nonce }: First): string {
+  return JSON.stringify({ owner, label, reactor, ttlMs, maxStallMs, nonce: String(nonce) });
+}
+
+const simple: ReadonlySet<string> = new Set(["id", "workflow", "version", "input"]);
+
+/** Most runs are made of texts and an input, which are written without the schema. */
+function specText(spec: RunSpec): string {
+  const said = defined({ ...spec, input: undefined });
+  if (!Object.keys(said).every((field) => simple.has(field))) {
+    return JSON.stringify(z.encode(runSpec, { ...said, input: spec.input }));
+  }
+  return `${JSON.stringify(said).slice(0, -1)},"input":${wireText(encode(spec.input))}}`;
+}

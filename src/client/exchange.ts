@@ -1,0 +1,173 @@
+import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
+import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import { promisify } from "node:util";
+import { gunzip, gzip } from "node:zlib";
+import type { Clock } from "../base/clock.ts";
+import { type Exchange, linesType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
+import type { Address } from "./address.ts";
+import { TooLong, Unsent } from "./faults.ts";
+
+export interface TlsOptions {
+  /** Certificates to trust beside nobody else's, as PEM. Default: those of the system. */
+  readonly ca?: string;
+  /** The client's own, where the other side asks for one. */
+  readonly cert?: string;
+  readonly key?: string;
+}
+
+export interface HttpOptions {
+  readonly address: Address;
+  readonly clock: Clock;
+  readonly tls?: TlsOptions;
+  /** Until the connection stands. */
+  readonly connectMs?: number;
+  /** From the request to the last byte of the answer; a stream: to its first byte. */
+  readonly answerMs?: number;
+  /** Whether large bodies travel compressed. Default: where the other side is another machine. */
+  readonly compress?: boolean;
+}
+
+/** An exchange over sockets that are kept, and how to let go of them. */
+export interface Wire {
+  readonly exchange: Exchange;
+  close(): void;
+}
+
+const defaultConnectMs = 5_000;
+/** Longer than any transaction of a store, and than the waits that a route allows. */
+const defaultAnswerMs = 35_000;
+/** Below this compressing costs more than it saves. */
+const leastCompressed = 4 * 1024;
+/** More than any page of any listing; an answer without end must not fill the memory. */
+const mostAnswerBytes = 512 * 1024 * 1024;
+
+const zip = promisify(gzip);
+const unzip = promisify(gunzip);
+
+/** HTTP/1.1 over kept connections. Throws {@link Unsent} where it is certain that nothing has left. */
+export function httpExchange(options: HttpOptions): Wire {
+  const { address, clock, tls = {}, connectMs = defaultConnectMs, answerMs = defaultAnswerMs } = options;
+  const compress = options.compress ?? !address.loopback;
+  const kept = { keepAlive: true, scheduling: "lifo" as const };
+  // TLS 1.2 at least, names checked, nothing else to choose: there is no way down.
+  const secured = { ...kept, ...tls, minVersion: "TLSv1.2" as const, rejectUnauthorized: true };
+  const agent = address.secure ? new TlsAgent(secured) : new PlainAgent(kept);
+  const open = address.secure ? tlsRequest : plainRequest;
+
+  const exchange: Exchange = async (request) => {
+    const body = request.body;
+    const zipped = compress && body !== undefined && body.length >= leastCompressed;
+    const sent = zipped ? await zip(body) : body;
+    const headers: Record<string, string> = {
+      ...request.headers,
+      ...(sent === undefined ? {} : { "content-length": String(sent.length) }),
+      ...(zipped ? { "content-encoding": "gzip" } : {}),
+      ...(compress ? { "accept-encoding": "gzip" } : {}),
+    };
+    return new Promise<WireAnswer>((resolve, reject) => {
+      const asked = open({
+        host: address.host,
+        port: address.port,
+        method: request.method,
+        path: `${address.base}${request.url}`,
+        headers,
+        agent,
+      });
+      const cancel = watch(
+        asked,
+        request,
+        { clock, connectMs, answerMs, event: address.secure ? "secureConnect" : "connect" },
+        reject,
+      );
+      asked.on("response", (response) => {
+        const streamed = response.headers["content-type"]?.startsWith(linesType) === true;
+        if (streamed) {
+          cancel();
+          resolve(answerOf(response, response));
+          return;
+        }
+        whole(response).then(
+          (bytes) => {
+            cancel();
+            resolve(answerOf(response, bytes));
+          },
+          (error: unknown) => {
+            cancel();
+            reject(error);
+          },
+        );
+      });
+      asked.end(sent);
+    });
+  };
+  return { exchange, close: () => agent.destroy() };
+}
+
+interface WatchOptions {
+  readonly clock: Clock;
+  readonly connectMs: number;
+  readonly answerMs: number;
+  readonly event: "connect" | "secureConnect";
+}
+
+/** Says what a failure means: before the connection stands nothing has left, afterwards nobody knows. */
+function watch(
+  asked: ClientRequest,
+  request: WireRequest,
+  { clock, connectMs, answerMs, event }: WatchOptions,
+  reject: (error: unknown) => void,
+): () => void {
+  let standing = false;
+  const stops: (() => void)[] = [];
+  const cancel = (): void => {
+    for (const stop of stops.splice(0)) stop();
+  };
+  stops.push(clock.after(answerMs, () => asked.destroy(new TooLong(`no answer within ${answerMs} ms`))));
+  asked.on("socket", (socket) => {
+    if (!socket.connecting) {
+      standing = true; // a kept one: it may have been closed at the other end as we send
+      return;
+    }
+    const hurry = clock.after(connectMs, () => asked.destroy(new Unsent(`no connection within ${connectMs} ms`)));
+    stops.push(hurry);
+    socket.once(event, () => {
+      standing = true;
+      hurry();
+    });
+  });
+  asked.on("error", (error: Error & { code?: string }) => {
+    cancel();
+    const unsent = !standing && !(error instanceof Unsent);
+    reject(unsent ? new Unsent(error.message || (error.code ?? "no connection"), error) : error);
+  });
+  const { signal } = request;
+  if (signal !== undefined) {
+    const stop = (): void => void asked.destroy(new Error("the caller has gone"));
+    if (signal.aborted) stop();
+    // Not let go of with the others: a stream is ended by it.
+    else signal.addEventListener("abort", stop, { once: true });
+    asked.on("close", () => signal.removeEventListener("abort", stop));
+  }
+  return cancel;
+}
+
+function answerOf(response: IncomingMessage, body: WireAnswer["body"]): WireAnswer {
+  const headers: Record<string, string> = {};
+  for (const [name, value] of Object.entries(response.headers)) {
+    if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
+  }
+  return { status: response.statusCode ?? 0, headers, body };
+}
+
+async function whole(response: IncomingMessage): Promise<Uint8Array> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of response as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > mostAnswerBytes) throw new Error(`the answer is longer than ${mostAnswerBytes} bytes`);
+    chunks.push(chunk);
+  }
+  if (!response.complete) throw new Error("the answer broke off");
+  const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
+  return response.headers["content-encoding"] === "gzip" ? unzip(bytes, { maxOutputLength: mostAnswerBytes }) : bytes;
+}

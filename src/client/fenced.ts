@@ -1,0 +1,91 @@
+import type { z } from "zod";
+import { encode } from "../base/codec.ts";
+import type { Fence } from "../model/fence.ts";
+import { recordVersion } from "../model/records.ts";
+import { contract } from "../protocol/contract.ts";
+import { wireText } from "../protocol/values.ts";
+import { eachVerdict } from "../store/calls.ts";
+import { checkEntry, checkFence, checkList } from "../store/check.ts";
+import type { Appended, Entry, Fenced } from "../store/contract.ts";
+import { Gather } from "./gather.ts";
+import type { Ground } from "./ground.ts";
+import { badAnswer, decoded } from "./request.ts";
+
+type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
+
+/**
+ * Appends of many journals in one request. Each is checked and encoded here, where its writer is told what is wrong with
+ * it; the store behind the server checks it again, with its fence. One that was carried out and whose answer was lost is
+ * sent again and answered as it was the first time.
+ */
+export function fencedOver(ground: Ground): Fenced & { close(): Promise<void> } {
+  const { caller, limits, clock, lanes } = ground;
+  const gather = new Gather<Verdict>({
+    clock,
+    limits,
+    lanes,
+    send: async (texts) => {
+      const body = `{"batch":[${texts.join(",")}]}`;
+      const json = await caller.send("store.append", { method: "POST", url: contract["store.append"].path, body });
+      return verdictsOf(json, texts.length);
+    },
+  });
+  const append = async (fence: Fence, entry: Entry): Promise<Appended> => {
+    checkFence(fence);
+    const text = `{"fence":${fenceText(fence)},"entry":${entryText(entry, ground)}}`;
+    const verdict = await gather.submit({ text, journal: fence.journal });
+    if (!verdict.ok) throw verdict.error;
+    const { head, notes } = verdict;
+    return { head, notes };
+  };
+  return {
+    append,
+    appendAll: (batch) =>
+      eachVerdict(batch, limits, async (item) => {
+        checkList("a batch's item", item);
+        return append(item[0], item[1]);
+      }),
+    close: () => gather.close(),
+  };
+}
+
+const fences = new WeakMap<Fence, string>();
+
+/** Written once for a term: a driver sends it with each of its appends. */
+function fenceText(fence: Fence): string {
+  const known = fences.get(fence);
+  if (known !== undefined) return known;
+  const { journal, token, nonce } = fence;
+  const text = `{"journal":${journal},"token":"${token}","nonce":"${nonce}"}`;
+  fences.set(fence, text);
+  return text;
+}
+
+function entryText(entry: Entry, { limits }: Ground): string {
+  const { after, records, bodies } = checkEntry(entry, limits);
+  const texts = records.map(({ kind, data }, k) => `{"kind":"${kind}","data":${dataText(bodies[k]!, data)}}`);
+  return `{"after":${after},"records":[${texts.join(",")}]}`;
+}
+
+const versionText = `{"v":${recordVersion},`;
+
+/** The record's text without the version that a store puts in front; what is no plain JSON is encoded anew. */
+const dataText = (body: string, data: unknown): string =>
+  wireText(body.startsWith(versionText) ? `{${body.slice(versionText.length)}` : encode(data));
+
+/** The commonest answer is read without the schema: the checks are the same. */
+function verdictsOf(json: unknown, count: number): readonly Verdict[] {
+  const verdicts = (json as { verdicts?: unknown } | null)?.verdicts;
+  const plain = Array.isArray(verdicts) && verdicts.every(isPlain);
+  const read = plain ? (verdicts as Verdict[]) : (decoded("store.append", json) as { verdicts: Verdict[] }).verdicts;
+  if (read.length !== count) throw badAnswer("store.append", `${read.length} verdicts for ${count} appends`);
+  return read;
+}
+
+function isPlain(given: unknown): boolean {
+  if (typeof given !== "object" || given === null) return false;
+  const { ok, head, notes } = given as { ok?: unknown; head?: unknown; notes?: unknown };
+  return ok === true && isWhole(head) && isWhole(notes) && Object.keys(given).length === 3;
+}
+
+const isWhole = (value: unknown): boolean => Number.isSafeInteger(value) && (value as number) >= 0;

@@ -1,0 +1,86 @@
+import { encode } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import { checkPayload, checkRunSpec, encodeRecord } from "../store/check.ts";
+import type { Intake } from "../store/contract.ts";
+import type { Creations } from "./create.ts";
+import { absentRun, assertOwn, defined, type Ground, isOwn } from "./ground.ts";
+
+/** With `key` every write is named by it instead of by a key of its own: that is `once`. */
+export function intakeOver(ground: Ground, creations: Creations, key?: string): Intake {
+  const { caller, limits } = ground;
+  const once = { key };
+  return {
+    createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
+    async signal(tenant, id, signal) {
+      if (!isOwn(ground, tenant)) throw absentRun(id);
+      const body = defined(signal);
+      encodeRecord({ kind: "signal.sent", data: body }, limits);
+      return caller.call("runs.signal", { params: { id }, body }, once);
+    },
+    async cancel(tenant, id, { reason, by, key: named }) {
+      if (!isOwn(ground, tenant)) throw absentRun(id);
+      const data = { reason, ...defined({ by }) };
+      encodeRecord({ kind: "cancel.asked", data }, limits);
+      return caller.call("runs.cancel", { params: { id }, body: { ...data, ...defined({ key: named }) } }, once);
+    },
+    async leaveEvidence({ run, pos, sub, token, nonce }, given) {
+      const evidence = defined(given);
+      const named = { run, pos, attempt: 0, token: String(token) };
+      encodeRecord({ kind: "effect.evidence", data: { ...evidence, ...named } }, limits);
+      const attempt = { run, pos, token, nonce, ...defined({ sub }) };
+      return caller.call("store.evidence", { body: { attempt, evidence } }, once);
+    },
+    async fireTimer({ run, pos, purpose }) {
+      return (await caller.call("store.fireTimer", { body: { run, pos, purpose } }, once)).fired;
+    },
+    async putValue(tenant, name, value, when) {
+      assertOwn(ground, tenant);
+      checkPayload("value", () => encode(value), limits);
+      return caller.call("values.put", { params: { key: name }, body: { value, when } }, once);
+    },
+    async deleteValue(tenant, name, version) {
+      if (!isOwn(ground, tenant)) throw noVersion(name, version);
+      return caller.call("values.delete", { params: { key: name }, query: { version } }, once);
+    },
+    async putSchedule(tenant, { id, spec, nextAt, paused }, seen) {
+      assertOwn(ground, tenant);
+      const from = seen && { version: seen.version, spec: seen.spec };
+      const body = { spec, nextAt, paused, ...defined({ seen: from }) };
+      return caller.call("schedules.put", { params: { id }, body }, once);
+    },
+    async deleteSchedule(tenant, id) {
+      if (!isOwn(ground, tenant)) return false;
+      return (await caller.call("schedules.delete", { params: { id } }, once)).deleted;
+    },
+    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
+      if (!isOwn(ground, tenant)) return false;
+      for (const run of runs) checkRunSpec(run, limits);
+      const body = { id, version, nextAt, runs: runs.map(defined), ...defined({ spec }) };
+      return (await caller.call("store.fireSchedule", { body }, once)).fired;
+    },
+    async prune(tenant, endedBefore, limit, act) {
+      if (!isOwn(ground, tenant)) return 0;
+      const reason = act?.reason ?? "older than is kept";
+      return (await caller.call("runs.prune", { body: { endedBefore, limit, reason } }, once)).pruned;
+    },
+    // A token's secret is made by the server and told once: what the caller made up would be the caller's to leak.
+    async putToken() {
+      throw new TapeError("TAPE_FORBIDDEN", "over the wire tokens are made by the server: call tokens.create");
+    },
+    async revokeToken(tenant, id, { reason }) {
+      if (!isOwn(ground, tenant)) throw noToken(id);
+      const before = (await caller.call("tokens.list", {})).tokens.find((token) => token.id === id);
+      if (before === undefined) throw noToken(id);
+      await caller.call("tokens.revoke", { params: { id }, body: { reason } });
+      const after = (await caller.call("tokens.list", {})).tokens.find((token) => token.id === id) ?? before;
+      return { ...after, hash: "", usedAt: null };
+    },
+    // Whoever uses a token over the wire has it remembered by the server.
+    touchToken: async () => {},
+  };
+}
+
+const noToken = (id: string): TapeError => new TapeError("TAPE_NOT_FOUND", `there is no token ${id}`, { id });
+
+const noVersion = (key: string, version: number): TapeError =>
+  new TapeError("TAPE_VERSION_CONFLICT", `${key} is not at version ${version}`, { key });

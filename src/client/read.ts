@@ -1,0 +1,123 @@
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { Target } from "../model/lease.ts";
+import type { JournalRecord } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
+import type { FeedRecord, Read, RunFilter } from "../store/contract.ts";
+import { absentRun, defined, type Ground, isOwn } from "./ground.ts";
+
+/** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
+export function readOver(ground: Ground): Read {
+  const { caller } = ground;
+  const own = (tenant: string | undefined): boolean => isOwn(ground, tenant);
+  return {
+    async run(tenant, id) {
+      if (!own(tenant)) return undefined;
+      try {
+        return await caller.call("runs.get", { params: { id } });
+      } catch (error) {
+        if (isTapeError(error, "TAPE_RUN_UNKNOWN")) return undefined;
+        throw error;
+      }
+    },
+    async runs(tenant, filter = {}) {
+      return own(tenant) ? (await caller.call("runs.list", { query: runQuery(filter) })).runs : [];
+    },
+    async progress(tenant, ids) {
+      if (!own(tenant) || ids.length === 0) return [];
+      return (await caller.call("store.progress", { body: { ids: [...ids] } })).runs;
+    },
+    async journal(tenant, target, { from, limit, inbox } = {}) {
+      if (!own(tenant)) return [];
+      const body = { target, ...defined({ from, limit, inbox }) };
+      return (await caller.call("store.journal", { body })).records as JournalRecord[];
+    },
+    async effects(tenant, { run, item, role, status, minAgeMs, limit } = {}) {
+      if (!own(tenant) || status?.length === 0) return [];
+      const query = defined({ run, item, role, minAgeMs, limit, status: status && [...status] });
+      return (await caller.call("effects.list", { query })).effects as EffectRow[];
+    },
+    async gates(tenant, { run, open, limit } = {}) {
+      return own(tenant) ? (await caller.call("gates.list", { query: defined({ run, open, limit }) })).gates : [];
+    },
+    async timers(tenant, { run, limit } = {}) {
+      return own(tenant) ? (await caller.call("timers.list", { query: defined({ run, limit }) })).timers : [];
+    },
+    async dueTimers(limit, tenant) {
+      return own(tenant) ? (await caller.call("store.dueTimers", { body: { limit } })).timers : [];
+    },
+    async agenda(tenant) {
+      if (!own(tenant)) return [];
+      const { items } = await caller.call("store.agenda", { body: {} });
+      return items.map(({ reactor, inMs }) => ({ reactor, inMs }));
+    },
+    async unserved(workflows, minLagMs, tenant) {
+      if (!own(tenant)) return [];
+      const body = { workflows: [...workflows], minLagMs };
+      return (await caller.call("store.unserved", { body })).unserved;
+    },
+    async schedules(tenant) {
+      return own(tenant) ? (await caller.call("schedules.list", {})).schedules : [];
+    },
+    async dueSchedules(limit, tenant) {
+      return own(tenant) ? (await caller.call("store.dueSchedules", { body: { limit } })).schedules : [];
+    },
+    async budgets(tenant, id) {
+      return own(tenant) ? (await caller.call("runs.budgets", { params: { id } })).budgets : [];
+    },
+    async claimOf(tenant, scope, businessKey) {
+      return own(tenant) ? (await caller.call("claims.get", { query: { scope, businessKey } })).claim : undefined;
+    },
+    async value(tenant, key) {
+      return own(tenant) ? (await caller.call("values.get", { params: { key } })).value : undefined;
+    },
+    async values(tenant, prefix, limit) {
+      return own(tenant) ? (await caller.call("values.list", { query: { prefix, ...defined({ limit }) } })).values : [];
+    },
+    async valueHistory(tenant, key, after, limit) {
+      if (!own(tenant)) return [];
+      return (await caller.call("values.history", { params: { key }, query: { after, ...defined({ limit }) } })).values;
+    },
+    async lease(tenant, target) {
+      return own(tenant) ? (await caller.call("store.lease", { body: { target } })).lease : undefined;
+    },
+    async leases(tenant, { held, limit } = {}) {
+      return own(tenant) ? (await caller.call("leases.list", { query: defined({ held, limit }) })).leases : [];
+    },
+    async terms(tenant, target) {
+      if (!own(tenant)) throw absent(target);
+      return (await caller.call("store.terms", { body: { target } })).terms;
+    },
+    async feed(cursor, limit, tenant) {
+      if (!own(tenant)) return { records: [], cursor: cursor ?? "" };
+      const { records, blockedBy, ...page } = await caller.call("feed.page", { query: defined({ cursor, limit }) });
+      return { ...page, records: records as FeedRecord[], ...defined({ blockedBy }) };
+    },
+    async audit(tenant, { before, limit } = {}) {
+      if (!own(tenant)) return [];
+      const { entries } = await caller.call("audit", { query: defined({ before, limit }) });
+      return entries.map((entry) => ({ ...entry, tenant: ground.tenant }));
+    },
+    async token(id) {
+      return (await tokens(ground)).find((token) => token.id === id);
+    },
+    tokens: async (tenant) => (own(tenant) ? tokens(ground) : []),
+    settings: async () => (await caller.call("settings", {})).settings,
+    now: async () => (await caller.call("settings", {})).now,
+  };
+}
+
+/** Without their hashes: those stay where they are compared. */
+async function tokens({ caller }: Ground) {
+  const listed = (await caller.call("tokens.list", {})).tokens;
+  return listed.map((token) => ({ ...token, hash: "", usedAt: null }));
+}
+
+function runQuery({ workflow, status, label, before, limit }: RunFilter) {
+  return defined({ workflow, label, before, limit, status: status && [...status] });
+}
+
+function absent(target: Target): TapeError {
+  if ("run" in target) return absentRun(target.run);
+  const name = "name" in target ? target.name : target.journal;
+  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+}

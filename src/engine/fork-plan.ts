@@ -1,0 +1,184 @@
+import { TapeError } from "../model/errors.ts";
+import type { JournalRecord, RecordData } from "../model/records.ts";
+import { positionOf } from "./history.ts";
+
+/** One operation of the run that is forked. */
+export interface ForkedOperation {
+  readonly pos: number;
+  /** step, decision, effect, gate, timer, child, … */
+  readonly what: string;
+  readonly name: string;
+}
+
+/** An act that has happened in the world and would be done again, under a new key. */
+export interface RepeatedAct extends ForkedOperation {
+  /** true: doing it again does no harm (idempotent, read). Else it must be named. */
+  readonly repeatable: boolean;
+  readonly args: unknown;
+  readonly businessKey: string | undefined;
+}
+
+export interface ForkPlan {
+  /** Operations before this position are kept. */
+  readonly at: number;
+  readonly kept: readonly ForkedOperation[];
+  readonly again: readonly ForkedOperation[];
+  readonly happened: readonly RepeatedAct[];
+}
+
+/** The run that is forked: its records, and how its acts stand, by position. */
+export interface Forked {
+  readonly records: readonly JournalRecord[];
+  readonly statuses: ReadonlyMap<number, string>;
+}
+
+interface Operation extends ForkedOperation {
+  /** It has a result, and not a failure that ended the run. */
+  readonly done: boolean;
+  readonly records: readonly JournalRecord[];
+}
+
+export function forkPlan(from: Forked, at: number | undefined): ForkPlan {
+  const operations = operationsOf(from.records);
+  const last = operations.at(-1)?.pos ?? -1;
+  const open = operations.find(({ done }) => !done);
+  const point = at ?? open?.pos ?? last + 1;
+  if (!Number.isSafeInteger(point) || point < 0 || point > last + 1) {
+    throw new TapeError("TAPE_FORK_POINT", `a fork of this run is at a position from 0 to ${last + 1}`, { at: point });
+  }
+  const unfinished = operations.find((operation) => operation.pos < point && isOpen(operation));
+  if (unfinished !== undefined) {
+    const { pos, what, name } = unfinished;
+    throw new TapeError("TAPE_FORK_POINT", `${what} ${name} at ${pos} is not settled: fork at ${pos} or before`, {
+      at: point,
+      pos,
+    });
+  }
+  const short = ({ pos, what, name }: Operation): ForkedOperation => ({ pos, what, name });
+  const later = operations.filter(({ pos }) => pos >= point);
+  return {
+    at: point,
+    kept: operations.filter(({ pos }) => pos < point).map(short),
+    again: later.map(short),
+    happened: later.flatMap((operation) => repeatedAct(operation, from.statuses.get(operation.pos))),
+  };
+}
+
+/** A record of another run, as this one keeps it. */
+export interface Kept {
+  readonly kind: string;
+  readonly data: unknown;
+}
+
+/** The records that give the kept operations their results. Numbers of another run's inbox mean nothing in this one. */
+export function keptOf(records: readonly JournalRecord[], at: number): Kept[] {
+  return records.flatMap((record): Kept[] => {
+    const pos = positionOf(record);
+    if (pos === undefined || pos >= at) return [];
+    switch (record.kind) {
+      case "gate.resolved": {
+        const { note: _, ...data } = record.data;
+        return [{ kind: record.kind, data }];
+      }
+      case "gate.opened": {
+        const { timeoutMs: _, after: __, ...data } = record.data;
+        return [{ kind: record.kind, data }];
+      }
+      // The money was another run's: the code hears that it was granted, and nothing is charged here.
+      case "budget.reserved":
+        return [{ kind: record.kind, data: { ...record.data, amounts: {} } }];
+      case "budget.charged":
+        return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
+      case "effect.dispatched":
+      case "effect.observed":
+        return [];
+      default:
+        return [{ kind: record.kind, data: record.data }];
+    }
+  });
+}
+
+const beginnings: Readonly<Record<string, string>> = {
+  "step.done": "step",
+  "decision.made": "decision",
+  "sample.taken": "sample",
+  "patch.marked": "patch",
+  "race.won": "race",
+  "effect.intended": "effect",
+  "effect.received": "effect",
+  "gate.opened": "gate",
+  "timer.set": "timer",
+  "child.started": "child",
+  "child.received": "result of child",
+  "value.written": "value",
+  "budget.reserved": "budget",
+  "budget.charged": "budget charge",
+};
+
+function operationsOf(records: readonly JournalRecord[]): Operation[] {
+  const byPos = new Map<number, JournalRecord[]>();
+  let failedAt: number | undefined;
+  for (const record of records) {
+    if (record.kind === "run.retried") failedAt = undefined;
+    const pos = positionOf(record);
+    if (pos === undefined) continue;
+    byPos.set(pos, [...(byPos.get(pos) ?? []), record]);
+    if (isFailure(record)) failedAt = pos;
+  }
+  const ended = records.some(({ kind }) => kind === "run.decided" || kind === "run.ended");
+  const received = new Set(records.flatMap((record) => (record.kind === "child.received" ? [record.data.of] : [])));
+  return [...byPos]
+    .sort(([a], [b]) => a - b)
+    .map(([pos, own]) => {
+      const [first] = own;
+      const data = first!.data as { name?: string; workflow?: string; key?: string; id?: string };
+      const what = beginnings[first!.kind] ?? first!.kind;
+      const name = data.name ?? data.workflow ?? data.key ?? data.id ?? "";
+      const settled = own.some((record) => settles(record)) && (what !== "child" || received.has(pos));
+      // The failure that a run ended with is what a fork is for: by default it is done again.
+      const done = settled && !(ended && pos === failedAt);
+      return { pos, what, name, done, records: own };
+    });
+}
+
+function settles(record: JournalRecord): boolean {
+  switch (record.kind) {
+    case "effect.intended":
+    case "effect.dispatched":
+    case "effect.observed":
+    case "gate.opened":
+    case "timer.set":
+      return false;
+    case "effect.settled":
+      return (record.data.sub ?? 0) === 0 && (record.data.to === "CONFIRMED" || record.data.to === "FAILED");
+    default:
+      return true;
+  }
+}
+
+function isFailure(record: JournalRecord): boolean {
+  if (record.kind === "step.done" || record.kind === "decision.made") return record.data.error !== undefined;
+  if (record.kind === "effect.settled") return record.data.to === "FAILED";
+  return record.kind === "effect.received" && record.data.status !== "CONFIRMED";
+}
+
+/** Kept as it is, it would wait for a note that goes to the other run. */
+function isOpen({ records, what, done }: Operation): boolean {
+  if (done) return false;
+  if (what === "effect" || what === "gate" || what === "timer") return !records.some(settles);
+  return what === "child";
+}
+
+/** An act that was handed out may have happened; only FAILED says that it surely did not. */
+const surelyNot: readonly string[] = ["PENDING", "FAILED", "WITHDRAWN"];
+
+function repeatedAct(operation: Operation, status: string | undefined): RepeatedAct[] {
+  const { pos, what, name, records } = operation;
+  const intended = records.find((record) => record.kind === "effect.intended");
+  if (intended === undefined) return [];
+  // What this run itself kept from another has no row: there its records say how it ended.
+  const happened = status === undefined ? !records.some(isFailure) : !surelyNot.includes(status);
+  if (!happened) return [];
+  const { semantics, args, businessKey } = intended.data as RecordData<"effect.intended">;
+  return [{ pos, what, name, repeatable: semantics !== "non_idempotent", args, businessKey }];
+}

@@ -1,0 +1,144 @@
+import { encode } from "../base/codec.ts";
+import { momentOf } from "../lease/belief.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
+import type { ForkData, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { RunSpec, RunView, Store } from "../store/contract.ts";
+import { type Forked, type ForkPlan, forkPlan, type Kept, keptOf } from "./fork-plan.ts";
+import { expanded } from "./kept.ts";
+import type { RedriveGround } from "./redrive.ts";
+
+export interface ForkRequest {
+  /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
+  readonly at?: number;
+  /** The new run's id. Default: a fresh one. */
+  readonly id?: string;
+  readonly by: string;
+  readonly reason: string;
+  /** Positions of acts that have happened and may happen again. */
+  readonly again?: readonly number[];
+}
+
+/** Beyond this a record of kept ones is begun anew: it must fit what the store takes as one. */
+const keptBytes = 512 * 1024;
+
+/** What a fork at this position would keep, do again, and repeat in the world. Reads only. */
+export async function planFork(ground: RedriveGround, run: string, at?: number): Promise<ForkPlan> {
+  return forkPlan(await source(ground.store, ground.tenant, run), at);
+}
+
+/**
+ * A new run that goes on from a point of another one: what was done before it is kept as it is, the rest runs again with
+ * the code as it is now. The other run and what it owes are left alone.
+ */
+export async function fork(ground: RedriveGround, run: string, request: ForkRequest): Promise<string> {
+  const { store, keeper, tenant, clock, random } = ground;
+  const from = await source(store, tenant, run);
+  const plan = forkPlan(from, request.at);
+  const missing = plan.happened.filter(({ pos, repeatable }) => !repeatable && !request.again?.includes(pos));
+  if (missing.length > 0) {
+    const names = missing.map(({ pos, name }) => `${name} at ${pos}`).join(", ");
+    const positions = missing.map(({ pos }) => pos);
+    throw new TapeError("TAPE_FORK_REPEATS", `this would do again what has happened: ${names}`, { run, positions });
+  }
+  const { created } = from;
+  const { by, reason, id = random.uuid(clock.wall()) } = request;
+  const seeds = (created.fork?.seeds ?? []).map((seed) => ({ ...seed, before: Math.min(seed.before, plan.at) }));
+  const spec: RunSpec = {
+    id,
+    workflow: created.workflow,
+    input: created.input,
+    ...(created.version !== undefined && { version: created.version }),
+    ...(created.labels !== undefined && { labels: created.labels }),
+    ...(created.budget !== undefined && { budget: created.budget }),
+    forkedFrom: run,
+    fork: {
+      journal: from.journal,
+      pos: plan.at,
+      through: from.head,
+      by,
+      reason,
+      seeds: [...seeds, { before: plan.at, run }],
+    },
+  };
+  const sent = momentOf(clock);
+  const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
+  const [verdict] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce: random.bits63() });
+  if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor refused");
+  if (!verdict.ok) throw verdict.error;
+  if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} exists already`, { id });
+  const lease = keeper.adopt(id, verdict.term, sent);
+  try {
+    const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, wants: "recovery" } };
+    await writeKept(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
+  } finally {
+    lease.lost("given back");
+  }
+  return id;
+}
+
+/**
+ * Writes what a fork keeps, with who asked for it, in one append. Its maker does so; if it died in between, the first who
+ * drives the run does the same, before anything of it runs.
+ */
+export async function writeKept(
+  store: Store,
+  tenant: string,
+  fence: Fence,
+  after: number,
+  data: ForkData,
+  more: readonly NewRecord[] = [],
+): Promise<void> {
+  const { journal, pos, through, by, reason } = data;
+  const records = expanded(await readJournal(store, tenant, journal, through));
+  if (records.length === 0) {
+    throw new TapeError("TAPE_FORK_POINT", "the run it was forked from was deleted before this one began", { journal });
+  }
+  const acted: NewRecord = {
+    kind: "operator.acted",
+    data: { who: by, action: "fork", reason, detail: { journal, pos, through } },
+  };
+  await store.fenced.append(fence, { after, records: [acted, ...inParts(keptOf(records, pos)), ...more] });
+}
+
+function inParts(kept: readonly Kept[]): NewRecord[] {
+  const parts: RecordData<"fork.kept">["records"][] = [[]];
+  let size = 0;
+  for (const { kind, data } of kept) {
+    const bytes = encode(data).length;
+    if (size + bytes > keptBytes && size > 0) {
+      parts.push([]);
+      size = 0;
+    }
+    parts.at(-1)!.push({ kind, data });
+    size += bytes;
+  }
+  return parts.map((records) => ({ kind: "fork.kept", data: { records } }));
+}
+
+interface ForkSource extends Forked {
+  readonly journal: number;
+  readonly head: number;
+  readonly created: RecordData<"run.created">;
+}
+
+async function source(store: Store, tenant: string, id: string): Promise<ForkSource> {
+  const run: RunView | undefined = await store.read.run(tenant, id);
+  if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+  const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
+  const [first] = raw;
+  if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
+  const acts = await store.read.effects(tenant, { run: id, role: "act" });
+  const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
+  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records: expanded(raw), statuses };
+}
+
+async function readJournal(store: Store, tenant: string, journal: number, through: number): Promise<JournalRecord[]> {
+  const all: JournalRecord[] = [];
+  for (;;) {
+    const page = await store.read.journal(tenant, { journal }, { from: (all.at(-1)?.seq ?? 0) + 1 });
+    const wanted = page.filter(({ seq }) => seq <= through);
+    all.push(...wanted);
+    if (page.length === 0 || wanted.length < page.length) return all;
+  }
+}

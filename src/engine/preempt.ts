@@ -1,0 +1,67 @@
+import { momentOf } from "../lease/belief.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { Target } from "../model/lease.ts";
+import type { NewRecord } from "../model/records.ts";
+import type { RedriveGround } from "./redrive.ts";
+
+/** Whose lease it is: a run's or a named one. An item's is taken over by resolving its doubt. */
+export type PreemptTarget = Exclude<Target, { readonly journal: number }>;
+
+export interface Preemption {
+  readonly by: string;
+  readonly reason: string;
+  /** true: only from a holder whose time has run out; else TAPE_LEASE_HELD. */
+  readonly onlyStale?: boolean;
+}
+
+/**
+ * An operator takes a lease away and gives it back at once: whoever held it is fenced at that instant, and a standby, or
+ * for a run the recovery reactor, has it next. Journal, ledger and audit keep who and why.
+ */
+export async function preempt(ground: RedriveGround, target: PreemptTarget, act: Preemption): Promise<void> {
+  const { store, keeper, tenant, clock, random } = ground;
+  const { by, reason, onlyStale = false } = act;
+  const named = "name" in target;
+  if ((await store.read.lease(tenant, target)) === undefined) throw absent(target);
+  const sent = momentOf(clock);
+  const answer = await store.claim.acquire(tenant, {
+    target,
+    claimant: { ...keeper.identity, reactor: named ? "operator" : "recovery", ttlMs: Math.round(keeper.timings.ttlMs) },
+    nonce: random.bits63(),
+    expect: onlyStale ? "expired" : "any",
+    reason: "manual",
+    by,
+    why: reason,
+  });
+  if (!answer.ok) throw answer.error;
+  const lease = keeper.adopt(named ? target.name : target.run, answer.term, sent);
+  const action = onlyStale ? "lease.release" : "lease.takeover";
+  let taken = answer.term.notes;
+  try {
+    for (;;) {
+      const records: NewRecord[] = [
+        { kind: "operator.acted", data: { who: by, action, reason } },
+        {
+          kind: "term.ended",
+          data: { end: "manual", taken, ...(named ? {} : { wants: "recovery" }), term: lease.figures() },
+        },
+      ];
+      lease.assert();
+      try {
+        await store.fenced.append(lease.fence, { after: answer.term.head, records });
+        return;
+      } catch (error) {
+        if (named || !isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        taken = (await store.read.run(tenant, target.run))?.notes ?? taken;
+      }
+    }
+  } finally {
+    lease.lost("given back");
+  }
+}
+
+function absent(target: PreemptTarget): TapeError {
+  return "name" in target
+    ? new TapeError("TAPE_LEASE_UNKNOWN", `no lease is called ${target.name}`, { name: target.name })
+    : new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${target.run}`, { run: target.run });
+}

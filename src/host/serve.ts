@@ -1,0 +1,107 @@
+import { type Clock, systemClock } from "../base/clock.ts";
+import { type Log, silentLog } from "../base/log.ts";
+import { type Random, systemRandom } from "../base/random.ts";
+import { identify } from "../lease/identity.ts";
+import { TapeError } from "../model/errors.ts";
+import { resolve } from "../reactor/resolve.ts";
+import { createRunner, type Runner } from "../sdk/workflow.ts";
+import type { ServerLimits } from "../server/limits.ts";
+import { type ListenOptions, listen, type Timeouts } from "../server/listen.ts";
+import { isLoopback } from "../server/origin.ts";
+import { TapeServer } from "../server/server.ts";
+import { builtDashboard } from "../server/static.ts";
+import type { Store } from "../store/contract.ts";
+import { openStore } from "./open-store.ts";
+
+export interface ServeOptions {
+  /** A store, or the URL of one; what is opened here is closed here. */
+  readonly store: Store | string;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default 7878; 0: any that is free. */
+  readonly port?: number;
+  /** none (default): only a loopback address may be bound, and whoever reaches it is admin. */
+  readonly credentials?: "required" | "none";
+  /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
+  readonly bootstrapToken?: string;
+  /** PEM texts. */
+  readonly tls?: ListenOptions["tls"];
+  /** The tenant of whoever runs the server. Default "default". */
+  readonly tenant?: string;
+  readonly limits?: Partial<ServerLimits>;
+  readonly timeouts?: Partial<Timeouts>;
+  /** Effects whose acts a person may resolve as happened: only a definition says what would undo them. */
+  readonly runner?: Runner;
+  readonly version?: string;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+}
+
+export interface Serving extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly server: TapeServer;
+  /** Takes no more calls, finishes those under way, ends streams. false: some took longer than `withinMs` (30 s). */
+  stop(withinMs?: number): Promise<boolean>;
+}
+
+const defaultDrainMs = 30_000;
+
+/**
+ * The store over HTTP, for programs elsewhere. Any number of them may serve one PostgreSQL: none keeps anything that
+ * another would miss.
+ *
+ * @example
+ * await using serving = await serve({ store: "sqlite:./tape.db", port: 0 });
+ * console.log(serving.url);
+ */
+export async function serve(options: ServeOptions): Promise<Serving> {
+  const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
+  const {
+    clock = systemClock,
+    random = systemRandom,
+    log = silentLog,
+    tls,
+    limits,
+    timeouts,
+    bootstrapToken,
+  } = options;
+  if (credentials === "none" && !isLoopback(host)) {
+    const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
+    throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
+  }
+  const runner = options.runner ?? createRunner({ workflows: [] });
+  const seams = { clock, random, log };
+  const opened = typeof options.store === "string";
+  const store = opened ? await openStore(options.store as string, seams) : (options.store as Store);
+  let server: TapeServer | undefined;
+  const close = async (): Promise<void> => {
+    server?.close();
+    if (opened) await store.close();
+  };
+  try {
+    server = new TapeServer({
+      ...{ store, credentials, tenant, version, dashboard: builtDashboard, ...seams },
+      identity: identify(process.env, random),
+      resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
+      ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
+      ...(limits === undefined ? {} : { limits }),
+    });
+    const listening = await listen(server, {
+      ...{ host, port, clock, log },
+      ...(tls === undefined ? {} : { tls }),
+      ...(timeouts === undefined ? {} : { timeouts }),
+    });
+    let stopping: Promise<boolean> | undefined;
+    const stop = (withinMs = defaultDrainMs): Promise<boolean> => {
+      stopping ??= listening.stop(withinMs).finally(close);
+      return stopping;
+    };
+    const { url } = listening;
+    return { url, port: listening.port, server, stop, [Symbol.asyncDispose]: async () => void (await stop()) };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}

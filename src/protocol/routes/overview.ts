@@ -1,0 +1,86 @@
+import { z } from "zod";
+import { group } from "../route.ts";
+import { listText, name, text, value, whole, wholeText } from "../shapes.ts";
+import { runStatus } from "../views.ts";
+
+const byId = z.strictObject({ id: name });
+/** Counted up to a bound: `more` says that there are others. */
+const counted = z.strictObject({ count: whole, more: z.boolean() });
+const operation = { pos: whole, what: z.string(), name: z.string() };
+const forkPlan = z.strictObject({
+  at: whole,
+  kept: z.array(z.strictObject(operation)),
+  again: z.array(z.strictObject(operation)),
+  happened: z.array(
+    z.strictObject({ ...operation, repeatable: z.boolean(), args: value, businessKey: z.string().optional() }),
+  ),
+});
+
+/** What a person needs at a glance, and forks: what the dashboard asks beside the lists. */
+export const overview = group({
+  overview: {
+    method: "GET",
+    path: "/v1/overview",
+    role: "reader",
+    repeat: "read",
+    summary: "Counts of runs by status, of what waits for a person, and of leases; each counted up to a bound",
+    answer: z.strictObject({
+      now: z.number(),
+      runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
+      failedLately: counted,
+      doubts: counted,
+      obligations: counted,
+      gates: counted,
+      leases: z.strictObject({ held: whole, expired: whole, stalling: whole, more: z.boolean() }),
+    }),
+  },
+  "journals.names": {
+    method: "GET",
+    path: "/v1/journals",
+    role: "reader",
+    repeat: "read",
+    summary: "The run's id, or the lease's name, of each of these journals; those that do not exist are missing",
+    query: z.strictObject({ of: listText }),
+    answer: z.strictObject({ journals: z.array(z.strictObject({ journal: z.int(), name: z.string() })) }),
+  },
+  "runs.extent": {
+    method: "GET",
+    path: "/v1/runs/{id}/extent",
+    role: "reader",
+    repeat: "read",
+    summary: "How many records the run's journal has, for whoever reads it in windows",
+    params: byId,
+    answer: z.strictObject({ head: whole }),
+    errors: ["TAPE_RUN_UNKNOWN"],
+  },
+  "runs.forkPlan": {
+    method: "GET",
+    path: "/v1/runs/{id}/fork",
+    role: "reader",
+    repeat: "read",
+    summary: "What a fork at this position would keep, do again, and repeat in the world; changes nothing",
+    params: byId,
+    query: z.strictObject({ at: wholeText.exactOptional() }),
+    answer: forkPlan,
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_FORK_POINT"],
+  },
+  "runs.fork": {
+    method: "POST",
+    path: "/v1/runs/{id}/fork",
+    role: "operator",
+    repeat: "key",
+    manual: true,
+    summary:
+      "Starts a new run from a point of another; acts that would happen a second time must be named in again. Without an id the Idempotency-Key is the id",
+    params: byId,
+    body: z.strictObject({
+      at: whole.exactOptional(),
+      id: name.exactOptional(),
+      again: z.array(whole).exactOptional(),
+      reason: text.min(1),
+      by: name.exactOptional(),
+    }),
+    answer: z.strictObject({ id: name }),
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_FORK_POINT", "TAPE_FORK_REPEATS", "TAPE_RUN_CONFLICT"],
+  },
+});

@@ -1,0 +1,103 @@
+import { promisify } from "node:util";
+import { gunzip } from "node:zlib";
+import { z } from "zod";
+import { CodecError } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import { jsonType, type WireRequest } from "../protocol/wire.ts";
+import type { ServerLimits } from "./limits.ts";
+
+const unpack = promisify(gunzip);
+
+export function tooLarge(limits: ServerLimits): TapeError {
+  const message = `a body holds at most ${limits.bodyBytes} bytes`;
+  return new TapeError("TAPE_TOO_LARGE", message, { limit: "bodyBytes", most: limits.bodyBytes });
+}
+
+/** The JSON of a body. Its size is looked at before it is unpacked and again before it is parsed. */
+export async function jsonOf(
+  headers: WireRequest["headers"],
+  sent: Uint8Array | undefined,
+  limits: ServerLimits,
+): Promise<unknown> {
+  const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
+  if (type !== jsonType) throw badInput("content-type", `must be ${jsonType}`);
+  if (sent === undefined || sent.length === 0) throw badInput("body", "is missing");
+  if (sent.length > limits.bodyBytes) throw tooLarge(limits);
+  const bytes = await unpacked(headers["content-encoding"], sent, limits);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    throw badInput("body", "is not valid UTF-8");
+  }
+  let json: unknown;
+  try {
+    json = JSON.parse(text);
+  } catch {
+    throw badInput("body", "is not valid JSON"); // the parser's message quotes the text, which may hold a secret
+  }
+  inspect(json, limits.depth);
+  return json;
+}
+
+async function unpacked(encoding: string | undefined, sent: Uint8Array, limits: ServerLimits): Promise<Uint8Array> {
+  if (encoding === undefined || encoding === "identity") return sent;
+  if (encoding.toLowerCase() !== "gzip") throw badInput("content-encoding", "must be gzip or identity");
+  try {
+    return await unpack(sent, { maxOutputLength: limits.bodyBytes });
+  } catch (error) {
+    if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limits);
+    throw badInput("body", "is not valid gzip");
+  }
+}
+
+/** Keys that reach for a prototype are nobody's data: whoever sends one looks for a careless copy somewhere behind. */
+const forbiddenKeys: ReadonlySet<string> = new Set(["__proto__", "constructor"]);
+
+function inspect(json: unknown, levels: number): void {
+  if (typeof json !== "object" || json === null) return;
+  if (levels === 0) throw badInput("body", "is nested too deep");
+  if (Array.isArray(json)) {
+    for (const item of json) inspect(item, levels - 1);
+    return;
+  }
+  for (const key in json) {
+    if (forbiddenKeys.has(key)) throw badInput("body", `may not have a key ${key}`);
+    inspect((json as Record<string, unknown>)[key], levels - 1);
+  }
+}
+
+/** The query as an object of texts. */
+export function queryOf(query: string): Record<string, string> {
+  const pairs = [...new URLSearchParams(query)];
+  const twice = pairs.find(([name], k) => pairs.findIndex(([other]) => other === name) !== k);
+  if (twice !== undefined) throw badInput(twice[0], "is given twice");
+  return Object.fromEntries(pairs);
+}
+
+/** JSON as what the program means; a refusal names the first field that is wrong, and does not repeat its value. */
+export function decodePart<S extends z.ZodType>(part: string, schema: S, json: unknown): z.output<S> {
+  let decoded: ReturnType<typeof z.safeDecode<S>>;
+  try {
+    decoded = z.safeDecode(schema, json as z.input<S>);
+  } catch (error) {
+    if (error instanceof CodecError) throw badInput(part, error.message);
+    throw error;
+  }
+  if (decoded.success) return decoded.data;
+  const issue = deepest(decoded.error.issues[0]!);
+  const field = [part, ...issue.path.map(String)].join(".");
+  throw badInput(field, issue.message);
+}
+
+/** Of a union's branches the one that got furthest: its complaint is the one that was meant. */
+function deepest(issue: z.core.$ZodIssue): { path: readonly PropertyKey[]; message: string } {
+  if (issue.code !== "invalid_union") return issue;
+  const inner = issue.errors.flatMap((issues) => issues.slice(0, 1).map(deepest));
+  const best = inner.toSorted((a, b) => b.path.length - a.path.length)[0];
+  return best === undefined ? issue : { path: [...issue.path, ...best.path], message: best.message };
+}
+
+function badInput(field: string, message: string): TapeError {
+  return new TapeError("TAPE_BAD_INPUT", `${field}: ${message}`, { field });
+}

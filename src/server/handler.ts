@@ -1,0 +1,60 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { AnswerOf, CallOf, Contract, RouteName } from "../protocol/contract.ts";
+import type { Role } from "../protocol/route.ts";
+import type { Intake, Store } from "../store/contract.ts";
+import type { Operator } from "./operator.ts";
+import type { Ownership } from "./ownership.ts";
+import type { Service } from "./service.ts";
+
+/** Who calls, by their credential and nothing else: no request names its tenant or its role. */
+export interface Caller {
+  readonly tenant: string;
+  readonly role: Role;
+  /** For people: the credential's name, or without credentials this server's label. */
+  readonly name: string;
+  /** The credential's id; undefined: this server asks nobody for one. */
+  readonly token: string | undefined;
+}
+
+/** One call on its way: who, and what of HTTP still matters to a handler. */
+export interface Call extends Caller {
+  /** A credential was shown, or none is needed: on an open route only then more is told than that all is well. */
+  readonly named: boolean;
+  /** Aborts when the caller has gone, or a stream must end because the server drains. */
+  readonly signal: AbortSignal;
+  readonly key: string | undefined;
+  /** Writes of this call: with an Idempotency-Key a repeated one is answered as it was the first time. */
+  readonly intake: Intake;
+}
+
+/** What a stream has to say next, as many lines as there are. */
+export type Pages<N extends RouteName> = AsyncIterable<readonly AnswerOf<N>[]>;
+
+/** A stream refuses before its first line, or not at all. */
+export type Handler<N extends RouteName> = (
+  call: CallOf<N>,
+  who: Call,
+) => Promise<Contract[N] extends { readonly stream: true } ? Pages<N> : AnswerOf<N>>;
+
+export type Handlers = { readonly [N in RouteName]: Handler<N> };
+/** The handlers of one group of routes. */
+export type HandlersOf<G> = Pick<Handlers, Extract<keyof G, RouteName>>;
+
+/** What handlers work with. */
+export interface ServerGround {
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  readonly ownership: Ownership;
+  readonly operator: Operator;
+  readonly service: Service;
+}
+
+/** A deed's author: the credential, and whom it acted for. Nobody can write another credential's name into a journal. */
+export function authorOf(who: Caller, by: string | undefined): string {
+  if (by === undefined) return who.name;
+  return who.token === undefined ? by : `${who.name} for ${by}`;
+}

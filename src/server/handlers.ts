@@ -1,0 +1,21 @@
+import type { Handlers, ServerGround } from "./handler.ts";
+import { doubtHandlers } from "./handlers/doubts.ts";
+import { leaseHandlers } from "./handlers/leases.ts";
+import { overviewHandlers } from "./handlers/overview.ts";
+import { runHandlers } from "./handlers/runs.ts";
+import { serviceHandlers } from "./handlers/service.ts";
+import { storeHandlers } from "./handlers/store.ts";
+import { valueHandlers } from "./handlers/values.ts";
+
+/** One for every route of the contract: one too few, or one too many, does not compile. */
+export function handlersOf(ground: ServerGround): Handlers {
+  return {
+    ...runHandlers(ground),
+    ...doubtHandlers(ground),
+    ...leaseHandlers(ground),
+    ...valueHandlers(ground),
+    ...overviewHandlers(ground),
+    ...storeHandlers(ground),
+    ...serviceHandlers(ground),
+  };
+}

@@ -1,0 +1,49 @@
+import { TapeError } from "../../model/errors.ts";
+import type { LeaseView } from "../../model/lease.ts";
+import type { leases } from "../../protocol/routes/leases.ts";
+import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { follow, streamPage } from "../streams.ts";
+
+export function leaseHandlers({ store, clock, operator }: ServerGround): HandlersOf<typeof leases> {
+  const { read } = store;
+  const existing = async (tenant: string, name: string): Promise<LeaseView> => {
+    const lease = await read.lease(tenant, { name });
+    if (lease === undefined) throw new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+    return lease;
+  };
+  return {
+    async "leases.list"({ query }, { tenant }) {
+      return { leases: await read.leases(tenant, query) };
+    },
+    "leases.get": ({ params: { name } }, { tenant }) => existing(tenant, name),
+    async "leases.terms"({ params: { name } }, { tenant }) {
+      return { terms: await read.terms(tenant, { name }) };
+    },
+    async "leases.follow"({ params: { name }, query }, { tenant, signal }) {
+      const { journal } = await existing(tenant, name);
+      let from = query.from ?? 1;
+      return follow({
+        ...{ store, clock, signal },
+        concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
+        page: async () => {
+          const records = await read.journal(tenant, { name }, { from, limit: streamPage });
+          from = (records.at(-1)?.seq ?? from - 1) + 1;
+          return records;
+        },
+      });
+    },
+    async "leases.takeover"({ params: { name }, body }, who) {
+      await existing(who.tenant, name);
+      await operator.takeover(who.tenant, name, { by: authorOf(who, body.by), reason: body.reason });
+      return {};
+    },
+    async "leases.pause"({ params: { name }, body }, who) {
+      await store.claim.pause(who.tenant, name, true, authorOf(who, body.by), body.reason);
+      return {};
+    },
+    async "leases.resume"({ params: { name }, body }, who) {
+      await store.claim.pause(who.tenant, name, false, authorOf(who, body.by), body.reason);
+      return {};
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import { isTapeError, TapeError } from "../../model/errors.ts";
+import type { LeaseView } from "../../model/lease.ts";
+import type { RunStatus } from "../../model/machines.ts";
+import type { overview as routes } from "../../protocol/routes/overview.ts";
+import { runStatus } from "../../protocol/views.ts";
+import type { Read } from "../../store/contract.ts";
+import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+
+/** Counting further would cost more than anybody learns from it. */
+const mostCounted = 100;
+const mostLeases = 500;
+const mostNames = 500;
+const latelyMs = 24 * 3_600_000;
+/** A holder that renews but has got nowhere for so many times its lease is worth a look. */
+const stallTimes = 3;
+
+const inDoubt = ["UNKNOWN", "STUCK"];
+const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
+
+export function overviewHandlers({ store, operator, clock, random }: ServerGround): HandlersOf<typeof routes> {
+  const { read } = store;
+  return {
+    async overview(_call, { tenant }) {
+      const limit = mostCounted + 1;
+      const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
+      const [now, lists, doubts, obligations, gates, leases] = await Promise.all([
+        read.now(),
+        Promise.all(runStatus.options.map(byStatus)),
+        read.effects(tenant, { role: "act", status: inDoubt, limit }),
+        read.effects(tenant, { role: "inverse", status: owed, limit }),
+        read.gates(tenant, { open: true, limit }),
+        read.leases(tenant, { held: true, limit: mostLeases }),
+      ]);
+      const failed = lists[runStatus.options.indexOf("FAILED")]!;
+      return {
+        now,
+        runs: runStatus.options.map((status, k) => ({ status, ...counted(lists[k]!) })),
+        failedLately: counted(failed.filter(({ endedAt }) => (endedAt ?? 0) > now - latelyMs)),
+        doubts: counted(doubts),
+        obligations: counted(obligations),
+        gates: counted(gates),
+        leases: {
+          held: leases.filter(({ state }) => state === "HELD").length,
+          expired: leases.filter(({ state }) => state !== "HELD").length,
+          stalling: leases.filter(isStalling).length,
+          more: leases.length === mostLeases,
+        },
+      };
+    },
+    async "journals.names"({ query }, { tenant }) {
+      const wanted = [...new Set(query.of)];
+      if (wanted.length > mostNames || wanted.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
+        throw new TapeError("TAPE_BAD_INPUT", `query.of: at most ${mostNames} numbers of journals`, { field: "of" });
+      }
+      const found = await Promise.all(wanted.map((text) => read.lease(tenant, { journal: Number(text) })));
+      return {
+        journals: found.flatMap((lease) =>
+          lease === undefined || lease.name === null ? [] : [{ journal: lease.journal, name: lease.name }],
+        ),
+      };
+    },
+    async "runs.extent"({ params: { id } }, { tenant }) {
+      const run = await read.run(tenant, id);
+      if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+      return { head: await headOf(read, tenant, run.journal) };
+    },
+    async "runs.forkPlan"({ params: { id }, query: { at } }, { tenant }) {
+      const { kept, again, happened, at: point } = await operator.forkPlan(tenant, id, at);
+      return { at: point, kept: [...kept], again: [...again], happened: [...happened] };
+    },
+    async "runs.fork"({ params, body }, who) {
+      const { id = who.key ?? random.uuid(clock.wall()), by, ...request } = body;
+      try {
+        return { id: await operator.fork(who.tenant, params.id, { ...request, id, by: authorOf(who, by) }) };
+      } catch (error) {
+        // The answer to the first call was lost: what it made is what the second asks for.
+        const again = isTapeError(error, "TAPE_RUN_CONFLICT") && who.key !== undefined;
+        if (!again || (await forkedFrom(read, who.tenant, id)) !== params.id) throw error;
+        return { id };
+      }
+    },
+  };
+}
+
+function counted(found: readonly unknown[]): { count: number; more: boolean } {
+  return { count: Math.min(found.length, mostCounted), more: found.length > mostCounted };
+}
+
+function isStalling({ state, progressAgoMs, ttlMs, maxStallMs }: LeaseView): boolean {
+  return state === "HELD" && progressAgoMs > (maxStallMs ?? stallTimes * ttlMs);
+}
+
+async function forkedFrom(read: Read, tenant: string, run: string): Promise<string | undefined> {
+  const [first] = await read.journal(tenant, { run }, { limit: 1 });
+  return first?.kind === "run.created" ? first.data.forkedFrom : undefined;
+}
+
+/** Along a journal seq is dense from 1: doubling and halving find the last one in few looks at the key. */
+async function headOf(read: Read, tenant: string, journal: number): Promise<number> {
+  const exists = async (seq: number): Promise<boolean> =>
+    (await read.journal(tenant, { journal }, { from: seq, limit: 1 })).length > 0;
+  let [low, high] = [0, 1];
+  while (await exists(high)) [low, high] = [high, high * 2];
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2);
+    if (await exists(middle)) low = middle;
+    else high = middle;
+  }
+  return low;
+}

@@ -1,0 +1,116 @@
+import { TapeError } from "../../model/errors.ts";
+import type { runs } from "../../protocol/routes/runs.ts";
+import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
+import { authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
+import { follow, streamPage } from "../streams.ts";
+
+/** A proxy between may give up after a minute; whoever wants to wait longer asks again. */
+const longestWaitMs = 30_000;
+
+export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
+  const { store, clock, random, ownership, operator } = ground;
+  const { read } = store;
+
+  const existing = async (tenant: string, id: string): Promise<RunView> => {
+    const run = await read.run(tenant, id);
+    if (run === undefined) throw unknownRun(id);
+    return run;
+  };
+
+  const progressOf = async (tenant: string, id: string): Promise<RunProgress> => {
+    const [run] = await read.progress(tenant, [id]);
+    if (run === undefined) throw unknownRun(id);
+    return run;
+  };
+
+  return {
+    async "runs.start"({ body }, who) {
+      const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
+      const [verdict] = await who.intake.createRuns(who.tenant, [{ ...spec, id } as RunSpec]);
+      if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
+      if (!verdict.ok) throw verdict.error;
+      ownership.learn(who.tenant, verdict.journal);
+      return { id, journal: verdict.journal, fresh: verdict.fresh };
+    },
+    async "runs.list"({ query }, { tenant }) {
+      return { runs: await read.runs(tenant, query as RunFilter) };
+    },
+    "runs.get": ({ params }, { tenant }) => existing(tenant, params.id),
+    async "runs.result"({ params: { id }, query }, who) {
+      const until = clock.mono() + Math.min(query.waitMs ?? 0, longestWaitMs);
+      let run = await progressOf(who.tenant, id);
+      if (run.ended || clock.mono() >= until) return run;
+      await waitFor(ground, who, run.journal, until, async () => {
+        run = await progressOf(who.tenant, id);
+        return run.ended || (run.status === "STUCK" && run.atRest);
+      });
+      return run;
+    },
+    async "runs.journal"({ params: { id }, query }, { tenant }) {
+      await existing(tenant, id);
+      return { records: await read.journal(tenant, { run: id }, query) };
+    },
+    async "runs.follow"({ params: { id }, query }, { tenant, signal }) {
+      const { journal } = await existing(tenant, id);
+      let from = query.from ?? 1;
+      return follow({
+        ...{ store, clock, signal },
+        concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
+        page: async () => {
+          // Asked before the records are read: what is read after the end is all there is.
+          const ended = (await read.run(tenant, id))?.endedAt !== null;
+          const records = await read.journal(tenant, { run: id }, { from, limit: streamPage });
+          from = (records.at(-1)?.seq ?? from - 1) + 1;
+          return records.length === 0 && ended ? "end" : records;
+        },
+      });
+    },
+    async "runs.terms"({ params: { id } }, { tenant }) {
+      await existing(tenant, id);
+      return { terms: await read.terms(tenant, { run: id }) };
+    },
+    async "runs.budgets"({ params: { id } }, { tenant }) {
+      return { budgets: await read.budgets(tenant, id) };
+    },
+    async "runs.signal"({ params: { id }, body }, who) {
+      const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
+      const signal = { ...body, ...by } as Parameters<typeof who.intake.signal>[2];
+      return who.intake.signal(who.tenant, id, signal);
+    },
+    async "runs.cancel"({ params: { id }, body }, who) {
+      const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
+      return who.intake.cancel(who.tenant, id, { ...body, ...by });
+    },
+    async "runs.redrive"({ params: { id }, body }, who) {
+      await operator.redrive(who.tenant, id, { by: authorOf(who, body.by), reason: body.reason });
+      return {};
+    },
+  };
+}
+
+function unknownRun(id: string): TapeError {
+  return new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+}
+
+/** Until `done` says so, or the time is over, or the caller has gone. */
+async function waitFor(
+  { store, clock }: ServerGround,
+  { signal }: Call,
+  journal: number,
+  until: number,
+  done: () => Promise<boolean>,
+): Promise<void> {
+  const over = new AbortController();
+  const cancel = clock.after(until - clock.mono(), () => over.abort());
+  const looks = follow({
+    ...{ store, clock },
+    signal: AbortSignal.any([signal, over.signal]),
+    concerns: (wake) => wake.of === "any" || (wake.of === "journal" && wake.journal === journal),
+    page: async () => ((await done()) ? ("end" as const) : []),
+  });
+  try {
+    for await (const _ of looks);
+  } finally {
+    cancel();
+  }
+}

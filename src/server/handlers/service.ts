@@ -1,0 +1,112 @@
+import { TapeError } from "../../model/errors.ts";
+import { openApi } from "../../protocol/openapi.ts";
+import { type Role, roles } from "../../protocol/route.ts";
+import type { service as routes } from "../../protocol/routes/service.ts";
+import type { ApiToken } from "../../store/contract.ts";
+import { mintToken } from "../credentials.ts";
+import { authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
+import { healthOf } from "../health.ts";
+import { follow, streamPage } from "../streams.ts";
+
+export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes> {
+  const { store, clock, random, service } = ground;
+  const { read, claim } = store;
+  let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
+  let described: Record<string, unknown> | undefined;
+  const act = (who: Call, reason: string) => ({ by: authorOf(who, undefined), reason });
+
+  return {
+    async whoami(_call, { tenant, role, name }) {
+      const { backend, transactionBoundMs, limits } = store;
+      const { version } = service;
+      return { tenant, role, name, version, backend, transactionBoundMs, limits: { ...limits } };
+    },
+    async settings() {
+      const [settings, now] = await Promise.all([read.settings(), read.now()]);
+      return { settings, now };
+    },
+    async "feed.page"({ query: { cursor, limit } }, { tenant }) {
+      const { records, ...page } = await read.feed(cursor, limit, tenant);
+      return { ...page, records: [...records] };
+    },
+    async "feed.follow"({ query }, { tenant, signal }) {
+      let { cursor } = query;
+      await read.feed(cursor, 1, tenant); // refuses a cursor that is none, before the first line
+      return follow({
+        ...{ store, clock, signal },
+        concerns: () => true,
+        page: async () => {
+          const { records, cursor: next } = await read.feed(cursor, streamPage, tenant);
+          cursor = next;
+          return records;
+        },
+      });
+    },
+    async audit({ query }, { tenant }) {
+      const entries = await read.audit(tenant, query);
+      return { entries: entries.map(({ tenant: _of, ...entry }) => entry) };
+    },
+    async "runs.prune"({ body: { endedBefore, limit, reason } }, who) {
+      return { pruned: await who.intake.prune(who.tenant, endedBefore, limit, act(who, reason)) };
+    },
+    async "store.restored"({ body: { reason, by } }, who) {
+      // It ends the terms of every tenant: only whoever runs the store may say so.
+      if (who.tenant !== service.home) {
+        throw new TapeError("TAPE_FORBIDDEN", `only an admin of ${service.home} may do this to the whole store`, {
+          needs: "admin",
+        });
+      }
+      return claim.restored(reason, authorOf(who, by));
+    },
+    async "tokens.list"(_call, { tenant }) {
+      return { tokens: (await read.tokens(tenant)).map(viewOf) };
+    },
+    async "tokens.create"({ body: { name, role, expiresInMs, reason } }, who) {
+      const { id, secret, hash } = mintToken(random);
+      const expiry = expiresInMs === undefined ? {} : { expiresInMs };
+      const token = await who.intake.putToken(
+        { id, tenant: who.tenant, name, role, hash, ...expiry },
+        act(who, reason),
+      );
+      if (token.id !== id) {
+        const message = `token ${token.id} was made by the first call of this key, and its secret went out with that answer`;
+        throw new TapeError("TAPE_KEY_REUSED", message, { id: token.id });
+      }
+      return { token: viewOf(token), secret: `${id}.${secret}` };
+    },
+    async "tokens.revoke"({ params: { id }, body: { reason } }, who) {
+      await store.intake.revokeToken(who.tenant, id, act(who, reason));
+      return {};
+    },
+    async livez() {
+      return { status: "ok" };
+    },
+    async readyz() {
+      if (service.draining) return { status: "draining" };
+      looking ??= store
+        .health()
+        .then(
+          () => true,
+          () => false,
+        )
+        .finally(() => {
+          looking = undefined;
+        });
+      const reached = await looking;
+      return { status: reached ? "ok" : "store_unreachable" };
+    },
+    healthz: (_call, who) => healthOf(ground, who),
+    async metrics() {
+      return service.metricsText();
+    },
+    async openapi() {
+      described ??= openApi(service.version);
+      return described;
+    },
+  };
+}
+
+function viewOf({ id, tenant, name, role, createdAt, expiresAt, revokedAt }: ApiToken) {
+  const known = roles.find((one) => one === role) ?? ("reader" satisfies Role);
+  return { id, tenant, name, role: known, createdAt, expiresAt, revokedAt };
+}

@@ -1,0 +1,125 @@
+import { TapeError } from "../../model/errors.ts";
+import type { Term } from "../../model/lease.ts";
+import type { NewRecord } from "../../model/records.ts";
+import { mayDo } from "../../protocol/route.ts";
+import type { store as routes } from "../../protocol/routes/store.ts";
+import type { Entry, Wake } from "../../store/contract.ts";
+import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { absentFence, journalsIn } from "../ownership.ts";
+import { followWakes } from "../wakes.ts";
+
+/** The store's contract, for one tenant: what a caller names by number is looked at here, by name in the store. */
+export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
+  const { store, ownership, service } = ground;
+  const { read, intake, claim, fenced } = store;
+  const seen = (tenant: string, terms: readonly Term[]): void => {
+    for (const { journal } of terms) ownership.learn(tenant, journal);
+    service.granted(terms);
+  };
+
+  return {
+    async "store.create"({ body }, { tenant }) {
+      // All are started before any is awaited: they share commits.
+      const all = body.calls.map(({ specs, first }) => intake.createRuns(tenant, specs, first));
+      const calls = await Promise.all(all);
+      const created = calls.flat().flatMap((verdict) => (verdict.ok ? [verdict] : []));
+      for (const { journal } of created) ownership.learn(tenant, journal);
+      service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
+      return { calls: calls.map((verdicts) => ({ verdicts })) };
+    },
+    async "store.append"({ body }, { tenant }) {
+      const batch = body.batch.map(({ fence, entry }) => [fence, entry as Entry] as const);
+      const named = batch.flatMap(([fence, { records }]) => [fence.journal, ...records.flatMap(journalsIn)]);
+      const strange = await ownership.strangers(tenant, named);
+      if (strange.size === 0) return { verdicts: await fenced.appendAll(batch) };
+      const refusals = batch.map(([fence, { records }]) => {
+        if (strange.has(fence.journal)) return absentFence(fence);
+        const journal = records.flatMap((record: NewRecord) => journalsIn(record)).find((one) => strange.has(one));
+        return journal === undefined ? undefined : noJournal(journal);
+      });
+      const written = await fenced.appendAll(batch.filter((_item, k) => refusals[k] === undefined));
+      let next = 0;
+      return {
+        verdicts: refusals.map((error) => (error === undefined ? written[next++]! : { ok: false as const, error })),
+      };
+    },
+    async "store.find"({ body }, { tenant }) {
+      const terms = await claim.find({ ...body, tenant });
+      seen(tenant, terms);
+      return { terms };
+    },
+    async "store.acquire"({ body }, who) {
+      if (body.expect === "any" && !mayDo(who.role, "operator")) {
+        throw new TapeError("TAPE_FORBIDDEN", "to take over a live holder's lease needs the role admin", {
+          needs: "admin",
+        });
+      }
+      const by = body.by === undefined ? {} : { by: authorOf(who, body.by) };
+      const answer = await claim.acquire(who.tenant, { ...body, ...by });
+      if (answer.ok) seen(who.tenant, [answer.term]);
+      return answer;
+    },
+    async "store.renew"({ body }, { tenant }) {
+      const renewals = body.renewals;
+      const strange = await ownership.strangers(
+        tenant,
+        renewals.map(({ fence }) => fence.journal),
+      );
+      const ours = renewals.filter(({ fence }) => !strange.has(fence.journal));
+      const renewed = await claim.renew(ours);
+      service.renewed(renewed);
+      let next = 0;
+      const verdicts = renewals.map(({ fence }) =>
+        strange.has(fence.journal) ? { ok: false as const, error: absentFence(fence) } : renewed[next++]!,
+      );
+      return { verdicts };
+    },
+    async "store.evidence"({ body }, who) {
+      const { run, pos, sub = 0 } = body.attempt;
+      if (!(await ownership.owns(who.tenant, run))) {
+        const message = "no attempt of this effect was made under that token and nonce";
+        throw new TapeError("TAPE_FENCED", message, { run, pos, sub });
+      }
+      return who.intake.leaveEvidence(body.attempt, body.evidence);
+    },
+    async "store.fireTimer"({ body }, who) {
+      if (!(await ownership.owns(who.tenant, body.run))) return { fired: false };
+      return { fired: await who.intake.fireTimer(body) };
+    },
+    async "store.dueTimers"({ body: { limit } }, { tenant }) {
+      return { timers: await read.dueTimers(limit, tenant) };
+    },
+    async "store.fireSchedule"({ body }, who) {
+      const { id, version, nextAt, runs, spec } = body;
+      return { fired: await who.intake.fireSchedule(who.tenant, id, version, nextAt, runs, spec) };
+    },
+    async "store.dueSchedules"({ body: { limit } }, { tenant }) {
+      return { schedules: await read.dueSchedules(limit, tenant) };
+    },
+    async "store.agenda"(_call, { tenant }) {
+      return { items: (await read.agenda(tenant)).map(({ reactor, inMs }) => ({ reactor, inMs })) };
+    },
+    async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
+      return { unserved: await read.unserved(workflows, minLagMs, tenant) };
+    },
+    async "store.progress"({ body: { ids } }, { tenant }) {
+      return { runs: await read.progress(tenant, ids) };
+    },
+    async "store.journal"({ body: { target, ...page } }, { tenant }) {
+      return { records: await read.journal(tenant, target, page) };
+    },
+    async "store.lease"({ body: { target } }, { tenant }) {
+      return { lease: await read.lease(tenant, target) };
+    },
+    async "store.terms"({ body: { target } }, { tenant }) {
+      return { terms: await read.terms(tenant, target) };
+    },
+    async "store.wakes"(_call, { tenant, signal }): Promise<AsyncIterable<readonly Wake[]>> {
+      return followWakes(ground, tenant, signal);
+    },
+  };
+}
+
+function noJournal(journal: number): TapeError {
+  return new TapeError("TAPE_BAD_INPUT", `a record names journal ${journal}, and there is none`, { field: "records" });
+}

@@ -1,0 +1,46 @@
+import { TapeError } from "../../model/errors.ts";
+import type { values } from "../../protocol/routes/values.ts";
+import type { HandlersOf, ServerGround } from "../handler.ts";
+import { follow, streamPage } from "../streams.ts";
+
+export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof values> {
+  const { read } = store;
+  return {
+    async "values.list"({ query: { prefix = "", limit } }, { tenant }) {
+      return { values: await read.values(tenant, prefix, limit) };
+    },
+    async "values.get"({ params: { key } }, { tenant }) {
+      return { value: await read.value(tenant, key) };
+    },
+    "values.put": ({ params: { key }, body }, who) => who.intake.putValue(who.tenant, key, body.value, body.when),
+    "values.delete": ({ params: { key }, query }, who) => who.intake.deleteValue(who.tenant, key, query.version),
+    async "values.history"({ params: { key }, query: { after, limit } }, { tenant }) {
+      return { values: await read.valueHistory(tenant, key, after, limit) };
+    },
+    async "values.watch"({ params: { key }, query }, { tenant, signal }) {
+      const at = (await read.value(tenant, key))?.version ?? 0;
+      let { after } = query;
+      if (after > at) {
+        throw new TapeError("TAPE_BAD_INPUT", `${key} is at version ${at}, not yet at ${after}`, { field: "after" });
+      }
+      await read.valueHistory(tenant, key, after, 1); // refuses what is no longer kept, before the first line
+      return follow({
+        ...{ store, clock, signal },
+        concerns: (wake) => wake.of === "any" || (wake.of === "value" && wake.tenant === tenant && wake.key === key),
+        page: async () => {
+          const versions = await read.valueHistory(tenant, key, after, streamPage);
+          after = versions.at(-1)?.version ?? after;
+          return versions;
+        },
+      });
+    },
+    async "schedules.list"(_call, { tenant }) {
+      return { schedules: await read.schedules(tenant) };
+    },
+    "schedules.put": ({ params: { id }, body: { seen, ...row } }, who) =>
+      who.intake.putSchedule(who.tenant, { id, ...row }, seen),
+    async "schedules.delete"({ params: { id } }, who) {
+      return { deleted: await who.intake.deleteSchedule(who.tenant, id) };
+    },
+  };
+}

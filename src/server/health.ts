@@ -1,0 +1,43 @@
+import { isTapeError } from "../model/errors.ts";
+import type { Call, ServerGround } from "./handler.ts";
+
+/** Runs that nobody has taken for so long are worth a line. */
+const unservedMs = 10_000;
+
+/**
+ * For people and alarms: whether the store answers, what blocks the feed. Which reactors are due, who holds the
+ * singletons and which workflows nobody serves is told to whoever may read the tenant.
+ */
+export async function healthOf({ store, service }: ServerGround, who: Call): Promise<Record<string, unknown>> {
+  const status = service.draining ? "draining" : "ok";
+  const about = { version: service.version, replica: service.label, backend: store.backend };
+  try {
+    const { read } = store;
+    const [health, settings] = await Promise.all([store.health(), read.settings()]);
+    const { schema, epoch, durable } = settings;
+    return {
+      status,
+      ...about,
+      store: { reachable: true, schema, epoch, durable },
+      feed: { blockedBy: health.feedBlockedBy ?? null },
+      ...(who.named ? await ofTenant({ store }, who.tenant) : {}),
+    };
+  } catch (error) {
+    if (!isTapeError(error)) throw error;
+    return { status: "store_unreachable", ...about, store: { reachable: false, code: error.code } };
+  }
+}
+
+async function ofTenant({ store }: Pick<ServerGround, "store">, tenant: string): Promise<Record<string, unknown>> {
+  const [leases, agenda, unserved] = await Promise.all([
+    store.read.leases(tenant, { held: true }),
+    store.read.agenda(tenant),
+    store.read.unserved([], unservedMs, tenant),
+  ]);
+  const names = leases.filter(({ kind }) => kind === "name");
+  const singletons = names.map(({ name, label, token, reason, heldMs, remainingMs, progressAgoMs }) => ({
+    ...{ name, holder: label, token: String(token), reason, heldMs, remainingMs, progressAgoMs },
+  }));
+  const due = agenda.filter(({ inMs }) => inMs === 0).map(({ reactor }) => reactor ?? "stale");
+  return { due, singletons, unserved };
+}

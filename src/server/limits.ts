@@ -1,0 +1,25 @@
+/** Bounds of the door itself; what may be stored is bounded by the store's own limits. */
+export interface ServerLimits {
+  /** Bytes of one request's body, as sent and unpacked. A batch of appends is the largest thing there is. */
+  readonly bodyBytes: number;
+  /** Levels of arrays and objects in a body. */
+  readonly depth: number;
+  /** Calls under way at once; one tenant gets at most half of them. */
+  readonly requests: number;
+  /** Streams open at once; one tenant gets at most half of them. */
+  readonly streams: number;
+  readonly connections: number;
+  /** Calls of one tenant in a second, over time and at once. */
+  readonly ratePerSecond: number;
+  readonly rateBurst: number;
+}
+
+export const defaultServerLimits: ServerLimits = {
+  bodyBytes: 16 * 1024 * 1024,
+  depth: 64,
+  requests: 4_096,
+  streams: 2_048,
+  connections: 4_096,
+  ratePerSecond: 10_000,
+  rateBurst: 20_000,
+};

@@ -1,0 +1,91 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
+import type { ForkPlan } from "../engine/fork-plan.ts";
+import { redrive } from "../engine/redrive.ts";
+import type { Identity } from "../lease/identity.ts";
+import { LeaseKeeper } from "../lease/keeper.ts";
+import type { ManualAct, Store } from "../store/contract.ts";
+
+/** What a person found out about an act in doubt. */
+export type Resolution =
+  | { readonly as: "happened"; readonly value?: unknown }
+  | { readonly as: "failed"; readonly error?: unknown }
+  | { readonly as: "again" };
+
+export interface Resolving extends ManualAct {
+  readonly run: string;
+  readonly pos: number;
+  readonly sub: number;
+  readonly resolution: Resolution;
+}
+
+export interface OperatorGround {
+  readonly store: Store;
+  readonly identity: Identity;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+/** One tenant's ground for a deed that needs a lease. */
+export interface Footing extends OperatorGround {
+  readonly tenant: string;
+  readonly keeper: LeaseKeeper;
+}
+
+/**
+ * People's deeds that need a lease: the server acquires it in their name, with their reason, and writes under its token,
+ * exactly as an embedded program does. Nobody gets past the fence.
+ */
+export class Operator {
+  readonly #ground: OperatorGround;
+  readonly #resolve: (footing: Footing, resolving: Resolving) => Promise<void>;
+  readonly #keepers = new Map<string, LeaseKeeper>();
+
+  constructor(ground: OperatorGround, resolve: (footing: Footing, resolving: Resolving) => Promise<void>) {
+    this.#ground = ground;
+    this.#resolve = resolve;
+  }
+
+  redrive(tenant: string, run: string, act: ManualAct): Promise<void> {
+    return redrive(this.#footing(tenant), run, act);
+  }
+
+  resolve(tenant: string, resolving: Resolving): Promise<void> {
+    return this.#resolve(this.#footing(tenant), resolving);
+  }
+
+  forkPlan(tenant: string, run: string, at: number | undefined): Promise<ForkPlan> {
+    return planFork(this.#footing(tenant), run, at);
+  }
+
+  fork(tenant: string, run: string, request: ForkRequest): Promise<string> {
+    return fork(this.#footing(tenant), run, request);
+  }
+
+  /** Fences the holder, says so for the audit, and gives the lease back at once: whoever stands by takes it. */
+  async takeover(tenant: string, name: string, { by, reason }: ManualAct): Promise<void> {
+    const { keeper, store } = this.#footing(tenant);
+    const lease = await keeper.takeover(name, by, reason);
+    try {
+      const acted = { kind: "operator.acted", data: { who: by, action: "lease.takeover", reason } } as const;
+      lease.head = (await store.fenced.append(lease.fence, { after: lease.head, records: [acted] })).head;
+    } finally {
+      await lease.release();
+    }
+  }
+
+  close(): void {
+    for (const keeper of this.#keepers.values()) keeper.close();
+  }
+
+  /** Tenants come from credentials alone, so there are no more keepers than tenants. */
+  #footing(tenant: string): Footing {
+    const ground = this.#ground;
+    const keeper = this.#keepers.get(tenant) ?? new LeaseKeeper({ ...ground, tenant });
+    this.#keepers.set(tenant, keeper);
+    return { ...ground, tenant, keeper };
+  }
+}

@@ -1,0 +1,71 @@
+import type { WireAnswer, WireRequest } from "../protocol/wire.ts";
+import { textAnswer } from "./answer.ts";
+
+const html = `<!doctype html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width">
+<title>Tape</title>
+<h1>Tape</h1>
+<p>This address answers programs; what it is asked for needs a credential where credentials are required.</p>
+<ul>
+<li><a href="/openapi.json">/openapi.json</a>: every call, described
+<li><a href="/healthz">/healthz</a>: how the store, the reactors and the feed are
+<li><a href="/metrics">/metrics</a>: figures for Prometheus
+</ul>
+<p>On a command line: <code>durable-tape runs --store &lt;this address&gt;</code>
+<p>The dashboard is not built in this checkout: <code>npm run dashboard</code> builds it.
+</html>
+`;
+
+/** A file of the dashboard. One whose name holds its hash never changes. */
+export interface PageFile {
+  readonly type: string;
+  readonly body: Uint8Array;
+  readonly lasting: boolean;
+}
+
+/** The dashboard's files by path; `/` is its page. undefined: there is none, or it is not built. */
+export type Dashboard = (path: string) => Promise<PageFile | undefined>;
+
+const nothingElse = "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'";
+/** Of the text above: no script, no style, no frame, nothing from anywhere. */
+const bareRules = `default-src 'none'; ${nothingElse}`;
+/** Of the dashboard: its own files and calls to this server, no inline script, no inline style. */
+const dashboardRules = `default-src 'self'; ${nothingElse}`;
+
+/**
+ * What a person sees who opens the address in a browser; undefined: this is no page. It is told to anybody, and says
+ * nothing that differs from one server to the next: all it shows it asks for with the person's credential.
+ */
+export async function pageAnswer(
+  { method, url, headers }: Pick<WireRequest, "method" | "url" | "headers">,
+  dashboard: Dashboard | undefined,
+): Promise<WireAnswer | undefined> {
+  if (method !== "GET") return undefined;
+  const path = url.split("?", 1)[0]!;
+  const file = path === "/" ? undefined : await dashboard?.(path);
+  if (file !== undefined) return fileAnswer(file);
+  if (path !== "/" && !isView(path, headers)) return undefined;
+  const page = await dashboard?.("/");
+  if (page !== undefined) return fileAnswer(page);
+  return path === "/" ? withRules(textAnswer(html, "text/html; charset=utf-8"), bareRules) : undefined;
+}
+
+/** An address within the dashboard, opened as a page: a program that asks for a call that does not exist is told so. */
+function isView(path: string, { accept }: WireRequest["headers"]): boolean {
+  return !/^\/(v\d+|assets)(\/|$)/.test(path) && (accept ?? "").includes("text/html");
+}
+
+function fileAnswer({ type, body, lasting }: PageFile): WireAnswer {
+  const plain = textAnswer("", type);
+  const cache = lasting ? "public, max-age=31536000, immutable" : "no-cache";
+  return withRules({ ...plain, headers: { ...plain.headers, "cache-control": cache }, body }, dashboardRules);
+}
+
+function withRules(answer: WireAnswer, rules: string): WireAnswer {
+  return {
+    ...answer,
+    headers: { ...answer.headers, "content-security-policy": rules, "referrer-policy": "no-referrer" },
+  };
+}

@@ -1,0 +1,39 @@
+import { TapeError } from "../model/errors.ts";
+import { type RouteName, routes } from "../protocol/contract.ts";
+import type { Route } from "../protocol/route.ts";
+
+export interface Matched {
+  readonly route: Route & { readonly name: RouteName };
+  readonly params: Readonly<Record<string, string>>;
+  readonly query: string;
+}
+
+const table = routes.map((route) => ({ route, parts: route.path.split("/") }));
+const plain = new Map<string, Matched["route"]>(
+  table.flatMap(({ route }) => (route.path.includes("{") ? [] : [[`${route.method} ${route.path}`, route] as const])),
+);
+
+/** The route that a request names; undefined: there is none. A fixed path goes before one with a name in it. */
+export function matchRoute(method: string, url: string): Matched | undefined {
+  const cut = url.indexOf("?");
+  const path = cut < 0 ? url : url.slice(0, cut);
+  const query = cut < 0 ? "" : url.slice(cut + 1);
+  const fixed = plain.get(`${method} ${path}`);
+  if (fixed !== undefined) return { route: fixed, params: {}, query };
+  const given = path.split("/");
+  for (const { route, parts } of table) {
+    if (route.method !== method || parts.length !== given.length) continue;
+    if (!parts.every((part, k) => (part.startsWith("{") ? given[k] !== "" : part === given[k]))) continue;
+    const params = parts.flatMap((part, k) => (part.startsWith("{") ? [[part.slice(1, -1), decoded(given[k]!)]] : []));
+    return { route, params: Object.fromEntries(params), query };
+  }
+  return undefined;
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new TapeError("TAPE_BAD_INPUT", "the path is not valid percent-encoding", { field: "path" });
+  }
+}

@@ -1,0 +1,255 @@
+import { z } from "zod";
+import { fingerprint } from "../base/canonical.ts";
+import { type Clock, systemClock } from "../base/clock.ts";
+import { type Log, silentLog } from "../base/log.ts";
+import { type Random, systemRandom } from "../base/random.ts";
+import type { Identity } from "../lease/identity.ts";
+import { TapeError } from "../model/errors.ts";
+import type { RouteName } from "../protocol/contract.ts";
+import { mayDo, type Route } from "../protocol/route.ts";
+import type { Exchange, WireAnswer, WireRequest } from "../protocol/wire.ts";
+import type { Intake, Store } from "../store/contract.ts";
+import { Admission } from "./admission.ts";
+import { jsonAnswer, linesAnswer, packed, problemAnswer, refusalOf, textAnswer } from "./answer.ts";
+import { decodePart, jsonOf, queryOf } from "./body.ts";
+import { CheckedDoor, type Credentials, openDoor } from "./credentials.ts";
+import type { Call, Caller, Handlers } from "./handler.ts";
+import { handlersOf } from "./handlers.ts";
+import { defaultServerLimits, type ServerLimits } from "./limits.ts";
+import { type Footing, Operator, type Resolving } from "./operator.ts";
+import { checkOrigin } from "./origin.ts";
+import { Ownership } from "./ownership.ts";
+import { type Dashboard, pageAnswer } from "./page.ts";
+import { type Matched, matchRoute } from "./router.ts";
+import { Service } from "./service.ts";
+import { linesOf } from "./streams.ts";
+
+export interface ServerOptions {
+  readonly store: Store;
+  readonly identity: Identity;
+  readonly version: string;
+  /** none: whoever reaches the server is admin of `tenant`. */
+  readonly credentials: "required" | "none";
+  /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
+  readonly bootstrap?: string;
+  /** The tenant of whoever runs the server. */
+  readonly tenant?: string;
+  readonly limits?: Partial<ServerLimits>;
+  /** What a browser is shown; absent: a page that says what there is. */
+  readonly dashboard?: Dashboard;
+  /** Settles a doubt in a person's name. */
+  readonly resolve: (footing: Footing, resolving: Resolving) => Promise<void>;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  readonly log?: Log;
+}
+
+const keyText = /^[\x21-\x7e]{1,255}$/;
+type Anything = (call: unknown, who: Call) => Promise<unknown>;
+
+/**
+ * The server without its socket: a request goes in, an answer comes out. What a request is refused for, in this order:
+ * route, origin, drain, credential, role, rate, room, body, fields; only then a handler sees it. It keeps nothing between
+ * calls that another replica would miss.
+ */
+export class TapeServer {
+  readonly limits: ServerLimits;
+  readonly service: Service;
+  readonly #store: Store;
+  readonly #clock: Clock;
+  readonly #log: Log;
+  readonly #credentials: Credentials;
+  readonly #mode: "required" | "none";
+  readonly #admission: Admission;
+  readonly #handlers: Handlers;
+  readonly #operator: Operator;
+  readonly #dashboard: Dashboard | undefined;
+
+  constructor(options: ServerOptions) {
+    const { store, identity, version, credentials, bootstrap, tenant = "default", resolve } = options;
+    const { clock = systemClock, random = systemRandom, log = silentLog } = options;
+    this.#store = store;
+    this.#clock = clock;
+    this.#log = log;
+    this.limits = { ...defaultServerLimits, ...options.limits };
+    this.#mode = credentials;
+    this.#dashboard = options.dashboard;
+    this.#credentials =
+      credentials === "none"
+        ? openDoor({ tenant, role: "admin", name: identity.label, token: undefined })
+        : new CheckedDoor({ store, clock, log, bootstrap, tenant });
+    this.#admission = new Admission(this.limits, clock);
+    this.service = new Service({ clock, version, label: identity.label, home: tenant });
+    this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
+    const ownership = new Ownership(store);
+    const { service } = this;
+    this.#handlers = handlersOf({ store, clock, random, log, ownership, operator: this.#operator, service });
+  }
+
+  /** The whole way, without a socket. */
+  readonly exchange: Exchange = (request) => this.take(request, async () => request.body);
+
+  /** The body is read only when everything before it was in order. */
+  async take(request: WireRequest, body: () => Promise<Uint8Array | undefined>): Promise<WireAnswer> {
+    const { service } = this;
+    const begun = service.begun();
+    const said: { route: RouteName | "none"; who?: Caller } = { route: "none" };
+    let answer: WireAnswer | undefined;
+    let refusal: TapeError | undefined;
+    try {
+      answer = await packed(await this.#answer(request, body, said), request.headers["accept-encoding"]);
+    } catch (error) {
+      refusal = refusalOf(error);
+      this.#tell(refusal, said);
+      answer = problemAnswer(refusal);
+    } finally {
+      service.ended(begun, said.route, answer?.status ?? 500, refusal?.code);
+    }
+    return answer;
+  }
+
+  /** Takes no more calls, ends the streams, and waits for what is under way. false: some of it took longer. */
+  drain(withinMs: number): Promise<boolean> {
+    return this.service.drain(withinMs);
+  }
+
+  close(): void {
+    this.#operator.close();
+  }
+
+  async #answer(
+    request: WireRequest,
+    body: () => Promise<Uint8Array | undefined>,
+    said: { route: RouteName | "none"; who?: Caller },
+  ): Promise<WireAnswer> {
+    const matched = matchRoute(request.method, request.url);
+    if (matched === undefined) {
+      const page = await pageAnswer(request, this.#dashboard);
+      if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "there is no such call");
+      checkOrigin(request, this.#mode);
+      return page;
+    }
+    const { route } = matched;
+    said.route = route.name;
+    checkOrigin(request, this.#mode);
+    if (this.service.draining && route.role !== "open") {
+      throw new TapeError("TAPE_DRAINING", "this server is stopping");
+    }
+    const named = route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined;
+    const caller = named ? await this.#credentials.caller(request.headers.authorization) : nobody;
+    said.who = caller;
+    if (route.role !== "open" && !mayDo(caller.role, route.role)) {
+      const message = `${route.name} needs the role ${route.role}, and this token has ${caller.role}`;
+      throw new TapeError("TAPE_FORBIDDEN", message, { needs: route.role });
+    }
+    if (!probes.has(route.name)) this.#admission.pace(caller.tenant);
+    const leave = this.#admission.enter(route.stream === true ? "streams" : "requests", caller.tenant);
+    try {
+      const call = {
+        ...(route.params !== undefined && { params: decodePart("path", route.params, matched.params) }),
+        ...this.#query(matched),
+        ...(route.body !== undefined && {
+          body: decodePart("body", route.body, await jsonOf(request.headers, await body(), this.limits)),
+        }),
+      };
+      if (route.stream === true) return await this.#stream(request, route, call, { ...caller, named }, leave);
+      const result = await this.#handle(route.name, call, this.#call(request, route, call, { ...caller, named }));
+      leave();
+      return answerOf(route, result);
+    } catch (error) {
+      leave();
+      throw error;
+    }
+  }
+
+  #query({ route, query }: Matched): { query?: unknown } {
+    const given = queryOf(query);
+    if (route.query !== undefined) return { query: decodePart("query", route.query, given) };
+    const [extra] = Object.keys(given);
+    if (extra !== undefined) {
+      throw new TapeError("TAPE_BAD_INPUT", `query.${extra}: ${route.name} has no such field`, { field: "query" });
+    }
+    return {};
+  }
+
+  #call(request: WireRequest, route: Matched["route"], call: unknown, who: Caller & { named: boolean }): Call {
+    const store = this.#store;
+    const { drainSignal } = this.service;
+    const key = route.repeat === "key" ? request.headers["idempotency-key"] : undefined;
+    if (key !== undefined && !keyText.test(key)) {
+      throw new TapeError("TAPE_BAD_INPUT", "Idempotency-Key is 1 to 255 visible characters", {
+        field: "idempotency-key",
+      });
+    }
+    const { tenant } = who;
+    return {
+      ...who,
+      key,
+      get intake(): Intake {
+        if (key === undefined) return store.intake;
+        return store.once({ tenant, key, hash: fingerprint({ route: route.name, call }) });
+      },
+      get signal(): AbortSignal {
+        return request.signal === undefined ? drainSignal : AbortSignal.any([request.signal, drainSignal]);
+      },
+    };
+  }
+
+  async #stream(
+    request: WireRequest,
+    route: Matched["route"],
+    call: unknown,
+    who: Caller & { named: boolean },
+    leave: () => void,
+  ): Promise<WireAnswer> {
+    const { service } = this;
+    const stop = new AbortController();
+    const end = (): void => stop.abort();
+    const sources = [service.drainSignal, ...(request.signal === undefined ? [] : [request.signal])];
+    const about = this.#call(request, route, call, who);
+    const pages = (await this.#handle(route.name, call, {
+      ...who,
+      ...{ key: about.key, intake: this.#store.intake, signal: stop.signal },
+    })) as AsyncIterable<readonly unknown[]>;
+    service.streamBegun();
+    stop.signal.addEventListener("abort", () => {
+      for (const source of sources) source.removeEventListener("abort", end);
+      leave();
+      service.streamEnded();
+    });
+    for (const source of sources) source.addEventListener("abort", end);
+    if (sources.some((source) => source.aborted)) end();
+    const write = (item: unknown): string => JSON.stringify(z.encode(route.answer, item as never));
+    return linesAnswer(linesOf(pages, write, stop, this.#clock));
+  }
+
+  #handle(name: RouteName, call: unknown, who: Call): Promise<unknown> {
+    return (this.#handlers[name] as Anything)(call, who);
+  }
+
+  /** One line for each; never a secret, never what was sent. */
+  #tell(error: TapeError, { route, who }: { route: RouteName | "none"; who?: Caller }): void {
+    const { code } = error;
+    const about = { code, route, tenant: who?.tenant, token: who?.token };
+    if (code !== "TAPE_INVARIANT") {
+      this.#log(error.fault === "store" ? "warn" : "info", "server.refused", about);
+      return;
+    }
+    const { cause } = error;
+    const why = cause instanceof Error ? (cause.stack ?? cause.message) : error.message;
+    this.#log("error", "server.failed", { ...about, error: why });
+  }
+}
+
+/** A load balancer's questions: whoever floods the others must not make this server look dead. */
+const probes: ReadonlySet<RouteName> = new Set(["livez", "readyz"]);
+
+/** Of an open route's caller nothing is known, and nothing is needed. */
+const nobody: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };
+
+function answerOf(route: Route & { readonly name: RouteName }, said: unknown): WireAnswer {
+  const json: unknown = z.encode(route.answer, said as never);
+  if (route.type !== undefined) return textAnswer(String(json), route.type);
+  const ready = route.name !== "readyz" || (json as { status?: unknown }).status === "ok";
+  return jsonAnswer(json, ready ? 200 : 503);
+}

@@ -1,0 +1,81 @@
+import type { Row } from "../sql/plan.ts";
+import { shown } from "./journals.ts";
+import { changed, none, page, passes, row, rows, type Statements } from "./statement.ts";
+import { keyOf } from "./table.ts";
+import type { RecordRow, Tables } from "./tables.ts";
+
+type Repeat = { readonly tenant: string; readonly key: string };
+type Token = { readonly id: string; readonly tenant: string; readonly name: string; readonly role: string };
+
+/** What a server needs besides: answers to repeated calls, credentials, the audit. */
+export const service = {
+  "repeat.claim"(t, p: Repeat & { hash: string }, { at }) {
+    const { tenant, key, hash } = p;
+    if (t.repeats.get(keyOf(tenant, key)) !== undefined) return none;
+    t.repeats.insert({ tenant, key, hash, answer: "", at });
+    return changed(1);
+  },
+
+  "repeat.answer"(t, p: Repeat & { answer: string }) {
+    const { answer } = p;
+    t.repeats.update(t.repeats.get(keyOf(p.tenant, p.key))!, { answer });
+    return changed(1);
+  },
+
+  "repeat.find": (t, p: Repeat) => row(t.repeats.get(keyOf(p.tenant, p.key))),
+
+  "repeat.purge"(t, p: { olderMs: number; limit: number }, { at }) {
+    const old = t.repeats.all().filter((repeat) => repeat.at < at - p.olderMs);
+    return changed(t.repeats.deleteAll(page(old, p.limit + 1, (repeat) => repeat.at)));
+  },
+
+  "token.put"(t, p: Token & { hash: string; inMs: number | null }, { at }) {
+    const { id, tenant, name, role, hash, inMs } = p;
+    if (t.tokens.get(id) !== undefined) return none;
+    const expires_at = inMs === null ? null : at + inMs;
+    const blank = { revoked_at: null, used_at: null };
+    return row(t.tokens.insert({ id, tenant, name, role, hash, created_at: at, expires_at, ...blank }));
+  },
+
+  "token.get": (t, p: { id: string }) => row(t.tokens.get(p.id)),
+
+  "token.list"(t, p: { tenant: string | null }) {
+    const found = t.tokens.all().filter(({ tenant }) => passes(p.tenant, tenant));
+    return rows(
+      page(
+        found,
+        Number.POSITIVE_INFINITY,
+        ({ created_at }) => created_at,
+        ({ id }) => id,
+      ),
+    );
+  },
+
+  "token.revoke"(t, p: { id: string; tenant: string | null }, { at }) {
+    const token = t.tokens.get(p.id);
+    if (token === undefined || !passes(p.tenant, token.tenant) || token.revoked_at !== null) return none;
+    return row(t.tokens.update(token, { revoked_at: at }));
+  },
+
+  "token.touch"(t, p: { id: string }, { at }) {
+    const token = t.tokens.get(p.id);
+    if (token === undefined || (token.used_at !== null && token.used_at >= at - 60_000)) return none;
+    t.tokens.update(token, { used_at: at });
+    return changed(1);
+  },
+
+  "audit.page"(t, p: { before: number; tenant: string | null; limit: number }) {
+    const acts = t.records.all().filter(({ id, kind }) => kind === "operator.acted" && id < p.before);
+    const found = acts.map((act) => concerning(t, act)).filter(({ tenant }) => passes(p.tenant, tenant as string));
+    return rows(page(found, p.limit, ({ id }) => -Number(id)));
+  },
+} satisfies Statements;
+
+function concerning(t: Tables, record: RecordRow): Row {
+  const lease = t.leases.get(record.journal)!;
+  const [name] = t.names.by.journal(record.journal);
+  const subject = t.runs.get(lease.run)?.id ?? name?.name ?? null;
+  const detail = (JSON.parse(record.body) as { detail?: { tenant?: string } }).detail;
+  const tenant = lease.kind === "store" ? (detail?.tenant ?? "") : lease.tenant;
+  return { ...shown(record), tenant, subject };
+}

@@ -1,0 +1,2 @@
+-- read
+select hash, answer from tape.repeats where tenant = :tenant and key = :key

@@ -1,0 +1,2 @@
+-- read
+select * from tape.tokens where id = :id

@@ -1,0 +1,115 @@
+import { encode } from "../../base/codec.ts";
+import type { Limits } from "../../model/limits.ts";
+import { checkBatch, eachVerdict } from "../calls.ts";
+import { checkPayload, checkRunSpec, encodeRecord, verdictOf } from "../check.ts";
+import type { Intake, RepeatKey } from "../contract.ts";
+import { valueRowOf } from "../rows.ts";
+import type { Driver } from "./driver.ts";
+import { ask, type Ground, type Plan } from "./plan.ts";
+import * as plans from "./plans/intake.ts";
+import { oncePlan, purgePlan, putTokenPlan, revokeTokenPlan } from "./plans/service.ts";
+
+/** One write of the intake, by its name. */
+type Write = <T>(what: string, make: (ground: Ground) => Plan<T>) => Promise<T>;
+
+export interface Intakes {
+  readonly intake: Intake;
+  once(key: RepeatKey): Intake;
+}
+
+/** A look for old answers among so many calls: it costs next to nothing then, and finds at most as many as came. */
+const callsPerPurge = 128;
+
+export function intakesOf(driver: Driver, limits: Limits): Intakes {
+  let calls = 0;
+  const writeOnce =
+    (key: RepeatKey): Write =>
+    async (what, make) => {
+      // One key for two kinds of calls is a mistake that the caller's hash may not show.
+      const repeat = { ...key, hash: `${what} ${key.hash}` };
+      const answer = await driver.write((ground) => oncePlan(repeat, make(ground)));
+      // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
+      if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
+      return answer;
+    };
+  const plain = intakeOf(driver, limits, (_what, make) => driver.write(make));
+  return {
+    intake: plain,
+    once(key) {
+      const write = writeOnce(key);
+      return {
+        ...intakeOf(driver, limits, write),
+        async createRuns(tenant, specs, first) {
+          if (first !== undefined) return plain.createRuns(tenant, specs, first);
+          checkBatch(specs, limits);
+          const runs = specs.map((spec) => verdictOf(() => checkRunSpec(spec, limits)));
+          return write("createRuns", (ground) => plans.createAllPlan(ground, tenant, runs));
+        },
+      };
+    },
+  };
+}
+
+function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
+  return {
+    async createRuns(tenant, specs, first) {
+      return eachVerdict(specs, limits, async (spec) => driver.create(tenant, checkRunSpec(spec, limits), first));
+    },
+    async signal(tenant, run, signal) {
+      const data = definedOnly(signal);
+      encodeRecord({ kind: "signal.sent", data }, limits);
+      return write("signal", (ground) => plans.signalPlan(ground, tenant, run, data));
+    },
+    async cancel(tenant, run, { key, ...asked }) {
+      const data = definedOnly(asked);
+      encodeRecord({ kind: "cancel.asked", data }, limits);
+      return write("cancel", (ground) => plans.cancelPlan(ground, tenant, run, data, key));
+    },
+    async leaveEvidence(attempt, evidence) {
+      const { run, pos, token } = attempt;
+      const data = definedOnly(evidence);
+      encodeRecord({ kind: "effect.evidence", data: { ...data, run, pos, attempt: 0, token: String(token) } }, limits);
+      return write("leaveEvidence", (ground) => plans.evidencePlan(ground, attempt, data));
+    },
+    async fireTimer({ run, pos, purpose }) {
+      return write("fireTimer", (ground) => plans.fireTimerPlan(ground, run, pos, purpose));
+    },
+    async putValue(tenant, key, value, when) {
+      const text = checkPayload("value", () => encode(value), limits);
+      return valueRowOf(await write("putValue", (ground) => plans.putValuePlan(ground, tenant, key, text, when)));
+    },
+    async deleteValue(tenant, key, version) {
+      const when = { version };
+      return valueRowOf(await write("deleteValue", (ground) => plans.putValuePlan(ground, tenant, key, null, when)));
+    },
+    async putSchedule(tenant, row, seen) {
+      return write("putSchedule", (ground) => plans.putSchedulePlan(ground, tenant, row, seen));
+    },
+    async deleteSchedule(tenant, id) {
+      return write("deleteSchedule", function* (): Plan<boolean> {
+        return (yield* ask("schedule.delete", { tenant, id })).count > 0;
+      });
+    },
+    async fireSchedule(tenant, id, version, nextAt, runs, spec) {
+      const specs = runs.map((one) => checkRunSpec(one, limits));
+      const firing = { tenant, id, version, nextAt, spec };
+      return write("fireSchedule", (ground) => plans.fireSchedulePlan(ground, firing, specs));
+    },
+    async prune(tenant, endedBefore, limit, act) {
+      return write("prune", () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));
+    },
+    async putToken(token, act) {
+      return write("putToken", () => putTokenPlan(token, act));
+    },
+    async revokeToken(tenant, id, act) {
+      return write("revokeToken", () => revokeTokenPlan(tenant, id, act));
+    },
+    async touchToken(id) {
+      await driver.write(() => ask("token.touch", { id }));
+    },
+  };
+}
+
+function definedOnly<T extends object>(value: T): T {
+  return Object.fromEntries(Object.entries(value).filter(([key, v]) => v !== undefined || key === "value")) as T;
+}

@@ -1,0 +1,75 @@
+import { decode, encode } from "../../../base/codec.ts";
+import { TapeError } from "../../../model/errors.ts";
+import { bodyOf } from "../../../model/project.ts";
+import type { RecordData } from "../../../model/records.ts";
+import type { ApiToken, ManualAct, NewToken, RepeatKey } from "../../contract.ts";
+import { apiTokenOf } from "../../rows.ts";
+import { ask, askRow, type Plan } from "../plan.ts";
+
+/** What a server needs besides: calls that may be sent again, credentials, the audit. */
+
+/**
+ * Performs the work, or answers as it was answered before. The key is claimed first: a second caller waits there for the
+ * first one's commit, and then finds its answer. Work that throws takes the claim back with everything else.
+ */
+export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>): Plan<T> {
+  const { tenant, key, hash } = repeat;
+  while ((yield* ask("repeat.claim", { tenant, key, hash })).count === 0) {
+    const known = yield* askRow("repeat.find", { tenant, key });
+    if (known === undefined) continue; // purged in between
+    if (known.hash !== hash) {
+      throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
+    }
+    return decode(known.answer as string) as T;
+  }
+  const answer = yield* work;
+  yield* ask("repeat.answer", { tenant, key, answer: encode(answer) });
+  return answer;
+}
+
+/** A client gives up within minutes; a day lets a queue that was down overnight send its calls again. */
+const repeatMs = 86_400_000;
+/** So many at a time: the transaction stays short however many there are. */
+const purgedAtOnce = 1_000;
+
+export function* purgePlan(): Plan<void> {
+  yield* ask("repeat.purge", { olderMs: repeatMs, limit: purgedAtOnce });
+}
+
+/** What a person did to no journal in particular is written into the store's own; `tenant`: whom it concerns. */
+export function* recordAct(
+  action: string,
+  act: ManualAct,
+  detail: { tenant: string } & Record<string, unknown>,
+): Plan<void> {
+  const data: RecordData<"operator.acted"> = { who: act.by, action, reason: act.reason, detail };
+  yield* ask("store.record", { kind: "operator.acted", body: bodyOf(data) });
+}
+
+export function* putTokenPlan(token: NewToken, act: ManualAct): Plan<ApiToken> {
+  const { id, tenant, name, role, hash, expiresInMs = null } = token;
+  const row = yield* askRow("token.put", { id, tenant, name, role, hash, inMs: expiresInMs });
+  if (row !== undefined) {
+    yield* recordAct("token.create", act, { tenant, token: id, name, role });
+    return apiTokenOf(row);
+  }
+  const known = yield* askRow("token.get", { id });
+  if (known?.tenant !== tenant || known.hash !== hash) {
+    throw new TapeError("TAPE_BAD_INPUT", "a token of this id exists", { field: "id" });
+  }
+  return apiTokenOf(known);
+}
+
+export function* revokeTokenPlan(tenant: string | undefined, id: string, act: ManualAct): Plan<ApiToken> {
+  const revoked = yield* askRow("token.revoke", { tenant: tenant ?? null, id });
+  if (revoked !== undefined) {
+    const token = apiTokenOf(revoked);
+    yield* recordAct("token.revoke", act, { tenant: token.tenant, token: id, name: token.name, role: token.role });
+    return token;
+  }
+  const known = yield* askRow("token.get", { id });
+  if (known === undefined || (tenant !== undefined && known.tenant !== tenant)) {
+    throw new TapeError("TAPE_NOT_FOUND", `there is no token ${id}`, { id });
+  }
+  return apiTokenOf(known);
+}

@@ -1,0 +1,2 @@
+-- read
+select * from tokens where id = :id

@@ -1,0 +1,2 @@
+-- read
+select * from tokens where :tenant is null or tenant = :tenant order by created_at, id

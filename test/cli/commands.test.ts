@@ -1,0 +1,237 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Tape } from "../../src/host/tape.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { program, temporaryFolder } from "./stage.ts";
+
+const go = gate<{ ok: boolean }>("go");
+const lost = effect(
+  "bank.wire",
+  async (_: { amount: number }): Promise<string> => {
+    throw new Error("the connection was reset");
+  },
+  { compensate: async () => {} }, // nobody can look: a person must
+);
+const pay = workflow("pay", async (tape, input: { amount: number }) => {
+  await tape.step("plan", () => input.amount);
+  const answer = await tape.gate(go, { payload: { amount: input.amount } });
+  if (answer.status !== "received") return "nobody answered";
+  return tape.effect(lost.with(input));
+});
+const sum = workflow("sum", async (tape, input: number[]) => {
+  const total = await tape.step("add", () => input.reduce((a, b) => a + b, 0));
+  if (total > 100) throw new Error(`too much: ${total}`);
+  return total;
+});
+const runner = () => createRunner({ workflows: [pay, sum], effects: [lost] });
+
+async function scene(work = true) {
+  const folder = await temporaryFolder();
+  const url = `sqlite:${join(folder, "tape.db")}`;
+  const app = await Tape.open({ store: url, runner: runner(), leaseTtl: "2s", work });
+  onTestFinished(() => app.close());
+  const tape = (...args: string[]) => program(...args, "--store", url);
+  const json = async (...args: string[]): Promise<unknown> => {
+    const { code, stdout, stderr } = await tape(...args, "-o", "json");
+    expect({ code: code === 3 ? 0 : code, stderr }).toEqual({ code: 0, stderr: "" });
+    return JSON.parse(stdout);
+  };
+  const until = async (id: string, ...statuses: string[]): Promise<void> => {
+    await expect.poll(async () => (await app.runs.get(id))?.status, { timeout: 20_000 }).toBeOneOf(statuses);
+  };
+  return { app, folder, url, tape, json, until };
+}
+
+describe("runs from the command line", () => {
+  it("start, wait, list, inspect, tail", async () => {
+    const { tape, json, folder } = await scene();
+    expect(await tape("start", "sum", "--input", "[1,2,3]", "--id", "s1", "--label", "team=books", "--wait")).toEqual({
+      code: 0,
+      stdout: "s1  6\n",
+      stderr: "",
+    });
+    await writeFile(join(folder, "input.json"), "[1,2,3]");
+    const again = await tape("start", "sum", "--input", `@${join(folder, "input.json")}`, "--id", "s1");
+    expect(again.stdout).toContain("it was started before");
+    const conflict = await tape("start", "sum", "--input", "[9]", "--id", "s1");
+    expect(conflict).toMatchObject({ code: 1, stdout: "" });
+    expect(conflict.stderr).toContain("TAPE_RUN_CONFLICT");
+    const failed = await tape("start", "sum", "--input", "[101]", "--id", "s2", "--wait");
+    expect(failed).toMatchObject({ code: 1 });
+    expect(failed.stderr).toContain("TAPE_RUN_FAILED");
+    expect(await json("runs", "--status", "COMPLETED")).toMatchObject([{ id: "s1", outcome: 6 }]);
+    expect(await json("runs", "--label", "team=books")).toHaveLength(1);
+    expect((await tape("runs", "--limit", "1")).stdout).toMatch(/s2 +FAILED +sum[\s\S]*more: --before \d+/);
+    expect(await json("inspect", "s1")).toMatchObject({
+      run: { status: "COMPLETED" },
+      journal: [
+        { kind: "run.created" },
+        { kind: "term.begun" },
+        { kind: "step.done", data: { value: 6 } },
+        { kind: "run.ended" },
+      ],
+      terms: [{ token: "1" }],
+    });
+    expect((await tape("inspect", "s1")).stdout).toMatch(/journal\n +SEQ[\s\S]*step\.done/);
+    expect((await tape("tail", "s1", "--follow")).stdout.trim().split("\n")).toHaveLength(4);
+    const feed = (await tape("tail", "-o", "json")).stdout.trim().split("\n");
+    expect(feed.map((line) => (JSON.parse(line) as { kind: string }).kind)).toContain("run.ended");
+  });
+
+  it("what cannot be understood is a misuse, and nothing is written", async () => {
+    const { tape, app } = await scene(false);
+    for (const [args, message] of [
+      [["start", "sum", "--input", "{"], "--input is no JSON"],
+      [["start"], "start needs <workflow>"],
+      [["start", "sum", "--label", "x"], "--label is KEY=VALUE"],
+      [["start", "sum", "--budget", "usd=much"], "--budget usd is an amount"],
+      [["runs", "--limit", "many"], "--limit is a whole number"],
+      [["runs", "-o", "xml"], "-o is table or json"],
+      [["cancel", "x"], "this needs --reason"],
+      [["resolve", "effect", "x", "one", "--as", "failed", "--reason", "r"], "<pos> is a position"],
+      [["resolve", "effect", "x", "1", "--as", "maybe", "--reason", "r"], "--as is happened, failed or again"],
+      [["lease", "steal", "x"], "lease knows ls, explain, history, takeover, release, not steal"],
+      [["runs", "--statsu", "x"], "Unknown option '--statsu'"],
+    ] as const) {
+      const said = await tape(...args);
+      expect(said, message).toMatchObject({ code: 2, stdout: "" });
+      expect(said.stderr).toContain(message);
+    }
+    expect(await app.runs.list()).toEqual([]);
+  });
+
+  it("control characters of stored text do not reach the terminal", async () => {
+    const { tape } = await scene(false);
+    await tape("start", "sum", "--input", '"\\u001b[31mred\\u0007"', "--id", "a\u001b]0;x\u0007b");
+    const { stdout } = await tape("runs");
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
+    expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
+    expect(stdout).toContain("]0;x b");
+  });
+
+  it("a store that is not there is not made by looking", async () => {
+    const folder = await temporaryFolder();
+    const said = await program("runs", "--store", `sqlite:${join(folder, "none.db")}`);
+    expect(said).toMatchObject({ code: 1 });
+    expect(said.stderr).toContain("there is no file");
+    expect(await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`)).toMatchObject({ code: 0 });
+    expect(await program("runs", "--store", `sqlite:${join(folder, "none.db")}`)).toMatchObject({ code: 0 });
+  });
+});
+
+describe("a person at the command line", () => {
+  it("approves, sees the doubt, settles it; status and doctor say so with their exit code", async () => {
+    const { tape, json, until, folder, url } = await scene();
+    await tape("start", "pay", "--input", '{"amount":5}', "--id", "p1");
+    await until("p1", "WAITING");
+    expect(await json("gates")).toMatchObject([{ id: "p1", name: "go" }]);
+    expect(await tape("status")).toMatchObject({ code: 0 });
+    expect((await tape("signal", "p1", "go", "--value", '{"ok":true}', "--key", "k")).stdout).toMatch(/^note \d+\n$/);
+    expect((await tape("signal", "p1", "go", "--value", "1", "--key", "k")).stdout).toContain("was sent before");
+    await until("p1", "STUCK");
+    const status = await tape("status");
+    expect(status.code).toBe(3);
+    expect(status.stdout).toMatch(/STUCK 1\n[\s\S]*STUCK 1;[\s\S]*A person is needed/);
+    const doctor = await tape("doctor");
+    expect(doctor.code).toBe(3);
+    expect(doctor.stdout).toMatch(/look +doubts +1 runs STUCK/);
+    expect(await json("effects", "--status", "STUCK")).toMatchObject([{ name: "bank.wire", pos: 2 }]);
+    expect((await tape("inspect", "p1")).stdout).toContain("durable-tape resolve effect p1 2 --as happened");
+    // The program needs the definitions to arm what undoes it: they come from the settings.
+    await writeFile(join(folder, "tape.yaml"), `tape: { store: { url: "${url}" } }\n`);
+    const resolved = await tape("resolve", "effect", "p1", "2", "--as", "failed", "--reason", "seen at the bank");
+    expect(resolved).toMatchObject({ code: 0, stderr: "" });
+    await until("p1", "FAILED");
+    expect(await tape("status")).toMatchObject({ code: 0 });
+    const audit = (await json("inspect", "p1")) as { effects: { status: string }[] };
+    expect(audit.effects).toMatchObject([{ status: "FAILED", reason: "operator" }]);
+  });
+
+  it("cancels, forks, redrives only what is stuck", async () => {
+    const { tape, json, until } = await scene();
+    await tape("start", "pay", "--input", '{"amount":6}', "--id", "p2");
+    await until("p2", "WAITING");
+    expect(await tape("redrive", "p2", "--reason", "r")).toMatchObject({ code: 1 });
+    expect(await tape("cancel", "p2", "--reason", "no longer wanted", "--by", "ada")).toMatchObject({ code: 0 });
+    await until("p2", "CANCELLED");
+    expect((await tape("fork", "p2", "--plan")).stdout).toMatch(
+      /kept, before position 1\n +0 {2}step plan\nruns again/,
+    );
+    expect(await tape("fork", "p2")).toMatchObject({ code: 2 });
+    expect(await json("fork", "p2", "--id", "p3", "--reason", "the answer came late")).toMatchObject({ id: "p3" });
+    await until("p3", "WAITING");
+    const [acted] = (await tape("tail", "p3", "--from", "2", "-o", "json")).stdout.split("\n");
+    expect(JSON.parse(acted!)).toMatchObject({
+      kind: "operator.acted",
+      data: { action: "fork", reason: "the answer came late" },
+    });
+  });
+
+  it("leases: ls, explain, history, takeover, release; a live holder is not released", async () => {
+    const { app, tape, json } = await scene();
+    const lease = await app.leases.acquire("sweeper", { ttl: "1h" });
+    expect(await json("lease", "ls")).toMatchObject([{ name: "sweeper", state: "HELD" }]);
+    expect((await tape("lease", "explain", "sweeper")).stdout).toContain("sweeper: held by");
+    const release = await tape("lease", "release", "sweeper", "--reason", "gone");
+    expect(release).toMatchObject({ code: 1 });
+    expect(release.stderr).toContain("TAPE_LEASE_HELD");
+    const took = await tape("lease", "takeover", "sweeper", "--reason", "it hangs", "--by", "ada");
+    expect(took).toMatchObject({ code: 0, stderr: "" });
+    expect(await lease.renew()).toBe("lost");
+    expect(await json("lease", "history", "sweeper")).toMatchObject([
+      { begunBy: "start", end: "manual" },
+      { begunBy: "manual", by: "ada", why: "it hangs", end: "manual" },
+    ]);
+    expect(await tape("lease", "explain", "nobody")).toMatchObject({ code: 1 });
+    expect((await tape("lease", "ls")).stdout).toBe("nobody holds a lease\n");
+  });
+
+  it("tokens and the store: made, listed, revoked; restored raises the store epoch", async () => {
+    const { tape, json } = await scene(false);
+    const made = (await json("token", "create", "ci", "--role", "worker", "--expires", "90d", "--reason", "r")) as {
+      id: string;
+      token: string;
+    };
+    expect(made.token).toMatch(new RegExp(`^${made.id}\\.[\\w-]{40,}$`));
+    expect(JSON.stringify(await json("token", "ls"))).not.toContain(made.token.split(".")[1]);
+    expect(await tape("token", "create", "x", "--role", "king", "--reason", "r")).toMatchObject({ code: 2 });
+    expect(await tape("token", "revoke", made.id, "--reason", "left")).toMatchObject({ code: 0 });
+    expect(await json("token", "ls")).toMatchObject([{ id: made.id, role: "worker", revokedAt: expect.any(Number) }]);
+    expect((await tape("store", "restored", "--reason", "from last night")).stdout).toContain("store epoch 1");
+    expect(await tape("timers")).toMatchObject({ code: 0, stdout: "no timer is set\n" });
+  });
+
+  it("what ended long ago is exported, then deleted; its id stays taken", async () => {
+    const { tape, app, folder } = await scene();
+    for (const id of ["old-1", "old-2"]) await tape("start", "sum", "--input", "[1]", "--id", id, "--wait");
+    expect(await tape("prune", "--older", "1h", "--reason", "r")).toMatchObject({
+      code: 0,
+      stdout: "0 runs deleted; their ids stay taken\n",
+    });
+    expect((await tape("prune", "--older", "1ms", "--dry-run")).stdout).toMatch(/^2 runs ended before/);
+    expect(await app.runs.list()).toHaveLength(2);
+    const file = join(folder, "old.jsonl");
+    expect(await tape("prune", "--older", "1ms", "--export", file, "--reason", "a year is enough")).toMatchObject({
+      code: 0,
+    });
+    expect(await app.runs.list()).toEqual([]);
+    const lines = (await readFile(file, "utf8")).trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as { run: { id: string } }).run.id).sort()).toEqual([
+      "old-1",
+      "old-2",
+    ]);
+    const again = await tape("start", "sum", "--input", "[1]", "--id", "old-1");
+    expect(again.stderr).toContain("TAPE_RUN_GONE");
+  });
+
+  it.each(["bash", "zsh", "fish"])("completion for %s names the commands", async (shell) => {
+    const { code, stdout } = await program("completion", shell);
+    expect(code).toBe(0);
+    for (const word of ["inspect", "takeover", "--follow".replace(/^--/, shell === "fish" ? "-l " : "--")]) {
+      expect(stdout).toContain(word);
+    }
+  });
+});

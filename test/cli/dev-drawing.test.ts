@@ -1,0 +1,148 @@
+import { readFileSync } from "node:fs";
+import { stripVTControlCharacters } from "node:util";
+import { describe, expect, it } from "vitest";
+import { type BandRecord, drawBand, type Paint } from "../../src/cli/dev/band.ts";
+import { drawFrame, endOf, plainPaint, terminalPaint, worldLine } from "../../src/cli/dev/frame.ts";
+import { logLineOf, sayLogLine } from "../../src/cli/dev/log-line.ts";
+import type { Payment } from "../../src/cli/dev/treasury.ts";
+import type { TermView } from "../../src/model/lease.ts";
+
+const figures = { reactor: "recovery", renewals: 0, longestGapMs: 0, progress: 0 };
+const term = (
+  token: number,
+  label: string,
+  from: number,
+  to: number | undefined,
+  more: Partial<TermView>,
+): TermView => ({
+  ...{ token: BigInt(token), owner: `${label}/1`, label, begunAt: from, begunBy: "start", ...figures },
+  ...(to === undefined ? {} : { endedAt: to, end: "released" }),
+  ...more,
+});
+const record = (at: number, kind: string, data: object = {}) => ({ at, kind, data }) as BandRecord;
+
+const a = term(1, "worker-a", 1_000, 2_000, { end: "expired" });
+const b = term(3, "worker-b", 2_000, undefined, { begunBy: "recovery" });
+
+describe("the band", () => {
+  it("one segment for each term, a mark for a takeover, a line for each term", () => {
+    const records = [
+      record(1_500, "effect.dispatched"),
+      record(2_000, "effect.settled", { to: "UNKNOWN" }),
+      record(2_500, "effect.settled", { to: "CONFIRMED" }),
+      record(1_200, "step.done"),
+      record(3_000, "run.ended"),
+    ];
+    expect(drawBand({ terms: [a, b], records, now: 3_000, width: 40 })).toEqual([
+      "          →         ?         ✓        ■",
+      "┣1 worker-a ━━━━━━━━▶3 worker-b ━━━━━━━━",
+      "token 1  worker-a  start → expired        1 s".slice(0, 39).concat("…"),
+      "token 3  worker-b  recovery → still held  1 s".slice(0, 39).concat("…"),
+    ]);
+    expect(drawBand({ terms: [a, b], records, now: 3_000, width: 60 }).slice(2)).toEqual([
+      "token 1  worker-a  start → expired        1 s",
+      "token 3  worker-b  recovery → still held  1 s",
+    ]);
+  });
+
+  it("grows with the time of whoever holds it", () => {
+    const cells = (now: number) => drawBand({ terms: [a, b], records: [], now, width: 60 })[1]!.indexOf("▶");
+    expect([2_000, 2_500, 3_000, 5_000].map(cells)).toEqual([59, 40, 30, 15]);
+  });
+
+  it("time in which nobody held it is dotted, also at its end", () => {
+    const early = term(1, "w", 0, 100, {});
+    const late = term(3, "w", 300, 400, { begunBy: "wake" });
+    expect(drawBand({ terms: [early, late], records: [], now: 500, width: 20 })[1]).toBe("┣1 w········┣3 w····");
+  });
+
+  it("never wider or narrower than it was asked for, and no term is left out", () => {
+    for (let width = 4; width <= 90; width += 7) {
+      for (let many = 1; many <= 12; many++) {
+        const terms = Array.from({ length: many }, (_, k) =>
+          term(k * 2 + 1, `worker-${k}`, k * k * 1_000, k * k * 1_000 + (k % 3), {
+            begunBy: k % 2 ? "recovery" : "wake",
+          }),
+        );
+        const [, band] = drawBand({ terms, records: [], now: many * many * 1_000, width });
+        expect(band, `${many} terms in ${width}`).toHaveLength(width);
+        expect(band!.match(/[┣▶]/g)).toHaveLength(Math.min(many, Math.floor(width / 2)));
+      }
+    }
+  });
+
+  it.each(["docs/dev.md", "README.md"])("the picture in %s is one that it draws", (page) => {
+    const terms = [
+      term(1, "worker-a", 0, 1_200, {}),
+      term(3, "worker-a", 1_500, 5_700, { begunBy: "wake", end: "expired" }),
+      term(4, "worker-b", 5_700, 6_500, { begunBy: "recovery" }),
+    ];
+    const records = [
+      record(1_600, "effect.dispatched"),
+      record(5_750, "effect.settled", { to: "UNKNOWN" }),
+      record(6_100, "effect.settled", { to: "CONFIRMED" }),
+      record(6_500, "run.ended"),
+    ];
+    const drawn = drawBand({ terms, records, now: 6_500, width: 64 }).join("\n");
+    expect(readFileSync(new URL(`../../${page}`, import.meta.url), "utf8")).toContain(`\`\`\`text\n${drawn}\n`);
+  });
+
+  it("the same owner has the same colour, another owner another", () => {
+    const paint: Paint = { owner: (number, text) => `<${number}:${text}>`, dim: (text) => text };
+    const again = term(5, "worker-a", 3_000, 4_000, { begunBy: "wake" });
+    const [, band] = drawBand(
+      { terms: [a, { ...b, endedAt: 3_000 }, again], records: [], now: 4_000, width: 36 },
+      paint,
+    );
+    expect(band!.match(/<\d/g)).toEqual(["<0", "<1", "<0"]);
+  });
+
+  it("stored text cannot move the cursor, and an unheld run is said to be", () => {
+    const evil = term(1, "w\u001b[2J\n", 0, 1_000, {});
+    const drawn = drawBand({ terms: [evil], records: [], now: 1_000, width: 60 }).join("|");
+    expect(drawn).toBe(stripVTControlCharacters(drawn));
+    expect(drawn).not.toContain("\n");
+    expect(drawBand({ terms: [], records: [], now: 0, width: 60 })).toEqual(["nobody has held it yet"]);
+  });
+});
+
+const payment: Payment = {
+  ...{ run: "payment-1", invoice: "sweep-payment-1", deed: "kill", sender: "worker-a", answered: true },
+  ...{ stopped: undefined, status: "RUNNING", wire: "UNKNOWN", terms: [a, b], records: [], lease: undefined },
+  ...{ endedAt: undefined, wires: 1 },
+};
+
+describe("the frame", () => {
+  it("fits every terminal: never more lines, never longer ones", () => {
+    const head = ["Tape dev", `  page    ${"x".repeat(200)}`, "  store", "  runner", "  look"];
+    const told = Array.from({ length: 50 }, (_, k) => `${k} ${"y".repeat(k * 5)}`);
+    const payments = Array.from({ length: 9 }, (_, k) => ({ ...payment, run: `payment-${k + 1}` }));
+    for (const columns of [40, 80, 100, 240]) {
+      for (const rows of [10, 16, 24, 60]) {
+        const input = { head, payments, told, keys: "k · q quit", workers: ["a", "b"], now: 3_000, columns, rows };
+        const lines = drawFrame(input, terminalPaint).map((line) => stripVTControlCharacters(line));
+        expect(lines.length).toBeLessThan(rows);
+        expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
+        expect(lines.at(-1)).toBe("k · q quit");
+        if (rows >= 24)
+          expect(lines.join("\n")).toMatch(/payment-9 {2}RUNNING[\s\S]*▶3[\s\S]*world: 1 wire[\s\S]*49 y/);
+      }
+    }
+  });
+
+  it("says what the world says: one wire is right, two never are", () => {
+    const paint = { ...plainPaint, good: (text: string) => `+${text}`, bad: (text: string) => `-${text}` };
+    expect(worldLine({ ...payment, wires: 0 }, paint)).toBe("world: 0 wires");
+    expect(worldLine({ ...payment, wires: 0, endedAt: 1 }, paint)).toBe("-world: 0 wires");
+    expect(worldLine({ ...payment, endedAt: 1 }, paint)).toBe("+world: 1 wire");
+    expect(worldLine({ ...payment, wires: 2 }, paint)).toBe("-world: 2 wires");
+    expect(endOf(payment)).toBe("RUNNING, unfinished · world: 1 wire");
+    expect(endOf({ ...payment, status: "COMPLETED", endedAt: 1 })).toBe("COMPLETED · world: 1 wire");
+  });
+});
+
+it("a log line for people", () => {
+  const line = '{"at":"2026-11-15T12:00:01.000Z","level":"warn","event":"run.stuck","run":"r-1","error":"a b","n":[1]}';
+  expect(sayLogLine(logLineOf(line)!)).toBe('12:00:01 warn run.stuck run=r-1 error="a b" n=[1]');
+  for (const other of ["hello", "{ not json", '{"level":"warn"}']) expect(logLineOf(other)).toBeUndefined();
+});

@@ -1,0 +1,135 @@
+import { readFileSync } from "node:fs";
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Tape } from "../../src/host/tape.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { program, type Said, temporaryFolder } from "./stage.ts";
+
+const page = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
+
+/** The commands of a block of the page, each as its words. */
+function commandsOf(block: string): string[][] {
+  const found = new RegExp(`\`\`\`sh ${block}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1];
+  if (found === undefined) throw new Error(`the page has no block ${block}`);
+  return found
+    .trim()
+    .split("\n")
+    .map((line) => [...line.matchAll(/'([^']*)'|"([^"]*)"|(\S+)/g)].map(([, a, b, c]) => a ?? b ?? c!).slice(1));
+}
+
+const wire = effect(
+  "bank.wire",
+  async (_: { invoice: string }): Promise<{ id: string }> => {
+    throw new Error("the connection was reset");
+  },
+  { compensate: async () => {} },
+);
+const go = gate("go");
+let steps = ["plan"];
+const pay = workflow("pay", async (tape, input: { invoice: string }) => {
+  await tape.step("plan", () => 1);
+  return tape.effect(wire.with(input));
+});
+const changed = workflow("changed", async (tape) => {
+  for (const step of steps) await tape.step(step, () => 1);
+  await tape.gate(go);
+  return "done";
+});
+const runner = () => createRunner({ workflows: [pay, changed], effects: [wire] });
+
+async function scene() {
+  const folder = await temporaryFolder();
+  const url = `sqlite:${join(folder, "tape.db")}`;
+  const agent = join(folder, "agent.ts");
+  // The program loads definitions from where the settings say: here from a module that hands out this test's own.
+  (globalThis as { operatingRunner?: unknown }).operatingRunner = runner;
+  await writeFile(agent, "export const buildRunner = () => globalThis.operatingRunner();\n");
+  const config = join(folder, "tape.yaml");
+  await writeFile(config, `agent: { runner_factory: "./agent.ts#buildRunner" }\ntape: { store: { url: "${url}" } }\n`);
+  process.env.TAPE_CONFIG = config;
+  onTestFinished(() => {
+    delete process.env.TAPE_CONFIG;
+  });
+  const app = await Tape.open({ store: url, runner: runner(), leaseTtl: "2s" });
+  onTestFinished(() => app.close());
+  const until = async (id: string, status: string): Promise<void> => {
+    await expect.poll(async () => (await app.runs.get(id))?.status, { timeout: 20_000 }).toBe(status);
+  };
+  const play = async (block: string): Promise<Said[]> => {
+    const said: Said[] = [];
+    for (const words of commandsOf(block)) {
+      const one = await program(...words);
+      expect(one.stderr, words.join(" ")).toBe("");
+      said.push(one);
+    }
+    return said;
+  };
+  return { app, until, play };
+}
+
+describe("every command of the operator's guide does what the page says", () => {
+  it("has no block that this test does not play", () => {
+    const blocks = [...page.matchAll(/```sh (\S+)/g)].map(([, name]) => name);
+    expect(blocks.sort()).toEqual(
+      ["deploy", "doubt", "fork", "leases", "look", "redrive", "restore", "stuck", "takeover"].sort(),
+    );
+  });
+
+  it("an effect in doubt is seen, and settled", async () => {
+    const { app, until, play } = await scene();
+    await app.start(pay, { invoice: "7" }, { id: "pay-1" });
+    await until("pay-1", "STUCK");
+    expect((await play("look")).map(({ code }) => code)).toEqual([3, 3]);
+    const [list, inspected] = await play("stuck");
+    expect(list!.stdout).toContain("pay-1");
+    expect(inspected!.stdout).toContain("durable-tape resolve effect pay-1 1");
+    const [doubts, resolved] = await play("doubt");
+    expect(doubts!.stdout).toMatch(/pay-1 +1 +bank\.wire +STUCK/);
+    expect(resolved!.code).toBe(0);
+    await until("pay-1", "COMPLETED");
+    expect((await app.runs.get("pay-1"))!.outcome).toEqual({ id: "W-7" });
+    expect((await play("look")).map(({ code }) => code)).toEqual([0, 0]);
+  });
+
+  it("a deploy that does not fit is rolled back, or forked away from", async () => {
+    const { app, until, play } = await scene();
+    await app.start(changed, undefined as never, { id: "pay-2" });
+    await until("pay-2", "WAITING");
+    steps = ["another"];
+    onTestFinished(() => {
+      steps = ["plan"];
+    });
+    await app.signal("pay-2", gate("nobody waits for this"), 1);
+    await until("pay-2", "STUCK");
+    const [plan] = await play("fork");
+    expect(plan!.stdout).toMatch(/kept, before position 1\n +0 {2}step plan\nruns again\n +1 {2}gate go/);
+    steps = ["plan"];
+    const [stuck, redriven] = await play("deploy");
+    expect(stuck!.stdout).toContain("pay-2");
+    expect(redriven!.code).toBe(0);
+    await until("pay-2", "WAITING");
+    steps = ["another"];
+    await app.signal("pay-2", gate("nobody waits for this"), 2);
+    await until("pay-2", "STUCK");
+    steps = ["plan"];
+    expect((await play("redrive"))[0]!.code).toBe(0);
+    await until("pay-2", "WAITING");
+  });
+
+  it("leases are looked at and taken over; a restore is declared", async () => {
+    const { app, play } = await scene();
+    const lease = await app.leases.acquire("sweeper", { ttl: "1h" });
+    const [all, explained, history] = await play("leases");
+    expect(all!.stdout).toContain("sweeper");
+    expect(explained!.stdout).toContain("held by");
+    expect(history!.stdout).toContain("start");
+    await play("takeover");
+    expect(await lease.renew()).toBe("lost");
+    const [restored, doctor] = await play("restore");
+    expect(restored!.stdout).toContain("store epoch 1");
+    expect(doctor!.code).toBe(0);
+  });
+});

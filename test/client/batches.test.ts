@@ -1,0 +1,116 @@
+import { expect, it, onTestFinished } from "vitest";
+import { openRemote, type RemoteStore } from "../../src/client/store.ts";
+import { isTapeError } from "../../src/model/errors.ts";
+import type { Term } from "../../src/model/lease.ts";
+import type { NewRecord } from "../../src/model/records.ts";
+import type { Exchange, WireRequest } from "../../src/protocol/wire.ts";
+import { openMemory } from "../../src/store/memory/open.ts";
+import { serverOn } from "./stage.ts";
+
+const tenant = "acme";
+const step = (pos: number): NewRecord => ({ kind: "step.done", data: { pos, name: "s", value: pos } });
+const first = { owner: "o", label: "l", reactor: "agent", ttlMs: 30_000 };
+let nonce = 1n;
+
+const codeOf = (work: Promise<unknown>): Promise<unknown> =>
+  work.then(
+    () => "answered",
+    (error: unknown) => (isTapeError(error) ? error.code : error),
+  );
+
+async function scene(through: (exchange: Exchange) => Exchange = (exchange) => exchange) {
+  const behind = await openMemory();
+  const requests: WireRequest[] = [];
+  const { exchange } = serverOn(behind, tenant);
+  const seen: Exchange = (request) => {
+    requests.push(request);
+    return through(exchange)(request);
+  };
+  const store = await openRemote("http://127.0.0.1:1", { exchange: seen });
+  onTestFinished(async () => {
+    await store.close();
+    await behind.close();
+  });
+  const sent = (path: string): string[] =>
+    requests.filter(({ url }) => url === path).map(({ body }) => Buffer.from(body!).toString());
+  return { behind, store, sent };
+}
+
+function held(store: RemoteStore, count: number): Promise<Term[]> {
+  return Promise.all(
+    Array.from({ length: count }, async (_, k): Promise<Term> => {
+      const spec = { id: `r-${nonce}-${k}`, workflow: "w", input: k };
+      const [verdict] = await store.intake.createRuns(tenant, [spec], { ...first, nonce: ++nonce });
+      if (verdict?.ok !== true || verdict.term === undefined) throw new Error("not created");
+      return verdict.term;
+    }),
+  );
+}
+
+it("what many ask for in one turn travels in a few requests, each with its own verdict", async () => {
+  const { store, sent } = await scene();
+  const terms = await held(store, 100);
+  expect(sent("/v1/store/create").length).toBeLessThanOrEqual(2);
+  const stale = terms[7]!;
+  await store.fenced.append(stale.fence, { after: 1, records: [step(0)] });
+  const before = sent("/v1/store/append").length;
+  const answers = await Promise.all(
+    terms.map(({ fence }) => codeOf(store.fenced.append(fence, { after: 1, records: [step(1)] }))),
+  );
+  expect(sent("/v1/store/append").length - before).toBeLessThanOrEqual(2);
+  expect(answers.filter((answer) => answer === "answered")).toHaveLength(99);
+  expect(answers[7]).toBe("TAPE_NOT_HEAD");
+});
+
+it("a journal's next append goes when the one before it is answered, in order", async () => {
+  const { store, behind, sent } = await scene();
+  const [term] = await held(store, 1);
+  const heads = await Promise.all(
+    [1, 2, 3, 4].map((after) => store.fenced.append(term!.fence, { after, records: [step(after)] })),
+  );
+  expect(heads.map(({ head }) => head)).toEqual([2, 3, 4, 5]);
+  expect(sent("/v1/store/append")).toHaveLength(4);
+  const records = await behind.read.journal(tenant, { journal: term!.journal });
+  expect(records.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
+});
+
+it("one parcel that the server cannot take is refused alone", async () => {
+  // A server that knows a stricter contract than this client: it refuses every request that has the bad one in it.
+  const { store } = await scene((exchange) => (request) => {
+    const bad = request.url === "/v1/store/append" && Buffer.from(request.body!).includes('"pos":666');
+    const body = bad ? Buffer.from('{"batch":[{}]}') : request.body;
+    return exchange({ ...request, ...(body === undefined ? {} : { body }) });
+  });
+  const terms = await held(store, 10);
+  const answers = await Promise.all(
+    terms.map(({ fence }, k) => codeOf(store.fenced.append(fence, { after: 1, records: [step(k === 3 ? 666 : k)] }))),
+  );
+  expect(answers).toEqual(terms.map((_, k) => (k === 3 ? "TAPE_BAD_INPUT" : "answered")));
+});
+
+it.each([
+  ["too few", '{"verdicts":[]}'],
+  ["of another shape", '{"verdicts":[{"ok":true,"head":"2","notes":0}]}'],
+  ["with a field too many", '{"verdicts":[{"ok":true,"head":2,"notes":0,"more":1}]}'],
+  ["negative", '{"verdicts":[{"ok":true,"head":-2,"notes":0}]}'],
+])("verdicts that are %s are not believed", async (_, text) => {
+  const { store } = await scene((exchange) => async (request) => {
+    const answer = await exchange(request);
+    return request.url === "/v1/store/append" ? { ...answer, body: Buffer.from(text) } : answer;
+  });
+  const [term] = await held(store, 1);
+  expect(await codeOf(store.fenced.append(term!.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_BAD_ANSWER");
+});
+
+it("closing carries out what was taken, and refuses the rest", async () => {
+  const { store, behind } = await scene();
+  const [term] = await held(store, 1);
+  const append = (after: number) => store.fenced.append(term!.fence, { after, records: [step(after)] });
+  const taken = [append(1), append(2), append(3)];
+  const closing = store.close();
+  expect(await codeOf(append(4))).toBe("TAPE_STORE_CLOSED");
+  expect(await codeOf(store.read.run(tenant, "r"))).toBe("TAPE_STORE_CLOSED");
+  expect((await Promise.all(taken)).map(({ head }) => head)).toEqual([2, 3, 4]);
+  await closing;
+  expect(await behind.read.journal(tenant, { journal: term!.journal })).toHaveLength(4);
+});

@@ -1,0 +1,165 @@
+import { describe, expect, it } from "vitest";
+import { seededRandom } from "../../src/base/random.ts";
+import { type ForkRequest, fork, planFork } from "../../src/engine/fork.ts";
+import { expanded } from "../../src/engine/kept.ts";
+import type { RedriveGround } from "../../src/engine/redrive.ts";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { type Process, type Stage, stage, tenant } from "./stage.ts";
+
+const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
+  workflow(name, run as never) as unknown as AnyWorkflow;
+const groundOf = (s: Stage, p: Process, store: Store = s.store): RedriveGround => ({
+  store,
+  keeper: p.keeper,
+  tenant,
+  clock: s.clock,
+  random: seededRandom("fork"),
+});
+const person = { by: "ada", reason: "the code was wrong" };
+const request = (more: Partial<ForkRequest> = {}): ForkRequest => ({ ...person, id: "copy", ...more });
+
+/** A payment whose booking fails until the code is mended; the world counts what it sees. */
+function payment() {
+  const world: string[] = [];
+  const state = { broken: true, ids: [] as string[] };
+  const wire = effect(
+    "wire",
+    async (a: { amount: number; ref: string }, fx) => {
+      world.push(fx.key);
+      return `receipt ${a.amount}`;
+    },
+    { allowUnsafe: "a test" },
+  );
+  const mail = effect("mail", async (a: { to: string }, fx) => void world.push(`mail ${a.to} ${fx.key}`), {
+    semantics: "idempotent",
+  });
+  const go = gate<number>("go");
+  const pay = flow("pay", async (tape) => {
+    const plan = await tape.step("plan", () => ({ amount: 5 }));
+    const id = tape.uuid();
+    state.ids.push(id);
+    const [factor] = await Promise.all([tape.gate(go), tape.sleep("1s")]);
+    if (factor.status !== "received") throw new Error("nobody said anything");
+    const receipt = await tape.effect(wire.with({ amount: plan.amount * factor.value, ref: id }));
+    await tape.effect(mail.with({ to: "ann" }));
+    await tape.step("book", () => {
+      if (state.broken) throw new Error("the books are closed");
+      return "booked";
+    });
+    return { receipt, last: tape.uuid() };
+  });
+  return { world, state, pay, runner: createRunner({ workflows: [pay], effects: [wire, mail] }) };
+}
+
+async function failed(s: Stage, p: Process, pay: AnyWorkflow): Promise<string> {
+  const id = await p.start(pay, 1, { id: "first" });
+  await s.store.intake.signal(tenant, id, { name: "go", value: 2 });
+  expect(await p.over(id)).toMatchObject({ status: "FAILED" });
+  return id;
+}
+
+describe("a fork", () => {
+  it("keeps what was done before its point, runs the rest again, and leaves the first run alone", async () => {
+    const s = await stage({ backend: "sqlite" });
+    const { world, state, pay, runner } = payment();
+    const p = s.process(runner);
+    const first = await failed(s, p, pay);
+    const before = await s.records(first);
+    state.broken = false;
+    const plan = await planFork(groundOf(s, p), first);
+    expect(plan).toMatchObject({ at: 5, happened: [] });
+    expect(plan.kept.map(({ what, name }) => `${what} ${name}`)).toEqual([
+      "step plan",
+      "gate go",
+      expect.stringMatching(/^timer/),
+      "effect wire",
+      "effect mail",
+    ]);
+    expect(plan.again).toEqual([{ pos: 5, what: "step", name: "book" }]);
+    const copy = await fork(groundOf(s, p), first, request());
+    const run = await p.over(copy);
+    expect(run).toMatchObject({ status: "COMPLETED", outcome: { receipt: "receipt 10" } });
+    expect(world).toHaveLength(2); // one wire, one mail: both of the first run
+    expect(new Set(state.ids).size).toBe(1); // the chance of the kept part is the first run's
+    expect((run.outcome as { last: string }).last).not.toBe(state.ids[0]);
+    expect(await s.records(first)).toEqual(before);
+    const kinds = await s.kinds(copy);
+    expect(kinds.slice(0, 4)).toEqual(["run.created", "operator.acted", "fork.kept", "term.ended"]);
+    expect((await s.records(copy))[1]).toMatchObject({ data: { who: "ada", action: "fork", reason: person.reason } });
+    expect(await s.store.read.effects(tenant, { run: copy })).toEqual([]);
+  });
+
+  it("an act that has happened is done again only if it is named", async () => {
+    const s = await stage();
+    const { world, state, pay, runner } = payment();
+    const p = s.process(runner);
+    const first = await failed(s, p, pay);
+    state.broken = false;
+    const ground = groundOf(s, p);
+    expect((await planFork(ground, first, 3)).happened).toMatchObject([
+      { pos: 3, name: "wire", repeatable: false, args: { amount: 10 } },
+      { pos: 4, name: "mail", repeatable: true },
+    ]);
+    await expect(fork(ground, first, request({ at: 3 }))).rejects.toMatchObject({
+      code: "TAPE_FORK_REPEATS",
+      details: { positions: [3] },
+    });
+    expect(await s.store.read.run(tenant, "copy")).toBeUndefined();
+    const copy = await fork(ground, first, request({ at: 3, again: [3] }));
+    expect(await p.over(copy)).toMatchObject({ status: "COMPLETED" });
+    expect(world).toHaveLength(4);
+    expect(new Set(world).size).toBe(4); // under keys of its own
+  });
+
+  it("what is open before its point is no ground to stand on", async () => {
+    const s = await stage();
+    const { pay, runner } = payment();
+    const p = s.process(runner);
+    const id = await p.start(pay, 1, { id: "waits" });
+    await p.until(async () => (await s.run(id)).status === "WAITING");
+    const ground = groundOf(s, p);
+    expect((await planFork(ground, id)).at).toBe(1);
+    await expect(planFork(ground, id, 2)).rejects.toMatchObject({ code: "TAPE_FORK_POINT", details: { pos: 1 } });
+    await expect(planFork(ground, id, 9)).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await expect(planFork(ground, "nobody")).rejects.toMatchObject({ code: "TAPE_RUN_UNKNOWN" });
+  });
+
+  it("its maker dies before what is kept is written: whoever drives it writes that first", async () => {
+    const s = await stage();
+    const { world, state, pay, runner } = payment();
+    const p = s.process(runner);
+    const first = await failed(s, p, pay);
+    state.broken = false;
+    const dying: Store = {
+      ...s.store,
+      fenced: { ...s.store.fenced, append: () => Promise.reject(new Error("the process is gone")) },
+    };
+    await expect(fork(groundOf(s, p, dying), first, request())).rejects.toThrow("the process is gone");
+    expect(await s.kinds("copy")).toEqual(["run.created"]);
+    await s.clock.elapse(31_000);
+    expect(await p.over("copy")).toMatchObject({ status: "COMPLETED" });
+    expect(world).toHaveLength(2);
+    expect(await s.kinds("copy")).toContain("fork.kept");
+  });
+
+  it("of a fork keeps what that one had kept", async () => {
+    const s = await stage();
+    const { world, state, pay, runner } = payment();
+    const p = s.process(runner);
+    const first = await failed(s, p, pay);
+    const second = await fork(groundOf(s, p), first, request({ id: "second" }));
+    expect(await p.over(second)).toMatchObject({ status: "FAILED" });
+    state.broken = false;
+    const third = await fork(groundOf(s, p), second, request({ id: "third" }));
+    expect(await p.over(third)).toMatchObject({ status: "COMPLETED", outcome: { receipt: "receipt 10" } });
+    expect(world).toHaveLength(2);
+    expect(expanded(await s.records(third)).filter(({ kind }) => kind === "effect.intended")).toHaveLength(2);
+    await expect(fork(groundOf(s, p), second, request({ id: "fourth", at: 3 }))).rejects.toMatchObject({
+      code: "TAPE_FORK_REPEATS",
+    });
+  });
+});

@@ -1,0 +1,87 @@
+import { type ChildProcess, spawn, spawnSync } from "node:child_process";
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { packTarball, type Ran, runIn, type Tarball } from "./tarball.ts";
+
+/** From an empty folder, with what would be published and no install script: what a newcomer does in the first minute. */
+describe("the first minute", () => {
+  let tarball: Tarball;
+  let folder = "";
+  let project = "";
+  let dev: ChildProcess | undefined;
+  let screen = "";
+  const tape = (...args: string[]): Ran => runIn(project, "node_modules/.bin/durable-tape", args);
+
+  beforeAll(() => {
+    tarball = packTarball();
+    folder = mkdtempSync(join(tmpdir(), "tape-first-"));
+    project = join(folder, "my-payments");
+  }, 120_000);
+  afterAll(async () => {
+    if (dev !== undefined && dev.exitCode === null) {
+      dev.kill("SIGTERM");
+      await new Promise((resolve) => dev!.once("exit", resolve));
+    }
+    tarball?.remove();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  it("init makes a project under the folder's name, and refuses a folder that has something in it", () => {
+    const program = join(tarball.unpacked, "bin", "durable-tape.js");
+    expect(runIn(folder, program, ["init", "my-payments"])).toMatchObject({ code: 0, stderr: "" });
+    expect(runIn(folder, program, ["init", "my-payments"])).toMatchObject({ code: 2, stdout: "" });
+    const { name, dependencies } = JSON.parse(readFileSync(join(project, "package.json"), "utf8")) as {
+      name: string;
+      dependencies: Record<string, string>;
+    };
+    expect(name).toBe("my-payments");
+    expect(dependencies["durable-tape"]).toMatch(/^\^\d+\.\d+\.\d+/);
+    expect(readFileSync(join(project, ".gitignore"), "utf8")).toContain(".tape/");
+    tarball.install(project);
+  });
+
+  it("its test crashes the agent everywhere, and passes; its types hold", () => {
+    const test = runIn(project, "--test", ["test/agent.test.ts"]);
+    expect(test.stdout).toMatch(/pass 1\n[\s\S]*fail 0/);
+    expect(test.code).toBe(0);
+    const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
+    const types = join(dirname(typescript), "@types");
+    const flags = "--noEmit --strict --skipLibCheck --module nodenext --target es2024 --allowImportingTsExtensions";
+    const words = [...flags.split(" "), "--types", "node", "--typeRoots", types, "test/agent.test.ts"];
+    const { status, stdout } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...words], {
+      cwd: project,
+      encoding: "utf8",
+    });
+    expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
+  }, 60_000);
+
+  it("dev serves; start, inspect and lease history answer", async () => {
+    dev = spawn(process.execPath, ["node_modules/.bin/durable-tape", "dev"], {
+      cwd: project,
+      env: { PATH: process.env.PATH, HOME: project, TAPE_TAPE_SERVER_LISTEN: "127.0.0.1:0" },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    for (const stream of [dev.stdout!, dev.stderr!]) stream.on("data", (data: Buffer) => (screen += data.toString()));
+    await expect.poll(() => screen, { timeout: 30_000 }).toMatch(/http:\/\/127\.0\.0\.1:\d+/);
+    const address = /http:\/\/127\.0\.0\.1:\d+/.exec(screen)![0];
+    await expect.poll(async () => (await fetch(`${address}/readyz`)).status, { timeout: 20_000 }).toBe(200);
+    const order = '{"invoice":"7","amount":250}';
+    expect(tape("start", "pay", "--input", order, "--id", "pay-7", "--wait")).toMatchObject({
+      code: 0,
+      stdout: 'pay-7  {"id":"W-1","invoice":"7"}\n',
+    });
+    expect(tape("inspect", "pay-7").stdout).toMatch(/pay-7 {2}COMPLETED {2}pay[\s\S]*effect\.intended/);
+    expect(tape("lease", "history", "pay-7").stdout).toMatch(/TOKEN +OWNER[\s\S]* 1 /);
+    expect(
+      readFileSync(join(project, ".tape", "world.jsonl"), "utf8")
+        .trim()
+        .split("\n"),
+    ).toHaveLength(1);
+    dev.kill("SIGTERM");
+    const code = await new Promise((resolve) => dev!.once("exit", resolve));
+    expect(code).toBe(0);
+  }, 90_000);
+});

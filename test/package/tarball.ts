@@ -1,0 +1,80 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+
+const root = fileURLToPath(new URL("../../", import.meta.url));
+
+export interface Tarball {
+  /** What is published, unpacked: where npx would run it from. */
+  readonly unpacked: string;
+  /** Installs it and what it depends on into a project, as `npm install --ignore-scripts` does, without a network. */
+  install(project: string): void;
+  remove(): void;
+}
+
+/** Builds and packs what would be published, in a copy: a dist in the checkout would hide the sources. */
+export function packTarball(): Tarball {
+  const folder = mkdtempSync(join(tmpdir(), "tape-tarball-"));
+  const copy = join(folder, "copy");
+  mkdirSync(copy);
+  const parts = ["src", "bin", "template", "tools", "package.json", "tsconfig.json", "tsconfig.build.json"];
+  for (const part of [...parts, "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
+    cpSync(join(root, part), join(copy, part), { recursive: true });
+  }
+  symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
+  execFileSync(process.execPath, ["tools/build.ts"], { cwd: copy, stdio: "pipe" });
+  const npm = process.env.npm_execpath;
+  const [program, first] = npm ? [process.execPath, [npm]] : ["npm", []];
+  const flags = ["pack", "--ignore-scripts", "--silent", "--pack-destination", folder];
+  const name = execFileSync(program, [...first, ...flags], { cwd: copy, encoding: "utf8" })
+    .trim()
+    .split("\n")
+    .at(-1)!;
+  execFileSync("tar", ["xzf", join(folder, name), "-C", folder]);
+  const unpacked = join(folder, "package");
+  symlinkSync(join(root, "node_modules"), join(unpacked, "node_modules"));
+  return {
+    unpacked,
+    install(project) {
+      const modules = join(project, "node_modules");
+      mkdirSync(join(modules, ".bin"), { recursive: true });
+      execFileSync("tar", ["xzf", join(folder, name), "-C", modules]);
+      cpSync(join(modules, "package"), join(modules, "durable-tape"), { recursive: true });
+      rmSync(join(modules, "package"), { recursive: true });
+      for (const dependency of closure(join(modules, "durable-tape"))) {
+        symlinkSync(join(root, "node_modules", dependency), join(modules, dependency));
+      }
+      symlinkSync("../durable-tape/bin/durable-tape.js", join(modules, ".bin", "durable-tape"));
+    },
+    remove: () => rmSync(folder, { recursive: true, force: true }),
+  };
+}
+
+/** Everything that the published package depends on, at any depth; nothing else is there for it to find. */
+function closure(path: string, seen = new Set<string>()): ReadonlySet<string> {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(path, "package.json"), "utf8")) as {
+    dependencies?: Record<string, string>;
+  };
+  for (const dependency of Object.keys(dependencies)) {
+    const own = join(root, "node_modules", dependency);
+    if (seen.has(dependency) || !existsSync(own)) continue;
+    seen.add(dependency);
+    closure(own, seen);
+  }
+  return seen;
+}
+
+export interface Ran {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs a program file with this Node, in a folder, with nothing of this process's environment but the PATH. */
+export function runIn(cwd: string, file: string, args: readonly string[]): Ran {
+  const env = { PATH: process.env.PATH, HOME: cwd };
+  const { status, stdout, stderr } = spawnSync(process.execPath, [file, ...args], { cwd, env, encoding: "utf8" });
+  return { code: status, stdout, stderr };
+}

@@ -1,0 +1,86 @@
+import { describe, expect, it } from "vitest";
+import { reconciler } from "../../src/reactor/reconciler.ts";
+import { outcome } from "../../src/sdk/outcomes.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { begin, dispatched, type Holder, intent, settled } from "../../src/testing/conformance/scenes.ts";
+import { mortal, type Replica, type Stage, setStage, story, tenant, ttl } from "./stage.ts";
+
+const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
+
+/** A run that waits for an act of which nobody knows what became. */
+async function doubtful(store: Store): Promise<Holder> {
+  const run = await begin(store);
+  await run.write(intent(0, { semantics: "non_idempotent" }), dispatched(0, { sendWithinMs: 1_000 }));
+  await run.write(settled(0, "UNKNOWN", { reason: "ack_lost" }));
+  await run.release();
+  return run;
+}
+
+/** A process that finds the act done when it looks. */
+function observer(stage: Stage, store: Store = stage.store): { ground: Replica; looks: string[] } {
+  const looks: string[] = [];
+  const observe = (_args: unknown, fx: { readonly runId: string }) => {
+    looks.push(fx.runId);
+    return outcome.confirmed("seen");
+  };
+  return { ground: stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k" })], store }), looks };
+}
+
+describe("reconciler", () => {
+  it("a crash between claim and look loses nothing: another looks when the lease has run out", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const mine = mortal(stage.store);
+    mine.dieAt("claim.find", "after");
+    const dead = observer(stage, mine.store);
+    void reconciler(dead.ground).runOnce(10);
+    await mine.died;
+    const other = observer(stage);
+    expect(await reconciler(other.ground).runOnce(10)).toEqual(none);
+    await stage.clock.elapse(ttl + 1);
+    expect(await reconciler(other.ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect([dead.looks, other.looks]).toEqual([[], [run.id]]);
+    expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
+  });
+
+  it("a crash between look and record: the next one looks again, and one verdict is written", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const mine = mortal(stage.store);
+    mine.dieAt("fenced.append", "before");
+    const dead = observer(stage, mine.store);
+    void reconciler(dead.ground).runOnce(10);
+    await mine.died;
+    await stage.clock.elapse(ttl + 1);
+    const other = observer(stage);
+    expect(await reconciler(other.ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect([dead.looks.length, other.looks.length]).toEqual([1, 1]);
+    expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
+  });
+
+  it("one poison item does not block the others, and is looked at again", async () => {
+    const stage = await setStage();
+    const { store, clock } = stage;
+    const [bad, good] = [await doubtful(store), await doubtful(store)];
+    const { item } = await bad.effect(0);
+    const journal: typeof store.read.journal = (of, target, page) =>
+      "journal" in target && target.journal === item
+        ? Promise.reject(new Error("rotten"))
+        : store.read.journal(of, target, page);
+    const { ground } = observer(stage, { ...store, read: { ...store.read, journal } });
+    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
+    expect([(await good.effect(0)).status, (await bad.effect(0)).status]).toEqual(["CONFIRMED", "UNKNOWN"]);
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: "reconciler" });
+    await clock.elapse(60_000);
+    expect(await reconciler(observer(stage).ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect((await bad.effect(0)).status).toBe("CONFIRMED");
+  });
+
+  it("another tenant's doubts are left alone", async () => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    const { ground, looks } = observer(stage);
+    expect(await reconciler({ ...ground, tenant: "globex" }).runOnce(10)).toEqual(none);
+    expect([looks, (await run.effect(0)).status]).toEqual([[], "UNKNOWN"]);
+  });
+});

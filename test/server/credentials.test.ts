@@ -1,0 +1,121 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { TapeError } from "../../src/model/errors.ts";
+import { ManualClock } from "../../src/testing/clock.ts";
+import { giveTokens, tokenOf } from "./scene.ts";
+import { ask, bootstrap, type Stage, stage } from "./stage.ts";
+
+let current: Stage;
+afterEach(() => current.close());
+
+const whoami = async (token: string) => {
+  const { status, json } = await ask(current.server.exchange, "GET", "/v1/whoami", { token });
+  return status === 200 ? status : (json as { code: string }).code;
+};
+
+describe("tokens", () => {
+  it("made, used, replaced by another, and revoked: everywhere within five seconds", async () => {
+    const clock = new ManualClock();
+    current = await stage({ credentials: "required", clock });
+    const other = await stage({ credentials: "required", clock, store: current.store });
+    const make = async (name: string) => {
+      const body = { name, role: "reader", reason: "rotation" };
+      const { json } = await ask(current.server.exchange, "POST", "/v1/tokens", { body, token: bootstrap });
+      return json as { token: { id: string }; secret: string };
+    };
+    const old = await make("ci");
+    const next = await make("ci");
+    const elsewhere = (token: string) => ask(other.server.exchange, "GET", "/v1/whoami", { token });
+    expect((await elsewhere(old.secret)).json).toMatchObject({ tenant: "default", role: "reader", name: "ci" });
+    const body = { reason: "rotated" };
+    const revoke = await ask(current.server.exchange, "POST", `/v1/tokens/${old.token.id}/revoke`, {
+      ...{ body, token: bootstrap },
+    });
+    expect(revoke.status).toBe(200);
+    await clock.elapse(5_000);
+    expect((await elsewhere(old.secret)).json).toMatchObject({ code: "TAPE_UNAUTHENTICATED" });
+    expect((await elsewhere(next.secret)).status).toBe(200);
+    expect(await whoami(old.secret)).toBe("TAPE_UNAUTHENTICATED");
+  });
+
+  it("a token that expires is worth nothing afterwards", async () => {
+    const clock = new ManualClock();
+    current = await stage({ credentials: "required", clock });
+    const body = { name: "short", role: "reader", reason: "a day", expiresInMs: 10_000 };
+    const { json } = await ask(current.server.exchange, "POST", "/v1/tokens", { body, token: bootstrap });
+    const { secret } = json as { secret: string };
+    await clock.elapse(9_999);
+    expect(await whoami(secret)).toBe(200);
+    await clock.elapse(1);
+    expect(await whoami(secret)).toBe("TAPE_UNAUTHENTICATED");
+  });
+
+  it("the store is asked once for many calls, and again after a moment", async () => {
+    const clock = new ManualClock();
+    current = await stage({ credentials: "required", clock });
+    const { store } = current;
+    await giveTokens(store, "acme");
+    let reads = 0;
+    const counted = {
+      ...store,
+      read: {
+        ...store.read,
+        token: (id: string) => {
+          reads++;
+          return store.read.token(id);
+        },
+      },
+    };
+    const other = await stage({ credentials: "required", clock, store: counted });
+    const token = tokenOf("acme", "reader");
+    const call = () => ask(other.server.exchange, "GET", "/v1/whoami", { token });
+    await Promise.all(Array.from({ length: 20 }, call));
+    expect(reads).toBe(1);
+    await clock.elapse(3_000);
+    await call();
+    expect(reads).toBe(2);
+  });
+
+  it("a store that is away while a token is looked up is a reason to come again, not to go", async () => {
+    current = await stage({ credentials: "required" });
+    const { store } = current;
+    await giveTokens(store, "acme");
+    let away = true;
+    const token = async (id: string) => {
+      if (away) throw new TapeError("TAPE_STORE_UNREACHABLE", "no connection");
+      return store.read.token(id);
+    };
+    const other = await stage({ credentials: "required", store: { ...store, read: { ...store.read, token } } });
+    const call = () => ask(other.server.exchange, "GET", "/v1/whoami", { token: tokenOf("acme", "reader") });
+    expect(await call()).toMatchObject({ status: 503, headers: { "retry-after": "1" } });
+    away = false;
+    expect((await call()).status).toBe(200);
+  });
+
+  it("a bootstrap token that is too short stops the start", async () => {
+    current = await stage();
+    const { TapeServer } = await import("../../src/server/server.ts");
+    const make = (text: string) =>
+      new TapeServer({
+        ...{ store: current.store, credentials: "required", bootstrap: text, version: "0" },
+        identity: { owner: "o", label: "l" },
+        resolve: async () => {},
+      });
+    expect(() => make("root.short")).toThrow(/bootstrap_token/);
+    expect(() => make("root.short")).not.toThrow(/root\.short/);
+  });
+});
+
+describe("without credentials", () => {
+  it("whoever reaches it is admin of the default tenant, by a loopback name only", async () => {
+    current = await stage();
+    const call = (headers: Record<string, string>) => ask(current.server.exchange, "GET", "/v1/whoami", { headers });
+    expect((await call({ host: "localhost:7878" })).json).toMatchObject({ tenant: "default", role: "admin" });
+    for (const host of ["127.0.0.1:7878", "[::1]:7878", "LOCALHOST"]) expect((await call({ host })).status).toBe(200);
+    for (const host of ["rebound.example:7878", "127.0.0.1.evil.example", "10.0.0.1", "localhost.evil.example"]) {
+      expect(await call({ host }), host).toMatchObject({ status: 403, json: { code: "TAPE_FORBIDDEN" } });
+    }
+    const page = { host: "localhost:7878", origin: "http://localhost:3000" };
+    expect(await call(page)).toMatchObject({ status: 403 });
+    expect((await call({ host: "localhost:7878", origin: "http://localhost:7878" })).status).toBe(200);
+  });
+});

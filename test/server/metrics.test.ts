@@ -1,0 +1,124 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { Metrics } from "../../src/server/metrics.ts";
+import { requestOf } from "./samples.ts";
+import { makeScene, tokenOf } from "./scene.ts";
+import { ask, type Stage, stage } from "./stage.ts";
+
+/** What Prometheus and its linter ask of a text in its format, in words; nothing: it is fine. */
+function lint(text: string): string[] {
+  const faults: string[] = [];
+  const families = new Map<string, { help?: string; type?: string }>();
+  const seen = new Set<string>();
+  let last: string | undefined;
+  if (!text.endsWith("\n")) faults.push("the last line does not end");
+  for (const line of text.trimEnd().split("\n")) {
+    const about = /^# (HELP|TYPE) ([a-z_:][a-z0-9_:]*) (.+)$/.exec(line);
+    if (about !== null) {
+      const [, what, name = "", rest = ""] = about;
+      const family = families.get(name) ?? {};
+      families.set(name, family);
+      if (what === "HELP") family.help = rest;
+      else family.type = rest;
+      last = name;
+      if (!name.startsWith("tape_")) faults.push(`${name} does not begin with tape_`);
+      if (what === "TYPE" && (rest === "counter") !== name.endsWith("_total"))
+        faults.push(`${name}: only counters end in _total`);
+      if (/_(ms|millis|milliseconds|minutes|kb|kib|mb)(_|$)/.test(name)) faults.push(`${name} is not in a base unit`);
+      if (what === "HELP" && !/^[A-Z1].*\.$/.test(rest)) faults.push(`${name}: its help is no sentence`);
+      continue;
+    }
+    const sample = /^([a-z_:][a-z0-9_:]*)(\{(?:[^"}]|"(?:\\.|[^"\\])*")*\})? (\S+)$/.exec(line);
+    if (sample === null) {
+      faults.push(`not a sample: ${line}`);
+      continue;
+    }
+    const [, name = "", labels = "", value] = sample;
+    const family = families.has(name) ? name : name.replace(/_(bucket|sum|count)$/, "");
+    const { help, type } = families.get(family) ?? {};
+    if (help === undefined || type === undefined) faults.push(`${name} has no HELP or no TYPE`);
+    if (family !== last) faults.push(`${name} stands apart from its family`);
+    if (seen.has(name + labels)) faults.push(`${name}${labels} is there twice`);
+    seen.add(name + labels);
+    if (!Number.isFinite(Number(value))) faults.push(`${name}: ${value} is no number`);
+    if (labels !== "" && !/^\{([a-z_]+="(\\.|[^"\\])*",?)+\}$/.test(labels))
+      faults.push(`${name}: bad labels ${labels}`);
+    if (type === "histogram" && !/_(bucket|sum|count)$/.test(name)) faults.push(`${name} is no part of a histogram`);
+  }
+  return [...new Set(faults)];
+}
+
+let current: Stage | undefined;
+afterEach(() => current?.close());
+
+const figure = (text: string, sample: string): number =>
+  Number(
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`${sample} `))
+      ?.slice(sample.length + 1) ?? Number.NaN,
+  );
+
+describe("/metrics", () => {
+  it("lints clean, counts what happened, and names neither tenant nor run", async () => {
+    current = await stage({ credentials: "required" });
+    const { server, store } = current;
+    const scene = await makeScene(store, "acme");
+    const token = tokenOf("acme", "admin");
+    const call = async (name: Parameters<typeof requestOf>[0]) => {
+      const { method, url, ...rest } = requestOf(name, scene);
+      return ask(server.exchange, method, url, { ...rest, token });
+    };
+    await call("store.acquire");
+    await call("store.create");
+    await call("store.renew");
+    await store.claim.pause("acme", scene.lease, true, "ops", "test");
+    const { fence } = scene;
+    const stale = { body: { renewals: [{ fence: { ...fence, token: "7" }, progress: 1 }] }, token };
+    await ask(server.exchange, "POST", "/v1/store/renew", stale);
+    await ask(server.exchange, "GET", "/v1/runs/nobody", { token });
+    await ask(server.exchange, "GET", '/v1/"quoted\\', { token });
+    const open = await server.exchange({
+      method: "GET",
+      url: "/v1/feed/stream",
+      headers: { authorization: `Bearer ${token}` },
+    });
+    const text = String((await ask(server.exchange, "GET", "/metrics")).json);
+    expect(lint(text)).toEqual([]);
+    expect(figure(text, 'tape_lease_acquires_total{reason="start"}')).toBe(2);
+    expect(figure(text, 'tape_lease_losses_total{code="TAPE_FENCED"}')).toBe(1);
+    expect(figure(text, 'tape_http_requests_total{route="runs.get",status="404"}')).toBe(1);
+    expect(figure(text, 'tape_http_refusals_total{code="TAPE_NO_ROUTE"}')).toBe(1);
+    expect(figure(text, 'tape_http_request_duration_seconds_count{route="store.renew"}')).toBe(2);
+    expect(figure(text, "tape_http_requests_in_flight")).toBe(1); // this one
+    expect(figure(text, "tape_http_streams_open")).toBe(1);
+    expect(text).not.toMatch(/acme|canary|quoted/);
+    expect(open.status).toBe(200);
+    await server.drain(0);
+  });
+
+  it("a histogram's buckets add up", () => {
+    const metrics = new Metrics();
+    const observe = metrics.histogram("tape_try_seconds", "A try.");
+    for (const seconds of [0.0005, 0.003, 0.003, 4, 100]) observe(seconds, { route: "x" });
+    const text = metrics.text();
+    expect(lint(text)).toEqual([]);
+    const bucket = (le: string) => figure(text, `tape_try_seconds_bucket{route="x",le="${le}"}`);
+    expect([bucket("0.001"), bucket("0.0025"), bucket("0.005"), bucket("5"), bucket("30"), bucket("+Inf")]).toEqual([
+      ...[1, 1, 3, 4, 4, 5],
+    ]);
+    expect(figure(text, 'tape_try_seconds_sum{route="x"}')).toBeCloseTo(104.0065);
+  });
+
+  it("a label's value cannot break out of its quotes", () => {
+    const metrics = new Metrics();
+    metrics.counter("tape_tries_total", "Tries.")({ code: 'a"} 1\n\\' });
+    expect(lint(metrics.text())).toEqual([]);
+    expect(metrics.text()).toContain('tape_tries_total{code="a\\"} 1\\n\\\\"} 1');
+  });
+
+  it("the linter finds what is wrong", () => {
+    expect(lint("# HELP other_total X.\n# TYPE other_total gauge\nother_total 1\n")).toHaveLength(2);
+    expect(lint("tape_x 1\n")).toEqual(["tape_x has no HELP or no TYPE", "tape_x stands apart from its family"]);
+    expect(lint("# HELP tape_x_ms X.\n# TYPE tape_x_ms gauge\ntape_x_ms one\n")).toHaveLength(2);
+  });
+});

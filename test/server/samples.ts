@@ -1,0 +1,118 @@
+import { contract, type RouteName } from "../../src/protocol/contract.ts";
+import type { Route } from "../../src/protocol/route.ts";
+import type { Scene } from "./scene.ts";
+
+export interface Sample {
+  readonly params?: Readonly<Record<string, string>>;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly body?: unknown;
+}
+
+const claimant = { owner: "worker/2", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
+const person = { reason: "a test" };
+const none = (): Sample => ({});
+const byRun = ({ run }: Scene): Sample => ({ params: { id: run } });
+const byLease = ({ lease }: Scene): Sample => ({ params: { name: lease } });
+const target = ({ journal }: Scene) => ({ journal });
+
+/** A call of each route that whoever may make it makes with success. A route that is missing here does not compile. */
+export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = {
+  "runs.start": ({ run }) => ({ body: { id: `${run}-new`, workflow: "pay", input: { day: 1 } } }),
+  "runs.list": () => ({ query: { status: "WAITING,RUNNING,RUNNABLE", limit: "10" } }),
+  "runs.get": byRun,
+  "runs.result": byRun,
+  "runs.journal": byRun,
+  "runs.follow": byRun,
+  "runs.terms": byRun,
+  "runs.budgets": byRun,
+  "runs.signal": ({ idle }) => ({ params: { id: idle }, body: { name: "cfo", value: { approved: true } } }),
+  "runs.cancel": ({ idle }) => ({ params: { id: idle }, body: person }),
+  "runs.redrive": ({ stuck }) => ({ params: { id: stuck }, body: person }),
+  "effects.list": ({ run }) => ({ query: { run, status: "PENDING" } }),
+  "effects.resolve": ({ doubt }) => ({
+    params: { id: doubt, pos: "0", sub: "0" },
+    body: { ...person, resolution: { as: "failed", error: "not at the bank" } },
+  }),
+  "gates.list": ({ run }) => ({ query: { run, open: "true" } }),
+  "timers.list": ({ run }) => ({ query: { run } }),
+  "claims.get": ({ businessKey }) => ({ query: { scope: "wire", businessKey } }),
+  "leases.list": () => ({ query: { held: "true" } }),
+  "leases.get": byLease,
+  "leases.terms": byLease,
+  "leases.follow": byLease,
+  "leases.takeover": (scene) => ({ ...byLease(scene), body: person }),
+  "leases.pause": (scene) => ({ ...byLease(scene), body: person }),
+  "leases.resume": (scene) => ({ ...byLease(scene), body: person }),
+  "values.list": () => ({ query: { prefix: "" } }),
+  "values.get": ({ key }) => ({ params: { key } }),
+  "values.put": ({ key }) => ({ params: { key }, body: { value: 2, when: "unconditional" } }),
+  "values.delete": ({ key }) => ({ params: { key }, query: { version: "1" } }),
+  "values.history": ({ key }) => ({ params: { key }, query: { after: "0" } }),
+  "values.watch": ({ key }) => ({ params: { key }, query: { after: "0" } }),
+  "schedules.list": none,
+  "schedules.put": ({ schedule }) => ({ params: { id: schedule }, body: { spec: "s", nextAt: null, paused: true } }),
+  "schedules.delete": ({ schedule }) => ({ params: { id: schedule } }),
+  overview: none,
+  "journals.names": ({ journal, item }) => ({ query: { of: `${journal},${item}` } }),
+  "runs.extent": byRun,
+  "runs.forkPlan": byRun,
+  "runs.fork": ({ idle }) => ({ params: { id: idle }, body: { ...person, at: 0 } }),
+  "store.create": ({ run }) => ({
+    body: {
+      calls: [{ specs: [{ id: `${run}-made`, workflow: "pay", input: 1 }], first: { ...claimant, nonce: "201" } }],
+    },
+  }),
+  "store.append": ({ fence, head }) => ({
+    body: {
+      batch: [
+        { fence, entry: { after: head, records: [{ kind: "step.done", data: { pos: 9, name: "s", value: 1 } }] } },
+      ],
+    },
+  }),
+  "store.find": () => ({ body: { claimant, wants: "recovery", staleOf: [], limit: 10, nonce: "202" } }),
+  "store.acquire": ({ idle }) => ({ body: { target: { run: idle }, claimant, nonce: "203", expect: "free" } }),
+  "store.renew": ({ fence }) => ({ body: { renewals: [{ fence, progress: 1 }] } }),
+  "store.evidence": ({ fence }) => ({
+    body: {
+      attempt: { run: fence.journal, pos: 2, token: fence.token, nonce: fence.nonce },
+      evidence: { happened: true, value: "receipt" },
+    },
+  }),
+  "store.fireTimer": ({ journal }) => ({ body: { run: journal, pos: 1, purpose: "gate_timeout" } }),
+  "store.dueTimers": () => ({ body: { limit: 10 } }),
+  "store.fireSchedule": ({ schedule }) => ({ body: { id: schedule, version: 1, nextAt: null, runs: [] } }),
+  "store.dueSchedules": () => ({ body: { limit: 10 } }),
+  "store.agenda": () => ({ body: {} }),
+  "store.unserved": () => ({ body: { workflows: [], minLagMs: 0 } }),
+  "store.progress": ({ run }) => ({ body: { ids: [run] } }),
+  "store.journal": (scene) => ({ body: { target: target(scene) } }),
+  "store.lease": (scene) => ({ body: { target: target(scene) } }),
+  "store.terms": (scene) => ({ body: { target: target(scene) } }),
+  "store.wakes": none,
+  whoami: none,
+  settings: none,
+  "feed.page": none,
+  "feed.follow": none,
+  audit: none,
+  "runs.prune": () => ({ body: { endedBefore: 1, limit: 10, ...person } }),
+  "store.restored": () => ({ body: person }),
+  "tokens.list": none,
+  "tokens.create": () => ({ body: { name: "ci", role: "worker", expiresInMs: 60_000, ...person } }),
+  "tokens.revoke": ({ token }) => ({ params: { id: token }, body: person }),
+  livez: none,
+  readyz: none,
+  healthz: none,
+  metrics: none,
+  openapi: none,
+};
+
+export function requestOf(
+  name: RouteName,
+  scene: Scene,
+): { readonly method: string; readonly url: string; readonly body?: unknown } {
+  const { method, path } = contract[name] as Route;
+  const { params = {}, query, body } = samples[name](scene);
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_whole, param: string) => encodeURIComponent(params[param]!));
+  const asked = query === undefined ? "" : `?${new URLSearchParams(query)}`;
+  return { method, url: `${filled}${asked}`, ...(body === undefined ? {} : { body }) };
+}

@@ -1,0 +1,113 @@
+import { strict as assert } from "node:assert";
+import type { Term } from "../../src/model/lease.ts";
+import type { NewRecord } from "../../src/model/records.ts";
+import { type Role, roles } from "../../src/protocol/route.ts";
+import { hashOf } from "../../src/server/credentials.ts";
+import type { Store } from "../../src/store/contract.ts";
+
+/** Things of one tenant, one of each kind that a call can name. */
+export interface Scene {
+  readonly tenant: string;
+  /** A run that somebody holds, its next place, and an attempt of it that is under way. */
+  readonly run: string;
+  readonly journal: number;
+  readonly fence: { readonly journal: number; readonly token: string; readonly nonce: string };
+  readonly head: number;
+  /** A run that nobody holds. */
+  readonly idle: string;
+  readonly stuck: string;
+  /** A run with an act in doubt. */
+  readonly doubt: string;
+  readonly item: number;
+  readonly lease: string;
+  readonly key: string;
+  readonly businessKey: string;
+  readonly schedule: string;
+  readonly token: string;
+}
+
+const claimant = { owner: "worker/1", label: "worker", reactor: "recovery", ttlMs: 3_600_000 };
+const secret = "x".repeat(43);
+
+export const tokenOf = (tenant: string, role: Role): string => `${tenant}-${role}.${secret}`;
+
+/** A token of every role. */
+export async function giveTokens(store: Store, tenant: string): Promise<void> {
+  for (const role of roles) {
+    const token = { id: `${tenant}-${role}`, tenant, name: `${role} of ${tenant}`, role, hash: hashOf(secret) };
+    await store.intake.putToken(token, { by: "setup", reason: "test" });
+  }
+}
+
+export async function makeScene(store: Store, tenant: string): Promise<Scene> {
+  const [run, idle, stuck, doubt] = ["pay", "idle", "stuck", "doubt"].map((name) => `canary-${name}`) as [
+    string,
+    string,
+    string,
+    string,
+  ];
+  const begin = async (id: string, nonce: bigint): Promise<Term> => {
+    const spec = { id, workflow: "pay", input: { secret: "canary" }, labels: { of: "canary" }, budget: { usd: 5 } };
+    const [created] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce });
+    assert.ok(created?.ok && created.term);
+    return created.term;
+  };
+  const write = async ({ fence, head }: Term, ...records: unknown[]): Promise<number> =>
+    (await store.fenced.append(fence, { after: head, records: records as NewRecord[] })).head;
+  const intent = (pos: number, more: object) => ({
+    kind: "effect.intended",
+    data: {
+      ...{ pos, name: "wire", semantics: "non_idempotent", dispatch: "inline", key: `canary-${pos}`, argsHash: "h" },
+      args: { amount: 7 },
+      ...more,
+    },
+  });
+  const dispatched = (pos: number) => ({ kind: "effect.dispatched", data: { pos, attempt: 1, sendWithinMs: 1_000 } });
+
+  const held = await begin(run, 101n);
+  const head = await write(
+    held,
+    intent(0, { businessKey: "canary-invoice", dispatch: "outbox" }),
+    { kind: "gate.opened", data: { pos: 1, name: "cfo", payload: "canary", timeoutMs: 1 } },
+    intent(2, {}),
+    dispatched(2),
+  );
+  await write(await begin(stuck, 102n), { kind: "run.stuck", data: { why: "canary" } }, released);
+  const inDoubt = await begin(doubt, 103n);
+  await write(
+    inDoubt,
+    intent(0, {}),
+    dispatched(0),
+    { kind: "effect.settled", data: { pos: 0, to: "UNKNOWN", reason: "ack_lost" } },
+    released,
+  );
+  const [effect] = await store.read.effects(tenant, { run: doubt });
+  await store.intake.createRuns(tenant, [{ id: idle, workflow: "pay", input: "canary" }]);
+  const named = await store.claim.acquire(tenant, {
+    ...{ target: { name: "canary-sweeper" }, claimant, nonce: 104n, expect: "free" as const },
+  });
+  assert.ok(named.ok && effect?.item);
+  await store.intake.putValue(tenant, "canary-key", "canary", "must_create");
+  await store.intake.putSchedule(tenant, { id: "canary-nightly", spec: "canary", nextAt: 1, paused: false });
+  await giveTokens(store, tenant);
+  const { journal, token, nonce } = held.fence;
+  return {
+    ...{ tenant, run, idle, stuck, doubt, head, journal: held.journal, item: effect.item },
+    fence: { journal, token: String(token), nonce: String(nonce) },
+    ...{ lease: "canary-sweeper", key: "canary-key", businessKey: "canary-invoice", schedule: "canary-nightly" },
+    token: `${tenant}-starter`,
+  };
+}
+
+const released = { kind: "term.ended", data: { end: "released", taken: 0 } };
+
+/** The same names, and nothing of that name anywhere. */
+export function ghostOf(scene: Scene): Scene {
+  const journal = 900_000_001;
+  return {
+    ...{ tenant: scene.tenant, run: "ghost-pay", idle: "ghost-idle", stuck: "ghost-stuck", doubt: "ghost-doubt" },
+    ...{ journal, head: scene.head, item: 900_000_002, fence: { ...scene.fence, journal } },
+    ...{ lease: "ghost-sweeper", key: "ghost-key", businessKey: "ghost-invoice", schedule: "ghost-nightly" },
+    token: "ghost-starter",
+  };
+}

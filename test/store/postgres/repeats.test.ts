@@ -1,0 +1,55 @@
+import { afterAll, beforeAll, beforeEach, expect, inject, it } from "vitest";
+import { tenant } from "../../../src/testing/conformance/frame.ts";
+import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
+
+let scene: Scene;
+beforeAll(async () => {
+  scene = await sceneOn(inject("postgres18"));
+});
+beforeEach(async () => {
+  await scene.admin.query("delete from tape.repeats; delete from tape.vals; delete from tape.val_log");
+});
+afterAll(() => scene.close());
+
+const put = (key: string, value: unknown, hash = "h") =>
+  scene.store.once({ tenant, key, hash }).putValue(tenant, "v", value, "unconditional");
+const claim = { tenant, key: "k", hash: "putValue h" };
+const stored = { key: "v", version: 7, value: '"theirs"', at: 5 };
+
+it("a second caller waits for the first: its commit gives the answer, to another question a refusal", async () => {
+  const hand = await scene.hand();
+  await hand.sql("begin");
+  await hand.run("repeat.claim", claim);
+  const waiting = [put("k", "ours"), codeOf(put("k", "ours", "another"))] as const;
+  await until(async () => (await scene.waiting()).length === 2, "they do not wait");
+  await hand.run("repeat.answer", { ...claim, answer: JSON.stringify(stored) });
+  await hand.sql("commit");
+  expect(await waiting[0]).toEqual({ key: "v", version: 7, value: "theirs", deleted: false, at: 5 });
+  expect(await waiting[1]).toBe("TAPE_KEY_REUSED");
+  expect(await scene.store.read.value(tenant, "v"), "nothing was written").toBeUndefined();
+});
+
+it("and where the first was refused or vanished, the second does it", async () => {
+  const hand = await scene.hand();
+  await hand.sql("begin");
+  await hand.run("repeat.claim", claim);
+  const waiting = put("k", "ours");
+  await scene.untilBlocked();
+  await hand.sql("rollback");
+  expect((await waiting).version).toBe(1);
+  expect((await put("k", "again")).value).toBe("ours");
+});
+
+it("answers older than a day go, a thousand at a time, and no younger ones", async () => {
+  await scene.admin.query(`insert into tape.repeats(tenant, key, hash, answer, at)
+    select 'acme', 'old-' || n, 'h', '1', tape.now_ms() - 90000000 + n from generate_series(1, 1500) n
+    union all select 'acme', 'young', 'h', '1', tape.now_ms() - 80000000`);
+  const left = async (): Promise<string[]> => {
+    const store = await scene.open();
+    await store.once({ tenant, key: "k", hash: "h" }).prune(tenant, 1, 1);
+    const { rows } = await scene.admin.query<{ key: string }>("select key from tape.repeats order by key");
+    return rows.map(({ key }) => key);
+  };
+  expect((await left()).length).toBe(501);
+  expect(await left()).toEqual(["k", "young"]);
+});
