@@ -105,7 +105,12 @@ export async function ask(name: CallName, { params = {}, query = {}, body, key, 
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     const detail = "the server does not answer";
-    throw new Refusal({ status: 0, code: "UNREACHABLE", detail, next: "Is it running? This page tries again by itself." });
+    throw new Refusal({
+      status: 0,
+      code: "UNREACHABLE",
+      detail,
+      next: "Is it running? This page tries again by itself.",
+    });
   });
   if (answer.ok) return answer;
   const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>;

@@ -15,7 +15,7 @@ export interface RepeatedAct extends ForkedOperation {
   /** true: doing it again does no harm (idempotent, read). Else it must be named. */
   readonly repeatable: boolean;
   readonly args: unknown;
-  readonly businessKey: string | undefined;
+  readonly businessKey?: string | undefined;
 }
 
 export interface ForkPlan {

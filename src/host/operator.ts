@@ -1,4 +1,6 @@
 import { isRemote, type RemoteStore } from "../client/store.ts";
+import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
+import type { ForkPlan } from "../engine/fork-plan.ts";
 import { type PreemptTarget, preempt } from "../engine/preempt.ts";
 import { redrive } from "../engine/redrive.ts";
 import type { Ground } from "../reactor/reactor.ts";
@@ -15,6 +17,9 @@ export interface Operator {
   redrive(run: string, person: Person): Promise<void>;
   /** Fences the holder and sets the lease free. `onlyStale`: only if its time has run out. */
   preempt(target: PreemptTarget, act: Person & { readonly onlyStale?: boolean }): Promise<void>;
+  forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
+  /** The id of the new run. */
+  fork(run: string, request: ForkRequest): Promise<string>;
 }
 
 /** Embedded it acts itself; connected the server does, so that an operator's token suffices and the server says who it was. */
@@ -23,11 +28,13 @@ export function operatorOn(ground: Ground): Operator {
     resolve: (resolving) => resolve(ground, resolving),
     redrive: (run, person) => redrive(ground, run, person),
     preempt: (target, act) => preempt(ground, target, act),
+    forkPlan: (run, at) => planFork(ground, run, at),
+    fork: (run, request) => fork(ground, run, request),
   };
-  return isRemote(ground.store) ? through(ground.store, here) : here;
+  return isRemote(ground.store) ? through(ground.store) : here;
 }
 
-function through({ remote }: RemoteStore, here: Operator): Operator {
+function through({ remote }: RemoteStore): Operator {
   return {
     async resolve(resolving) {
       const { run: id, pos, sub = 0, resolution, by, reason } = resolving;
@@ -37,11 +44,17 @@ function through({ remote }: RemoteStore, here: Operator): Operator {
     async redrive(id, { by, reason }) {
       await remote.call("runs.redrive", { params: { id }, body: { by, reason } });
     },
-    async preempt(target, act) {
-      // There is a call for named leases and live holders; the rest needs a token that may both act and drive.
-      if (!("name" in target) || act.onlyStale === true) return here.preempt(target, act);
-      const { name } = target;
-      await remote.call("leases.takeover", { params: { name }, body: { by: act.by, reason: act.reason } });
+    async preempt(target, { by, reason, onlyStale }) {
+      const body = { by, reason, ...(onlyStale !== undefined && { onlyStale }) };
+      if ("name" in target) await remote.call("leases.takeover", { params: { name: target.name }, body });
+      else await remote.call("runs.takeover", { params: { id: target.run }, body });
+    },
+    async forkPlan(id, at) {
+      return remote.call("runs.forkPlan", { params: { id }, query: at === undefined ? {} : { at } });
+    },
+    async fork(id, { again, ...request }) {
+      const body = { ...request, ...(again !== undefined && { again: [...again] }) };
+      return (await remote.call("runs.fork", { params: { id }, body })).id;
     },
   };
 }

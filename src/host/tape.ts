@@ -3,7 +3,7 @@ import { type Duration, durationMs } from "../base/duration.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { isRemote, openRemote, type RemoteOptions } from "../client/store.ts";
-import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
+import type { ForkRequest } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
@@ -219,7 +219,7 @@ export class Tape implements AsyncDisposable {
 
   /** What a fork of the run at this position would keep, do again, and repeat in the world. Changes nothing. */
   forkPlan(run: string, at?: number): Promise<ForkPlan> {
-    return planFork(this.#ground, run, at);
+    return this.#operator.forkPlan(run, at);
   }
 
   /**
@@ -227,7 +227,7 @@ export class Tape implements AsyncDisposable {
    * that have happened and would happen again must be named in `again`.
    */
   async fork(run: string, request: ForkRequest): Promise<RunHandle<unknown>> {
-    return this.run(await fork(this.#ground, run, request));
+    return this.run(await this.#operator.fork(run, request));
   }
 
   /**

@@ -35,7 +35,7 @@ const table = {
   TAPE_BAD_STORE_URL: {
     fault: "caller",
     retry: "no",
-    next: "Use memory:, sqlite:./file.db, postgres://… or alloydb://…",
+    next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://… or a server at https://…",
   },
   TAPE_RUN_UNKNOWN: {
     fault: "caller",

@@ -3,6 +3,7 @@ import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
+import { type Preemption, type PreemptTarget, preempt } from "../engine/preempt.ts";
 import { redrive } from "../engine/redrive.ts";
 import type { Identity } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
@@ -66,15 +67,8 @@ export class Operator {
   }
 
   /** Fences the holder, says so for the audit, and gives the lease back at once: whoever stands by takes it. */
-  async takeover(tenant: string, name: string, { by, reason }: ManualAct): Promise<void> {
-    const { keeper, store } = this.#footing(tenant);
-    const lease = await keeper.takeover(name, by, reason);
-    try {
-      const acted = { kind: "operator.acted", data: { who: by, action: "lease.takeover", reason } } as const;
-      lease.head = (await store.fenced.append(lease.fence, { after: lease.head, records: [acted] })).head;
-    } finally {
-      await lease.release();
-    }
+  takeover(tenant: string, target: PreemptTarget, act: Preemption): Promise<void> {
+    return preempt(this.#footing(tenant), target, act);
   }
 
   close(): void {

@@ -102,6 +102,18 @@ it("SIGTERM in the middle of a payment: it drains, ends with 0 and leaves no pro
   expect(processesWith(folder)).toEqual([]);
 });
 
+it("q while a zombie sleeps: it is woken to end with the others, and nothing is paid twice", async () => {
+  const dev = Dev.inTerminal(anyPort, tmpdir());
+  const folder = await folderOf(dev);
+  await dev.says(/payment-1 starts/);
+  dev.press("z");
+  await dev.says(/worker-\w: stopped \(SIGSTOP\)/);
+  dev.press("q");
+  expect(await dev.ended()).toBe(0);
+  expect(dev.text()).toMatch(/payment-1: [A-Z]+(, unfinished)?\nworld: 1 wire\n$/);
+  expect(processesWith(folder)).toEqual([]);
+});
+
 it("killed itself, it leaves no process either", async () => {
   const dev = Dev.plain(anyPort, tmpdir());
   const folder = await folderOf(dev);

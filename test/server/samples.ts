@@ -27,6 +27,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "runs.budgets": byRun,
   "runs.signal": ({ idle }) => ({ params: { id: idle }, body: { name: "cfo", value: { approved: true } } }),
   "runs.cancel": ({ idle }) => ({ params: { id: idle }, body: person }),
+  "runs.takeover": ({ idle }) => ({ params: { id: idle }, body: person }),
   "runs.redrive": ({ stuck }) => ({ params: { id: stuck }, body: person }),
   "effects.list": ({ run }) => ({ query: { run, status: "PENDING" } }),
   "effects.resolve": ({ doubt }) => ({

@@ -12,7 +12,15 @@ export function colourOf(terms: readonly Term[], { owner }: Term): number {
 }
 
 /** Who owned the run when: one stripe for each lease term. A term that was taken from its owner has a torn edge. */
-export function Band({ terms, scale, now }: { readonly terms: readonly Term[]; readonly scale: Scale; readonly now: number }) {
+export function Band({
+  terms,
+  scale,
+  now,
+}: {
+  readonly terms: readonly Term[];
+  readonly scale: Scale;
+  readonly now: number;
+}) {
   const [chosen, setChosen] = useState<Term>();
   return (
     <div className="band">
@@ -54,7 +62,12 @@ function TermFacts({ term, now }: { readonly term: Term; readonly now: number })
     <Facts
       of={[
         ["Owner", label],
-        ["Incarnation", <span key="owner" className="mono small">{owner}</span>],
+        [
+          "Incarnation",
+          <span key="owner" className="mono small">
+            {owner}
+          </span>,
+        ],
         ["Reactor", reactor],
         ["Began", `${begunOf(begunBy)}, ${momentOf(begunAt)}`],
         ...(by === undefined ? [] : [["By hand", `${by}: ${why ?? ""}`] as const]),

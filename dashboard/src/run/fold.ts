@@ -105,7 +105,8 @@ export function rowsOf({ records, effects, timers, items }: Folding): Row[] {
 
 function eventRow(record: Entry): Row {
   const { why, cause, status, action, who, id, error } = dataOf(record);
-  const said = why ?? cause ?? status ?? (action === undefined ? undefined : `${action} by ${who}`) ?? id ?? brief(error, 60);
+  const said =
+    why ?? cause ?? status ?? (action === undefined ? undefined : `${action} by ${who}`) ?? id ?? brief(error, 60);
   const tone: Tone = /stuck|failed|suspected/.test(`${record.kind} ${status ?? ""}`.toLowerCase()) ? "bad" : "idle";
   return {
     key: `record ${record.seq}`,
@@ -138,7 +139,9 @@ function operationRow(
   if (what === "gate" || what === "sleep" || what === "child") {
     const end = own.find(({ kind }) => /resolved|fired|passed|cancelled|settled/.test(kind));
     const status = end === undefined ? "WAITING" : (dataOf(end).to ?? dataOf(end).status ?? "FIRED");
-    const spans: Span[] = [{ from: first.at, to: end?.at, tone: toneOf(status), about: `${what} ${status.toLowerCase()}` }];
+    const spans: Span[] = [
+      { from: first.at, to: end?.at, tone: toneOf(status), about: `${what} ${status.toLowerCase()}` },
+    ];
     const points = timer === undefined ? [] : [{ at: timer.dueAt, tone: "idle" as const, about: "its time is over" }];
     return { ...shared, status, spans, points, records: own };
   }
@@ -157,7 +160,8 @@ function effectParts(own: readonly Entry[], act: Effect | undefined, items: Read
   const records = [...own, ...more.filter(({ kind }) => kind.startsWith("effect.") || kind === "operator.acted")];
   records.sort((a, b) => a.at - b.at);
   const last = records.findLast(({ kind }) => kind === "effect.settled" || kind === "effect.received");
-  const status = act?.status ?? (last === undefined ? "PENDING" : (dataOf(last).to ?? dataOf(last).status ?? "PENDING"));
+  const status =
+    act?.status ?? (last === undefined ? "PENDING" : (dataOf(last).to ?? dataOf(last).status ?? "PENDING"));
   const points: Point[] = [];
   const spans: Span[] = [];
   let since = records[0]!.at;

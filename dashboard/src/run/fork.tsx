@@ -81,7 +81,12 @@ function isAllowed(plan: Plan | undefined, again: readonly number[]): boolean {
   return plan !== undefined && plan.happened.every(({ pos, repeatable }) => repeatable || again.includes(pos));
 }
 
-function PlanParts({ plan, again, onPoint, onAgain }: {
+function PlanParts({
+  plan,
+  again,
+  onPoint,
+  onAgain,
+}: {
   readonly plan: Plan;
   readonly again: readonly number[];
   readonly onPoint: (at: number) => void;
@@ -125,7 +130,9 @@ function PlanParts({ plan, again, onPoint, onAgain }: {
               />
               <span>
                 <strong>{name}</strong> {businessKey} <span className="mono small muted">{brief(args, 70)}</span>
-                <span className="small block">{repeatable ? "does no harm a second time" : "let it happen a second time"}</span>
+                <span className="small block">
+                  {repeatable ? "does no harm a second time" : "let it happen a second time"}
+                </span>
               </span>
             </label>
           ))}

@@ -28,8 +28,7 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
       const from = at * windowRows + 1;
       return {
         queryKey: ["journal", run.id, from, through],
-        queryFn: () =>
-          call("runs.journal", { params: { id: run.id }, query: { from, limit: through - from + 1 } }),
+        queryFn: () => call("runs.journal", { params: { id: run.id }, query: { from, limit: through - from + 1 } }),
         staleTime: Number.POSITIVE_INFINITY,
         meta: { settled: true },
       };
@@ -38,51 +37,46 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
   const recordAt = (index: number): Entry | undefined =>
     found[Math.floor(index / windowRows) - first]?.data?.records[index % windowRows];
   return (
-    <div className="journal" role="table" aria-label="Journal" aria-rowcount={head + 1}>
-      <div className="journal-row head" role="row">
-        {["Seq", "At", "Token", "Kind", "What it says"].map((name) => (
-          <span key={name} role="columnheader">
-            {name}
-          </span>
-        ))}
-      </div>
+    <>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <div className="journal-body" role="rowgroup" ref={box} tabIndex={0}>
-        <div className="runs-all" role="presentation" style={{ height: rows.getTotalSize() }}>
-          {items.map(({ index, start }) => {
-            const record = recordAt(index);
-            return (
-              <div
-                key={index}
-                className="journal-row"
-                role="row"
-                aria-rowindex={index + 2}
-                style={{ transform: `translateY(${start}px)`, height: rowHeight }}
-              >
-                <span role="cell" className="mono">
-                  {index + 1}
-                </span>
-                <span role="cell" className="muted">
-                  {record === undefined ? "…" : momentOf(record.at).slice(11)}
-                </span>
-                <span role="cell" className="mono muted">
-                  {record?.token}
-                </span>
-                <span role="cell">
-                  {record !== undefined && (
-                    <button type="button" className="link" onClick={() => setChosen(record)} data-row>
-                      {record.kind}
-                    </button>
-                  )}
-                </span>
-                <span role="cell" className="mono small muted">
-                  {brief(record?.data, 160)}
-                </span>
-              </div>
-            );
-          })}
-        </div>
-      </div>
+      <section className="journal-body" ref={box} tabIndex={0} aria-label="Journal">
+        <table className="virtual" aria-rowcount={head + 1}>
+          <thead>
+            <tr className="journal-row">
+              {["Seq", "At", "Token", "Kind", "What it says"].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody style={{ height: rows.getTotalSize() }}>
+            {items.map(({ index, start }) => {
+              const record = recordAt(index);
+              return (
+                <tr
+                  key={index}
+                  className="journal-row"
+                  aria-rowindex={index + 2}
+                  style={{ transform: `translateY(${start}px)`, height: rowHeight }}
+                >
+                  <td className="mono">{index + 1}</td>
+                  <td className="muted">{record === undefined ? "…" : momentOf(record.at).slice(11)}</td>
+                  <td className="mono muted">{record?.token}</td>
+                  <td>
+                    {record !== undefined && (
+                      <button type="button" className="link" onClick={() => setChosen(record)} data-row>
+                        {record.kind}
+                      </button>
+                    )}
+                  </td>
+                  <td className="mono small muted">{brief(record?.data, 160)}</td>
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
       {chosen !== undefined && (
         <Modal side title={chosen.kind} onClose={() => setChosen(undefined)}>
           <Facts
@@ -95,6 +89,6 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
           <Json value={chosen.data} label="Raw record" />
         </Modal>
       )}
-    </div>
+    </>
   );
 }

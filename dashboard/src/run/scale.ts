@@ -17,7 +17,9 @@ export function scaleOf(times: readonly number[], kind: ScaleKind): Scale {
   const [first = 0] = knots;
   const last = knots.at(-1) ?? first;
   if (last === first) return { at: () => 0, timeAt: () => first };
-  const widths = knots.slice(1).map((time, k) => (kind === "true" ? time - knots[k]! : (time - knots[k]!) ** narrowing));
+  const widths = knots
+    .slice(1)
+    .map((time, k) => (kind === "true" ? time - knots[k]! : (time - knots[k]!) ** narrowing));
   const whole = widths.reduce((sum, width) => sum + width, 0);
   const shares = [0];
   for (const width of widths) shares.push(shares.at(-1)! + width / whole);

@@ -59,14 +59,23 @@ export function Timeline(props: TimelineProps) {
   );
 }
 
-function Picture({ run, terms, effects, timers, records, isLast }: TimelineProps & {
+function Picture({
+  run,
+  terms,
+  effects,
+  timers,
+  records,
+  isLast,
+}: TimelineProps & {
   readonly records: Parameters<typeof rowsOf>[0]["records"];
   readonly isLast: boolean;
 }) {
   const clock = useNow();
   const [kind, setKind] = useState<ScaleKind>("fitted");
   const [chosen, setChosen] = useState<Row>();
-  const journals = effects.flatMap(({ item, changedAt }) => (item === null ? [] : [{ item, changedAt }])).slice(0, mostItems);
+  const journals = effects
+    .flatMap(({ item, changedAt }) => (item === null ? [] : [{ item, changedAt }]))
+    .slice(0, mostItems);
   const items = useQueries({
     queries: journals.map(({ item, changedAt }) => ({
       queryKey: ["item records", item, changedAt],
@@ -82,7 +91,9 @@ function Picture({ run, terms, effects, timers, records, isLast }: TimelineProps
   const now = run.endedAt ?? Math.max(clock, records.at(-1)?.at ?? 0);
   const until = isLast ? now : (records.at(-1)?.at ?? now);
   const inSight = terms.filter(({ begunAt, endedAt }) => begunAt <= until && (endedAt ?? now) >= started);
-  const future = isLast ? timers.filter(({ status, dueAt }) => status === "SET" && dueAt > now).map(({ dueAt }) => dueAt) : [];
+  const future = isLast
+    ? timers.filter(({ status, dueAt }) => status === "SET" && dueAt > now).map(({ dueAt }) => dueAt)
+    : [];
   const next = future.length === 0 ? undefined : Math.min(...future);
   const scale = scaleOf(
     [
@@ -155,7 +166,13 @@ function NowLine({ at, named = false }: { readonly at: number | undefined; reado
   );
 }
 
-function TimeRow({ row, scale, now, nowAt, onOpen }: {
+function TimeRow({
+  row,
+  scale,
+  now,
+  nowAt,
+  onOpen,
+}: {
   readonly row: Row;
   readonly scale: Scale;
   readonly now: number;

@@ -18,7 +18,11 @@ export function Audit() {
         {({ pages }) => {
           const entries = pages.flatMap((page) => page.entries);
           if (entries.length === 0) {
-            return <Empty title="Nobody has done anything by hand">Takeovers, verdicts, redrives and forks will be here.</Empty>;
+            return (
+              <Empty title="Nobody has done anything by hand">
+                Takeovers, verdicts, redrives and forks will be here.
+              </Empty>
+            );
           }
           return (
             <>

@@ -33,11 +33,7 @@ export function Doubt() {
         {({ effects }) => (
           <div className="cards">
             {effects.map((effect) => (
-              <DoubtCard
-                key={`${effect.run} ${effect.pos} ${effect.sub}`}
-                effect={effect}
-                run={nameOf(effect.run)}
-              />
+              <DoubtCard key={`${effect.run} ${effect.pos} ${effect.sub}`} effect={effect} run={nameOf(effect.run)} />
             ))}
           </div>
         )}

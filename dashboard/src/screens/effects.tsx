@@ -64,7 +64,10 @@ export function Effects({ role }: { readonly role: "act" | "inverse" }) {
   );
 }
 
-export function EffectTable({ effects, nameOf }: {
+export function EffectTable({
+  effects,
+  nameOf,
+}: {
   readonly effects: readonly Effect[];
   readonly nameOf?: (run: number) => string | undefined;
 }) {

@@ -11,7 +11,10 @@ export function Gates() {
   });
   const nameOf = useNames((gates.data?.gates ?? []).map(({ run }) => run));
   return (
-    <Screen title="Gates" about="Runs that wait for somebody's decision. An answer counts for exactly the act it shows.">
+    <Screen
+      title="Gates"
+      about="Runs that wait for somebody's decision. An answer counts for exactly the act it shows."
+    >
       <Answer of={gates}>
         {({ gates: open }) =>
           open.length === 0 ? (

@@ -9,7 +9,12 @@ interface Told {
   readonly version: string;
   readonly replica: string;
   readonly backend: string;
-  readonly store: { readonly reachable: boolean; readonly schema?: number; readonly epoch?: number; readonly durable?: boolean };
+  readonly store: {
+    readonly reachable: boolean;
+    readonly schema?: number;
+    readonly epoch?: number;
+    readonly durable?: boolean;
+  };
   readonly feed?: { readonly blockedBy: string | null };
   readonly due?: readonly string[];
   readonly unserved?: readonly { readonly workflow: string; readonly runs: number; readonly lagMs: number }[];
@@ -80,8 +85,8 @@ export function Health() {
                         <span className="line-text">
                           <strong>{workflow}</strong>
                           <span className="muted small">
-                            {runs} {runs === 1 ? "run" : "runs"}, the oldest for {lasting(lagMs)}: start a worker that has
-                            it
+                            {runs} {runs === 1 ? "run" : "runs"}, the oldest for {lasting(lagMs)}: start a worker that
+                            has it
                           </span>
                         </span>
                       </li>

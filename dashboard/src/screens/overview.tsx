@@ -56,7 +56,13 @@ function Figures({ runs, failedLately, doubts, obligations, gates, leases }: Wir
   );
 }
 
-function Figure({ to, search, name, value, tone }: {
+function Figure({
+  to,
+  search,
+  name,
+  value,
+  tone,
+}: {
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
   readonly name: string;
@@ -136,7 +142,13 @@ function NeedsAPerson() {
   );
 }
 
-function Line({ to, badge, run, at, children }: {
+function Line({
+  to,
+  badge,
+  run,
+  at,
+  children,
+}: {
   readonly to: string;
   readonly badge: ReactNode;
   readonly run: string | undefined;
@@ -158,7 +170,10 @@ function Line({ to, badge, run, at, children }: {
 }
 
 function LatestRuns() {
-  const runs = useQuery({ queryKey: ["runs", "latest"], queryFn: () => call("runs.list", { query: { limit: shown } }) });
+  const runs = useQuery({
+    queryKey: ["runs", "latest"],
+    queryFn: () => call("runs.list", { query: { limit: shown } }),
+  });
   return (
     <section className="card" aria-labelledby="latest">
       <h2 id="latest">Latest runs</h2>

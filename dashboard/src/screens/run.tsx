@@ -43,7 +43,11 @@ export function RunScreen() {
       </Empty>
     );
   }
-  return run.error === null ? <div className="loading" role="status" aria-label="Loading" /> : <Failure error={run.error} />;
+  return run.error === null ? (
+    <div className="loading" role="status" aria-label="Loading" />
+  ) : (
+    <Failure error={run.error} />
+  );
 }
 
 function RunView({ run }: { readonly run: Run }) {
@@ -56,7 +60,11 @@ function RunView({ run }: { readonly run: Run }) {
     queryFn: () => call("runs.extent", asked),
     refetchInterval: live,
   });
-  const terms = useQuery({ queryKey: ["run terms", id], queryFn: () => call("runs.terms", asked), refetchInterval: live });
+  const terms = useQuery({
+    queryKey: ["run terms", id],
+    queryFn: () => call("runs.terms", asked),
+    refetchInterval: live,
+  });
   const effects = useQuery({
     queryKey: ["effects of", id],
     queryFn: () => call("effects.list", { query: { run: id, limit: 500 } }),
@@ -185,7 +193,9 @@ function Result({ run }: { readonly run: Run }) {
     meta: { settled: true },
   });
   const budgets = useQuery({ queryKey: ["budgets", id], queryFn: () => call("runs.budgets", { params: { id } }) });
-  const created = first.data?.records[0]?.data as { input?: unknown; forkedFrom?: string; schedule?: string } | undefined;
+  const created = first.data?.records[0]?.data as
+    | { input?: unknown; forkedFrom?: string; schedule?: string }
+    | undefined;
   return (
     <div className="halves">
       <section className="card" aria-labelledby="input">

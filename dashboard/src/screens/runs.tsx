@@ -62,7 +62,12 @@ function Filters({ search }: { readonly search: RunSearch }) {
 }
 
 /** Asks when the person is done typing. */
-function Wording({ name, value, placeholder, onChange }: {
+function Wording({
+  name,
+  value,
+  placeholder,
+  onChange,
+}: {
   readonly name: string;
   readonly value: string | undefined;
   readonly placeholder?: string;
@@ -106,8 +111,7 @@ function RunTable({ status, workflow, label }: RunSearch) {
   const pages = useQueries({
     queries: inSight.map((page) => ({
       queryKey: ["runs", status, workflow, label, cursors[page]],
-      queryFn: () =>
-        call("runs.list", { query: { status, workflow, label, before: cursors[page], limit: pageRows } }),
+      queryFn: () => call("runs.list", { query: { status, workflow, label, before: cursors[page], limit: pageRows } }),
     })),
   });
   const pageOf = (page: number): readonly Run[] | undefined => pages[inSight.indexOf(page)]?.data?.runs;
@@ -133,8 +137,8 @@ function RunTable({ status, workflow, label }: RunSearch) {
   if (error !== undefined) return <Failure error={error} />;
   if (cursors.length === 1 && endLength === 0) {
     return (
-      <Empty title={status ?? workflow ?? label ? "No run is like this" : "No run yet"}>
-        {status ?? workflow ?? label ? (
+      <Empty title={(status ?? workflow ?? label) ? "No run is like this" : "No run yet"}>
+        {(status ?? workflow ?? label) ? (
           <Link to="/runs">Show all runs</Link>
         ) : (
           <>
@@ -146,33 +150,36 @@ function RunTable({ status, workflow, label }: RunSearch) {
   }
   const more = cursors.length > 1 || endLength === undefined ? lastRows === 0 : false;
   return (
-    <div className="runs" role="table" aria-label="Runs" aria-rowcount={more ? -1 : count + 1}>
-      <div className="run-row head" role="row">
-        {["Status", "Run", "Workflow", "Owner", "Started", "Took"].map((name) => (
-          <span key={name} role="columnheader">
-            {name}
-          </span>
-        ))}
-      </div>
+    <div className="runs">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <div className="runs-body" role="rowgroup" ref={box} tabIndex={0}>
-        <div className="runs-all" role="presentation" style={{ height: rows.getTotalSize() }}>
-          {items.map(({ index, start }) => {
-            const run = pageOf(Math.floor(index / pageRows))?.[index % pageRows];
-            return (
-              <div
-                key={index}
-                className="run-row"
-                role="row"
-                aria-rowindex={index + 2}
-                style={{ transform: `translateY(${start}px)`, height: rowHeight }}
-              >
-                {run === undefined ? <span role="cell" className="ghost" /> : <RunCells run={run} />}
-              </div>
-            );
-          })}
-        </div>
-      </div>
+      <section className="runs-body" ref={box} tabIndex={0} aria-label="Runs">
+        <table className="virtual" aria-rowcount={more ? -1 : count + 1}>
+          <thead>
+            <tr className="run-row">
+              {["Status", "Run", "Workflow", "Owner", "Started", "Took"].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody style={{ height: rows.getTotalSize() }}>
+            {items.map(({ index, start }) => {
+              const run = pageOf(Math.floor(index / pageRows))?.[index % pageRows];
+              return (
+                <tr
+                  key={index}
+                  className="run-row"
+                  aria-rowindex={index + 2}
+                  style={{ transform: `translateY(${start}px)`, height: rowHeight }}
+                >
+                  {run === undefined ? <td className="ghost" /> : <RunCells run={run} />}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
       <p className="muted small" role="status">
         {more ? `${Math.max(count, pageRows)} or more runs; further ones are read as you scroll` : `${count} runs`}
       </p>
@@ -184,10 +191,10 @@ function RunCells({ run }: { readonly run: Run }) {
   const { id, status, workflow, lease, createdAt, endedAt, labels } = run;
   return (
     <>
-      <span role="cell">
+      <td>
         <Badge status={status} />
-      </span>
-      <span role="cell" className="run-id">
+      </td>
+      <td className="run-id">
         <Link to="/runs/$id" params={{ id }} className="mono" data-row>
           {id}
         </Link>
@@ -196,17 +203,13 @@ function RunCells({ run }: { readonly run: Run }) {
             {key}:{value}
           </span>
         ))}
-      </span>
-      <span role="cell">{workflow}</span>
-      <span role="cell" className="muted">
-        {lease.state === "FREE" ? "" : `${lease.label ?? ""} · token ${lease.token}`}
-      </span>
-      <span role="cell" className="muted">
+      </td>
+      <td>{workflow}</td>
+      <td className="muted">{lease.state === "FREE" ? "" : `${lease.label ?? ""} · token ${lease.token}`}</td>
+      <td className="muted">
         <Ago at={createdAt} />
-      </span>
-      <span role="cell" className="muted">
-        {endedAt === null ? "" : lasting(endedAt - createdAt)}
-      </span>
+      </td>
+      <td className="muted">{endedAt === null ? "" : lasting(endedAt - createdAt)}</td>
     </>
   );
 }

@@ -46,7 +46,12 @@ export function Values() {
                   {rows.map(({ key, version, value, deleted, at }) => (
                     <tr key={key}>
                       <td>
-                        <button type="button" className="link mono" onClick={() => setChosen({ name: key, version })} data-row>
+                        <button
+                          type="button"
+                          className="link mono"
+                          onClick={() => setChosen({ name: key, version })}
+                          data-row
+                        >
                           {key}
                         </button>
                       </td>
@@ -68,7 +73,11 @@ export function Values() {
   );
 }
 
-function History({ name, version, onClose }: {
+function History({
+  name,
+  version,
+  onClose,
+}: {
   readonly name: string;
   readonly version: number;
   readonly onClose: () => void;
@@ -76,7 +85,10 @@ function History({ name, version, onClose }: {
   const history = useQuery({
     queryKey: ["value", name, version],
     queryFn: () =>
-      call("values.history", { params: { key: name }, query: { after: Math.max(0, version - versions), limit: versions } }),
+      call("values.history", {
+        params: { key: name },
+        query: { after: Math.max(0, version - versions), limit: versions },
+      }),
   });
   return (
     <Modal side title={name} onClose={onClose}>

@@ -28,7 +28,12 @@ export function DoubtCard({ effect, run }: { readonly effect: Effect; readonly r
       <Facts
         of={[
           ["Run", run === undefined ? "…" : <RunLink key="run" id={run} />],
-          ["Asked for", <span key="args" className="mono">{brief(args, 160)}</span>],
+          [
+            "Asked for",
+            <span key="args" className="mono">
+              {brief(args, 160)}
+            </span>,
+          ],
           ...(businessKey === null ? [] : [["Business key", businessKey] as const]),
           ["Kind", `${semantics.replaceAll("_", "-")}, ${attempt} ${attempt === 1 ? "attempt" : "attempts"}`],
         ]}

@@ -4,7 +4,12 @@ import { Refusal } from "../api.ts";
 import { ago, momentOf, pretty } from "../format.ts";
 import { useNow } from "./now.ts";
 
-export function Screen({ title, about, actions, children }: {
+export function Screen({
+  title,
+  about,
+  actions,
+  children,
+}: {
   readonly title: ReactNode;
   readonly about?: ReactNode;
   readonly actions?: ReactNode;
@@ -46,7 +51,10 @@ export function Failure({ error }: { readonly error: unknown }) {
 }
 
 /** What a query has to show: the wait, the refusal, or its answer. */
-export function Answer<T>({ of, children }: {
+export function Answer<T>({
+  of,
+  children,
+}: {
   readonly of: { readonly data: T | undefined; readonly error: unknown };
   readonly children: (data: T) => ReactNode;
 }) {
@@ -82,7 +90,12 @@ export function RunLink({ id }: { readonly id: string }) {
 }
 
 /** A native dialog: the browser keeps the focus inside, and Escape closes it. */
-export function Modal({ title, side = false, onClose, children }: {
+export function Modal({
+  title,
+  side = false,
+  onClose,
+  children,
+}: {
   readonly title: ReactNode;
   readonly side?: boolean;
   readonly onClose: () => void;
@@ -121,7 +134,15 @@ export function Facts({ of }: { readonly of: readonly (readonly [string, ReactNo
 }
 
 /** How much of a whole is left or used. */
-export function Meter({ share, tone, label }: { readonly share: number; readonly tone: string; readonly label: string }) {
+export function Meter({
+  share,
+  tone,
+  label,
+}: {
+  readonly share: number;
+  readonly tone: string;
+  readonly label: string;
+}) {
   const percent = Math.round(Math.min(1, Math.max(0, share)) * 100);
   return (
     <span className={`meter ${tone}`} role="img" aria-label={`${label}: ${percent} %`}>

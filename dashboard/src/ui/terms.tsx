@@ -35,7 +35,9 @@ export function Terms({ terms }: { readonly terms: readonly Term[] }) {
                 <span className="muted small block">{momentOf(term.begunAt)}</span>
               </td>
               <td>{lasting((term.endedAt ?? serverNow()) - term.begunAt)}</td>
-              <td className={isTaken(term.end) ? "bad-text" : ""}>{term.end?.replaceAll("_", " ") ?? "holds it now"}</td>
+              <td className={isTaken(term.end) ? "bad-text" : ""}>
+                {term.end?.replaceAll("_", " ") ?? "holds it now"}
+              </td>
               <td>
                 {term.renewals}
                 {term.longestGapMs > 0 && (

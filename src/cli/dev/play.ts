@@ -6,16 +6,17 @@ import { silentLog } from "../../base/log.ts";
 import { openStore } from "../../host/open-store.ts";
 import { Tape } from "../../host/tape.ts";
 import { createRunner } from "../../sdk/workflow.ts";
+import type { Store } from "../../store/contract.ts";
 import { buildRunner } from "../demo/treasury/agent.ts";
 import { fileLedger } from "../demo/treasury/ledger.ts";
 import type { Screen } from "../screen.ts";
 import { version } from "../version.ts";
 import { serveNear } from "./address.ts";
-import { drawFrame, paymentLines, plainPaint, terminalPaint, worldLine } from "./frame.ts";
+import { drawFrame, type FramePaint, paymentLines, plainPaint, terminalPaint, worldLine } from "./frame.ts";
 import { openPage } from "./page.ts";
 import { Stop } from "./stop.ts";
 import { isInteractive, Live, onKeys } from "./terminal.ts";
-import { type Deed, Treasury } from "./treasury.ts";
+import { type Deed, type Payment, Treasury } from "./treasury.ts";
 
 /** Short, so that a takeover is seen while one watches; 30 s is the default elsewhere. */
 const ttlMs = 2_000;
@@ -46,38 +47,57 @@ export async function playTreasury({ screen, place, once }: PlayOptions): Promis
 }
 
 async function play(folder: string, { screen, place, once }: PlayOptions): Promise<number> {
-  const clock = systemClock;
   const url = `sqlite:${join(folder, "tape.db")}`;
-  const worldFile = join(folder, "world.jsonl");
-  const lively = isInteractive();
   const store = await openStore(url, { log: silentLog });
-  const { serving, taken } = await serveNear(store, place, { log: silentLog, version, runner: buildRunner() });
-  const app = await Tape.open({ store, runner: createRunner({ workflows: [] }), work: false });
+  try {
+    const { serving, taken } = await serveNear(store, place, { log: silentLog, version, runner: buildRunner() });
+    await using _ = serving;
+    const head = [
+      `Tape dev ${version}`,
+      `  page    ${serving.url}${taken === undefined ? "" : `  (${taken} is taken)`}`,
+      `  store   ${url}  (goes when this ends)`,
+      `  runner  the treasury: two workers, five reactors in each, leases of ${ttlMs / 1_000} s`,
+      `  look    durable-tape runs --store ${serving.url}`,
+    ];
+    return await direct({ screen, store, url, page: serving.url, head, once, worldFile: join(folder, "world.jsonl") });
+  } finally {
+    await store.close();
+  }
+}
+
+interface Stage {
+  readonly screen: Screen;
+  readonly store: Store;
+  readonly url: string;
+  readonly page: string;
+  readonly head: readonly string[];
+  readonly once: boolean;
+  readonly worldFile: string;
+}
+
+async function direct({ screen, store, url, page, head, once, worldFile }: Stage): Promise<number> {
+  const clock = systemClock;
+  const lively = isInteractive();
+  const alone = once || !lively;
   const paint = lively && process.env.NO_COLOR === undefined ? terminalPaint : plainPaint;
-  const head = [
-    `Tape dev ${version}`,
-    `  page    ${serving.url}${taken === undefined ? "" : `  (${taken} is taken)`}`,
-    `  store   ${url}  (goes when this ends)`,
-    `  runner  the treasury: two workers, five reactors in each, leases of ${ttlMs / 1_000} s`,
-    `  look    durable-tape runs --store ${serving.url}`,
-  ];
   const told: string[] = [];
   let now = await store.read.now();
-  const live = new Live(process.stdout, clock, (columns, rows) =>
-    drawFrame({ head, told, keys, now, columns, rows, payments: treasury.payments, workers: treasury.workers }, paint),
-  );
+  const live = new Live(process.stdout, clock, (columns, rows) => {
+    const { payments, workers } = treasury;
+    return drawFrame({ head, payments, workers, told, keys, now, columns, rows }, paint);
+  });
   const tell = (line: string): void => {
     told.push(line);
     if (lively) live.draw();
     else screen.line(`  ${line}`);
   };
+  await using app = await Tape.open({ store, runner: createRunner({ workflows: [] }), work: false });
   const world = fileLedger(worldFile);
   const treasury = new Treasury({ app, url, world, worldFile, clock, ttlMs, answerMs, tell });
   using stop = new Stop(() => treasury.kill());
-  const release = lively ? onKeys((key) => onKey(key, { treasury, stop, tell, url: serving.url })) : () => {};
+  const release = lively ? onKeys((key) => onKey(key, { treasury, stop, tell, page })) : () => {};
   try {
     if (!lively) for (const line of [...head, ""]) screen.line(line);
-    const alone = once || !lively;
     await treasury.pay(alone ? "kill" : undefined);
     while (!stop.signal.aborted) {
       await treasury.look();
@@ -88,18 +108,19 @@ async function play(folder: string, { screen, place, once }: PlayOptions): Promi
     }
     if (stop.signal.aborted) tell("stopping: the workers drain and give back what they hold");
   } finally {
+    release(); // before the drain: Ctrl-C is a signal again, and the second one does not wait
     await treasury.quit();
-    await treasury.look();
-    release();
-    if (lively) live.leave();
-    await serving.stop();
-    await app.close();
-    await store.close();
   }
-  const { payments } = treasury;
+  await treasury.look();
+  if (lively) live.leave();
+  return verdict(screen, treasury.payments, lively ? undefined : now, paint);
+}
+
+/** Says of each payment what the world says; `now` for the band as text too. 0: none was paid twice, none ended unpaid. */
+function verdict(screen: Screen, payments: readonly Payment[], now: number | undefined, paint: FramePaint): number {
   for (const payment of payments) {
     screen.line();
-    if (!lively) for (const line of paymentLines(payment, now, textWidth, paint)) screen.line(line);
+    if (now !== undefined) for (const line of paymentLines(payment, now, textWidth, paint)) screen.line(line);
     screen.line(`${payment.run}: ${payment.status}${payment.endedAt === undefined ? ", unfinished" : ""}`);
     screen.line(worldLine(payment, paint));
   }
@@ -110,13 +131,13 @@ interface KeyGround {
   readonly treasury: Treasury;
   readonly stop: Stop;
   readonly tell: (line: string) => void;
-  readonly url: string;
+  readonly page: string;
 }
 
-function onKey(key: string, { treasury, stop, tell, url }: KeyGround): void {
+function onKey(key: string, { treasury, stop, tell, page }: KeyGround): void {
   const deed = deeds[key];
   if (key === "q") stop.ask();
-  if (key === "o") openPage(url, tell);
+  if (key === "o") openPage(page, tell);
   if (deed === undefined || stop.signal.aborted) return;
   if (deed === "zombie" && process.platform === "win32") tell("Windows has no SIGSTOP: no zombie there");
   else treasury.press(deed).catch((error: unknown) => tell(`it could not be started: ${String(error)}`));

@@ -125,11 +125,9 @@ export class Treasury {
   async quit(): Promise<void> {
     this.#quitting = true;
     const workers = [...this.#workers.values()];
-    for (const { stopped } of this.payments) {
+    for (const { invoice, sender, stopped } of this.payments.filter(isOpen)) {
       if (stopped !== undefined) this.#workers.get(stopped)?.process.kill("SIGCONT");
-    }
-    for (const { invoice, sender, answered } of this.payments) {
-      if (sender !== undefined && !answered) this.#say(sender, { do: "answer", invoice });
+      if (sender !== undefined) this.#say(sender, { do: "answer", invoice });
     }
     const late = this.#options.clock.after(drainMs, () => this.kill());
     // Who is still starting holds nothing.

@@ -57,7 +57,7 @@ export const leases = group({
     manual: true,
     summary: "Fences the holder of a named lease and gives the lease back: a standby takes it",
     params: byName,
-    body: person,
+    body: z.strictObject({ ...person.shape, onlyStale: z.boolean().exactOptional() }),
     answer: z.strictObject({}),
     errors: ["TAPE_LEASE_UNKNOWN"],
   },

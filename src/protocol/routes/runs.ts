@@ -143,6 +143,18 @@ export const runs = group({
     answer: z.strictObject({ n: whole }),
     errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED"],
   },
+  "runs.takeover": {
+    method: "POST",
+    path: "/v1/runs/{id}/takeover",
+    role: "operator",
+    repeat: "same",
+    manual: true,
+    summary: "Fences whoever drives the run and sets it free; with onlyStale only if the holder's time has run out",
+    params: byId,
+    body: z.strictObject({ ...person, onlyStale: z.boolean().exactOptional() }),
+    answer: z.strictObject({}),
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_LEASE_HELD"],
+  },
   "runs.redrive": {
     method: "POST",
     path: "/v1/runs/{id}/redrive",

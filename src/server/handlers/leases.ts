@@ -34,7 +34,7 @@ export function leaseHandlers({ store, clock, operator }: ServerGround): Handler
     },
     async "leases.takeover"({ params: { name }, body }, who) {
       await existing(who.tenant, name);
-      await operator.takeover(who.tenant, name, { by: authorOf(who, body.by), reason: body.reason });
+      await operator.takeover(who.tenant, { name }, { ...body, by: authorOf(who, body.by) });
       return {};
     },
     async "leases.pause"({ params: { name }, body }, who) {

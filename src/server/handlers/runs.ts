@@ -81,6 +81,10 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
       const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
       return who.intake.cancel(who.tenant, id, { ...body, ...by });
     },
+    async "runs.takeover"({ params: { id }, body }, who) {
+      await operator.takeover(who.tenant, { run: id }, { ...body, by: authorOf(who, body.by) });
+      return {};
+    },
     async "runs.redrive"({ params: { id }, body }, who) {
       await operator.redrive(who.tenant, id, { by: authorOf(who, body.by), reason: body.reason });
       return {};
