@@ -12,7 +12,8 @@ const reopenMs = 2_000;
 export function followStore(client: QueryClient, signal: AbortSignal): void {
   let planned: ReturnType<typeof setTimeout> | undefined;
   const look = (): void => {
-    planned ??= setTimeout(() => {
+    if (planned !== undefined) return;
+    planned = setTimeout(() => {
       planned = undefined;
       void client.invalidateQueries({ predicate: ({ meta }) => meta?.settled !== true });
     }, gatherMs);

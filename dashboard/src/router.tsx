@@ -57,13 +57,13 @@ const byStatus = (given: Record<string, unknown>): { status?: string | undefined
 const effects = createRoute({
   ...at,
   path: "/effects",
-  component: () => <Effects role="act" />,
+  component: () => <Effects of="act" />,
   validateSearch: byStatus,
 });
 const obligations = createRoute({
   ...at,
   path: "/obligations",
-  component: () => <Effects role="inverse" />,
+  component: () => <Effects of="inverse" />,
   validateSearch: byStatus,
 });
 const timers = createRoute({ ...at, path: "/timers", component: Timers });

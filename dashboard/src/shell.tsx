@@ -134,7 +134,7 @@ function Search() {
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <kbd aria-hidden="true">/</kbd>
+        <kbd>/</kbd>
       </form>
     </search>
   );

@@ -23,7 +23,7 @@ export class Dev {
       });
     }
     onTestFinished(async () => {
-      child.kill("SIGHUP"); // what a closed terminal sends; it takes its children along
+      child.kill("SIGTERM"); // it takes its children along
       await this.ended();
     });
   }
@@ -63,8 +63,9 @@ export class Dev {
     for (;;) {
       const found = words.exec(this.text(from));
       if (found !== null) return found;
-      if (this.process.exitCode !== null) {
-        throw new Error(`it ended with ${this.process.exitCode} and never said ${words}: ${this.text().slice(-3_000)}`);
+      const { exitCode, signalCode } = this.process;
+      if (exitCode !== null || signalCode !== null) {
+        throw new Error(`it ended (${exitCode ?? signalCode}) and never said ${words}: ${this.text().slice(-3_000)}`);
       }
       await sleep(20);
     }

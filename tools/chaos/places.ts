@@ -16,3 +16,8 @@ export function postgresChaos(folder: string, seconds: number, seed: string, dat
   url.searchParams.set("connections", "4");
   return { url: url.href, replicas: 4, ttlMs, ms: seconds * 1_000, seed, folder };
 }
+
+/** Three servers on one database, six workers that know nothing but their addresses. */
+export function serverChaos(folder: string, seconds: number, seed: string, database: string): ChaosOptions {
+  return { ...postgresChaos(folder, seconds, seed, database), servers: 3, replicas: 6, ttlMs: 2_500 };
+}

@@ -10,6 +10,8 @@ import type { Ask } from "./world.ts";
 /** What a worker process is told on its command line. */
 export interface Orders {
   readonly url: string;
+  /** Addresses of servers; none: the store is opened. */
+  readonly servers: readonly string[];
   readonly world: string;
   readonly worker: string;
   readonly ttlMs: number;

@@ -10,11 +10,14 @@ import { Faults, type Hit, wordsOf } from "./faults.ts";
 import { type Evidence, judge, type Started } from "./judge.ts";
 import { buildProgram, type Flow, yes } from "./program.ts";
 import { Replica } from "./replicas.ts";
+import { Outages, ServerReplica } from "./servers.ts";
 import { World } from "./world.ts";
 
 export interface ChaosOptions {
   /** The store's URL. */
   readonly url: string;
+  /** So many servers stand between the workers and the store. Default 0: each worker opens the store itself. */
+  readonly servers?: number;
   readonly replicas: number;
   readonly ttlMs: number;
   /** How long faults happen. */
@@ -43,10 +46,17 @@ export async function chaosReactors(options: ChaosOptions): Promise<ChaosReport>
   const world = new World(join(folder, "ledger.jsonl"), seed);
   const address = await world.listen();
   const { flows, runner } = buildProgram({ world: address, worker: "client" });
-  const client = await Tape.open({ store: url, runner, work: false });
+  const servers = Array.from({ length: options.servers ?? 0 }, (_, k) => new ServerReplica(k + 1, url, folder));
+  await Promise.all(servers.map((server) => server.start()));
+  const addresses = servers.map((server) => server.url);
+  const client =
+    servers.length === 0
+      ? await Tape.open({ store: url, runner, work: false })
+      : await Tape.connect(addresses, { runner, work: false });
   const replicas = Array.from({ length: options.replicas }, (_, k) => {
-    return new Replica(k + 1, { url, world: address, ttlMs }, folder);
+    return new Replica(k + 1, { url, servers: addresses, world: address, ttlMs }, folder);
   });
+  const outages = new Outages(servers, url, seed);
   try {
     await Promise.all(replicas.map((replica) => replica.start()));
     const { store, tenant } = client;
@@ -54,9 +64,11 @@ export async function chaosReactors(options: ChaosOptions): Promise<ChaosReport>
     const load = new Load(client, flows, seededRandom(`${seed} load`));
     const calm = new AbortController();
     const loading = load.go(calm.signal);
+    const raging = servers.length === 0 ? undefined : outages.rage(calm.signal);
     await faults.rage(ms);
     calm.abort();
     await loading;
+    await raging;
     const calmed = systemClock.mono();
     await until(async () => (await load.live()) === 0, settleMs);
     const settledMs = Math.round(systemClock.mono() - calmed);
@@ -69,14 +81,23 @@ export async function chaosReactors(options: ChaosOptions): Promise<ChaosReport>
     writeFileSync(join(folder, "started.json"), JSON.stringify(load.started));
     const { hits } = faults;
     const violations = [
-      ...replicas.flatMap(({ collapses }) => collapses),
+      ...[...replicas, ...servers].flatMap(({ collapses }) => collapses),
       ...vacuous(evidence, hits, ttlMs),
+      ...(servers.length > 0 && outages.servers === 0 ? ["no server was killed: the round proves nothing"] : []),
+      ...(servers.length > 0 && outages.connections === 0 ? ["no connection was cut: the round proves nothing"] : []),
       ...(await whyUnsettled(client, evidence)),
       ...judge(evidence),
     ];
-    return { violations, hits, lines: [...wordsOf(hits, ttlMs), ...summary(evidence, world, settledMs)] };
+    const cut = `servers: ${outages.servers} killed; ${outages.connections} database connections cut`;
+    const lines = [
+      ...wordsOf(hits, ttlMs),
+      ...(servers.length > 0 ? [cut] : []),
+      ...summary(evidence, world, settledMs),
+    ];
+    return { violations, hits, lines };
   } finally {
     for (const replica of replicas) replica.kill();
+    for (const server of servers) server.kill();
     await client.close();
     world.close();
   }

@@ -1,4 +1,5 @@
-// `npm run chaos -- reactors [--seconds N] [--store sqlite|postgres] [--seed S]`: real processes under kill -9 and SIGSTOP,
+// `npm run chaos -- reactors|server [--seconds N] [--store sqlite|postgres] [--seed S]`: real processes under kill -9 and
+// SIGSTOP, with `server` also servers that die and database connections that are cut,
 // judged by a world of their own. Exit code 0: every rule held; 1: one was broken, or nothing was hit; 2: wrong usage.
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -6,12 +7,13 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { systemRandom } from "../../src/base/random.ts";
 import { startPostgres } from "../../test/postgres/server.ts";
-import { postgresChaos, sqliteChaos } from "./places.ts";
+import { postgresChaos, serverChaos, sqliteChaos } from "./places.ts";
 import { type ChaosOptions, chaosReactors } from "./reactors.ts";
 
-const usage = "usage: npm run chaos -- reactors [--seconds N] [--store sqlite|postgres] [--seed S]";
+const usage = "usage: npm run chaos -- reactors|server [--seconds N] [--store sqlite|postgres] [--seed S]";
 
 interface Wanted {
+  readonly what: "reactors" | "server";
   readonly seconds: number;
   readonly store: string | undefined;
   readonly seed: string;
@@ -26,8 +28,10 @@ function wantedIn(args: readonly string[]): Wanted | undefined {
     });
     const seconds = Number(values.seconds ?? 60);
     const known = values.store === undefined || values.store === "sqlite" || values.store === "postgres";
-    if (positionals.join() !== "reactors" || !(seconds > 0) || !known) return undefined;
-    return { seconds, store: values.store, seed: values.seed ?? String(systemRandom.int(1_000_000)) };
+    const what = (["reactors", "server"] as const).find((one) => one === positionals.join());
+    if (what === undefined || !(seconds > 0) || !known) return undefined;
+    if (what === "server" && values.store === "sqlite") return undefined; // replicas need a database
+    return { what, seconds, store: values.store, seed: values.seed ?? String(systemRandom.int(1_000_000)) };
   } catch {
     return undefined;
   }
@@ -47,14 +51,17 @@ async function round(name: string, options: ChaosOptions): Promise<boolean> {
   return violations.length === 0;
 }
 
-async function main({ seconds, store, seed }: Wanted): Promise<boolean> {
+async function main({ what, seconds, store, seed }: Wanted): Promise<boolean> {
   let held = true;
   const folder = (): string => mkdtempSync(join(tmpdir(), "tape-chaos-"));
-  if (store !== "postgres") held = (await round("sqlite", sqliteChaos(folder(), seconds, seed))) && held;
+  if (what === "reactors" && store !== "postgres")
+    held = (await round("sqlite", sqliteChaos(folder(), seconds, seed))) && held;
   if (store === "sqlite") return held;
   const server = await startPostgres({ major: 18, settings: {} });
   try {
-    return (await round("postgres", postgresChaos(folder(), seconds, seed, server.url))) && held;
+    const place = what === "server" ? serverChaos : postgresChaos;
+    const name = what === "server" ? "server on postgres" : "postgres";
+    return (await round(name, place(folder(), seconds, seed, server.url))) && held;
   } finally {
     await server.stop();
   }

@@ -78,7 +78,7 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
 
 /** Each act that would happen twice was chosen. */
 function isAllowed(plan: Plan | undefined, again: readonly number[]): boolean {
-  return plan !== undefined && plan.happened.every(({ pos, repeatable }) => repeatable || again.includes(pos));
+  return plan?.happened.every(({ pos, repeatable }) => repeatable || again.includes(pos)) === true;
 }
 
 function PlanParts({

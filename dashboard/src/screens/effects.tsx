@@ -13,7 +13,7 @@ const statuses = {
 } as const;
 const most = 200;
 
-export function Effects({ role }: { readonly role: "act" | "inverse" }) {
+export function Effects({ of: role }: { readonly of: "act" | "inverse" }) {
   const path = role === "act" ? "/effects" : "/obligations";
   const { status } = useSearch({ from: path });
   const go = useNavigate({ from: path });

@@ -109,7 +109,7 @@ export function Modal({
   }, []);
   return (
     <dialog ref={dialog} className={side ? "drawer" : "modal"} onClose={onClose} aria-labelledby="dialog-title">
-      <header>
+      <header className="dialog-head">
         <h2 id="dialog-title">{title}</h2>
         <button type="button" className="quiet" onClick={onClose} aria-label="Close">
           ✕

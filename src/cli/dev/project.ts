@@ -67,7 +67,6 @@ export async function runProject(options: ProjectOptions): Promise<number> {
     screen.line(`  runner  ${reference}  (starts again when a file beside it changes)`);
     screen.line(`  keys    ${lively ? "o open the page · q quit" : "none: there is no terminal; SIGTERM stops it"}`);
     screen.line();
-    for (const warning of config.warnings) tell(warning);
     const release = lively ? onKeys((key) => onKey(key, stop, () => openPage(serving.url, tell))) : () => {};
     const unwatch = watchSources({
       folder: dirname(runnerFile),

@@ -1,0 +1,223 @@
+import { strict as assert } from "node:assert";
+import type { Term } from "../../src/model/lease.ts";
+import type { NewRecord } from "../../src/model/records.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { outcome } from "../../src/sdk/outcomes.ts";
+import { createRunner } from "../../src/sdk/workflow.ts";
+import type { Store } from "../../src/store/contract.ts";
+import type { PastClock } from "./past.ts";
+
+const wire = effect("bank.wire", async (order: { readonly invoice: string }) => ({ receipt: order.invoice }), {
+  observe: async () => outcome.inconclusive("the bank is closed"),
+});
+
+/** With it the server knows the effects of the scene, and a person can say that one happened. */
+export const sceneRunner = createRunner({ workflows: [], effects: [wire] });
+
+const tenant = "default";
+const hour = 3_600_000;
+export const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
+
+/** A history of a few hours, written record by record: what it shows is then exactly what is in the store. */
+export class Scene {
+  readonly #store: Store;
+  readonly #clock: PastClock;
+  #nonce = 1_000n;
+
+  constructor(store: Store, clock: PastClock) {
+    this.#store = store;
+    this.#clock = clock;
+  }
+
+  async make(): Promise<void> {
+    await this.#days();
+    await this.#takeover();
+    await this.doubt("payout-77");
+    await this.#stuck();
+    await this.#failed();
+    this.#clock.elapse(20 * 60_000);
+    await this.gate("treasury-2026-11-15");
+    await this.#held();
+    await this.#markup();
+    await this.#around();
+    this.#clock.arrive();
+  }
+
+  /** Quiet days before, one run each. */
+  async #days(): Promise<void> {
+    for (let day = 1; day <= 12; day++) {
+      const term = await this.begin(`sync-${String(day).padStart(3, "0")}`, "sync", "worker-a");
+      const steps = ["list", "compare", "write"].map((name, pos) => done("step.done", { pos, name, value: pos * day }));
+      this.#clock.elapse(900);
+      await this.write(term, ...steps, done("run.ended", { status: "COMPLETED", outcome: { written: day }, taken: 0 }));
+      this.#clock.elapse(4 * 60_000);
+    }
+  }
+
+  /** worker-a dies between the wire and the record of it; worker-b takes over and somebody looks at the bank. */
+  async #takeover(): Promise<void> {
+    const id = "treasury-2026-11-14";
+    const order = { invoice: "sweep-2026-11-14", account: "reserve", amount: 250_000 };
+    const first = await this.begin(id, "treasury", "worker-a", { ttlMs: 30_000, budget: { usd: 50_000_000 } });
+    this.#clock.elapse(1_900);
+    const plan = { model: "planner-1", rationale: "more cash than needed", usage: { tokens: 812 } };
+    let head = await this.write(
+      first,
+      done("decision.made", { pos: 0, name: "plan", value: { account: "reserve", amount: 250_000 }, ...plan }),
+      done("gate.opened", { pos: 1, name: "cfo", payload: order, binds: "h".repeat(64) }),
+    );
+    this.#clock.elapse(11_000);
+    await this.#store.intake.signal(tenant, id, { name: "cfo", value: { approved: true }, by: "ada" });
+    head = await this.#append(first, head, [
+      done("notes.taken", { through: 1 }),
+      done("gate.resolved", { pos: 1, note: 1, to: "RECEIVED", value: { approved: true } }),
+      done("effect.intended", { ...intent(2, order), businessKey: order.invoice, semantics: "idempotent" }),
+      done("effect.dispatched", { pos: 2, attempt: 1, sendWithinMs: 10_000 }),
+    ]);
+    this.#clock.elapse(31_000);
+    const second = await this.#acquire({ run: id }, "worker-b", "expired", { reason: "timeout" });
+    this.#clock.elapse(700);
+    head = await this.#append(second, second.head, [
+      done("effect.settled", { pos: 2, to: "PENDING", reason: "lease_lost" }),
+      done("effect.dispatched", { pos: 2, attempt: 2, sendWithinMs: 10_000 }),
+    ]);
+    this.#clock.elapse(1_400);
+    await this.#append(second, head, [
+      done("effect.settled", { pos: 2, to: "CONFIRMED", reason: "returned", value: { receipt: "r-118" } }),
+      done("step.done", { pos: 3, name: "book", value: { entry: 4411 } }),
+      done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 1 }),
+    ]);
+    this.#clock.elapse(6 * 60_000);
+  }
+
+  /** A wire whose answer was lost, and a look at the bank that decided nothing. */
+  async doubt(id: string): Promise<void> {
+    const order = { invoice: `inv-${id}`, account: "supplier", amount: 1_240 };
+    const term = await this.begin(id, "payout", "worker-a", { labels: { customer: "acme" } });
+    this.#clock.elapse(1_200);
+    await this.write(
+      term,
+      done("step.done", { pos: 0, name: "load invoice", value: order }),
+      done("effect.intended", { ...intent(1, order), businessKey: order.invoice }),
+      done("effect.dispatched", { pos: 1, attempt: 1, sendWithinMs: 10_000 }),
+      done("effect.settled", { pos: 1, to: "UNKNOWN", reason: "ack_lost" }),
+      done("term.ended", { end: "released", taken: 0 }),
+    );
+    const [row] = await this.#store.read.effects(tenant, { run: id });
+    assert.ok(row?.item);
+    this.#clock.elapse(5_000);
+    const item = await this.#acquire({ journal: row.item }, "worker-b", "free", { reactor: "reconciler" });
+    await this.#append(item, item.head, [
+      done("effect.observed", { run: row.run, pos: 1, observation: "inconclusive", detail: "the bank is closed" }),
+      done("effect.settled", { run: row.run, pos: 1, to: "STUCK", reason: "inconclusive" }),
+      done("term.ended", { end: "released", taken: 0 }),
+    ]);
+  }
+
+  async gate(id: string): Promise<void> {
+    const term = await this.begin(id, "treasury", "worker-a");
+    const plan = { account: "reserve", amount: 180_000 };
+    this.#clock.elapse(1_700);
+    await this.write(
+      term,
+      done("decision.made", { pos: 0, name: "plan", value: plan, model: "planner-1", rationale: "end of the month" }),
+      done("gate.opened", { pos: 1, name: "cfo", payload: plan, binds: "b".repeat(64), timeoutMs: 24 * hour }),
+      done("term.ended", { end: "released", taken: 0 }),
+    );
+  }
+
+  async #stuck(): Promise<void> {
+    const term = await this.begin("refund-12", "refund", "worker-b");
+    await this.write(
+      term,
+      done("step.done", { pos: 0, name: "load order", value: { order: 12 } }),
+      done("run.stuck", { why: "the code asks for step price where the journal has step tax", detail: { pos: 1 } }),
+      done("term.ended", { end: "released", taken: 0 }),
+    );
+  }
+
+  async #failed(): Promise<void> {
+    const term = await this.begin("report-9", "report", "worker-b");
+    this.#clock.elapse(2_300);
+    await this.write(
+      term,
+      done("step.done", { pos: 0, name: "query", error: { name: "Error", message: "relation sales does not exist" } }),
+      done("run.ended", { status: "FAILED", outcome: { error: "relation sales does not exist" }, taken: 0 }),
+    );
+  }
+
+  /** Owners at work: one run, a singleton, and one that renews but gets nowhere. */
+  async #held(): Promise<void> {
+    const term = await this.begin("import-31", "import", "worker-b", { ttlMs: hour });
+    const steps = Array.from({ length: 8 }, (_none, pos) => done("step.done", { pos, name: `part ${pos + 1}`, value: pos }));
+    await this.write(term, ...steps);
+    await this.#acquire({ name: "sweeper" }, "worker-a", "free", { reactor: "sweeper", ttlMs: hour });
+    await this.#acquire({ name: "nightly-report" }, "worker-b", "free", { reactor: "nightly-report", ttlMs: 2 * hour, maxStallMs: 60_000 });
+    this.#clock.elapse(3 * 60_000);
+  }
+
+  /** Text of the user's that would be a deed if anybody read it as markup. */
+  async #markup(): Promise<void> {
+    const term = await this.begin(`odd ${markup}`, markup, markup, { labels: { odd: markup } });
+    await this.write(
+      term,
+      done("step.done", { pos: 0, name: markup, value: markup }),
+      done("gate.opened", { pos: 1, name: markup, payload: { markup } }),
+      done("term.ended", { end: "released", taken: 0 }),
+    );
+    await this.#store.intake.putValue(tenant, markup, markup, "must_create");
+  }
+
+  async #around(): Promise<void> {
+    const { intake, claim } = this.#store;
+    await intake.putValue(tenant, "rates/eur", { usd: 1.17 }, "must_create");
+    await intake.putValue(tenant, "rates/eur", { usd: 1.18 }, "unconditional");
+    await intake.putValue(tenant, "limits/wire", { daily: 500_000 }, "must_create");
+    const spec = JSON.stringify({ workflow: "treasury", cron: "0 6 * * *" });
+    await intake.putSchedule(tenant, { id: "treasury-daily", spec, nextAt: this.#clock.wall() + 5 * hour, paused: false });
+    await claim.pause(tenant, "old-sweeper", true, "ada", "replaced by sweeper");
+  }
+
+  async begin(id: string, workflow: string, label: string, more: BeginOptions = {}): Promise<Term> {
+    const { ttlMs = 60_000, labels, budget } = more;
+    const spec = { id, workflow, input: { of: id }, ...(labels && { labels }), ...(budget && { budget }) };
+    const claimant = { owner: `${label}/1`, label, reactor: "recovery", ttlMs, nonce: this.#nonce++ };
+    const [created] = await this.#store.intake.createRuns(tenant, [spec], claimant);
+    assert.ok(created?.ok && created.term);
+    return created.term;
+  }
+
+  write(term: Term, ...records: readonly NewRecord[]): Promise<number> {
+    return this.#append(term, term.head, records);
+  }
+
+  async #append({ fence }: Term, after: number, records: readonly NewRecord[]): Promise<number> {
+    return (await this.#store.fenced.append(fence, { after, records })).head;
+  }
+
+  async #acquire(
+    target: { run: string } | { name: string } | { journal: number },
+    label: string,
+    expect: "free" | "expired",
+    more: { reason?: "timeout"; reactor?: string; ttlMs?: number; maxStallMs?: number } = {},
+  ): Promise<Term> {
+    const { reason, reactor = "recovery", ttlMs = 60_000, maxStallMs } = more;
+    const claimant = { owner: `${label}/1`, label, reactor, ttlMs, ...(maxStallMs !== undefined && { maxStallMs }) };
+    const nonce = this.#nonce++;
+    const answer = await this.#store.claim.acquire(tenant, { target, claimant, nonce, expect, ...(reason && { reason }) });
+    if (!answer.ok) throw answer.error;
+    return answer.term;
+  }
+}
+
+interface BeginOptions {
+  readonly ttlMs?: number;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly budget?: Readonly<Record<string, number>>;
+}
+
+const done = (kind: string, data: object): NewRecord => ({ kind, data }) as NewRecord;
+const intent = (pos: number, args: object) => ({
+  ...{ pos, name: "bank.wire", semantics: "non_idempotent", dispatch: "inline" },
+  ...{ key: `key-${pos}`, argsHash: "h", args },
+});
