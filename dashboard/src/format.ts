@@ -52,6 +52,7 @@ const reasons: Readonly<Record<string, string>> = {
   returned: "it answered",
   observed: "somebody looked, and it was there",
   absent: "somebody looked, and it was not there",
+  inconclusive: "somebody looked, and could not tell",
   operator: "a person settled it",
   timeout: "no answer in time: it may have happened",
 };

@@ -32,7 +32,7 @@ export function Shell() {
     if (now !== undefined) setServerNow(now);
   }, [now]);
   const counts: Partial<Record<string, number>> = {
-    "/doubt": (figures.data?.doubts.count ?? 0) + stuckIn(figures.data?.runs),
+    "/doubt": Math.max(figures.data?.doubts.count ?? 0, stuckIn(figures.data?.runs)),
     "/gates": figures.data?.gates.count ?? 0,
   };
   return (

@@ -84,7 +84,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
       await clock.sleep(lingerMs);
       http.closeIdleConnections();
       const over = new AbortController();
-      void closed.then(() => over.abort());
+      void closed.then(() => over.abort("closed"));
       await clock.sleep(Math.max(lingerMs, withinMs - (clock.mono() - begun)), over.signal);
       http.closeAllConnections();
       await closed;
@@ -95,7 +95,9 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
 
 async function carry(server: TapeServer, request: IncomingMessage, response: ServerResponse): Promise<void> {
   const gone = new AbortController();
-  response.once("close", () => gone.abort());
+  response.once("close", () => {
+    if (!response.writableFinished) gone.abort("the caller has gone");
+  });
   const wire: WireRequest = {
     method: request.method ?? "GET",
     url: request.url ?? "/",
@@ -150,7 +152,7 @@ async function write(response: ServerResponse, { status, headers, body }: WireAn
     await Promise.race([
       once(response, "drain", { signal: stop.signal }),
       once(response, "close", { signal: stop.signal }),
-    ]).finally(() => stop.abort());
+    ]).finally(() => stop.abort("written"));
   }
   response.end();
 }

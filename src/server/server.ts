@@ -204,7 +204,7 @@ export class TapeServer {
   ): Promise<WireAnswer> {
     const { service } = this;
     const stop = new AbortController();
-    const end = (): void => stop.abort();
+    const end = (): void => stop.abort("over");
     const sources = [service.drainSignal, ...(request.signal === undefined ? [] : [request.signal])];
     const about = this.#call(request, route, call, who);
     const pages = (await this.#handle(route.name, call, {

@@ -36,7 +36,7 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
       if (found.length > 0) yield found;
       if (found.length > 0 || pending || signal.aborted) continue;
       const rest = new AbortController();
-      rouse = () => rest.abort();
+      rouse = () => rest.abort("news");
       await clock.sleep(pollMs, AbortSignal.any([signal, rest.signal]));
     }
   } finally {
@@ -59,7 +59,7 @@ export async function* linesOf<T>(
       const rest = new AbortController();
       const beat = clock.sleep(heartbeatMs, AbortSignal.any([stop.signal, rest.signal])).then(() => "beat" as const);
       const first = await Promise.race([next, beat]);
-      rest.abort();
+      rest.abort("news"); // a reason of one's own: without one an exception is made, with its stack
       if (first === "beat") {
         if (stop.signal.aborted) return;
         yield encoder.encode(`${heartbeatLine}\n`);
@@ -70,7 +70,7 @@ export async function* linesOf<T>(
       next = iterator.next();
     }
   } finally {
-    stop.abort();
+    stop.abort("over");
     // It ends by the signal; what it was waiting for may still come, and nobody cares any more.
     void Promise.resolve(iterator.return?.()).catch(() => {});
   }

@@ -36,7 +36,7 @@ export async function* followWakes(
     while (!signal.aborted) {
       if (pending.size === 0) {
         const rest = new AbortController();
-        rouse = () => rest.abort();
+        rouse = () => rest.abort("news");
         await clock.sleep(restMs, AbortSignal.any([signal, rest.signal]));
         await clock.sleep(gatherMs, signal);
       }

@@ -8,6 +8,7 @@ import type { Store } from "../../src/store/contract.ts";
 import type { PastClock } from "./past.ts";
 
 const wire = effect("bank.wire", async (order: { readonly invoice: string }) => ({ receipt: order.invoice }), {
+  businessKey: ({ invoice }) => invoice,
   observe: async () => outcome.inconclusive("the bank is closed"),
 });
 
@@ -29,7 +30,8 @@ export class Scene {
     this.#clock = clock;
   }
 
-  async make(): Promise<void> {
+  /** `odd`: with text in it that looks like markup. */
+  async make({ odd }: { readonly odd: boolean }): Promise<void> {
     await this.#days();
     await this.#takeover();
     await this.doubt("payout-77");
@@ -38,7 +40,7 @@ export class Scene {
     this.#clock.elapse(20 * 60_000);
     await this.gate("treasury-2026-11-15");
     await this.#held();
-    await this.#markup();
+    if (odd) await this.#markup();
     await this.#around();
     this.#clock.arrive();
   }
@@ -61,32 +63,47 @@ export class Scene {
     const first = await this.begin(id, "treasury", "worker-a", { ttlMs: 30_000, budget: { usd: 50_000_000 } });
     this.#clock.elapse(1_900);
     const plan = { model: "planner-1", rationale: "more cash than needed", usage: { tokens: 812 } };
-    let head = await this.write(
+    const head = await this.write(
       first,
       done("decision.made", { pos: 0, name: "plan", value: { account: "reserve", amount: 250_000 }, ...plan }),
       done("gate.opened", { pos: 1, name: "cfo", payload: order, binds: "h".repeat(64) }),
     );
     this.#clock.elapse(11_000);
     await this.#store.intake.signal(tenant, id, { name: "cfo", value: { approved: true }, by: "ada" });
-    head = await this.#append(first, head, [
+    await this.#append(first, head, [
       done("notes.taken", { through: 1 }),
       done("gate.resolved", { pos: 1, note: 1, to: "RECEIVED", value: { approved: true } }),
-      done("effect.intended", { ...intent(2, order), businessKey: order.invoice, semantics: "idempotent" }),
+      done("effect.intended", { ...intent(2, order), businessKey: order.invoice }),
       done("effect.dispatched", { pos: 2, attempt: 1, sendWithinMs: 10_000 }),
     ]);
     this.#clock.elapse(31_000);
     const second = await this.#acquire({ run: id }, "worker-b", "expired", { reason: "timeout" });
-    this.#clock.elapse(700);
-    head = await this.#append(second, second.head, [
-      done("effect.settled", { pos: 2, to: "PENDING", reason: "lease_lost" }),
-      done("effect.dispatched", { pos: 2, attempt: 2, sendWithinMs: 10_000 }),
-    ]);
+    this.#clock.elapse(300);
+    await this.write(
+      second,
+      done("effect.settled", { pos: 2, to: "UNKNOWN", reason: "lease_lost" }),
+      done("term.ended", { end: "released", taken: 1 }),
+    );
+    this.#clock.elapse(2_000);
+    const look = await this.#item(id, "worker-b");
     this.#clock.elapse(1_400);
-    await this.#append(second, head, [
-      done("effect.settled", { pos: 2, to: "CONFIRMED", reason: "returned", value: { receipt: "r-118" } }),
+    const receipt = { value: { receipt: "r-118" } };
+    await this.write(
+      look.term,
+      done("effect.observed", { run: look.run, pos: 2, observation: "confirmed", detail: receipt.value }),
+      done("effect.settled", { run: look.run, pos: 2, to: "CONFIRMED", reason: "observed", ...receipt }),
+      done("term.ended", { end: "released", taken: 0 }),
+    );
+    this.#clock.elapse(200);
+    const third = await this.#acquire({ run: id }, "worker-b", "free", { reason: "wake" });
+    this.#clock.elapse(900);
+    await this.write(
+      third,
+      done("notes.taken", { through: 2 }),
+      done("effect.received", { pos: 2, status: "CONFIRMED", ...receipt }),
       done("step.done", { pos: 3, name: "book", value: { entry: 4411 } }),
-      done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 1 }),
-    ]);
+      done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 2 }),
+    );
     this.#clock.elapse(6 * 60_000);
   }
 
@@ -103,15 +120,21 @@ export class Scene {
       done("effect.settled", { pos: 1, to: "UNKNOWN", reason: "ack_lost" }),
       done("term.ended", { end: "released", taken: 0 }),
     );
-    const [row] = await this.#store.read.effects(tenant, { run: id });
-    assert.ok(row?.item);
     this.#clock.elapse(5_000);
-    const item = await this.#acquire({ journal: row.item }, "worker-b", "free", { reactor: "reconciler" });
-    await this.#append(item, item.head, [
-      done("effect.observed", { run: row.run, pos: 1, observation: "inconclusive", detail: "the bank is closed" }),
-      done("effect.settled", { run: row.run, pos: 1, to: "STUCK", reason: "inconclusive" }),
+    const { term: item, run } = await this.#item(id, "worker-b");
+    await this.write(
+      item,
+      done("effect.observed", { run, pos: 1, observation: "inconclusive", detail: "the bank is closed" }),
+      done("effect.settled", { run, pos: 1, to: "STUCK", reason: "inconclusive" }),
       done("term.ended", { end: "released", taken: 0 }),
-    ]);
+    );
+    const again = await this.#acquire({ run: id }, "worker-b", "free", { reason: "wake" });
+    await this.write(
+      again,
+      done("notes.taken", { through: 1 }),
+      done("run.stuck", { why: "a person must say what became of bank.wire", on: [{ run, pos: 1, sub: 0 }] }),
+      done("term.ended", { end: "released", taken: 1 }),
+    );
   }
 
   async gate(id: string): Promise<void> {
@@ -149,10 +172,16 @@ export class Scene {
   /** Owners at work: one run, a singleton, and one that renews but gets nowhere. */
   async #held(): Promise<void> {
     const term = await this.begin("import-31", "import", "worker-b", { ttlMs: hour });
-    const steps = Array.from({ length: 8 }, (_none, pos) => done("step.done", { pos, name: `part ${pos + 1}`, value: pos }));
+    const steps = Array.from({ length: 8 }, (_none, pos) =>
+      done("step.done", { pos, name: `part ${pos + 1}`, value: pos }),
+    );
     await this.write(term, ...steps);
     await this.#acquire({ name: "sweeper" }, "worker-a", "free", { reactor: "sweeper", ttlMs: hour });
-    await this.#acquire({ name: "nightly-report" }, "worker-b", "free", { reactor: "nightly-report", ttlMs: 2 * hour, maxStallMs: 60_000 });
+    await this.#acquire({ name: "nightly-report" }, "worker-b", "free", {
+      reactor: "nightly-report",
+      ttlMs: 2 * hour,
+      maxStallMs: 60_000,
+    });
     this.#clock.elapse(3 * 60_000);
   }
 
@@ -174,7 +203,12 @@ export class Scene {
     await intake.putValue(tenant, "rates/eur", { usd: 1.18 }, "unconditional");
     await intake.putValue(tenant, "limits/wire", { daily: 500_000 }, "must_create");
     const spec = JSON.stringify({ workflow: "treasury", cron: "0 6 * * *" });
-    await intake.putSchedule(tenant, { id: "treasury-daily", spec, nextAt: this.#clock.wall() + 5 * hour, paused: false });
+    await intake.putSchedule(tenant, {
+      id: "treasury-daily",
+      spec,
+      nextAt: this.#clock.wall() + 5 * hour,
+      paused: false,
+    });
     await claim.pause(tenant, "old-sweeper", true, "ada", "replaced by sweeper");
   }
 
@@ -195,16 +229,30 @@ export class Scene {
     return (await this.#store.fenced.append(fence, { after, records })).head;
   }
 
+  /** The journal of the run's act in doubt, held by its reconciler. */
+  async #item(id: string, label: string): Promise<{ readonly term: Term; readonly run: number }> {
+    const [row] = await this.#store.read.effects(tenant, { run: id });
+    assert.ok(row?.item);
+    const term = await this.#acquire({ journal: row.item }, label, "free", { reactor: "reconciler" });
+    return { term, run: row.run };
+  }
+
   async #acquire(
     target: { run: string } | { name: string } | { journal: number },
     label: string,
     expect: "free" | "expired",
-    more: { reason?: "timeout"; reactor?: string; ttlMs?: number; maxStallMs?: number } = {},
+    more: { reason?: "timeout" | "wake"; reactor?: string; ttlMs?: number; maxStallMs?: number } = {},
   ): Promise<Term> {
     const { reason, reactor = "recovery", ttlMs = 60_000, maxStallMs } = more;
     const claimant = { owner: `${label}/1`, label, reactor, ttlMs, ...(maxStallMs !== undefined && { maxStallMs }) };
     const nonce = this.#nonce++;
-    const answer = await this.#store.claim.acquire(tenant, { target, claimant, nonce, expect, ...(reason && { reason }) });
+    const answer = await this.#store.claim.acquire(tenant, {
+      target,
+      claimant,
+      nonce,
+      expect,
+      ...(reason && { reason }),
+    });
     if (!answer.ok) throw answer.error;
     return answer.term;
   }

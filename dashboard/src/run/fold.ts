@@ -104,9 +104,14 @@ export function rowsOf({ records, effects, timers, items }: Folding): Row[] {
 }
 
 function eventRow(record: Entry): Row {
-  const { why, cause, status, action, who, id, error } = dataOf(record);
+  const { why, cause, status, action, who, workflow, error } = dataOf(record);
   const said =
-    why ?? cause ?? status ?? (action === undefined ? undefined : `${action} by ${who}`) ?? id ?? brief(error, 60);
+    why ??
+    cause ??
+    status?.toLowerCase() ??
+    (action === undefined ? undefined : `${action} by ${who}`) ??
+    workflow ??
+    brief(error, 60);
   const tone: Tone = /stuck|failed|suspected/.test(`${record.kind} ${status ?? ""}`.toLowerCase()) ? "bad" : "idle";
   return {
     key: `record ${record.seq}`,

@@ -10,6 +10,8 @@ import { type Row, rowsOf } from "./fold.ts";
 import { type Scale, type ScaleKind, scaleOf } from "./scale.ts";
 import { windowRows } from "./window.ts";
 
+/** Beyond it a word would leave the axis. */
+const nearEnd = 0.93;
 const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
 /** Journals of acts that are read along; a run with more shows them in its Journal. */
 const mostItems = 12;
@@ -161,7 +163,7 @@ function NowLine({ at, named = false }: { readonly at: number | undefined; reado
   if (at === undefined) return null;
   return (
     <span className="now-line" style={{ left: `${at * 100}%` }}>
-      {named && <span>now</span>}
+      {named && <span className={at > nearEnd ? "before" : ""}>now</span>}
     </span>
   );
 }

@@ -39,8 +39,9 @@ export function Doubt() {
         )}
       </Answer>
       <Answer of={stuck}>
-        {({ runs }) =>
-          runs.length === 0 ? null : (
+        {({ runs: all }) => {
+          const runs = all.filter(({ journal }) => doubts.data?.effects.every(({ run }) => run !== journal));
+          return runs.length === 0 ? null : (
             <section aria-labelledby="stuck-runs">
               <h2 id="stuck-runs">Stuck runs</h2>
               <div className="cards">
@@ -49,8 +50,8 @@ export function Doubt() {
                 ))}
               </div>
             </section>
-          )
-        }
+          );
+        }}
       </Answer>
     </Screen>
   );

@@ -115,15 +115,17 @@ function NeedsAPerson() {
         </Line>
       ),
     })),
-    ...(stuck.data?.runs ?? []).map(({ id, journal, workflow, createdAt }) => ({
-      key: `run ${journal}`,
-      at: createdAt,
-      line: (
-        <Line to="/doubt" badge={<Badge status="STUCK" />} run={id} at={createdAt}>
-          {workflow}
-        </Line>
-      ),
-    })),
+    ...(stuck.data?.runs ?? [])
+      .filter(({ journal }) => doubts.data?.effects.every(({ run }) => run !== journal))
+      .map(({ id, journal, workflow, createdAt }) => ({
+        key: `run ${journal}`,
+        at: createdAt,
+        line: (
+          <Line to="/doubt" badge={<Badge status="STUCK" />} run={id} at={createdAt}>
+            {workflow}
+          </Line>
+        ),
+      })),
   ].toSorted((a, b) => a.at - b.at);
   const ready = doubts.data !== undefined && gates.data !== undefined && stuck.data !== undefined;
   return (

@@ -1,0 +1,26 @@
+import { existsSync, mkdirSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Browser, chromium } from "playwright-core";
+
+const installed = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
+
+/** The machine's own, or the one from npm, unpacked once into a folder of its own: it takes any binary it finds there. */
+export async function openBrowser(): Promise<Browser> {
+  const found = installed.find((path) => existsSync(path));
+  if (found !== undefined) return chromium.launch({ executablePath: found, args });
+  const folder = join(tmpdir(), "tape-chromium");
+  mkdirSync(folder, { recursive: true });
+  const before = process.env.TMPDIR;
+  process.env.TMPDIR = folder;
+  try {
+    const { default: packed } = await import("@sparticuz/chromium");
+    // Not its own arguments: they switch off what a browser protects, and put everything into one process.
+    return await chromium.launch({ executablePath: await packed.executablePath(), args });
+  } finally {
+    if (before === undefined) delete process.env.TMPDIR;
+    else process.env.TMPDIR = before;
+  }
+}
