@@ -30,6 +30,7 @@ const screens: readonly (readonly [name: string, path: string, deed?: string])[]
   ["fork", "/runs/treasury-2026-11-14", "Fork"],
 ];
 
+process.env.TAPE_REPLICA_ID = "server-1";
 await buildIfStale((line) => console.log(line));
 rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });

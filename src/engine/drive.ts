@@ -15,6 +15,7 @@ import { expanded } from "./kept.ts";
 import { Reservations } from "./reservations.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
+import { Spans } from "./spans.ts";
 import { comesUnstuck } from "./stuck.ts";
 import { Waits } from "./waits.ts";
 
@@ -39,6 +40,7 @@ export class Drive implements Driver {
   reservations!: Reservations;
   context!: Context;
   root = 0;
+  spans: Spans | undefined;
   readonly children = new Set<string>();
   active = 0;
   cancelling = false;
@@ -190,6 +192,7 @@ export class Drive implements Driver {
     if (this.over) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
+    this.#trace();
     for (const id of history.children) this.children.add(id);
     this.reservations = new Reservations(history.byPos);
     this.waits = new Waits(history, notes, lease.term.journal);
@@ -236,6 +239,17 @@ export class Drive implements Driver {
     this.script.start();
     // A run that was created a moment ago has no notes; the answer to its first append tells of later ones.
     if (fresh === undefined || this.#poked) await this.#inbox.take();
+  }
+
+  #trace(): void {
+    const { tracing, tenant, runId, lease, startedAt } = this.options;
+    if (tracing === undefined) return;
+    const attributes = {
+      "tape.workflow": this.history.created.workflow,
+      "tape.token": String(lease.token),
+      "tape.reason": lease.term.reason,
+    };
+    this.spans = new Spans({ tracing, tenant, run: runId, attributes, ...(startedAt && { startedAt }) });
   }
 
   /** A fork whose maker died before it had written what is kept: that comes first, or all of it would run again. */
@@ -338,6 +352,7 @@ export class Drive implements Driver {
   #halt(end: DriveEnd): boolean {
     if (this.#end !== undefined) return false;
     this.#end = end;
+    this.spans?.over({ "tape.end": end });
     this.script?.stop();
     this.journal?.stop();
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());

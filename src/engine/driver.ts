@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import type { SpanPlace, Tracing } from "../base/trace.ts";
 import type { Lease } from "../lease/lease.ts";
 import type { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
@@ -11,6 +12,7 @@ import type { History } from "./history.ts";
 import type { Journal } from "./journal.ts";
 import type { Reservations } from "./reservations.ts";
 import type { Script } from "./script.ts";
+import type { Spans } from "./spans.ts";
 import type { Waits } from "./waits.ts";
 
 export interface DriveOptions {
@@ -24,6 +26,9 @@ export interface DriveOptions {
   readonly log: Log;
   /** Given by the run's creator: its journal has nothing but the creation, and need not be read. */
   readonly fresh?: RunSpec;
+  /** Who wants to see where time goes, and where the run's starter was. */
+  readonly tracing?: Tracing;
+  readonly startedAt?: SpanPlace;
   /** Its last holder vanished: it may have killed the process. */
   readonly suspicion?: Suspicion;
 }
@@ -58,6 +63,8 @@ export interface Driver {
   readonly script: Script;
   readonly waits: Waits;
   readonly reservations: Reservations;
+  /** undefined: nobody traces. */
+  readonly spans: Spans | undefined;
   readonly context: { failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> };
   /** The journal of the root run, whose budget this one draws on. */
   readonly root: number;

@@ -1,3 +1,4 @@
+import type { Span } from "../base/trace.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { Driver } from "./driver.ts";
 import type { Delivery } from "./history.ts";
@@ -42,6 +43,7 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   readonly promise: Promise<T>;
   readonly #operations: Told;
   readonly #operation: Operation<T>;
+  #span: Span | undefined;
   #resolve!: (value: T | Promise<T>) => void;
   #reject!: (error: unknown) => void;
 
@@ -56,15 +58,20 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   }
 
   deliver(delivery: Delivery): void {
-    settleWith(() => this.#operation.result(delivery), this);
+    const { kinds, name, result } = this.#operation;
+    this.#operations.drive.spans?.replayed(kinds[0]!, name, this.pos);
+    settleWith(() => result(delivery), this);
   }
 
   begin(): void {
     const { drive } = this.#operations;
     // Between the taking of the cancellation and its being told nothing begins: it will be refused in a moment.
     if (drive.over || (drive.cancelling && this.#operation.always !== true)) return;
+    const { kinds, name } = this.#operation;
+    this.#span = drive.spans?.operation(kinds[0]!, name, this.pos);
     try {
-      this.#operation.begin(this);
+      if (this.#span === undefined) this.#operation.begin(this);
+      else this.#span.run(() => this.#operation.begin(this));
     } catch (error) {
       this.reject(error);
     }
@@ -73,6 +80,7 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   resolve(value: T | Promise<T>): void {
     this.#operations.done(this as LiveTurn<unknown>);
     if (isThenable(value)) handled(this.promise);
+    this.#span?.end();
     this.#resolve(value);
   }
 
@@ -84,6 +92,8 @@ export class LiveTurn<T> implements Turn<T>, Asked {
 
   refuse(error: unknown): void {
     handled(this.promise);
+    this.#span?.fail(error);
+    this.#span?.end();
     this.#reject(error);
   }
 

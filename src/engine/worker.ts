@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import type { Tracing } from "../base/trace.ts";
 import { type Moment, momentOf } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { Term } from "../model/lease.ts";
@@ -19,6 +20,7 @@ export interface WorkerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly tracing?: Tracing;
   /** Runs driven at once. */
   readonly concurrency: number;
   /** A run has ended that was driven here. */
@@ -200,7 +202,7 @@ export class Worker {
   }
 
   async #drive(driving: Driving, term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
-    const { keeper, store, runner, tenant, clock, random, log } = this.#options;
+    const { keeper, store, runner, tenant, clock, random, log, tracing } = this.#options;
     const { journal } = term;
     const lease = keeper.adopt(fresh?.id ?? `run ${journal}`, term, sent);
     // Our own lease that ran out under load is no crash: we are here. Counted before the first rest: see staleLimit.
@@ -213,7 +215,9 @@ export class Worker {
         return "lost";
       }
       const ground = { store, runner, lease, tenant, runId, clock, random, log };
-      const drive = new Drive({ ...ground, ...(fresh && { fresh }), ...(suspicion && { suspicion }) });
+      const startedAt = fresh === undefined ? undefined : tracing?.active(); // its starter's context reaches as far as here
+      const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
+      const drive = new Drive({ ...ground, ...traced, ...(fresh && { fresh }), ...(suspicion && { suspicion }) });
       driving.drive = drive;
       const end = await drive.run();
       if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);

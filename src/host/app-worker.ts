@@ -1,3 +1,4 @@
+import type { Tracing } from "../base/trace.ts";
 import { Worker } from "../engine/worker.ts";
 import { compensation } from "../reactor/compensation.ts";
 import { ReactorLoop } from "../reactor/loop.ts";
@@ -22,13 +23,14 @@ export class AppWorker implements AsyncDisposable {
   constructor(
     ground: Ground,
     options: AppWorkerOptions & {
+      readonly tracing?: Tracing;
       readonly onSettled: NonNullable<ConstructorParameters<typeof Worker>[0]["onSettled"]>;
     },
   ) {
-    const { concurrency = 200, onSettled } = options;
+    const { concurrency = 200, onSettled, tracing } = options;
     const { store, clock, log, tenant, runner } = ground;
     this.#serves = new Set(runner.workflows.keys());
-    this.runs = new Worker({ ...ground, concurrency, onSettled });
+    this.runs = new Worker({ ...ground, concurrency, onSettled, ...(tracing && { tracing }) });
     const reactors = [recovery(this.runs), reconciler(ground), outbox(ground), timers(ground), compensation(ground)];
     this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant });
   }

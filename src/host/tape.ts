@@ -2,6 +2,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Duration, durationMs } from "../base/duration.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
+import type { Tracing } from "../base/trace.ts";
 import { isRemote, openRemote, type RemoteOptions } from "../client/store.ts";
 import type { ForkRequest } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
@@ -39,6 +40,8 @@ export interface TapeOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** Spans of drives and operations, for example {@link openTelemetry}'s. */
+  readonly tracing?: Tracing;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
 }
@@ -81,6 +84,7 @@ export class Tape implements AsyncDisposable {
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
   readonly #singletons: Singletons;
+  readonly #tracing: Tracing | undefined;
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
   readonly #clock: Clock;
@@ -100,6 +104,7 @@ export class Tape implements AsyncDisposable {
       log = silentLog,
     } = options;
     this.store = store;
+    this.#tracing = options.tracing;
     this.tenant = tenant;
     this.#ownsStore = ownsStore;
     const clock = options.clock ?? systemClock;
@@ -288,7 +293,11 @@ export class Tape implements AsyncDisposable {
   worker(runner: Runner, options: AppWorkerOptions = {}): AppWorker {
     const worker = new AppWorker(
       { ...this.#ground, runner },
-      { ...options, onSettled: (journal, settled) => this.#results.settled(journal, settled) },
+      {
+        ...options,
+        ...(this.#tracing && { tracing: this.#tracing }),
+        onSettled: (journal, settled) => this.#results.settled(journal, settled),
+      },
     );
     this.#workers.push(worker);
     void worker.start();

@@ -66,9 +66,9 @@ export function Answer<T>({
 export function Json({ value, label }: { readonly value: unknown; readonly label: string }) {
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
-    <section className="json" aria-label={label} tabIndex={0}>
+    <figure className="json" aria-label={label} tabIndex={0}>
       <pre>{pretty(value)}</pre>
-    </section>
+    </figure>
   );
 }
 

@@ -1,0 +1,84 @@
+import type { Attributes, Span, SpanOptions, SpanPlace, Tracing } from "../base/trace.ts";
+
+/** The parts of `@opentelemetry/api` that are used. The package is yours to bring; Tape does not depend on it. */
+export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
+  readonly trace: {
+    getTracer(name: string): {
+      startSpan(
+        name: string,
+        options?: { attributes?: Attributes; links?: { context: ApiPlace }[] },
+        context?: Context,
+      ): ApiSpan;
+    };
+    setSpan(context: Context, span: ApiSpan): Context;
+    setSpanContext(context: Context, place: ApiPlace): Context;
+    getActiveSpan(): ApiSpan | undefined;
+  };
+  readonly context: { active(): Context; with<T>(context: Context, work: () => T): T };
+}
+
+export interface OpenTelemetrySpan {
+  spanContext(): SpanPlace;
+  setAttributes(attributes: Attributes): unknown;
+  recordException(error: Error | string): void;
+  setStatus(status: { code: number; message?: string }): unknown;
+  end(): void;
+}
+
+interface ApiPlace extends SpanPlace {
+  readonly traceFlags: number;
+  readonly isRemote?: boolean;
+}
+
+/** `SpanStatusCode.ERROR`. */
+const failed = 2;
+/** Sampled. */
+const recorded = 1;
+
+/**
+ * Spans for OpenTelemetry: hand in the module `@opentelemetry/api` of your program.
+ *
+ * @example
+ * import * as api from "@opentelemetry/api";
+ * await using app = await Tape.open({ store, runner, tracing: openTelemetry(api) });
+ */
+export function openTelemetry<Context, ApiSpan extends OpenTelemetrySpan>(
+  api: OpenTelemetryApi<Context, ApiSpan>,
+): Tracing {
+  const tracer = api.trace.getTracer("durable-tape");
+  const made = new WeakMap<Span, ApiSpan>();
+  const remote = ({ traceId, spanId }: SpanPlace): ApiPlace => ({
+    traceId,
+    spanId,
+    traceFlags: recorded,
+    isRemote: true,
+  });
+  const contextOf = (within: SpanOptions["within"]): Context => {
+    const active = api.context.active();
+    if (within === undefined) return active;
+    if (!("place" in within)) return api.trace.setSpanContext(active, remote(within));
+    const span = made.get(within);
+    return span === undefined ? active : api.trace.setSpan(active, span);
+  };
+  const wrapped = (inner: ApiSpan): Span => {
+    const span: Span = {
+      place: inner.spanContext(),
+      set: (attributes) => void inner.setAttributes(attributes),
+      fail(error) {
+        inner.recordException(error instanceof Error ? error : String(error));
+        inner.setStatus({ code: failed, message: error instanceof Error ? error.message : String(error) });
+      },
+      end: () => inner.end(),
+      run: (work) => api.context.with(api.trace.setSpan(api.context.active(), inner), work),
+    };
+    made.set(span, inner);
+    return span;
+  };
+  return {
+    begin(name, { attributes = {}, within, links = [] } = {}) {
+      const options = { attributes, links: links.map((place) => ({ context: remote(place) })) };
+      return wrapped(tracer.startSpan(name, options, contextOf(within)));
+    },
+    active: () => api.trace.getActiveSpan()?.spanContext(),
+  };
+}

@@ -1,0 +1,94 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+import * as api from "@opentelemetry/api";
+import {
+  BasicTracerProvider,
+  InMemorySpanExporter,
+  type ReadableSpan,
+  SimpleSpanProcessor,
+} from "@opentelemetry/sdk-trace-base";
+import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { placeOfRun } from "../../src/engine/spans.ts";
+import { Tape } from "../../src/host/tape.ts";
+import { openTelemetry } from "../../src/host/telemetry.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { openMemory } from "../../src/store/memory/open.ts";
+
+const exporter = new InMemorySpanExporter();
+const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
+
+/** The SDK's own context manager for Node is one more package; it is an AsyncLocalStorage. */
+const storage = new AsyncLocalStorage<api.Context>();
+const contexts: api.ContextManager = {
+  active: () => storage.getStore() ?? api.ROOT_CONTEXT,
+  with: (context, work, self, ...args) => storage.run(context, () => work.call(self as never, ...args)),
+  bind: (_context, target) => target,
+  enable: () => contexts,
+  disable: () => contexts,
+};
+
+const go = gate("go");
+const mail = effect("mail", async (to: string) => `mailed ${to}`, { semantics: "idempotent" });
+const flow = workflow("flow", async (tape) => {
+  await tape.step("first", () => void api.trace.getActiveSpan()?.setAttribute("seen", true));
+  await tape.gate(go);
+  await tape.effect(mail.with("ada"));
+  await tape.step("bad", () => Promise.reject(new Error("no"))).catch(() => {});
+  return "done";
+});
+const runner = () => createRunner({ workflows: [flow], effects: [mail] });
+const named = (name: string): ReadableSpan[] => exporter.getFinishedSpans().filter((span) => span.name === name);
+
+describe("traces for OpenTelemetry", () => {
+  beforeAll(() => {
+    api.context.setGlobalContextManager(contexts);
+    api.trace.setGlobalTracerProvider(provider);
+  });
+  beforeEach(() => exporter.reset());
+  afterAll(() => api.trace.disable());
+
+  it("every drive of a run is in one trace and linked; what is replayed is marked; failures are recorded", async () => {
+    const store = await openMemory({});
+    onTestFinished(() => store.close());
+    const starter = api.trace.getTracer("test").startSpan("the caller");
+    const around = api.trace.setSpan(api.ROOT_CONTEXT, starter);
+    const first = await Tape.open({ store, runner: runner(), tracing: openTelemetry(api) });
+    await api.context.with(around, () => first.start(flow, undefined as never, { id: "traced" }));
+    await expect.poll(async () => (await first.runs.get("traced"))?.status).toBe("WAITING");
+    await first.close();
+    const second = await Tape.open({ store, runner: runner(), tracing: openTelemetry(api) });
+    onTestFinished(() => second.close());
+    await second.signal("traced", go, 1);
+    await (await second.run("traced")).result();
+
+    const place = placeOfRun("default", "traced");
+    const drives = named("tape.drive");
+    expect(drives).toHaveLength(2);
+    for (const drive of drives) {
+      expect(drive.spanContext().traceId).toBe(place.traceId);
+      expect(drive.parentSpanContext?.spanId).toBe(place.spanId);
+      expect(drive.links[0]?.context.spanId).toBe(place.spanId);
+    }
+    expect(drives[0]!.links[1]?.context.spanId).toBe(starter.spanContext().spanId);
+    expect(drives.map(({ attributes }) => [attributes["tape.token"], attributes["tape.end"]])).toEqual([
+      ["1", "parked"],
+      ["3", "ended"],
+    ]);
+    const steps = named("tape.step first");
+    expect(steps.map(({ attributes }) => attributes["tape.replayed"])).toEqual([false, true]);
+    expect(steps[0]!.attributes.seen).toBe(true); // code inside sees the span it is in
+    expect(steps[0]!.parentSpanContext?.spanId).toBe(drives[0]!.spanContext().spanId);
+    expect(named("tape.effect mail").map(({ attributes }) => attributes["tape.replayed"])).toEqual([false]);
+    expect(named("tape.step bad")[0]).toMatchObject({ status: { code: api.SpanStatusCode.ERROR, message: "no" } });
+  });
+
+  it("nobody asks for spans: none is made", async () => {
+    const app = await Tape.open({ store: "memory:", runner: runner() });
+    onTestFinished(() => app.close());
+    const run = await app.start(flow, undefined as never);
+    await app.signal(run.id, go, 1);
+    await run.result();
+    expect(exporter.getFinishedSpans()).toEqual([]);
+  });
+});
