@@ -1,26 +1,37 @@
 import { spawnSync } from "node:child_process";
+import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect, it } from "vitest";
 
 const root = fileURLToPath(new URL("../../", import.meta.url));
-const program = fileURLToPath(new URL("../../bin/durable-tape.js", import.meta.url));
+const programs = ["durable-tape", "tape-reactors"];
 
 /** Runs the program on a Node that says it is another version: a preload changes what process.versions tells. */
-function runOn(version: string, args: string[]): { status: number | null; stdout: string; stderr: string } {
+function runOn(
+  version: string,
+  args: string[],
+  program = "durable-tape",
+): { status: number | null; stdout: string; stderr: string } {
   const lie = `Object.defineProperty(process, "versions", { value: { ...process.versions, node: "${version}" } });`;
   const flags = ["--import", `data:text/javascript,${encodeURIComponent(lie)}`];
-  return spawnSync(process.execPath, [...flags, program, ...args], { cwd: root, encoding: "utf8" });
+  return spawnSync(process.execPath, [...flags, join(root, "bin", `${program}.js`), ...args], {
+    cwd: root,
+    encoding: "utf8",
+  });
 }
 
-it.each(["18.20.8", "20.20.2", "23.11.1"])("on Node %s it says in one sentence what to do", (version) => {
-  const { status, stdout, stderr } = runOn(version, ["demo", "zombie", "it's me"]);
-  expect(status).toBe(2);
-  expect(stdout).toBe("");
-  const command = `npx -y -p node\\S*@24 node bin/durable-tape\\.js demo zombie 'it'\\\\''s me'`;
-  expect(stderr).toMatch(
-    new RegExp(`^Tape needs Node 24 or newer; this is v${version}\\. Run it with: ${command}\\n$`),
-  );
-});
+it.each(["18.20.8", "20.20.2", "23.11.1"].flatMap((version) => programs.map((program) => [version, program] as const)))(
+  "on Node %s %s says in one sentence what to do",
+  (version, program) => {
+    const { status, stdout, stderr } = runOn(version, ["demo", "zombie", "it's me"], program);
+    expect(status).toBe(2);
+    expect(stdout).toBe("");
+    const command = `npx -y -p node\\S*@24 node bin/${program}\\.js demo zombie 'it'\\\\''s me'`;
+    expect(stderr).toMatch(
+      new RegExp(`^Tape needs Node 24 or newer; this is v${version}\\. Run it with: ${command}\\n$`),
+    );
+  },
+);
 
 it.each(["24.0.0", "26.1.0"])("on Node %s it starts", (version) => {
   const { stderr, status } = runOn(version, ["--help"]);

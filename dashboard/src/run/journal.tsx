@@ -29,6 +29,7 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
       return {
         queryKey: ["journal", run.id, from, through],
         queryFn: () => call("runs.journal", { params: { id: run.id }, query: { from, limit: through - from + 1 } }),
+        enabled: head > 0,
         staleTime: Number.POSITIVE_INFINITY,
         meta: { settled: true },
       };

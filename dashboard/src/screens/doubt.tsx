@@ -77,9 +77,9 @@ export function StuckCard({ run }: { readonly run: Run }) {
     <article className="card doubt-card" aria-label={`${id} is stuck`}>
       <header>
         <Badge status="STUCK" />
-        <h3>
+        <h2>
           <RunLink id={id} />
-        </h3>
+        </h2>
         <span className="muted small">
           {workflow}, started <Ago at={createdAt} />
         </span>

@@ -21,7 +21,7 @@ export function DoubtCard({ effect, run }: { readonly effect: Effect; readonly r
     <article className="card doubt-card" aria-label={`${what} of ${run ?? "a run"}`}>
       <header>
         <Badge status={status} />
-        <h3>{what}</h3>
+        <h2>{what}</h2>
         <span className="muted small">for {lasting(now - changedAt)}</span>
       </header>
       <p>{reasonOf(reason)}</p>

