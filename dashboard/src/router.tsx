@@ -11,7 +11,7 @@ import { Runs } from "./screens/runs.tsx";
 import { Timers } from "./screens/timers.tsx";
 import { Values } from "./screens/values.tsx";
 import { Shell } from "./shell.tsx";
-import { Empty } from "./ui/parts.tsx";
+import { Screen } from "./ui/parts.tsx";
 
 const text = (given: unknown): string | undefined =>
   typeof given === "string" && given !== "" ? given : typeof given === "number" ? String(given) : undefined;
@@ -19,9 +19,11 @@ const text = (given: unknown): string | undefined =>
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
-    <Empty title="There is no such page">
-      <Link to="/">To the overview</Link>
-    </Empty>
+    <Screen title="There is no such page">
+      <p>
+        <Link to="/">To the overview</Link>
+      </p>
+    </Screen>
   ),
 });
 const at = { getParentRoute: () => root } as const;

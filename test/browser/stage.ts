@@ -71,10 +71,12 @@ export async function openPage(
   return { page, wrong, close: () => context.close() };
 }
 
+const standards = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
+
 /** What axe finds against WCAG 2.2 A and AA, as rule and place. */
-export async function violations(page: Page): Promise<string[]> {
+export async function violations(page: Page, only: readonly string[] = standards): Promise<string[]> {
   await page.evaluate(axe);
-  return page.evaluate(async () => {
+  return page.evaluate(async (runOnly) => {
     const { axe: checker } = globalThis as unknown as {
       axe: {
         run(
@@ -82,13 +84,11 @@ export async function violations(page: Page): Promise<string[]> {
         ): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
       };
     };
-    const found = await checker.run({
-      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
-    });
+    const found = await checker.run({ runOnly });
     return found.violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} ${failureSummary ?? ""}`),
     );
-  });
+  }, only);
 }
 
 /** All first answers are drawn. */

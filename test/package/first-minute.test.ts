@@ -6,6 +6,17 @@ import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { packTarball, type Ran, runIn, type Tarball } from "./tarball.ts";
 
+/** The commands of a block of the quickstart, each as the words after `npx durable-tape`. */
+function quickstart(block: string): string[][] {
+  const page = readFileSync(new URL("../../docs/quickstart.md", import.meta.url), "utf8");
+  const found = new RegExp(`\`\`\`sh ${block}\n([\\s\\S]*?)\`\`\``).exec(page)![1]!;
+  const words = (line: string): string[] => [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, a, b]) => a ?? b!);
+  return found
+    .trim()
+    .split("\n")
+    .map((line) => words(line).slice(2));
+}
+
 /** From an empty folder, with what would be published and no install script: what a newcomer does in the first minute. */
 describe("the first minute", () => {
   let tarball: Tarball;
@@ -68,13 +79,10 @@ describe("the first minute", () => {
     await expect.poll(() => screen, { timeout: 30_000 }).toMatch(/http:\/\/127\.0\.0\.1:\d+/);
     const address = /http:\/\/127\.0\.0\.1:\d+/.exec(screen)![0];
     await expect.poll(async () => (await fetch(`${address}/readyz`)).status, { timeout: 20_000 }).toBe(200);
-    const order = '{"invoice":"7","amount":250}';
-    expect(tape("start", "pay", "--input", order, "--id", "pay-7", "--wait")).toMatchObject({
-      code: 0,
-      stdout: 'pay-7  {"id":"W-1","invoice":"7"}\n',
-    });
-    expect(tape("inspect", "pay-7").stdout).toMatch(/pay-7 {2}COMPLETED {2}pay[\s\S]*effect\.intended/);
-    expect(tape("lease", "history", "pay-7").stdout).toMatch(/TOKEN +OWNER[\s\S]* 1 /);
+    const [started, inspected, history] = quickstart("second").map((words) => tape(...words));
+    expect(started).toMatchObject({ code: 0, stdout: 'pay-7  {"id":"W-1","invoice":"7"}\n' });
+    expect(inspected!.stdout).toMatch(/pay-7 {2}COMPLETED {2}pay[\s\S]*effect\.intended/);
+    expect(history!.stdout).toMatch(/TOKEN +OWNER[\s\S]* 1 /);
     expect(
       readFileSync(join(project, ".tape", "world.jsonl"), "utf8")
         .trim()

@@ -13,7 +13,7 @@ import { DoubtCard } from "../ui/doubt-card.tsx";
 import { GateCard } from "../ui/gate-card.tsx";
 import { useNames } from "../ui/names.ts";
 import { useNow } from "../ui/now.ts";
-import { Ago, Answer, Empty, Facts, Failure, Json, Meter, RunLink } from "../ui/parts.tsx";
+import { Ago, Answer, Empty, Facts, Failure, Json, Meter, RunLink, Screen } from "../ui/parts.tsx";
 import { Terms } from "../ui/terms.tsx";
 import { StuckCard } from "./doubt.tsx";
 import { EffectTable } from "./effects.tsx";
@@ -38,9 +38,11 @@ export function RunScreen() {
   if (run.data !== undefined) return <RunView key={id} run={run.data} />;
   if (run.error instanceof Refusal && run.error.code === "TAPE_RUN_UNKNOWN") {
     return (
-      <Empty title={`There is no run ${id}`}>
-        Ids are compared whole. <Link to="/runs">Look through the runs</Link>, or search for effect:business key.
-      </Empty>
+      <Screen title={`There is no run ${id}`}>
+        <p>
+          Ids are compared whole. <Link to="/runs">Look through the runs</Link>, or search for effect:business key.
+        </p>
+      </Screen>
     );
   }
   return run.error === null ? (
