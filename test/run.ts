@@ -87,6 +87,13 @@ async function main(args: string[]): Promise<Tally> {
   try {
     if (args.length === 0) {
       count(await staticCheck("types: tsc --noEmit", program("typescript", "tsc"), ["--noEmit"]));
+      count(
+        await staticCheck("types: tsc --noEmit -p dashboard", program("typescript", "tsc"), [
+          "--noEmit",
+          "-p",
+          "dashboard",
+        ]),
+      );
       count(await staticCheck("lint: biome check .", program("@biomejs/biome", "biome"), ["check", "."]));
     }
     const tests = await runTests(args);

@@ -1,9 +1,11 @@
-// Builds what is published: Node refuses TypeScript under node_modules, so dist holds JavaScript, declarations and SQL.
+// Builds what is published: Node refuses TypeScript under node_modules, so dist holds JavaScript, declarations and SQL,
+// and the dashboard as files that a browser loads.
 import { spawnSync } from "node:child_process";
-import { copyFileSync, globSync, mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, globSync, mkdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { buildDashboard } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
@@ -27,4 +29,6 @@ for (const path of [...statements, "config/tape.schema.json"]) {
   mkdirSync(dirname(join(dist, path)), { recursive: true });
   copyFileSync(join(root, "src", path), join(dist, path));
 }
-console.log(`built dist with ${statements.length} SQL files`);
+await buildDashboard();
+cpSync(join(root, "dashboard", "dist"), join(dist, "dashboard"), { recursive: true });
+console.log(`built dist with the dashboard and ${statements.length} SQL files`);

@@ -29,6 +29,8 @@ const calls = {
   "leases.takeover": ["POST", "/v1/leases/{name}/takeover"],
   "leases.pause": ["POST", "/v1/leases/{name}/pause"],
   "leases.resume": ["POST", "/v1/leases/{name}/resume"],
+  "values.get": ["GET", "/v1/values/{key}"],
+  "values.put": ["PUT", "/v1/values/{key}"],
   "values.list": ["GET", "/v1/values"],
   "values.history": ["GET", "/v1/values/{key}/history"],
   "schedules.list": ["GET", "/v1/schedules"],

@@ -20,7 +20,10 @@ export function lasting(ms: number): string {
   return rest === 0 ? `${whole} ${name}` : `${whole} ${name} ${rest} ${next![0]}`;
 }
 
-export const ago = (at: number, now: number): string => (now - at < 1_000 ? "just now" : `${lasting(now - at)} ago`);
+/** One unit is enough for an age. */
+const roughly = (ms: number): string => lasting(ms).split(" ", 2).join(" ");
+
+export const ago = (at: number, now: number): string => (now - at < 1_000 ? "just now" : `${roughly(now - at)} ago`);
 
 export function momentOf(at: number): string {
   const pad = (number: number, places = 2): string => String(number).padStart(places, "0");
@@ -33,11 +36,40 @@ export function momentOf(at: number): string {
 export const amountOf = (millionths: number): string =>
   (millionths / 1_000_000).toLocaleString("en", { maximumFractionDigits: 6 });
 
-export function pretty(value: unknown): string {
-  return value === undefined ? "" : JSON.stringify(value, null, 2);
+interface Envelope {
+  readonly $codec: unknown;
+  readonly data: unknown;
+  readonly types?: Readonly<Record<string, string>>;
 }
 
-export function brief(value: unknown, most = 90): string {
+const isEnvelope = (json: unknown): json is Envelope =>
+  typeof json === "object" && json !== null && !Array.isArray(json) && Object.hasOwn(json, "$codec");
+
+/** A value that JSON cannot hold comes in an envelope: JSON that reads well, and a table of what it stands for. */
+export function opened(json: unknown): unknown {
+  if (!isEnvelope(json)) return json;
+  if (json.$codec !== "text" || typeof json.data !== "string") return json.data;
+  try {
+    return opened(JSON.parse(json.data));
+  } catch {
+    return json.data;
+  }
+}
+
+/** "/at date, /id bigint": what JSON does not say of itself. */
+export function typesOf(json: unknown): string {
+  if (!isEnvelope(json) || json.types === undefined) return "";
+  return Object.entries(json.types)
+    .map(([path, type]) => `${path} ${type}`.trim())
+    .join(", ");
+}
+
+export function pretty(value: unknown): string {
+  return value === undefined ? "" : JSON.stringify(opened(value), null, 2);
+}
+
+export function brief(given: unknown, most = 90): string {
+  const value = opened(given);
   if (value === undefined || value === null) return "";
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;

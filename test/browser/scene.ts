@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { createHash } from "node:crypto";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { effect } from "../../src/sdk/effect.ts";
@@ -17,6 +18,8 @@ export const sceneRunner = createRunner({ workflows: [], effects: [wire] });
 
 const tenant = "default";
 const hour = 3_600_000;
+/** What the gates bind: an act has a fingerprint. */
+export const bound = createHash("sha256").update("bank.wire").digest("hex");
 export const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
 /** A history of a few hours, written record by record: what it shows is then exactly what is in the store. */
@@ -66,7 +69,7 @@ export class Scene {
     const head = await this.write(
       first,
       done("decision.made", { pos: 0, name: "plan", value: { account: "reserve", amount: 250_000 }, ...plan }),
-      done("gate.opened", { pos: 1, name: "cfo", payload: order, binds: "h".repeat(64) }),
+      done("gate.opened", { pos: 1, name: "cfo", payload: order, binds: bound }),
     );
     this.#clock.elapse(11_000);
     await this.#store.intake.signal(tenant, id, { name: "cfo", value: { approved: true }, by: "ada" });
@@ -101,7 +104,7 @@ export class Scene {
       third,
       done("notes.taken", { through: 2 }),
       done("effect.received", { pos: 2, status: "CONFIRMED", ...receipt }),
-      done("step.done", { pos: 3, name: "book", value: { entry: 4411 } }),
+      done("step.done", { pos: 3, name: "book", value: { entry: 4411n } }),
       done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 2 }),
     );
     this.#clock.elapse(6 * 60_000);
@@ -144,7 +147,7 @@ export class Scene {
     await this.write(
       term,
       done("decision.made", { pos: 0, name: "plan", value: plan, model: "planner-1", rationale: "end of the month" }),
-      done("gate.opened", { pos: 1, name: "cfo", payload: plan, binds: "b".repeat(64), timeoutMs: 24 * hour }),
+      done("gate.opened", { pos: 1, name: "cfo", payload: plan, binds: bound, timeoutMs: 24 * hour }),
       done("term.ended", { end: "released", taken: 0 }),
     );
   }

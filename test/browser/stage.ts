@@ -51,12 +51,12 @@ export interface Watched {
   close(): Promise<void>;
 }
 
-export async function openPage(
-  browser: Browser,
-  { url }: Serving,
-  colorScheme: "light" | "dark" = "light",
-): Promise<Watched> {
-  const context = await browser.newContext({ colorScheme, viewport: { width: 1180, height: 760 }, baseURL: url });
+export async function openPage(browser: Browser, { url }: Pick<Serving, "url">): Promise<Watched> {
+  const context = await browser.newContext({
+    colorScheme: "light",
+    viewport: { width: 1180, height: 760 },
+    baseURL: url,
+  });
   const page = await context.newPage();
   page.setDefaultTimeout(15_000);
   const wrong: string[] = [];
@@ -84,7 +84,7 @@ export async function violations(page: Page, only: readonly string[] = standards
         ): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
       };
     };
-    const found = await checker.run({ runOnly });
+    const found = await checker.run({ runOnly, resultTypes: ["violations"] });
     return found.violations.flatMap(({ id, nodes }) =>
       nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} ${failureSummary ?? ""}`),
     );

@@ -19,7 +19,16 @@ export function packTarball(): Tarball {
   const folder = mkdtempSync(join(tmpdir(), "tape-tarball-"));
   const copy = join(folder, "copy");
   mkdirSync(copy);
-  const parts = ["src", "bin", "template", "tools", "package.json", "tsconfig.json", "tsconfig.build.json"];
+  const parts = [
+    "src",
+    "bin",
+    "dashboard",
+    "template",
+    "tools",
+    "package.json",
+    "tsconfig.json",
+    "tsconfig.build.json",
+  ];
   for (const part of [...parts, "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
     cpSync(join(root, part), join(copy, part), { recursive: true });
   }

@@ -1,5 +1,5 @@
 import type { Effect, Entry, Timer } from "../api.ts";
-import { brief, reasonOf } from "../format.ts";
+import { brief, opened, reasonOf } from "../format.ts";
 import { type Tone, toneOf } from "../ui/badge.tsx";
 
 /** A stretch of a row on the axis; open: it lasts until now. */
@@ -49,7 +49,7 @@ interface Data {
   readonly purpose?: string;
   readonly happened?: boolean;
 }
-const dataOf = (record: Entry): Data => (record.data ?? {}) as Data;
+const dataOf = (record: Entry): Data => (opened(record.data) ?? {}) as Data;
 
 const words: Readonly<Record<string, string>> = {
   "step.done": "step",

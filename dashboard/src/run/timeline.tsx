@@ -1,10 +1,10 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Effect, type Run, type Term, type Timer } from "../api.ts";
-import { lasting, momentOf } from "../format.ts";
+import { call, type Effect, type Entry, type Run, type Term, type Timer } from "../api.ts";
+import { lasting, momentOf, opened } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
 import { useNow } from "../ui/now.ts";
-import { Answer, Facts, Json, Modal } from "../ui/parts.tsx";
+import { Answer, Facts, Json, Modal, RunLink } from "../ui/parts.tsx";
 import { Band, Owners } from "./band.tsx";
 import { type Row, rowsOf } from "./fold.ts";
 import { type Scale, type ScaleKind, scaleOf } from "./scale.ts";
@@ -215,12 +215,18 @@ function TimeRow({
   );
 }
 
+/** The run that this record started. */
+function childOf({ kind, data }: Entry): string | undefined {
+  return kind === "child.started" ? (opened(data) as { readonly id: string }).id : undefined;
+}
+
 export function Records({ row }: { readonly row: Row }) {
   return (
     <ol className="evidence">
       {row.records.map((record) => (
         <li key={`${record.journal} ${record.seq}`}>
           <strong>{record.kind}</strong>
+          {childOf(record) !== undefined && <RunLink id={childOf(record)!} />}
           <Facts
             of={[
               ["Journal", `${record.journal}, record ${record.seq}`],

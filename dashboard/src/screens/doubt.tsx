@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { call, type Run } from "../api.ts";
-import { brief } from "../format.ts";
+import { brief, opened } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Deed } from "../ui/deed.tsx";
@@ -68,7 +68,7 @@ export function StuckCard({ run }: { readonly run: Run }) {
       const { head } = await call("runs.extent", { params: { id } });
       const from = Math.max(1, head - lastRecords);
       const { records } = await call("runs.journal", { params: { id }, query: { from, limit: lastRecords + 1 } });
-      return records.findLast(({ kind }) => kind === "run.stuck")?.data as
+      return opened(records.findLast(({ kind }) => kind === "run.stuck")?.data) as
         | { why: string; detail?: unknown; on?: unknown[] }
         | undefined;
     },

@@ -6,6 +6,7 @@ import { brief, lasting, reasonOf } from "../format.ts";
 import { Badge, type Tone } from "../ui/badge.tsx";
 import { useNames } from "../ui/names.ts";
 import { Ago, Answer, Empty, Screen } from "../ui/parts.tsx";
+import { Play } from "../ui/play.tsx";
 
 type Counted = { readonly count: number; readonly more: boolean };
 const said = ({ count, more }: Counted): string => `${count}${more ? "+" : ""}`;
@@ -15,6 +16,7 @@ export function Overview() {
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
   return (
     <Screen title="Overview" about="What runs, what waits for a person, and who owns it.">
+      <Play />
       <Answer of={figures}>{(data) => <Figures {...data} />}</Answer>
       <div className="halves">
         <NeedsAPerson />

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, Refusal, type Run } from "../api.ts";
-import { amountOf, lasting } from "../format.ts";
+import { amountOf, lasting, opened } from "../format.ts";
 import { ForkDialog } from "../run/fork.tsx";
 import { Journal } from "../run/journal.tsx";
 import { Timeline } from "../run/timeline.tsx";
@@ -195,7 +195,7 @@ function Result({ run }: { readonly run: Run }) {
     meta: { settled: true },
   });
   const budgets = useQuery({ queryKey: ["budgets", id], queryFn: () => call("runs.budgets", { params: { id } }) });
-  const created = first.data?.records[0]?.data as
+  const created = opened(first.data?.records[0]?.data) as
     | { input?: unknown; forkedFrom?: string; schedule?: string }
     | undefined;
   return (

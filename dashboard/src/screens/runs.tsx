@@ -5,7 +5,9 @@ import { useEffect, useRef, useState } from "react";
 import { call, type Run } from "../api.ts";
 import { lasting } from "../format.ts";
 import type { RunSearch } from "../router.tsx";
+import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
+import { BulkCancel } from "../ui/bulk.tsx";
 import { Ago, Empty, Failure, Screen } from "../ui/parts.tsx";
 
 const pageRows = 100;
@@ -25,8 +27,10 @@ const statuses = [
 export function Runs() {
   const search = useSearch({ from: "/runs" });
   const { status, workflow, label } = search;
+  const { start } = useMay();
+  const filtered = (status ?? workflow ?? label) !== undefined;
   return (
-    <Screen title="Runs" about="Newest first.">
+    <Screen title="Runs" about="Newest first." actions={filtered && start ? <BulkCancel {...search} /> : undefined}>
       <Filters search={search} />
       <RunTable key={`${status} ${workflow} ${label}`} {...search} />
     </Screen>

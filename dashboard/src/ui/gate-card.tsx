@@ -1,12 +1,15 @@
 import { call, type Gate } from "../api.ts";
+import { lasting } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "./badge.tsx";
 import { Deed } from "./deed.tsx";
-import { Ago, Facts, Json, RunLink } from "./parts.tsx";
+import { useNow } from "./now.ts";
+import { Facts, Json, RunLink } from "./parts.tsx";
 
 /** A decision that a run waits for. What is sent is bound to what this card shows: a stale card opens nothing. */
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
   const { start } = useMay();
+  const now = useNow();
   const { name, pos, payload, binds, openedAt } = gate;
   const send = async (value: unknown, reason: string, key: string): Promise<void> => {
     const { gates } = await call("gates.list", { query: { run: run ?? "", open: true } });
@@ -28,9 +31,7 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
       <header>
         <Badge status="OPEN" label="waits" />
         <h2>{name}</h2>
-        <span className="muted small">
-          since <Ago at={openedAt} />
-        </span>
+        <span className="muted small">for {lasting(now - openedAt)}</span>
       </header>
       <Facts
         of={[

@@ -1,7 +1,7 @@
 import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Refusal } from "../api.ts";
-import { ago, momentOf, pretty } from "../format.ts";
+import { ago, momentOf, pretty, typesOf } from "../format.ts";
 import { useNow } from "./now.ts";
 
 export function Screen({
@@ -68,6 +68,7 @@ export function Json({ value, label }: { readonly value: unknown; readonly label
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
     <figure className="json" aria-label={label} tabIndex={0}>
       <pre>{pretty(value)}</pre>
+      {typesOf(value) !== "" && <figcaption className="muted small">{typesOf(value)}</figcaption>}
     </figure>
   );
 }

@@ -12,6 +12,7 @@ import { fileLedger } from "../demo/treasury/ledger.ts";
 import type { Screen } from "../screen.ts";
 import { version } from "../version.ts";
 import { serveNear } from "./address.ts";
+import { Buttons } from "./buttons.ts";
 import { drawFrame, type FramePaint, paymentLines, plainPaint, terminalPaint, worldLine } from "./frame.ts";
 import { openPage } from "./page.ts";
 import { Stop } from "./stop.ts";
@@ -95,11 +96,14 @@ async function direct({ screen, store, url, page, head, once, worldFile }: Stage
   const world = fileLedger(worldFile);
   const treasury = new Treasury({ app, url, world, worldFile, clock, ttlMs, answerMs, tell });
   using stop = new Stop(() => treasury.kill());
+  const buttons = new Buttons(store, app.tenant, (deed) => press(deed, treasury, tell));
   const release = lively ? onKeys((key) => onKey(key, { treasury, stop, tell, page })) : () => {};
   try {
     if (!lively) for (const line of [...head, ""]) screen.line(line);
+    await buttons.show();
     await treasury.pay(alone ? "kill" : undefined);
     while (!stop.signal.aborted) {
+      await buttons.look();
       await treasury.look();
       now = await store.read.now();
       if (lively) live.draw();
@@ -138,7 +142,10 @@ function onKey(key: string, { treasury, stop, tell, page }: KeyGround): void {
   const deed = deeds[key];
   if (key === "q") stop.ask();
   if (key === "o") openPage(page, tell);
-  if (deed === undefined || stop.signal.aborted) return;
+  if (deed !== undefined && !stop.signal.aborted) press(deed, treasury, tell);
+}
+
+function press(deed: Deed, treasury: Treasury, tell: (line: string) => void): void {
   if (deed === "zombie" && process.platform === "win32") tell("Windows has no SIGSTOP: no zombie there");
   else treasury.press(deed).catch((error: unknown) => tell(`it could not be started: ${String(error)}`));
 }

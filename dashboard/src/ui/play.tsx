@@ -1,0 +1,61 @@
+import { useMutation, useQuery } from "@tanstack/react-query";
+import { useNavigate } from "@tanstack/react-router";
+import { call } from "../api.ts";
+import { opened } from "../format.ts";
+import { useMay } from "../session.tsx";
+import { Failure } from "./parts.tsx";
+
+const stageKey = "tape-dev/stage";
+const deedKey = "tape-dev/deed";
+const names: Readonly<Record<string, string>> = {
+  kill: "Kill its worker",
+  zombie: "Make it a zombie",
+  lose: "Lose the bank's answer",
+};
+/** The treasury looks several times a second. */
+const soonMs = 400;
+
+interface Staged {
+  readonly deeds: readonly string[];
+  readonly workflow: string;
+}
+
+/** Where `durable-tape dev` plays its payment: its keys, as buttons. Nowhere else is there such a value. */
+export function Play() {
+  const go = useNavigate();
+  const { start } = useMay();
+  const stage = useQuery({
+    queryKey: ["play"],
+    queryFn: async () => {
+      const { value } = await call("values.get", { params: { key: stageKey } });
+      return value === undefined || value.deleted ? null : (opened(value.value) as Staged);
+    },
+  });
+  const press = useMutation({
+    mutationFn: async ({ deed, workflow }: { readonly deed: string; readonly workflow: string }) => {
+      const body = { value: { deed }, when: "unconditional" };
+      await call("values.put", { params: { key: deedKey }, body });
+      await new Promise((done) => setTimeout(done, soonMs));
+      return (await call("runs.list", { query: { workflow, limit: 1 } })).runs[0];
+    },
+    onSuccess: (run) => run !== undefined && go({ to: "/runs/$id", params: { id: run.id } }),
+  });
+  if (stage.data === undefined || stage.data === null || !start) return null;
+  const { deeds, workflow } = stage.data;
+  return (
+    <section className="card play" aria-labelledby="play">
+      <h2 id="play">A payment, while the bank is being asked</h2>
+      <p className="muted">
+        Do something to the process that pays, and watch who takes over. The money moves once, whatever you press.
+      </p>
+      <div className="actions">
+        {deeds.map((deed) => (
+          <button key={deed} type="button" disabled={press.isPending} onClick={() => press.mutate({ deed, workflow })}>
+            {names[deed] ?? deed}
+          </button>
+        ))}
+      </div>
+      {press.error !== null && <Failure error={press.error} />}
+    </section>
+  );
+}

@@ -1,0 +1,89 @@
+import { afterEach, expect, it } from "vitest";
+import { makeScene, tokenOf } from "./scene.ts";
+import { ask, type Stage, stage } from "./stage.ts";
+
+let current: Stage;
+afterEach(() => current.close());
+
+async function opened() {
+  current = await stage({ credentials: "required" });
+  const { store, server } = current;
+  const scene = await makeScene(store, "acme");
+  const call = (method: string, url: string, body?: unknown, key?: string) =>
+    ask(server.exchange, method, url, {
+      token: tokenOf("acme", "operator"),
+      ...(body === undefined ? {} : { body }),
+      ...(key === undefined ? {} : { key }),
+    });
+  return { store, scene, call };
+}
+
+it("counts what there is, up to a bound that it names", async () => {
+  const { store, call } = await opened();
+  const ids = Array.from({ length: 150 }, (_none, k) => `many-${k}`);
+  await store.intake.createRuns(
+    "acme",
+    ids.map((id) => ({ id, workflow: "many", input: null })),
+  );
+  const { json } = await call("GET", "/v1/overview");
+  const { runs, doubts, gates, leases } = json as {
+    runs: { status: string; count: number; more: boolean }[];
+    doubts: object;
+    gates: object;
+    leases: object;
+  };
+  const of = (status: string) => runs.find((one) => one.status === status);
+  expect(of("RUNNABLE")).toEqual({ status: "RUNNABLE", count: 100, more: true });
+  expect(of("STUCK")).toEqual({ status: "STUCK", count: 1, more: false });
+  expect(of("RUNNING")).toEqual({ status: "RUNNING", count: 1, more: false });
+  expect({ doubts, gates }).toEqual({ doubts: { count: 1, more: false }, gates: { count: 1, more: false } });
+  expect(leases).toEqual({ held: 2, expired: 0, stalling: 0, more: false });
+});
+
+it("names journals, and leaves out what is nobody's here", async () => {
+  const { scene, call } = await opened();
+  const { json } = await call("GET", `/v1/journals?of=${scene.journal},900001,${scene.journal}`);
+  expect(json).toEqual({ journals: [{ journal: scene.journal, name: scene.run }] });
+  for (const wrong of ["x", "1,x", "-1", "0", "1".repeat(16)]) {
+    expect(await call("GET", `/v1/journals?of=${wrong}`), wrong).toMatchObject({ status: 400 });
+  }
+});
+
+it.each([1, 2, 3, 4, 7, 8, 9, 100])("finds the head of a journal of %i records", async (records) => {
+  const { store, call } = await opened();
+  const claimant = { owner: "w/1", label: "w", reactor: "recovery", ttlMs: 60_000, nonce: 1n };
+  const [created] = await store.intake.createRuns("acme", [{ id: "long", workflow: "w", input: null }], claimant);
+  if (!created?.ok || created.term === undefined) throw new Error("not created");
+  const steps = Array.from({ length: records - 1 }, (_none, pos) => ({
+    ...{ kind: "step.done" as const, data: { pos, name: "s", value: pos } },
+  }));
+  if (steps.length > 0) await store.fenced.append(created.term.fence, { after: 1, records: steps });
+  expect((await call("GET", "/v1/runs/long/extent")).json).toEqual({ head: records });
+});
+
+it("forks once however often it is asked under one key, and never repeats an act that was not named", async () => {
+  const { store, scene, call } = await opened();
+  const { doubt } = scene;
+  expect((await call("GET", `/v1/runs/${doubt}/fork?at=0`)).json).toMatchObject({
+    at: 0,
+    happened: [{ pos: 0, name: "wire", repeatable: false }],
+  });
+  const body = { at: 0, reason: "again" };
+  expect(await call("POST", `/v1/runs/${doubt}/fork`, body, "fork-1")).toMatchObject({
+    status: 400,
+    json: { code: "TAPE_FORK_REPEATS" },
+  });
+  expect(await store.read.run("acme", "fork-1")).toBeUndefined();
+  const named = { ...body, again: [0] };
+  for (let times = 0; times < 2; times++) {
+    const { status, json } = await call("POST", `/v1/runs/${doubt}/fork`, named, "fork-1");
+    expect({ status, json }).toEqual({ status: 200, json: { id: "fork-1" } });
+  }
+  const kinds = (await store.read.journal("acme", { run: "fork-1" })).map(({ kind }) => kind);
+  expect(kinds.filter((kind) => kind === "operator.acted")).toHaveLength(1);
+  // The key of one fork is no key to another run's.
+  const other = await call("POST", `/v1/runs/${scene.idle}/fork`, { at: 0, reason: "again" }, "fork-1");
+  expect(other).toMatchObject({ status: 409, json: { code: "TAPE_RUN_CONFLICT" } });
+  const [entry] = await store.read.audit("acme");
+  expect(entry).toMatchObject({ action: "fork", who: "operator of acme", reason: "again" });
+});
