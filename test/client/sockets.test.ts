@@ -86,6 +86,36 @@ it("of several replicas the next one is asked when one is gone", async () => {
   expect((await client.read.value("default", "k"))?.value).toBe(2);
 });
 
+it("a replica is stopped with SIGTERM under load: no call is refused, nothing that was acknowledged is lost", async () => {
+  const store = `sqlite:${join(folder, "stopped.db")}`;
+  const [first, second] = [await startServer(store), await startServer(store)];
+  const app = await Tape.connect([first.url, second.url]);
+  onTestFinished(() => app.close());
+  const idle = workflow("idle", async (_tape, _: number) => 1);
+  const acknowledged: string[] = [];
+  let stopped: Promise<unknown[]> | undefined;
+  const failures: unknown[] = [];
+  await Promise.all(
+    Array.from({ length: 32 }, async (_, lane) => {
+      for (let k = 0; k < 25; k++) {
+        const id = `run-${lane}-${k}`;
+        await app.start(idle, k, { id }).then(
+          () => acknowledged.push(id),
+          (error: unknown) => failures.push(error),
+        );
+        if (acknowledged.length < 200 || stopped !== undefined) continue;
+        stopped = once(first.child, "exit");
+        first.child.kill("SIGTERM");
+      }
+    }),
+  );
+  expect(failures).toEqual([]);
+  expect(acknowledged).toHaveLength(800);
+  expect(await stopped).toEqual([0, null]);
+  const found = await app.store.read.progress("default", acknowledged);
+  expect(new Set(found.map(({ id }) => id))).toEqual(new Set(acknowledged));
+});
+
 describe("hints", () => {
   it("come through one stream, which is opened again when it ends, and then everybody looks", async () => {
     const store = `sqlite:${join(folder, "hints.db")}`;
