@@ -3,6 +3,9 @@ import { ask, Refusal } from "./api.ts";
 
 /** Hints come in bursts: one look serves all of them. */
 const gatherMs = 200;
+/** The next look comes no sooner than so many times what the last one took: an open page is no load on a large store. */
+const restTimes = 5;
+const longestRestMs = 10_000;
 const reopenMs = 2_000;
 
 /**
@@ -11,12 +14,22 @@ const reopenMs = 2_000;
  */
 export function followStore(client: QueryClient, signal: AbortSignal): void {
   let planned: ReturnType<typeof setTimeout> | undefined;
+  let rest = gatherMs;
+  let missed = false;
   const look = (): void => {
-    if (planned !== undefined) return;
-    planned = setTimeout(() => {
+    if (planned !== undefined) {
+      missed = true;
+      return;
+    }
+    planned = setTimeout(async () => {
+      const began = performance.now();
+      await client.invalidateQueries({ predicate: ({ meta }) => meta?.settled !== true });
+      rest = Math.min(longestRestMs, Math.max(gatherMs, restTimes * (performance.now() - began)));
       planned = undefined;
-      void client.invalidateQueries({ predicate: ({ meta }) => meta?.settled !== true });
-    }, gatherMs);
+      if (!missed) return;
+      missed = false;
+      look();
+    }, rest);
   };
   const listen = async (): Promise<void> => {
     const { body } = await ask("store.wakes", { signal });

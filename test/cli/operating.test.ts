@@ -58,23 +58,23 @@ async function scene() {
   const until = async (id: string, status: string): Promise<void> => {
     await expect.poll(async () => (await app.runs.get(id))?.status, { timeout: 20_000 }).toBe(status);
   };
-  const play = async (block: string): Promise<Said[]> => {
+  const play = async (block: string, file?: string): Promise<Said[]> => {
     const said: Said[] = [];
     for (const words of commandsOf(block)) {
-      const one = await program(...words);
+      const one = await program(...words.map((word) => (word.endsWith(".jsonl") ? (file ?? word) : word)));
       expect(one.stderr, words.join(" ")).toBe("");
       said.push(one);
     }
     return said;
   };
-  return { app, until, play };
+  return { app, until, play, folder };
 }
 
 describe("every command of the operator's guide does what the page says", () => {
   it("has no block that this test does not play", () => {
     const blocks = [...page.matchAll(/```sh (\S+)/g)].map(([, name]) => name);
     expect(blocks.sort()).toEqual(
-      ["deploy", "doubt", "fork", "leases", "look", "redrive", "restore", "stuck", "takeover"].sort(),
+      ["deploy", "doubt", "fork", "leases", "look", "redrive", "restore", "retention", "stuck", "takeover"].sort(),
     );
   });
 
@@ -120,7 +120,7 @@ describe("every command of the operator's guide does what the page says", () => 
   });
 
   it("leases are looked at and taken over; a restore is declared", async () => {
-    const { app, play } = await scene();
+    const { app, play, folder } = await scene();
     const lease = await app.leases.acquire("sweeper", { ttl: "1h" });
     const [all, explained, history] = await play("leases");
     expect(all!.stdout).toContain("sweeper");
@@ -128,6 +128,9 @@ describe("every command of the operator's guide does what the page says", () => 
     expect(history!.stdout).toContain("start");
     await play("takeover");
     expect(await lease.renew()).toBe("lost");
+    const [counted, deleted] = await play("retention", join(folder, "old-runs.jsonl"));
+    expect(counted!.stdout).toMatch(/^0 runs ended before/);
+    expect(deleted!.stdout).toContain("0 runs deleted");
     const [restored, doctor] = await play("restore");
     expect(restored!.stdout).toContain("store epoch 1");
     expect(doctor!.code).toBe(0);

@@ -1,8 +1,9 @@
+import type { Clock } from "../../base/clock.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
+import type { AnswerOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
-import { runStatus } from "../../protocol/views.ts";
 import type { Read } from "../../store/contract.ts";
 import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
 
@@ -14,39 +15,22 @@ const latelyMs = 24 * 3_600_000;
 /** A holder that renews but has got nowhere for so many times its lease is worth a look. */
 const stallTimes = 3;
 
+/** What it cost times this is how long an answer is kept. */
+const keptTimes = 20;
+const longestKeptMs = 30_000;
+
+/** Those that ended well are nobody's business at a glance, and are most of all. */
+const countedStatuses: readonly RunStatus[] = [
+  ...(["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK", "FAILED"] as const),
+];
 const inDoubt = ["UNKNOWN", "STUCK"];
 const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
 export function overviewHandlers({ store, operator, clock, random }: ServerGround): HandlersOf<typeof routes> {
   const { read } = store;
+  const sparing = sparingly(clock, (tenant: string) => overviewOf(read, tenant));
   return {
-    async overview(_call, { tenant }) {
-      const limit = mostCounted + 1;
-      const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
-      const [now, lists, doubts, obligations, gates, leases] = await Promise.all([
-        read.now(),
-        Promise.all(runStatus.options.map(byStatus)),
-        read.effects(tenant, { role: "act", status: inDoubt, limit }),
-        read.effects(tenant, { role: "inverse", status: owed, limit }),
-        read.gates(tenant, { open: true, limit }),
-        read.leases(tenant, { held: true, limit: mostLeases }),
-      ]);
-      const failed = lists[runStatus.options.indexOf("FAILED")]!;
-      return {
-        now,
-        runs: runStatus.options.map((status, k) => ({ status, ...counted(lists[k]!) })),
-        failedLately: counted(failed.filter(({ endedAt }) => (endedAt ?? 0) > now - latelyMs)),
-        doubts: counted(doubts),
-        obligations: counted(obligations),
-        gates: counted(gates),
-        leases: {
-          held: leases.filter(({ state }) => state === "HELD").length,
-          expired: leases.filter(({ state }) => state !== "HELD").length,
-          stalling: leases.filter(isStalling).length,
-          more: leases.length === mostLeases,
-        },
-      };
-    },
+    overview: (_call, { tenant }) => sparing(tenant),
     async "journals.names"({ query }, { tenant }) {
       const wanted = [...new Set(query.of)];
       if (wanted.length > mostNames || wanted.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
@@ -79,6 +63,56 @@ export function overviewHandlers({ store, operator, clock, random }: ServerGroun
         return { id };
       }
     },
+  };
+}
+
+async function overviewOf(read: Read, tenant: string): Promise<AnswerOf<"overview">> {
+  const limit = mostCounted + 1;
+  const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
+  const [now, lists, doubts, obligations, gates, leases] = await Promise.all([
+    read.now(),
+    Promise.all(countedStatuses.map(byStatus)),
+    read.effects(tenant, { role: "act", status: inDoubt, limit }),
+    read.effects(tenant, { role: "inverse", status: owed, limit }),
+    read.gates(tenant, { open: true, limit }),
+    read.leases(tenant, { held: true, limit: mostLeases }),
+  ]);
+  const failed = lists[countedStatuses.indexOf("FAILED")]!;
+  return {
+    now,
+    runs: countedStatuses.map((status, k) => ({ status, ...counted(lists[k]!) })),
+    failedLately: counted(failed.filter(({ endedAt }) => (endedAt ?? 0) > now - latelyMs)),
+    doubts: counted(doubts),
+    obligations: counted(obligations),
+    gates: counted(gates),
+    leases: {
+      held: leases.filter(({ state }) => state === "HELD").length,
+      expired: leases.filter(({ state }) => state !== "HELD").length,
+      stalling: leases.filter(isStalling).length,
+      more: leases.length === mostLeases,
+    },
+  };
+}
+
+/**
+ * Every open page asks for the figures, and counting goes through many rows: one answer serves all who ask meanwhile, and
+ * is kept for a multiple of what it cost, so that no number of pages keeps the store busy with it.
+ */
+function sparingly<T>(clock: Clock, look: (tenant: string) => Promise<T>): (tenant: string) => Promise<T> {
+  const kept = new Map<string, { readonly answer: Promise<T>; until: number }>();
+  return (tenant) => {
+    const before = kept.get(tenant);
+    const began = clock.mono();
+    if (before !== undefined && began < before.until) return before.answer;
+    const one = { answer: look(tenant), until: Number.POSITIVE_INFINITY };
+    kept.set(tenant, one);
+    one.answer.then(
+      () => {
+        one.until = clock.mono() + Math.min(longestKeptMs, keptTimes * (clock.mono() - began));
+      },
+      () => kept.delete(tenant),
+    );
+    return one.answer;
   };
 }
 
