@@ -2,9 +2,10 @@ import { type ChildProcess, fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createRunner, Tape, workflow } from "../src/exports/index.ts";
+import { createRunner, Tape } from "../src/exports/index.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import type { BenchOptions } from "./run.ts";
+import { stepsFor, ten } from "./ten.ts";
 import { median, say } from "./work.ts";
 
 /**
@@ -26,19 +27,6 @@ export async function benchRemote(options: BenchOptions): Promise<object> {
 
 type Figures = Record<string, number>;
 
-const payload = "x".repeat(90);
-let executed = 0;
-
-const ten = workflow("ten", async (tape, _input: number) => {
-  let last: { at: number } | undefined;
-  for (let k = 0; k < 10; k++) {
-    last = await tape.step(`step-${k}`, () => {
-      executed++;
-      return { ok: true, value: payload, at: k };
-    });
-  }
-  return last?.at;
-});
 const runner = () => createRunner({ workflows: [ten] });
 
 async function onSqlite(options: BenchOptions): Promise<Figures> {
@@ -92,17 +80,6 @@ async function measure(name: string, here: string, there: string, options: Bench
     await server.stop();
   }
   return figures;
-}
-
-async function stepsFor(app: Tape, w: number, ms: number): Promise<number> {
-  const begun = performance.now();
-  const before = executed;
-  await Promise.all(
-    Array.from({ length: w }, async (_, k) => {
-      while (performance.now() < begun + ms) await (await app.start(ten, k)).result();
-    }),
-  );
-  return ((executed - before) * 1000) / (performance.now() - begun);
 }
 
 async function startServer(store: string): Promise<{ readonly url: string; stop(): Promise<void> }> {

@@ -7,6 +7,7 @@ import { createRunner, workflow } from "../src/sdk/workflow.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import { type RawWriter, rawPostgres, rawSqlite } from "./raw.ts";
 import type { BenchOptions } from "./run.ts";
+import { payload, stepsFor, ten } from "./ten.ts";
 import { median, percentile, say } from "./work.ts";
 
 /**
@@ -20,19 +21,6 @@ export async function benchRuns(options: BenchOptions): Promise<object> {
   return figures;
 }
 
-const payload = "x".repeat(90);
-let executed = 0;
-
-const ten = workflow("ten", async (tape, _input: number) => {
-  let last: { at: number } | undefined;
-  for (let k = 0; k < 10; k++) {
-    last = await tape.step(`step-${k}`, () => {
-      executed++;
-      return { ok: true, value: payload, at: k };
-    });
-  }
-  return last?.at;
-});
 const one = workflow("one", async (tape, _input: number) => tape.step("only", () => ({ ok: true, value: payload })));
 const nap = workflow("nap", async (tape, ms: number) => {
   await tape.sleep(ms);
@@ -100,17 +88,6 @@ async function measure(name: string, url: string, raw: RawWriter, options: Bench
   Object.assign(figures, await replay(url));
   say(`${name} replay of ${figures.replayRecords} records: ratio ${figures.replayRatio}`);
   return figures;
-}
-
-async function stepsFor(app: Tape, w: number, ms: number): Promise<number> {
-  const begun = performance.now();
-  const before = executed;
-  await Promise.all(
-    Array.from({ length: w }, async (_, k) => {
-      while (performance.now() < begun + ms) await (await app.start(ten, k)).result();
-    }),
-  );
-  return ((executed - before) * 1000) / (performance.now() - begun);
 }
 
 async function oneStepRuns(app: Tape, ms: number): Promise<number> {

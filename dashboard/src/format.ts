@@ -68,10 +68,19 @@ export function pretty(value: unknown): string {
   return value === undefined ? "" : JSON.stringify(opened(value), null, 2);
 }
 
+/** "invoice: 7, amount: 1240": the outermost braces and quotes say nothing in a line. */
+function lineOf(value: unknown): string {
+  const plain = (one: unknown): string => (typeof one === "string" ? one : (JSON.stringify(one) ?? ""));
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return plain(value);
+  return Object.entries(value)
+    .map(([key, one]) => `${key}: ${plain(one)}`)
+    .join(", ");
+}
+
 export function brief(given: unknown, most = 90): string {
   const value = opened(given);
   if (value === undefined || value === null) return "";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+  const text = lineOf(value);
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 

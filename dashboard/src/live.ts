@@ -13,23 +13,25 @@ const reopenMs = 2_000;
  * every few seconds too.
  */
 export function followStore(client: QueryClient, signal: AbortSignal): void {
-  let planned: ReturnType<typeof setTimeout> | undefined;
-  let rest = gatherMs;
+  let state: "idle" | "planned" | "looking" = "idle";
   let missed = false;
+  let notBefore = 0;
   const look = (): void => {
-    if (planned !== undefined) {
-      missed = true;
-      return;
-    }
-    planned = setTimeout(async () => {
-      const began = performance.now();
-      await client.invalidateQueries({ predicate: ({ meta }) => meta?.settled !== true });
-      rest = Math.min(longestRestMs, Math.max(gatherMs, restTimes * (performance.now() - began)));
-      planned = undefined;
-      if (!missed) return;
-      missed = false;
-      look();
-    }, rest);
+    if (state === "looking") missed = true;
+    if (state !== "idle") return;
+    state = "planned";
+    setTimeout(() => void lookNow(), Math.max(gatherMs, notBefore - performance.now()));
+  };
+  const lookNow = async (): Promise<void> => {
+    state = "looking";
+    const began = performance.now();
+    await client.invalidateQueries({ predicate: ({ meta }) => meta?.settled !== true });
+    const now = performance.now();
+    notBefore = now + Math.min(longestRestMs, restTimes * (now - began));
+    state = "idle";
+    if (!missed) return;
+    missed = false;
+    look();
   };
   const listen = async (): Promise<void> => {
     const { body } = await ask("store.wakes", { signal });

@@ -26,9 +26,19 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
   const name = who.data?.name;
   useEffect(() => {
     if (name === undefined) return;
-    const gone = new AbortController();
-    followStore(client, gone.signal);
-    return () => gone.abort();
+    // A browser has six connections to a server: pages that nobody looks at must not hold them.
+    let gone = new AbortController();
+    const follow = (): void => {
+      gone.abort();
+      gone = new AbortController();
+      if (document.visibilityState === "visible") followStore(client, gone.signal);
+    };
+    follow();
+    document.addEventListener("visibilitychange", follow);
+    return () => {
+      document.removeEventListener("visibilitychange", follow);
+      gone.abort();
+    };
   }, [client, name]);
   if (who.data !== undefined) return <Session value={who.data}>{children}</Session>;
   if (who.isPending) return <main className="alone" aria-busy="true" />;

@@ -1,4 +1,7 @@
 import { afterEach, expect, it } from "vitest";
+import { openStore } from "../../src/host/open-store.ts";
+import type { Read } from "../../src/store/contract.ts";
+import { ManualClock } from "../../src/testing/clock.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 
@@ -38,6 +41,28 @@ it("counts what there is, up to a bound that it names", async () => {
   expect(of("RUNNING")).toEqual({ status: "RUNNING", count: 1, more: false });
   expect({ doubts, gates }).toEqual({ doubts: { count: 1, more: false }, gates: { count: 1, more: false } });
   expect(leases).toEqual({ held: 2, expired: 0, stalling: 0, more: false });
+});
+
+it("one look serves all who ask meanwhile, and is kept for a multiple of what it cost", async () => {
+  const clock = new ManualClock();
+  const real = await openStore("memory:", { clock });
+  let looks = 0;
+  const runs: Read["runs"] = async (...asked) => {
+    looks++;
+    await clock.elapse(10);
+    return real.read.runs(...asked);
+  };
+  current = await stage({ store: { ...real, read: { ...real.read, runs } }, clock });
+  const look = () => ask(current.server.exchange, "GET", "/v1/overview");
+  await Promise.all(Array.from({ length: 10 }, look));
+  const once = looks;
+  expect(once).toBe(7); // one for each status
+  await look();
+  expect(looks).toBe(once);
+  await clock.elapse(30_000);
+  await look();
+  expect(looks).toBe(2 * once);
+  await real.close();
 });
 
 it("names journals, and leaves out what is nobody's here", async () => {
