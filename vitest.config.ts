@@ -6,8 +6,8 @@ export default defineConfig({
     globalSetup: ["test/postgres/setup.ts"],
     allowOnly: false,
     passWithNoTests: false,
-    // Two files at a time also on two cores: half of the suite waits for databases and for processes that are stopped.
-    maxWorkers: 2,
+    // Three files at a time also on two cores: half of the suite waits for databases and for processes that are stopped.
+    maxWorkers: 3,
     testTimeout: 30_000,
     hookTimeout: 60_000,
   },

@@ -96,3 +96,7 @@ export async function settled(page: Page): Promise<void> {
   await page.locator("main :is(h1, .empty)").first().waitFor();
   await page.locator(".loading").first().waitFor({ state: "hidden" });
 }
+
+export function disposable<T extends { close(): Promise<void> }>(one: T): T & AsyncDisposable {
+  return Object.assign(one, { [Symbol.asyncDispose]: () => one.close() });
+}

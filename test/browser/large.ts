@@ -1,0 +1,79 @@
+import type { Browser, Page } from "playwright-core";
+import { describe, expect, it } from "vitest";
+import { disposable, openPage, openStage } from "./stage.ts";
+
+/** Rows that answers to this call have brought. */
+function countRows(page: Page, path: RegExp, field: string): { rows: number; calls: number } {
+  const told = { rows: 0, calls: 0 };
+  page.on("response", async (response) => {
+    if (!path.test(response.url())) return;
+    const json = (await response.json().catch(() => ({}))) as Record<string, unknown[]>;
+    told.rows += json[field]?.length ?? 0;
+    told.calls += 1;
+  });
+  return told;
+}
+
+/** With the one browser of all tests, which is there when they run. */
+export function describeLarge(browser: () => Browser): void {
+  describe("large stores", () => {
+    it("a list of 100 000 runs is read in windows", async () => {
+      await using stage = disposable(await openStage({ made: false }));
+      for (let from = 0; from < 100_000; from += 10_000) {
+        const ids = Array.from({ length: 10_000 }, (_none, k) => `run-${from + k}`);
+        await stage.store.intake.createRuns(
+          "default",
+          ids.map((id) => ({ id, workflow: "bulk", input: null })),
+        );
+      }
+      await using watched = disposable(await openPage(browser(), stage.serving));
+      const { page } = watched;
+      const told = countRows(page, /\/v1\/runs\?limit=100|\/v1\/runs\?before=/, "runs");
+      await page.goto("/runs");
+      await page.getByRole("link", { name: "run-99999" }).waitFor();
+      const body = page.locator(".runs-body");
+      for (const last of ["run-99900", "run-99800", "run-99700"]) {
+        await body.evaluate((box) => box.scrollTo(0, box.scrollHeight));
+        await page.getByRole("link", { name: last }).waitFor();
+      }
+      const rendered = await page.locator("tbody tr").count();
+      console.log(`100 000 runs: ${told.rows} rows fetched in ${told.calls} calls, ${rendered} rendered`);
+      await expect.poll(() => told.rows).toBeGreaterThanOrEqual(300);
+      expect(told.rows).toBeLessThan(2_000);
+      expect(rendered).toBeLessThan(60);
+      expect(watched.wrong).toEqual([]);
+    });
+
+    it("a run of 10 000 records is read in windows", async () => {
+      await using stage = disposable(await openStage({ made: false }));
+      const { scene, store } = stage;
+      const term = await scene.begin("long", "long", "worker-a", { ttlMs: 3_600_000 });
+      for (let from = 0; from < 10; from++) {
+        const steps = Array.from({ length: from === 9 ? 999 : 1_000 }, (_none, k) => {
+          const pos = from * 1_000 + k;
+          return { kind: "step.done" as const, data: { pos, name: `step ${pos}`, value: pos } };
+        });
+        await store.fenced.append(term.fence, { after: 1 + from * 1_000, records: steps });
+      }
+      await using watched = disposable(await openPage(browser(), stage.serving));
+      const { page } = watched;
+      const told = countRows(page, /\/v1\/runs\/long\/journal/, "records");
+      await page.goto("/runs/long");
+      await page.getByText("records 9801 to 10000 of 10000").waitFor();
+      await page.getByRole("button", { name: "step step 9998" }).waitFor();
+      expect(await page.locator("[data-time-row]").count()).toBeLessThanOrEqual(200);
+      await expect.poll(() => told.rows).toBe(200);
+      await page.getByRole("button", { name: "Earlier" }).click();
+      await page.getByRole("button", { name: "step step 9700" }).waitFor();
+      await page.getByRole("link", { name: "Journal" }).click();
+      await page.getByRole("cell", { name: "10", exact: true }).waitFor();
+      await page.locator(".journal-body").evaluate((box) => box.scrollTo(0, box.scrollHeight));
+      await page.getByText("name: step 9998,").waitFor();
+      const rendered = await page.locator("tbody tr").count();
+      console.log(`10 000 records: ${told.rows} fetched in ${told.calls} calls, ${rendered} rendered`);
+      expect(told.rows).toBeLessThanOrEqual(1_200);
+      expect(rendered).toBeLessThan(60);
+      expect(watched.wrong).toEqual([]);
+    });
+  });
+}
