@@ -5,7 +5,7 @@ import { copyFileSync, cpSync, globSync, mkdirSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { buildDashboard } from "./dashboard.ts";
+import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
@@ -29,6 +29,6 @@ for (const path of [...statements, "config/tape.schema.json"]) {
   mkdirSync(dirname(join(dist, path)), { recursive: true });
   copyFileSync(join(root, "src", path), join(dist, path));
 }
-await buildDashboard();
+await buildIfStale();
 cpSync(join(root, "dashboard", "dist"), join(dist, "dashboard"), { recursive: true });
 console.log(`built dist with the dashboard and ${statements.length} SQL files`);

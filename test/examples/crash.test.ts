@@ -4,10 +4,15 @@ import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
 import { cases, happened } from "./cases.ts";
 import { rounds, survives } from "./survival.ts";
 
+/** Crashed at every boundary. Stopped and woken too late at one in three, others in each example: it costs as much again. */
+const zombieStride = process.env.TAPE_TEST_EVERY_BOUNDARY === "1" ? 1 : 3;
+
 describe("every example on SQLite, its process struck at every boundary", { timeout: 120_000 }, () => {
-  it.each(rounds)("%s: %s", async (mode, _, case_) => {
-    const report = await survives(case_, mode);
-    expect([report.rounds, report.struck]).toEqual([report.boundaries.length, report.boundaries.length]);
+  it.each(rounds.map((round, index) => [...round, index] as const))("%s: %s", async (mode, _, case_, index) => {
+    const stride = mode === "crash" ? 1 : zombieStride;
+    const report = await survives(case_, mode, { only: (__, k) => (k + index) % stride === 0 });
+    expect(report.rounds).toBeGreaterThanOrEqual(Math.floor(report.boundaries.length / stride));
+    expect(report.struck).toBe(report.rounds);
   });
 });
 

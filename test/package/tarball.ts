@@ -30,7 +30,7 @@ export function packTarball(): Tarball {
     "tsconfig.build.json",
   ];
   for (const part of [...parts, "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {
-    cpSync(join(root, part), join(copy, part), { recursive: true });
+    cpSync(join(root, part), join(copy, part), { recursive: true, preserveTimestamps: true });
   }
   symlinkSync(join(root, "node_modules"), join(copy, "node_modules"));
   execFileSync(process.execPath, ["tools/build.ts"], { cwd: copy, stdio: "pipe" });

@@ -20,6 +20,8 @@ export interface ChaosOptions {
   readonly servers?: number;
   readonly replicas: number;
   readonly ttlMs: number;
+  /** Live runs at a time. Default 60. */
+  readonly mostLive?: number;
   /** How long faults happen. */
   readonly ms: number;
   readonly seed: string;
@@ -61,7 +63,7 @@ export async function chaosReactors(options: ChaosOptions): Promise<ChaosReport>
     await Promise.all(replicas.map((replica) => replica.start()));
     const { store, tenant } = client;
     const faults = new Faults({ replicas, world, store, tenant, ttlMs, seed });
-    const load = new Load(client, flows, seededRandom(`${seed} load`));
+    const load = new Load(client, flows, seededRandom(`${seed} load`), options.mostLive ?? mostLive);
     const calm = new AbortController();
     const loading = load.go(calm.signal);
     const raging = servers.length === 0 ? undefined : outages.rage(calm.signal);
@@ -109,9 +111,11 @@ class Load {
   readonly #client: Tape;
   readonly #flows: Readonly<Record<string, Flow>>;
   readonly #random: Random;
+  readonly #most: number;
   readonly #signals = new Set<Promise<void>>();
 
-  constructor(client: Tape, flows: Readonly<Record<string, Flow>>, random: Random) {
+  constructor(client: Tape, flows: Readonly<Record<string, Flow>>, random: Random, most: number) {
+    this.#most = most;
     this.#client = client;
     this.#flows = flows;
     this.#random = random;
@@ -124,7 +128,7 @@ class Load {
 
   async go(signal: AbortSignal): Promise<void> {
     for (let round = 1; !signal.aborted; round++) {
-      if ((await persistently(() => this.live())) < mostLive) {
+      if ((await persistently(() => this.live())) < this.#most) {
         for (const flow of Object.keys(this.#flows)) await this.#start(flow, `${flow}-${round}`);
       }
       await systemClock.sleep(200, signal);
