@@ -41,7 +41,8 @@ describe("crash at every boundary on PostgreSQL, in real time", () => {
       realTime: true, // each round has a tenant of its own
       leaseTtlMs: 700,
       only: (boundary) => /act/.test(boundary), // each costs a term of real time
+      modes: ["crash"], // zombies in real time are in test/processes
     });
-    assert.ok(report.struck > 2 && report.rounds === 4, `${report.struck} of ${report.rounds}`);
+    assert.deepEqual([report.struck, report.rounds], [2, 2]);
   });
 });
