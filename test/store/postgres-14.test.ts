@@ -14,6 +14,12 @@ let cases = 0;
 const some: TestApi["it"] = (name, run, timeoutMs) => {
   if (cases++ % stride === 0) it(name, run, timeoutMs);
 };
-const api = { describe, it: some, beforeEach, afterEach };
+const groups: TestApi["describe"] = (name, body) => {
+  describe(name, () => {
+    cases = 0; // the first of each group runs
+    body();
+  });
+};
+const api = { describe: groups, it: some, beforeEach, afterEach };
 
 storeConformance("PostgreSQL 14", api, postgresFixtures(postgresUrl));
