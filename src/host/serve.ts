@@ -30,7 +30,7 @@ export interface ServeOptions {
   readonly tenant?: string;
   readonly limits?: Partial<ServerLimits>;
   readonly timeouts?: Partial<Timeouts>;
-  /** Effects whose acts a person may resolve as happened: only a definition says what would undo them. */
+  /** Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
   readonly runner?: Runner;
   readonly version?: string;
   readonly clock?: Clock;

@@ -4,7 +4,7 @@ import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
 import { cases, happened } from "./cases.ts";
 import { rounds, survives } from "./survival.ts";
 
-/** Crashed at every boundary. Stopped and woken too late at one in three, others in each example: it costs as much again. */
+/** Crashed at every boundary, as the title says. Stopped and woken too late at one in three, others in each example: it costs as much again. */
 const zombieStride = process.env.TAPE_TEST_EVERY_BOUNDARY === "1" ? 1 : 3;
 
 describe("every example on SQLite, its process struck at every boundary", { timeout: 120_000 }, () => {

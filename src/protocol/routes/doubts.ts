@@ -39,7 +39,7 @@ export const doubts = group({
       by: name.exactOptional(),
     }),
     answer: z.strictObject({}),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_ILLEGAL_TRANSITION", "TAPE_NO_WORKER"],
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_ILLEGAL_TRANSITION"],
   },
   "gates.list": {
     method: "GET",
