@@ -31,9 +31,9 @@ export function readOver(ground: Ground): Read {
       const body = { target, ...defined({ from, limit, inbox }) };
       return (await caller.call("store.journal", { body })).records as JournalRecord[];
     },
-    async effects(tenant, { run, item, role, status, minAgeMs, limit } = {}) {
+    async effects(tenant, { run, item, role, root, status, minAgeMs, limit } = {}) {
       if (!own(tenant) || status?.length === 0) return [];
-      const query = defined({ run, item, role, minAgeMs, limit, status: status && [...status] });
+      const query = defined({ run, item, role, root, minAgeMs, limit, status: status && [...status] });
       return (await caller.call("effects.list", { query })).effects as EffectRow[];
     },
     async gates(tenant, { run, open, limit } = {}) {
@@ -48,7 +48,7 @@ export function readOver(ground: Ground): Read {
     async agenda(tenant) {
       if (!own(tenant)) return [];
       const { items } = await caller.call("store.agenda", { body: {} });
-      return items.map(({ reactor, inMs }) => ({ reactor, inMs }));
+      return items.map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs }));
     },
     async unserved(workflows, minLagMs, tenant) {
       if (!own(tenant)) return [];
@@ -63,6 +63,14 @@ export function readOver(ground: Ground): Read {
     },
     async budgets(tenant, id) {
       return own(tenant) ? (await caller.call("runs.budgets", { params: { id } })).budgets : [];
+    },
+    async spend(tenant, limit) {
+      if (!own(tenant)) return { budgets: [], units: [], more: false };
+      return caller.call("budgets.list", { query: defined({ limit }) });
+    },
+    async rate(tenant, since, sizeMs, buckets) {
+      if (own(tenant)) return (await caller.call("runs.rate", { query: { since, sizeMs, buckets } })).rate;
+      return Array.from({ length: buckets }, (_, k) => ({ at: since + k * sizeMs, ...nothing }));
     },
     async claimOf(tenant, scope, businessKey) {
       return own(tenant) ? (await caller.call("claims.get", { query: { scope, businessKey } })).claim : undefined;
@@ -112,8 +120,10 @@ async function tokens({ caller }: Ground) {
   return listed.map((token) => ({ ...token, hash: "", usedAt: null }));
 }
 
-function runQuery({ workflow, status, label, before, limit }: RunFilter) {
-  return defined({ workflow, label, before, limit, status: status && [...status] });
+const nothing = { started: 0, ended: 0, failed: 0, more: false } as const;
+
+function runQuery({ status, ...rest }: RunFilter) {
+  return defined({ ...rest, status: status && [...status] });
 }
 
 function absent(target: Target): TapeError {

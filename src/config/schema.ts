@@ -150,6 +150,10 @@ export const configSchema = z
                   .default(10_000)
                   .describe("Calls of one tenant in a second, over time"),
                 burst: whole.max(10_000_000).default(20_000).describe("Calls of one tenant at once"),
+                failed_sign_ins: whole
+                  .max(10_000_000)
+                  .default(120)
+                  .describe("Bad credentials from one address in a minute, before it must wait"),
               })
               .prefault({})
               .describe("How fast a tenant may call"),

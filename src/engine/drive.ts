@@ -6,12 +6,11 @@ import { Context } from "./context.ts";
 import { type EffectPlace, needsResolving, placeOf, stuckRecord } from "./doubts.ts";
 import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
 import { closeRun, type Decided } from "./ending.ts";
-import { writeKept } from "./fork.ts";
+import { withKept } from "./fork.ts";
 import { giveBack } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress, type Note } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
-import { expanded } from "./kept.ts";
 import { Reservations } from "./reservations.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
@@ -22,6 +21,8 @@ import { Waits } from "./waits.ts";
 /** How long a run that this process could not drive rests before somebody looks again. */
 const laterMs = 1_000;
 const otherWorkerMs = 5_000;
+/** From when a timer falls due to when it has been fired, at the worst: then a run that was taken early rests again. */
+const firingMs = 1_000;
 
 /**
  * One term of one run: reads the journal, executes the function against it, extends it, and stops when the run ends,
@@ -52,6 +53,9 @@ export class Drive implements Driver {
   #inbox!: Inbox;
   #checking = false;
   #poked = false;
+  /** Until then it does not rest: what it waits for is about to come. */
+  #stayUntil = 0;
+  #cancelStay: (() => void) | undefined;
   readonly #acts = new Set<Promise<void>>();
 
   constructor(options: DriveOptions) {
@@ -99,6 +103,12 @@ export class Drive implements Driver {
   /** A hint may have been lost: the last renewal knows how many notes there are. */
   look(): void {
     this.#inbox?.notice(this.options.lease.notes);
+  }
+
+  /** Whatever it was kept for can wait. */
+  hurry(): void {
+    this.#stayUntil = 0;
+    this.settle();
   }
 
   finish(end: DriveEnd): void {
@@ -187,8 +197,10 @@ export class Drive implements Driver {
     const target = { journal: lease.term.journal };
     const { pageRows } = store.limits;
     const read = (inbox: boolean) => readAll(pageRows, (from) => store.read.journal(tenant, target, { from, inbox }));
-    const [found, notes] = fresh === undefined ? await Promise.all([read(false), read(true)]) : [[], []];
-    const records = await this.#withKept(found, () => read(false));
+    const [found, notes] =
+      fresh === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
+    if (this.options.earlyMs !== undefined) this.#stayUntil = clock.mono() + this.options.earlyMs + firingMs;
+    const { records, lost } = await withKept(this.options, found, () => read(false));
     if (this.over) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
@@ -215,6 +227,7 @@ export class Drive implements Driver {
     this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0));
     if (history.stuck !== undefined && !(await comesUnstuck(this))) return this.#stayStuck();
     if (this.over) return;
+    if (lost !== undefined) return this.stick(lost);
     this.root = lease.term.journal;
     if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
     if (suspicion !== undefined && (await suspicion.raised(this))) return;
@@ -237,8 +250,8 @@ export class Drive implements Driver {
     }
     this.#execute(workflow);
     this.script.start();
-    // A run that was created a moment ago has no notes; the answer to its first append tells of later ones.
-    if (fresh === undefined || this.#poked) await this.#inbox.take();
+    // What came after the lease was taken pokes, and every answer to an append tells of it.
+    if (this.#poked || this.#inbox.waiting) await this.#inbox.take();
   }
 
   #trace(): void {
@@ -250,16 +263,6 @@ export class Drive implements Driver {
       "tape.reason": lease.term.reason,
     };
     this.spans = new Spans({ tracing, tenant, run: runId, attributes, ...(startedAt && { startedAt }) });
-  }
-
-  /** A fork whose maker died before it had written what is kept: that comes first, or all of it would run again. */
-  async #withKept(records: readonly Note[], reread: () => Promise<Note[]>): Promise<readonly Note[]> {
-    const [first] = records;
-    if (first?.kind !== "run.created" || first.data.fork === undefined) return records;
-    if (records.some(({ kind }) => kind === "fork.kept")) return expanded(records);
-    const { store, tenant, lease } = this.options;
-    await writeKept(store, tenant, lease.fence, records.at(-1)!.seq, first.data.fork);
-    return expanded(await reread());
   }
 
   #execute(workflow: AnyWorkflow): void {
@@ -290,6 +293,7 @@ export class Drive implements Driver {
     if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.lifted();
     this.#size.note(head);
     for (const record of records) this.reservations.take(record);
+    this.#stayUntil = 0; // it has come
     if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
   }
 
@@ -334,6 +338,12 @@ export class Drive implements Driver {
     if (!this.hears) return;
     if (this.active > 0 || !this.journal.idle || this.#inbox.reading || this.waits.empty) return;
     if (this.#inbox.waiting) return this.#inbox.take();
+    const { clock } = this.options;
+    const stayMs = this.#stayUntil - clock.mono();
+    if (stayMs > 0) {
+      this.#cancelStay ??= clock.after(stayMs, () => this.hurry());
+      return;
+    }
     // Nothing but effects that only a person can settle: the run says so, instead of waiting in silence.
     const doubts = this.waits.doubts;
     const stuck = doubts.length === 0 ? undefined : needsResolving(doubts[0]!, false);
@@ -353,6 +363,7 @@ export class Drive implements Driver {
     if (this.#end !== undefined) return false;
     this.#end = end;
     this.spans?.over({ "tape.end": end });
+    this.#cancelStay?.();
     this.script?.stop();
     this.journal?.stop();
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());

@@ -29,6 +29,8 @@ export interface DriveOptions {
   /** Who wants to see where time goes, and where the run's starter was. */
   readonly tracing?: Tracing;
   readonly startedAt?: SpanPlace;
+  /** Taken so long before its timer: it stays with us until that has fired. */
+  readonly earlyMs?: number;
   /** Its last holder vanished: it may have killed the process. */
   readonly suspicion?: Suspicion;
 }

@@ -80,7 +80,10 @@ async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome"
     const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
     if (refusal === undefined || drive.over) return;
     if (await stillOpen(drive, again)) return;
-    if (cause === "completed") return again(); // what was open has been settled while we looked
+    if (cause === "completed") {
+      if (await stillOwed(drive, again)) return;
+      return again(); // what was open has been settled while we looked
+    }
     await drive.journal.writeAlone([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
       if (isTapeError(error, "TAPE_RUN_UNSETTLED")) return;
       throw error;
@@ -88,9 +91,19 @@ async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome"
   }
   const refusal = await tryEnd(drive, { status: "COMPENSATED", outcome });
   if (refusal === undefined || drive.over) return;
-  const stuck = await stuckInverses(drive);
+  const stuck = await inverses(drive, ["STUCK"]);
   if (stuck.length > 0) return drive.stick(needsResolving(stuck[0]!, true), stuck.map(placeOf), again);
   await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
+}
+
+/** true: parked or stuck, because a person has had something undone, and that is not over yet. */
+async function stillOwed(drive: Driver, again: () => Promise<void>): Promise<boolean> {
+  const owed = await inverses(drive, ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"]);
+  if (owed.length === 0) return false;
+  const stuck = owed.filter(({ status }) => status === "STUCK");
+  if (stuck.length > 0) await drive.stick(needsResolving(stuck[0]!, true), stuck.map(placeOf), again);
+  else await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
+  return true;
 }
 
 /**
@@ -138,9 +151,9 @@ async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boo
 }
 
 /** Of the run and of everything below it: what its finished children owe is its own to wait for. */
-async function stuckInverses(drive: Driver): Promise<EffectRow[]> {
+async function inverses(drive: Driver, status: readonly string[]): Promise<EffectRow[]> {
   const { store, tenant, runId } = drive.options;
-  const all = await store.read.effects(tenant, { role: "inverse", status: ["STUCK"] });
+  const all = await store.read.effects(tenant, { role: "inverse", status });
   const mine = all.map(async (effect) => {
     if (effect.surplus || effect.root !== drive.root) return [];
     const id = (await store.read.lease(tenant, { journal: effect.run }))?.name ?? "";

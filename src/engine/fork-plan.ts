@@ -88,6 +88,8 @@ export function keptOf(records: readonly JournalRecord[], at: number): Kept[] {
       case "budget.reserved":
         return [{ kind: record.kind, data: { ...record.data, amounts: {} } }];
       case "budget.charged":
+        // Without `for` it is no operation: the run gave back at its end what it still held.
+        if (record.data.for === undefined) return [];
         return [{ kind: record.kind, data: { ...record.data, spent: {}, reserved: {} } }];
       case "effect.dispatched":
       case "effect.observed":

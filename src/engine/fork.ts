@@ -1,6 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { momentOf } from "../lease/belief.ts";
-import { TapeError } from "../model/errors.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { ForkData, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { RunSpec, RunView, Store } from "../store/contract.ts";
@@ -99,6 +99,31 @@ export async function writeKept(
     data: { who: by, action: "fork", reason, detail: { journal, pos, through } },
   };
   await store.fenced.append(fence, { after, records: [acted, ...inParts(keptOf(records, pos)), ...more] });
+}
+
+/**
+ * The records of a run, with what it keeps if it is a fork. One whose maker died before it had written that: it comes
+ * first, or all of it would run again. `lost`: it is gone for good, and a person must decide.
+ */
+export async function withKept(
+  {
+    store,
+    tenant,
+    lease,
+  }: { readonly store: Store; readonly tenant: string; readonly lease: { readonly fence: Fence } },
+  records: readonly JournalRecord[],
+  reread: () => Promise<JournalRecord[]>,
+): Promise<{ readonly records: readonly JournalRecord[]; readonly lost?: TapeError }> {
+  const [first] = records;
+  if (first?.kind !== "run.created" || first.data.fork === undefined) return { records };
+  if (records.some(({ kind }) => kind === "fork.kept")) return { records: expanded(records) };
+  try {
+    await writeKept(store, tenant, lease.fence, records.at(-1)!.seq, first.data.fork);
+  } catch (error) {
+    if (!isTapeError(error, "TAPE_FORK_POINT")) throw error;
+    return { records, lost: error };
+  }
+  return { records: expanded(await reread()) };
 }
 
 function inParts(kept: readonly Kept[]): NewRecord[] {

@@ -1,3 +1,4 @@
+import type { NewRecord } from "../model/records.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
 
@@ -62,14 +63,22 @@ export class Inbox {
     // From here on nothing begins: it would be recorded behind the cancellation.
     if (notes.some((note) => note.kind === "cancel.asked")) drive.cancelling = true;
     drive.waits.arrive(notes);
-    drive.journal.write(
-      [{ kind: "notes.taken", data: { through: drive.waits.seen } }],
-      () => {
-        if (drive.cancelling && !drive.cancelled) drive.cancel();
+    const taken: NewRecord = { kind: "notes.taken", data: { through: drive.waits.seen } };
+    const refused = (error: unknown): void => drive.fail(error);
+    if (drive.cancelling) {
+      const told = (): void => {
+        if (!drive.cancelled) drive.cancel();
         drive.matchWaits();
-      },
-      (error) => drive.fail(error),
-    );
+      };
+      drive.journal.write([taken], told, refused);
+      return;
+    }
+    // Together with the first wait that they settle: the code hears of that one alone, as it will in replay.
+    const [first, ...others] = drive.waits.matches();
+    if (first === undefined) drive.journal.write([taken], () => drive.matchWaits(), refused);
+    else drive.journal.write([taken, first.record], first.wait.written, refused);
+    for (const { record, wait } of others) drive.journal.write([record], wait.written, refused);
+    drive.settle();
   }
 
   #unread(): Promise<Note[]> {

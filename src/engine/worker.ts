@@ -41,6 +41,8 @@ export interface FindCounts {
 const unservedMs = 10_000;
 /** How often what nobody takes is told. */
 const tellMs = 60_000;
+/** So long before its timer falls due a run is read and played up to its wait: a thousand at once are then no crowd. */
+export const aheadMs = 1_000;
 
 interface Driving {
   /** undefined while it waits for its turn. */
@@ -57,6 +59,8 @@ export class Worker {
   readonly #workflows: readonly string[];
   #tellAgainAt = Number.NEGATIVE_INFINITY;
   #draining = false;
+  /** Drives that were taken ahead of their timers and are not over. */
+  #early = 0;
   #freed: () => void = () => {};
   #cancelLook: (() => void) | undefined;
 
@@ -154,6 +158,7 @@ export class Worker {
    */
   async drain(boundMs = 30_000): Promise<void> {
     this.#draining = true;
+    for (const { drive } of this.#drives.values()) drive?.hurry();
     const enough = new AbortController();
     const all = Promise.all([...this.#drives.values()].map(({ done }) => done)).then(() => true);
     const late = this.#options.clock.sleep(boundMs, enough.signal).then(() => false);
@@ -179,6 +184,8 @@ export class Worker {
       nonce: random.bits63(),
       tenant,
       workflows: this.#workflows,
+      // Who waits for a timer does nothing: half of the room stays for those who do something.
+      ahead: { withinMs: aheadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
     });
     const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
     return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
@@ -204,12 +211,14 @@ export class Worker {
   async #drive(driving: Driving, term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
     const { keeper, store, runner, tenant, clock, random, log, tracing } = this.#options;
     const { journal } = term;
-    const lease = keeper.adopt(fresh?.id ?? `run ${journal}`, term, sent);
+    const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent);
     // Our own lease that ran out under load is no crash: we are here. Counted before the first rest: see staleLimit.
     const vanished = term.reason === "recovery" && term.takenFrom !== keeper.identity.owner;
     const suspicion: Suspicion | undefined = vanished ? this.#suspects.next() : undefined;
+    if (term.early) this.#early++;
     try {
-      const runId = fresh?.id ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
+      const known = fresh?.id ?? term.name;
+      const runId = known ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
       if (this.#draining) {
         await giveBack(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
         return "lost";
@@ -217,12 +226,18 @@ export class Worker {
       const ground = { store, runner, lease, tenant, runId, clock, random, log };
       const startedAt = fresh === undefined ? undefined : tracing?.active(); // its starter's context reaches as far as here
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
-      const drive = new Drive({ ...ground, ...traced, ...(fresh && { fresh }), ...(suspicion && { suspicion }) });
+      const more = {
+        ...(fresh && { fresh }),
+        ...(suspicion && { suspicion }),
+        ...(term.early && { earlyMs: aheadMs }),
+      };
+      const drive = new Drive({ ...ground, ...traced, ...more });
       driving.drive = drive;
       const end = await drive.run();
       if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
       return end;
     } finally {
+      if (term.early) this.#early--;
       suspicion?.lifted();
       lease.lost("the drive is over");
     }

@@ -15,6 +15,8 @@ export interface OpenStoreOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** For SQLite: how its database is opened. A seam for tests. */
+  readonly open?: NonNullable<SqliteOptions["open"]>;
   /** For a store behind a server: how to reach it. Default of the token: TAPE_TOKEN. */
   readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "patienceMs">;
 }
@@ -43,7 +45,7 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
       return openPostgres({ ...options, url });
     case "http":
     case "https": {
-      const { limits: _, remote, ...seams } = options; // the limits are the server's
+      const { limits: _, open: _open, remote, ...seams } = options; // the limits are the server's
       return openRemote(url, { ...seams, token: process.env.TAPE_TOKEN, ...remote });
     }
     default: {

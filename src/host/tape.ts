@@ -209,6 +209,7 @@ export class Tape implements AsyncDisposable {
 
   /**
    * A person settles what nobody knows: an act or an inverse that is UNKNOWN or STUCK. A run that is stuck on it goes on.
+   * Or has it looked at again, or undone.
    *
    * @example
    * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "happened", value: receipt }, by: "ada", reason: "seen at the bank" });

@@ -62,6 +62,16 @@ const table = {
     retry: "later",
     next: "An effect, gate, timer, child or obligation is still open: settle or withdraw it before ending the run.",
   },
+  TAPE_NO_OBSERVER: {
+    fault: "caller",
+    retry: "no",
+    next: "Find out on the other side, then resolve it as happened, failed or again; or give the effect an observe.",
+  },
+  TAPE_NO_INVERSE: {
+    fault: "caller",
+    retry: "no",
+    next: "Undo it by hand, or start a run that does; give the effect a compensate so that the next ones can be undone.",
+  },
   TAPE_RECORD_MISPLACED: {
     fault: "tape",
     retry: "no",

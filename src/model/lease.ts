@@ -34,6 +34,10 @@ export interface Term {
   readonly takenFrom?: string;
   /** How long it had been due, or abandoned, when it was found; known only in the first answer. */
   readonly lagMs?: number;
+  /** The run's id, where a find has it at hand. */
+  readonly name?: string;
+  /** It was taken ahead of its timer: nothing is due yet. Known only in the first answer. */
+  readonly early?: boolean;
 }
 
 export type Target = { readonly run: string } | { readonly name: string } | { readonly journal: number };

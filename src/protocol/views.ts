@@ -88,6 +88,8 @@ export const term = z.strictObject({
   reason,
   takenFrom: z.string().exactOptional(),
   lagMs: z.number().exactOptional(),
+  name: z.string().exactOptional(),
+  early: z.boolean().exactOptional(),
 });
 
 export const termView = z.strictObject({

@@ -95,13 +95,28 @@ export class Item {
     return notes.flatMap((note) => (note.kind === "effect.evidence" ? [note.data] : []));
   }
 
-  /** What a person has said of it where nobody could settle it: that it happened, and what it answered. */
-  get told(): { readonly value: unknown } | undefined {
+  /** What a person has said of it where nobody could settle it: that it happened, what it answered, and whether to undo it. */
+  get told(): { readonly value: unknown; readonly undo: boolean } | undefined {
+    const { as, value } = this.#word;
+    return as === "happened" || as === "undo" ? { value, undo: as === "undo" } : undefined;
+  }
+
+  /** A person wants the world looked at, although nobody would by themselves any more. */
+  get looking(): boolean {
+    return this.status === "STUCK" && this.#word.as === "look";
+  }
+
+  /** What the last person said since it was last settled. */
+  get #word(): { readonly as?: unknown; readonly value?: unknown } {
     const last = this.records.findLastIndex(({ kind }) => kind === "effect.settled" || kind === "obligation.settled");
     const acted = this.records.slice(last + 1).findLast(({ kind }) => kind === "operator.acted");
-    if (acted?.kind !== "operator.acted" || acted.data.action !== "resolve") return undefined;
-    const { as, value } = acted.data.detail as { as?: unknown; value?: unknown };
-    return as === "happened" ? { value } : undefined;
+    if (acted?.kind !== "operator.acted" || acted.data.action !== "resolve") return {};
+    return acted.data.detail as { as?: unknown; value?: unknown };
+  }
+
+  /** Looks at the world, if its definition says how. */
+  get observer(): ((args: never, fx: EffectContext) => unknown) | undefined {
+    return this.inverse ? this.definition?.inverse?.observe : this.definition?.observe;
   }
 
   context(attempt: number, abortSignal: AbortSignal): EffectContext {
@@ -120,13 +135,23 @@ export class Item {
 
   /** The obligation to undo it, armed with the confirmation. */
   armed(result: unknown): NewRecord[] {
-    const { definition, effect } = this;
+    const { definition } = this;
     if (this.inverse || definition?.inverse === undefined) return [];
     const { name, inverse } = definition;
+    return [{ kind: "obligation.armed", data: { ...this.#inverseOf(result), name, semantics: inverse.semantics } }];
+  }
+
+  /** The same, due at once and whatever becomes of the run. Where nobody knows how to undo it, a person must. */
+  owed(result: unknown): NewRecord[] {
+    const { definition } = this;
+    const undo = definition?.inverse;
+    const data = { ...this.#inverseOf(result), semantics: undo?.semantics ?? "non_idempotent" } as const;
+    return [{ kind: "obligation.surplus", data: undo === undefined ? data : { ...data, name: definition!.name } }];
+  }
+
+  #inverseOf(result: unknown) {
     const { run, pos } = this.ref;
-    const args = { args: this.args, result };
-    const data = { run, pos, sub: 1, name, semantics: inverse.semantics, key: `${effect.key}:inverse`, args };
-    return [{ kind: "obligation.armed", data }];
+    return { run, pos, sub: 1, key: `${this.effect.key}:inverse`, args: { args: this.args, result } };
   }
 
   async write(records: readonly NewRecord[]): Promise<void> {
@@ -179,8 +204,9 @@ export class Item {
   /** The work went wrong. */
   async fail(): Promise<boolean> {
     const { store, tenant } = this.#ground;
-    // What a person has said of it waits for whoever can settle it.
-    const { wants } = this.told === undefined ? wantsOf(this.status, this.actor) : { wants: "reconciler" };
+    // What a person has said of it waits for whoever can settle it, or look.
+    const asked = this.told !== undefined || this.looking;
+    const { wants } = asked ? { wants: "reconciler" } : wantsOf(this.status, this.actor);
     const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
     const next = wants === undefined ? {} : { wants, inMs };
     const told = await giveBack(store, tenant, this.lease, this.#head, next);

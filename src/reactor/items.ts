@@ -18,7 +18,7 @@ export interface ItemReactorOptions {
 }
 
 /** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
-export function itemReactor(ground: Ground, options: ItemReactorOptions): Required<Omit<Reactor, "room">> {
+export function itemReactor(ground: Ground, options: ItemReactorOptions): Required<Omit<Reactor, "room" | "batch">> {
   const begin = async (limit: number, freed: Freed): Promise<Round> => {
     const sent = momentOf(ground.clock);
     const terms = await find(ground, options, limit);

@@ -201,7 +201,7 @@ class Turn {
 
   /** true: something was found, there may be more. */
   async #look(): Promise<boolean> {
-    const { batch = 50, concurrency = batch } = this.#options;
+    const { batch = this.#reactor.batch ?? 50, concurrency = batch } = this.#options;
     const room = Math.min(batch, this.#reactor.room?.() ?? concurrency - this.#busy);
     this.#full = room <= 0;
     if (this.#full) return false;

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { aheadMs } from "../engine/worker.ts";
 import type { Store } from "../store/contract.ts";
 
 export interface ProbeOptions {
@@ -61,8 +62,12 @@ export class Probe {
     const { store, tenant, wake } = this.#options;
     let nextMs = Number.POSITIVE_INFINITY;
     for (const { reactor, inMs } of await store.read.agenda(tenant)) {
-      if (inMs > 0) nextMs = Math.min(nextMs, inMs);
-      else wake(reactor);
+      if (inMs <= 0) wake(reactor);
+      else nextMs = Math.min(nextMs, inMs);
+      if (reactor !== "timers" || inMs <= 0) continue;
+      // Who has to go on when it fires is made ready before.
+      if (inMs > aheadMs) nextMs = Math.min(nextMs, inMs - aheadMs);
+      else wake("recovery");
     }
     return nextMs;
   }

@@ -51,6 +51,8 @@ export interface Reactor {
   readonly name: string;
   /** What it works on is on the store's agenda: it is told when there is something, and need not look by itself. */
   readonly onAgenda?: boolean;
+  /** So many at a time, where nothing else is said: what is cheap is looked for in larger portions. */
+  readonly batch?: number;
   /** One look for at most `limit` items; resolves when all that was found has been worked on. */
   runOnce(limit: number): Promise<Counts>;
   /** The same without waiting for the work: a slow item must not keep the loop from finding others. */

@@ -37,16 +37,20 @@ async function reconcile(ground: Ground, item: Item): Promise<void> {
   // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
   const doubtful = item.status === "UNKNOWN" || item.status === "STUCK";
   const told = doubtful ? item.told : undefined;
-  const evident =
-    told !== undefined || item.status === "UNKNOWN" || (item.status === "FAILED" && item.evidence.length > 0);
+  const open = item.status === "UNKNOWN" || item.looking;
+  const evident = told !== undefined || open || (item.status === "FAILED" && item.evidence.length > 0);
   if (evident && item.definition === undefined) {
     const { connector, name } = item.effect;
     return item.park("reconciler", connector === null ? `effect ${name}` : `connector ${connector} and effect ${name}`);
   }
+  if (told?.undo) {
+    const settled = item.settled({ to: "CONFIRMED", reason: "operator", value: told.value });
+    return item.finish([settled, ...item.owed(told.value)], done);
+  }
   if (told !== undefined) return item.finish(confirmed(item, "operator", told.value), done);
-  const known = item.status === "UNKNOWN" ? await byEvidence(ground, item) : await afterwards(ground, item);
+  const known = open ? await byEvidence(ground, item) : await afterwards(ground, item);
   if (known !== undefined) return item.finish(...known, heard);
-  if (item.status !== "UNKNOWN") return item.handOn();
+  if (!open) return item.handOn();
   await observe(ground, item, heard);
 }
 
@@ -91,9 +95,10 @@ async function afterwards(ground: Ground, item: Item): Promise<Verdict | undefin
 }
 
 async function observe(ground: Ground, item: Item, heard: () => Promise<void>): Promise<void> {
-  const { effect, definition } = item;
-  const observer = item.inverse ? definition?.inverse?.observe : definition?.observe;
+  const { effect, observer } = item;
   if (observer === undefined) {
+    // It stays as it is, and its journal says why.
+    if (item.looking) return finish([[observed(item, inconclusive("it has no observe"))], done]);
     // Nobody can look. What the other side dedupes may be sent again under its key; anything else needs a person.
     if (effect.semantics !== "non_idempotent") return finish(sendAgain(ground, item, "unobservable"));
     return finish([[item.settled({ to: "STUCK", reason: "unobservable" })], done]);
@@ -117,9 +122,12 @@ async function observe(ground: Ground, item: Item, heard: () => Promise<void>): 
 }
 
 async function judge(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
-  const data = { ...item.ref, observation: seen.observed, detail: seen };
   const [records, next] = await verdictOn(ground, item, seen, begun);
-  return [[{ kind: "effect.observed", data }, ...records], next];
+  return [[observed(item, seen), ...records], next];
+}
+
+function observed(item: Item, seen: Observation): NewRecord {
+  return { kind: "effect.observed", data: { ...item.ref, observation: seen.observed, detail: seen } };
 }
 
 async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
@@ -141,10 +149,15 @@ async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: n
     case "inconclusive": {
       const looks =
         1 + sinceResolved(item).filter((r) => r.kind === "effect.observed" && told(r.data.observation)).length;
-      if (looks >= mostLooks) return [[item.settled({ to: "STUCK", reason: "inconclusive" })], done];
+      if (looks >= mostLooks) return [stuck(item, "inconclusive"), done];
       return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, lookBackoff, ground.random)) }];
     }
   }
+}
+
+/** A person must. What was looked at again because a person asked is still as stuck as it was. */
+function stuck(item: Item, reason: string): NewRecord[] {
+  return item.status === "STUCK" ? [] : [item.settled({ to: "STUCK", reason })];
 }
 
 const told = (observation: string): boolean => observation === "inconclusive" || observation === "error";
@@ -164,7 +177,7 @@ function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable"
     const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
     return settled && record.data.to === "PENDING" && record.data.reason === reason;
   }).length;
-  if (before + 1 >= mostLooks) return [[item.settled({ to: "STUCK", reason: "exhausted" })], done];
+  if (before + 1 >= mostLooks) return [stuck(item, "exhausted"), done];
   const inMs = before === 0 ? 0 : Math.ceil(backoffMs(before, lookBackoff, ground.random));
   return [[item.settled({ to: "PENDING", reason })], { wants: item.actor, inMs }];
 }

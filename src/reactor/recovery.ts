@@ -16,6 +16,7 @@ export function recovery(worker: Pick<Worker, "begin" | "room" | "unserved">): R
   return {
     name: "recovery",
     onAgenda: true,
+    batch: 250,
     begin,
     runOnce: async (limit) => (await begin(limit, () => {})).done,
     room: () => worker.room,

@@ -4,12 +4,19 @@ import type { NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { openItem } from "./items.ts";
 import type { Ground } from "./reactor.ts";
+import { noInverse, undo } from "./undo.ts";
 
-/** What a person found out. `again`: it surely did not happen, or may happen twice: send it again under its key. */
+/**
+ * What a person found out, or wants. `again`: it surely did not happen, or may happen twice: send it again under its key.
+ * `look`: nothing is settled; the reconciler looks at the world at once, also where it had given up. `undo`: the act
+ * happened, and must not stand: what undoes it is due, whatever becomes of the run.
+ */
 export type Resolution =
   | { readonly as: "happened"; readonly value?: unknown }
   | { readonly as: "failed"; readonly error?: unknown }
-  | { readonly as: "again" };
+  | { readonly as: "again" }
+  | { readonly as: "look" }
+  | { readonly as: "undo"; readonly value?: unknown };
 
 export interface Resolving {
   readonly run: string;
@@ -24,12 +31,16 @@ export interface Resolving {
 /**
  * A person settles a doubt: an act or an inverse that is UNKNOWN or STUCK. Under the item's lease, taken over with the
  * person's name and reason, so that whoever was looking into it is fenced; the first to settle it wins. A run that is
- * stuck on it goes on by itself.
+ * stuck on it goes on by itself. An act that is confirmed can still be undone, under the lease of its run.
  */
 export async function resolve(ground: Ground, resolving: Resolving): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
-  const { by, reason } = resolving;
-  const effect = await doubtful(ground, resolving);
+  const { by, reason, resolution } = resolving;
+  const effect = await effectOf(ground, resolving);
+  if (resolution.as === "undo" && effect.role === "act" && effect.status === "CONFIRMED") {
+    return undo(ground, { ...resolving, name: effect.name });
+  }
+  assertDoubt(effect, resolving);
   const sent = momentOf(clock);
   const answer = await store.claim.acquire(tenant, {
     target: { journal: effect.item! },
@@ -49,12 +60,12 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
       if (item.told !== undefined) throw settledBefore(resolving);
       const acted: NewRecord = {
         kind: "operator.acted",
-        data: { who: by, action: "resolve", reason, detail: resolving.resolution },
+        data: { who: by, action: "resolve", reason, detail: resolution },
       };
-      const { resolution } = resolving;
       switch (resolution.as) {
-        case "happened": {
-          const { value } = resolution;
+        case "happened":
+        case "undo": {
+          const { as, value } = resolution;
           // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
           if (!item.inverse && item.definition === undefined) {
             return await item.finish([acted], {
@@ -62,9 +73,15 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
               waits: [`a process that has effect ${item.effect.name}`],
             });
           }
+          if (as === "undo" && item.definition?.inverse === undefined) throw noInverse(resolving, item.effect.name);
           const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });
-          return await item.finish([acted, settled, ...item.armed(value)]);
+          return await item.finish([acted, settled, ...(as === "undo" ? item.owed(value) : item.armed(value))]);
         }
+        case "look":
+          if (item.observer === undefined && (item.definition !== undefined || item.effect.name === null)) {
+            throw noObserver(resolving, item.effect.name);
+          }
+          return await item.finish([acted], { wants: "reconciler" });
         case "failed": {
           const { error } = resolution;
           return await item.finish([acted, item.settled({ to: "FAILED", reason: "operator", error })]);
@@ -81,9 +98,7 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
   }
 }
 
-async function doubtful(ground: Ground, resolving: Resolving): Promise<EffectRow> {
-  const { store, tenant } = ground;
-  const { run, pos, sub = 0 } = resolving;
+async function effectOf({ store, tenant }: Ground, { run, pos, sub = 0 }: Resolving): Promise<EffectRow> {
   if ((await store.read.run(tenant, run)) === undefined) {
     throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
   }
@@ -91,7 +106,6 @@ async function doubtful(ground: Ground, resolving: Resolving): Promise<EffectRow
   if (found === undefined) {
     throw new TapeError("TAPE_BAD_INPUT", `run ${run} has no effect at ${pos}.${sub}`, { run, pos, sub });
   }
-  assertDoubt(found, resolving);
   return found;
 }
 
@@ -105,10 +119,19 @@ function assertDoubt(effect: EffectRow, { run, resolution }: Resolving): void {
     const message = `nobody knows how to undo the surplus act at ${pos}.${sub} of run ${run}: resolve it as happened when it is undone`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
+  if (role === "inverse" && resolution.as === "undo") {
+    const message = `${pos}.${sub} of run ${run} is what undoes an act; nothing undoes it in its turn`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
+  }
   if (role === "inverse" && resolution.as === "failed") {
     const message = `undoing ${name} is owed: resolve it as happened, or have it done again`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
+}
+
+function noObserver({ run, pos, sub = 0 }: Resolving, name: string | null): TapeError {
+  const message = `${name ?? "the surplus act"} of run ${run} has no observe: nobody can look`;
+  return new TapeError("TAPE_NO_OBSERVER", message, { run, pos, sub });
 }
 
 /** The first who says what happened is believed, also while the one who can write it down has not come by yet. */

@@ -10,6 +10,7 @@ export function timers(ground: Pick<Ground, "store" | "log" | "random" | "tenant
   return {
     name: "timers",
     onAgenda: true,
+    batch: 250,
     async runOnce(limit) {
       // Neither may keep the other from its turn: each has the whole limit, and a failure of its own.
       const [timed, scheduled] = await Promise.allSettled([fireTimers(ground, limit), fireSchedules(ground, limit)]);

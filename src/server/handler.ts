@@ -4,6 +4,7 @@ import type { Random } from "../base/random.ts";
 import type { AnswerOf, CallOf, Contract, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
 import type { Intake, Store } from "../store/contract.ts";
+import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Ownership } from "./ownership.ts";
 import type { Service } from "./service.ts";
@@ -51,6 +52,7 @@ export interface ServerGround {
   readonly ownership: Ownership;
   readonly operator: Operator;
   readonly service: Service;
+  readonly history: History;
 }
 
 /** A deed's author: the credential, and whom it acted for. Nobody can write another credential's name into a journal. */

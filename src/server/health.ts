@@ -8,7 +8,18 @@ const unservedMs = 10_000;
  * For people and alarms: whether the store answers, what blocks the feed. Which reactors are due, who holds the
  * singletons and which workflows nobody serves is told to whoever may read the tenant.
  */
-export async function healthOf({ store, service }: ServerGround, who: Call): Promise<Record<string, unknown>> {
+export function healthOn(ground: ServerGround): (who: Call) => Promise<Record<string, unknown>> {
+  const underWay = new Map<string | undefined, Promise<Record<string, unknown>>>();
+  return (who) => {
+    const of = who.named ? who.tenant : undefined;
+    // Anybody may ask: one look serves all who ask meanwhile.
+    const looking = underWay.get(of) ?? healthOf(ground, who).finally(() => underWay.delete(of));
+    underWay.set(of, looking);
+    return looking;
+  };
+}
+
+async function healthOf({ store, service }: ServerGround, who: Call): Promise<Record<string, unknown>> {
   const status = service.draining ? "draining" : "ok";
   const about = { version: service.version, replica: service.label, backend: store.backend };
   try {

@@ -12,6 +12,8 @@ export interface ServerLimits {
   /** Calls of one tenant in a second, over time and at once. */
   readonly ratePerSecond: number;
   readonly rateBurst: number;
+  /** Credentials from one address that were refused, in a minute; those that were good lately are not counted against it. */
+  readonly failedSignIns: number;
 }
 
 export const defaultServerLimits: ServerLimits = {
@@ -22,4 +24,5 @@ export const defaultServerLimits: ServerLimits = {
   connections: 4_096,
   ratePerSecond: 10_000,
   rateBurst: 20_000,
+  failedSignIns: 120,
 };

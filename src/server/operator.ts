@@ -9,11 +9,11 @@ import type { Identity } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import type { ManualAct, Store } from "../store/contract.ts";
 
-/** What a person found out about an act in doubt. */
+/** What a person found out about an act in doubt, or wants done about it. */
 export type Resolution =
-  | { readonly as: "happened"; readonly value?: unknown }
+  | { readonly as: "happened" | "undo"; readonly value?: unknown }
   | { readonly as: "failed"; readonly error?: unknown }
-  | { readonly as: "again" };
+  | { readonly as: "again" | "look" };
 
 export interface Resolving extends ManualAct {
   readonly run: string;

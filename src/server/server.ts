@@ -15,6 +15,7 @@ import { decodePart, jsonOf, queryOf } from "./body.ts";
 import { CheckedDoor, type Credentials, openDoor } from "./credentials.ts";
 import type { Call, Caller, Handlers } from "./handler.ts";
 import { handlersOf } from "./handlers.ts";
+import { History } from "./history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
 import { type Footing, Operator, type Resolving } from "./operator.ts";
 import { checkOrigin } from "./origin.ts";
@@ -50,7 +51,7 @@ type Anything = (call: unknown, who: Call) => Promise<unknown>;
 /**
  * The server without its socket: a request goes in, an answer comes out. What a request is refused for, in this order:
  * route, origin, drain, credential, role, rate, room, body, fields; only then a handler sees it. It keeps nothing between
- * calls that another replica would miss.
+ * calls that another replica would miss, but for the samples of the overview.
  */
 export class TapeServer {
   readonly limits: ServerLimits;
@@ -63,6 +64,7 @@ export class TapeServer {
   readonly #admission: Admission;
   readonly #handlers: Handlers;
   readonly #operator: Operator;
+  readonly #history: History;
   readonly #dashboard: Dashboard | undefined;
 
   constructor(options: ServerOptions) {
@@ -77,13 +79,15 @@ export class TapeServer {
     this.#credentials =
       credentials === "none"
         ? openDoor({ tenant, role: "admin", name: identity.label, token: undefined })
-        : new CheckedDoor({ store, clock, log, bootstrap, tenant });
+        : new CheckedDoor({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
     this.#admission = new Admission(this.limits, clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
     const ownership = new Ownership(store);
+    this.#history = new History({ read: store.read, clock, log });
     const { service } = this;
-    this.#handlers = handlersOf({ store, clock, random, log, ownership, operator: this.#operator, service });
+    const [operator, history] = [this.#operator, this.#history];
+    this.#handlers = handlersOf({ store, clock, random, log, ownership, operator, service, history });
   }
 
   /** The whole way, without a socket. */
@@ -115,6 +119,7 @@ export class TapeServer {
 
   close(): void {
     this.#operator.close();
+    this.#history.close();
   }
 
   async #answer(
@@ -136,7 +141,7 @@ export class TapeServer {
       throw new TapeError("TAPE_DRAINING", "this server is stopping");
     }
     const named = route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined;
-    const caller = named ? await this.#credentials.caller(request.headers.authorization) : nobody;
+    const caller = named ? await this.#credentials.caller(request.headers.authorization, request.from) : nobody;
     said.who = caller;
     if (route.role !== "open" && !mayDo(caller.role, route.role)) {
       const message = `${route.name} needs the role ${route.role}, and this token has ${caller.role}`;

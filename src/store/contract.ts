@@ -15,6 +15,9 @@ import type { Limits } from "../model/limits.ts";
 import type { RunStatus } from "../model/machines.ts";
 import type { ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
+import type { EffectFilter, RunFilter, RunRate, Spend } from "./lists.ts";
+
+export type { EffectFilter, RunFilter, RunRate, Spend } from "./lists.ts";
 
 /**
  * The store contract, in four groups. A store is correct when it passes the conformance suite (src/testing).
@@ -108,6 +111,11 @@ export interface FindRequest {
   readonly tenant?: string;
   /** Only runs of these workflows: what nobody here can drive is left to those who can. */
   readonly workflows?: readonly string[];
+  /**
+   * Also so many runs that rest and whose next timer falls due within so long: who reads their journals before, has
+   * nothing left to do when it fires but to go on.
+   */
+  readonly ahead?: { readonly withinMs: number; readonly limit: number };
 }
 
 export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };
@@ -259,24 +267,6 @@ export interface RunView {
   readonly lease: LeaseView;
 }
 
-export interface RunFilter {
-  readonly workflow?: string;
-  readonly status?: readonly RunStatus[];
-  readonly label?: { readonly key: string; readonly value: string };
-  /** Continue after this journal number (newest first). */
-  readonly before?: number;
-  readonly limit?: number;
-}
-export interface EffectFilter {
-  readonly run?: string;
-  /** The effect whose item journal has this number. */
-  readonly item?: number;
-  readonly role?: "act" | "inverse";
-  readonly status?: readonly string[];
-  readonly minAgeMs?: number;
-  readonly limit?: number;
-}
-
 /** A page of the feed. `cursor` is opaque and resumes exactly after the last record. */
 export interface FeedPage {
   readonly records: readonly FeedRecord[];
@@ -307,6 +297,8 @@ export interface AgendaItem {
   readonly reactor: string | undefined;
   /** 0: now. */
   readonly inMs: number;
+  /** How long it has been due. */
+  readonly lateMs: number;
 }
 
 /** Runs of one workflow that could go on and that nobody takes. */
@@ -364,6 +356,10 @@ export interface Read {
   schedules(tenant: string): Promise<ScheduleRow[]>;
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;
+  /** Of all runs that have not ended: sums by unit, and the `limit` that are nearest to their caps. */
+  spend(tenant: string, limit?: number): Promise<Spend>;
+  /** `buckets` stretches of `sizeMs` from `since` on. Each is counted up to a bound, by the indexes of those times. */
+  rate(tenant: string, since: number, sizeMs: number, buckets: number): Promise<RunRate[]>;
   claimOf(tenant: string, scope: string, businessKey: string): Promise<(ClaimRow & { runId: string }) | undefined>;
   value(tenant: string, key: string): Promise<Value | undefined>;
   values(tenant: string, prefix: string, limit?: number): Promise<Value[]>;

@@ -15,6 +15,9 @@ import {
 } from "./check.ts";
 import type { Claim, Intake, ManualAct, Read, Store } from "./contract.ts";
 
+/** Enough for a chart, and not too many for one statement. */
+const mostBuckets = 240;
+
 /**
  * The entrance of every store: each argument of each call is looked at before anything else happens, so that a store
  * behind it sees only what the contract says. Types may lie, because callers may be JavaScript. What is encoded
@@ -179,6 +182,11 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       for (const reactor of request.staleOf) names({ staleOf: reactor });
       checkWhole("limit", request.limit, 1);
       optional(request.staleLimit, (most) => checkWhole("staleLimit", most));
+      optional(request.ahead, (ahead) => {
+        checkObject("ahead", ahead);
+        checkWhole("withinMs", ahead.withinMs);
+        checkWhole("limit", ahead.limit);
+      });
       optional(request.tenant, (tenant) => names({ tenant }));
       optional(request.workflows, (workflows) => {
         checkList("workflows", workflows);
@@ -238,7 +246,28 @@ function guardedRead(read: Read, limits: Limits): Read {
         names({ label: label.key });
         checkText("label", label.value, limits);
       });
+      for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
+        optional(filter[time], (at) => checkWhole(time, at));
+      }
+      optional(filter.below, (below) => checkWhole("below", below, 1));
+      optional(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
+      optional(filter.doubt, (doubt) => checkFlag("doubt", doubt));
       return read.runs(tenant, filter);
+    },
+    async spend(tenant, limit) {
+      names({ tenant });
+      optional(limit, (most) => checkWhole("limit", most, 1));
+      return read.spend(tenant, limit);
+    },
+    async rate(tenant, since, sizeMs, buckets) {
+      names({ tenant });
+      checkWhole("since", since);
+      checkWhole("sizeMs", sizeMs, 1);
+      checkWhole("buckets", buckets, 1);
+      if (buckets > mostBuckets) {
+        throw new TapeError("TAPE_TOO_LARGE", `at most ${mostBuckets} stretches are counted`, { field: "buckets" });
+      }
+      return read.rate(tenant, since, sizeMs, buckets);
     },
     async progress(tenant, ids) {
       names({ tenant });
@@ -262,6 +291,7 @@ function guardedRead(read: Read, limits: Limits): Read {
       page(filter);
       words("status", filter.status);
       optional(filter.role, (role) => names({ role }));
+      optional(filter.root, (root) => checkWhole("root", root, 1));
       optional(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
       return read.effects(tenant, filter);
     },

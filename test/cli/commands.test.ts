@@ -64,6 +64,11 @@ describe("runs from the command line", () => {
     expect(failed.stderr).toContain("TAPE_RUN_FAILED");
     expect(await json("runs", "--status", "COMPLETED")).toMatchObject([{ id: "s1", outcome: 6 }]);
     expect(await json("runs", "--label", "team=books")).toHaveLength(1);
+    expect(await json("runs", "--prefix", "s1")).toMatchObject([{ id: "s1" }]);
+    expect(await json("runs", "--prefix", "s", "--ended-since", "1h")).toMatchObject([{ id: "s1" }, { id: "s2" }]);
+    expect(await json("runs", "--since", "1h")).toMatchObject([{ id: "s2" }, { id: "s1" }]);
+    expect(await json("runs", "--until", "2020-01-01")).toEqual([]);
+    expect(await json("runs", "--doubt")).toEqual([]);
     expect((await tape("runs", "--limit", "1")).stdout).toMatch(/s2 +FAILED +sum[\s\S]*more: --before \d+/);
     expect(await json("inspect", "s1")).toMatchObject({
       run: { status: "COMPLETED" },
@@ -90,9 +95,13 @@ describe("runs from the command line", () => {
       [["start", "sum", "--budget", "usd=much"], "--budget usd is an amount"],
       [["runs", "--limit", "many"], "--limit is a whole number"],
       [["runs", "-o", "xml"], "-o is table or json"],
+      [["runs", "--since", "tomorrow-ish"], "--since is a time as in 2026-11-16T08:00Z or 2h, not tomorrow-ish"],
       [["cancel", "x"], "this needs --reason"],
       [["resolve", "effect", "x", "one", "--as", "failed", "--reason", "r"], "<pos> is a position"],
-      [["resolve", "effect", "x", "1", "--as", "maybe", "--reason", "r"], "--as is happened, failed or again"],
+      [
+        ["resolve", "effect", "x", "1", "--as", "maybe", "--reason", "r"],
+        "--as is happened, failed, again, look or undo, not maybe",
+      ],
       [["lease", "steal", "x"], "lease knows ls, explain, history, takeover, release, not steal"],
       [["runs", "--statsu", "x"], "Unknown option '--statsu'"],
     ] as const) {
@@ -142,6 +151,9 @@ describe("a person at the command line", () => {
     expect((await tape("inspect", "p1")).stdout).toContain("durable-tape resolve effect p1 2 --as happened");
     // The program needs the definitions to arm what undoes it: they come from the settings.
     await writeFile(join(folder, "tape.yaml"), `tape: { store: { url: "${url}" } }\n`);
+    expect(await json("runs", "--doubt")).toMatchObject([{ id: "p1" }]);
+    const looked = await tape("resolve", "effect", "p1", "2", "--as", "look", "--reason", "the bank is back");
+    expect(looked).toMatchObject({ code: 0, stdout: "p1 2: somebody looks at once\n" });
     const resolved = await tape("resolve", "effect", "p1", "2", "--as", "failed", "--reason", "seen at the bank");
     expect(resolved).toMatchObject({ code: 0, stderr: "" });
     await until("p1", "FAILED");

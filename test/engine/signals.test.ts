@@ -102,10 +102,13 @@ describe("signals", () => {
     const p = s.process([timed]);
     const id = await p.start(timed);
     await waiting(s, p, id);
-    await s.clock.elapse(9_000);
+    await s.clock.elapse(8_900);
     await p.reactors();
     expect((await s.run(id)).status).toBe("WAITING");
-    await s.clock.elapse(1_001);
+    await s.clock.elapse(1_050);
+    await p.reactors();
+    expect((await s.run(id)).endedAt).toBeNull();
+    await s.clock.elapse(51);
     expect((await p.over(id)).outcome).toEqual({ status: "timeout" });
   });
 

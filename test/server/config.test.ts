@@ -12,7 +12,7 @@ describe("tape.server", () => {
     expect(defaultServerLimits).toEqual({
       ...{ bodyBytes: limits.body_bytes, depth: limits.depth, requests: limits.requests },
       ...{ streams: limits.streams, connections: limits.connections },
-      ...{ ratePerSecond: rate.per_second, rateBurst: rate.burst },
+      ...{ ratePerSecond: rate.per_second, rateBurst: rate.burst, failedSignIns: rate.failed_sign_ins },
     });
     expect(defaultTimeouts.idleMs).toBe(idle * 1_000);
   });

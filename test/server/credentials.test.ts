@@ -37,6 +37,40 @@ describe("tokens", () => {
     expect(await whoami(old.secret)).toBe("TAPE_UNAUTHENTICATED");
   });
 
+  it("bad ones from one address are counted: it must wait, but for tokens that were good before", async () => {
+    const clock = new ManualClock();
+    current = await stage({ credentials: "required", clock, limits: { failedSignIns: 6 } });
+    const { store, server } = current;
+    await giveTokens(store, "acme");
+    let reads = 0;
+    const token = store.read.token;
+    const counted = (id: string) => {
+      reads++;
+      return token(id);
+    };
+    Object.assign(store.read, { token: counted });
+    const from = async (address: string, secret: string | undefined) => {
+      const headers = secret === undefined ? {} : { authorization: `Bearer ${secret}` };
+      const { status } = await server.exchange({ method: "GET", url: "/v1/whoami", headers, from: address });
+      return status;
+    };
+    const [known, fresh] = [tokenOf("acme", "reader"), tokenOf("acme", "admin")];
+    const guess = (k: number) => `guess-${k}.${"z".repeat(43)}`;
+    expect(await from("10.0.0.1", known)).toBe(200);
+    for (let k = 0; k < 20; k++) expect(await from("10.0.0.1", undefined)).toBe(401); // costs nothing
+    for (let k = 0; k < 6; k++) expect(await from("10.0.0.1", guess(k))).toBe(401);
+    const before = reads;
+    for (let k = 6; k < 50; k++) expect(await from("10.0.0.1", guess(k))).toBe(429);
+    expect(reads).toBe(before); // and the store hears nothing of it
+    expect(await from("10.0.0.1", known)).toBe(200);
+    expect(await from("10.0.0.1", `${known.split(".")[0]}.${"z".repeat(43)}`)).toBe(429); // its id alone is no pass
+    expect(await from("10.0.0.1", fresh)).toBe(429);
+    expect(await from("10.0.0.2", fresh)).toBe(200);
+    await clock.elapse(10_000); // a sixth of a minute: room for one
+    expect(await from("10.0.0.1", guess(51))).toBe(401);
+    expect(await from("10.0.0.1", guess(52))).toBe(429);
+  });
+
   it("a token that expires is worth nothing afterwards", async () => {
     const clock = new ManualClock();
     current = await stage({ credentials: "required", clock });

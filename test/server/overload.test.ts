@@ -130,5 +130,11 @@ describe("overload", () => {
     expect(new Set(await Promise.all(Array.from({ length: 20 }, () => call("/readyz"))))).toEqual(new Set([200]));
     expect(looks).toBe(1);
     expect(await call("/livez")).toBe(200);
+    const { server: open } = await stage({ store: { ...store, health }, clock: new ManualClock() });
+    looks = 0;
+    await Promise.all(Array.from({ length: 20 }, () => ask(open.exchange, "GET", "/healthz")));
+    expect(looks).toBe(1);
+    await ask(open.exchange, "GET", "/healthz");
+    expect(looks).toBe(2);
   });
 });

@@ -80,8 +80,20 @@ function resolving(what: "effect" | "obligation"): Command {
       { name: "pos", help: "the position that inspect shows, as in 3 or 3.1" },
     ],
     options: {
-      as: { value: "happened|failed|again", help: "what was found out; again: have it done again under its key" },
-      value: { value: "JSON", help: "with happened: what it answered" },
+      as:
+        what === "effect"
+          ? {
+              value: "happened|failed|again|look|undo",
+              help: "what was found out; again: have it done again under its key; look: have the other side looked at now; undo: it happened, have it undone",
+            }
+          : {
+              value: "happened|again|look",
+              help: "what was found out; again: have it done again under its key; look: have the other side looked at now",
+            },
+      value: {
+        value: "JSON",
+        help: what === "effect" ? "with happened or undo: what it answered" : "with happened: what it answered",
+      },
       ...personOptions,
       ...storeOptions,
     },
@@ -96,7 +108,13 @@ function resolving(what: "effect" | "obligation"): Command {
           const run = asked.arguments.run!;
           const part = wholeOf("<pos>", sub) ?? (what === "effect" ? 0 : 1);
           await app.resolve({ run, pos: Number(pos), sub: part, resolution, ...person });
-          asked.screen.line(`${run} ${asked.arguments.pos}: recorded as ${resolution.as}`);
+          const said =
+            resolution.as === "look"
+              ? "somebody looks at once"
+              : resolution.as === "undo"
+                ? "it is to be undone"
+                : undefined;
+          asked.screen.line(`${run} ${asked.arguments.pos}: ${said ?? `recorded as ${resolution.as}`}`);
           return 0;
         },
         { runner: true },
@@ -108,10 +126,12 @@ function resolving(what: "effect" | "obligation"): Command {
 function resolutionOf(asked: Asked): Resolution {
   const as = asked.text("as");
   const value = asked.text("value");
-  if (as === "happened") return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
-  if (value !== undefined) throw new Misuse("--value goes with --as happened");
-  if (as === "failed" || as === "again") return { as };
-  throw new Misuse(`--as is happened, failed or again${as === undefined ? "" : `, not ${as}`}`);
+  if (as === "happened" || as === "undo") {
+    return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
+  }
+  if (value !== undefined) throw new Misuse("--value goes with --as happened or undo");
+  if (as === "failed" || as === "again" || as === "look") return { as };
+  throw new Misuse(`--as is happened, failed, again, look or undo${as === undefined ? "" : `, not ${as}`}`);
 }
 
 export const doubtCommands: readonly Command[] = [

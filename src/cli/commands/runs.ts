@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { systemClock } from "../../base/clock.ts";
+import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { RunView, Store } from "../../store/contract.ts";
 import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
-import { type Command, Misuse } from "../command.ts";
+import { type Asked, type Command, Misuse } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 
 const runArgument = { name: "run", help: "the run's id" } as const;
@@ -73,11 +74,17 @@ const columns = (now: number): readonly Column<RunView>[] => [
 
 const runs: Command = {
   name: "runs",
-  summary: "lists runs, newest first",
+  summary: "lists runs, newest first; by the beginning of their id in its order",
   options: {
     status: { value: "STATUS,…", help: "only these, as in RUNNING,STUCK" },
     workflow: { value: "NAME", help: "only this workflow's" },
     label: { value: "KEY=VALUE", help: "only those with this label" },
+    prefix: { value: "TEXT", help: "only those whose id begins so" },
+    since: { value: "WHEN", help: "only those started since then: a time, or as long ago as 2h" },
+    until: { value: "WHEN", help: "only those started before then" },
+    "ended-since": { value: "WHEN", help: "only those that ended since then" },
+    "ended-until": { value: "WHEN", help: "only those that ended before then" },
+    doubt: { help: "only those with an effect or an obligation that is UNKNOWN or STUCK" },
     limit: { value: "N", help: "at most so many; default 50" },
     before: { value: "N", help: "goes on after the listing that ended with this number" },
     ...storeOptions,
@@ -90,14 +97,19 @@ const runs: Command = {
       const status = asked.text("status")?.split(",") as RunStatus[] | undefined;
       const before = wholeOf("--before", asked.text("before"));
       const limit = wholeOf("--limit", asked.text("limit")) ?? 50;
+      const prefix = asked.text("prefix");
+      const now = await store.read.now();
       const found = await app.runs.list({
         limit,
+        ...timesOf(asked, now),
+        ...(prefix === undefined ? {} : { prefix }),
+        ...(asked.given("doubt") ? { doubt: true } : {}),
         ...(workflow === undefined ? {} : { workflow }),
         ...(status === undefined ? {} : { status }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
         ...(before === undefined ? {} : { before }),
       });
-      printRows(asked, found, columns(await store.read.now()), "no run fits; start one with durable-tape start");
+      printRows(asked, found, columns(now), "no run fits; start one with durable-tape start");
       const last = found.at(-1);
       if (!wantsJson(asked) && found.length === limit && last !== undefined) {
         asked.screen.line(asked.screen.dim(`more: --before ${last.journal}`));
@@ -105,6 +117,26 @@ const runs: Command = {
       return 0;
     }),
 };
+
+const times = {
+  since: "startedSince",
+  until: "startedUntil",
+  "ended-since": "endedSince",
+  "ended-until": "endedUntil",
+} as const;
+
+function timesOf(asked: Asked, now: number): Partial<Record<(typeof times)[keyof typeof times], number>> {
+  return Object.fromEntries(
+    Object.entries(times).flatMap(([option, field]) => {
+      const text = asked.text(option);
+      if (text === undefined) return [];
+      const ago = durationMs(text as never);
+      const at = ago === undefined ? Date.parse(text) : now - ago;
+      if (Number.isNaN(at)) throw new Misuse(`--${option} is a time as in 2026-11-16T08:00Z or 2h, not ${text}`);
+      return [[field, Math.max(0, Math.round(at))]];
+    }),
+  );
+}
 
 const signal: Command = {
   name: "signal",

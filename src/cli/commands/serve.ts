@@ -49,6 +49,7 @@ async function run(asked: Asked): Promise<number> {
       connections: server.limits.connections,
       ratePerSecond: server.rate.per_second,
       rateBurst: server.rate.burst,
+      failedSignIns: server.rate.failed_sign_ins,
     },
     timeouts: { idleMs: server.idle_s * 1_000 },
   });

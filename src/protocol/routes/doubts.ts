@@ -1,7 +1,21 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { flagText, listText, name, text, value, wholeText } from "../shapes.ts";
-import { claimRow, effectRow, gateRow, timerRow } from "../views.ts";
+import { flagText, listText, name, text, value, whole, wholeText } from "../shapes.ts";
+import { claimRow, effectRow, gateRow, runStatus, timerRow } from "../views.ts";
+
+/** What a person needs to decide about an effect in doubt. */
+const doubt = z.strictObject({
+  effect: effectRow,
+  runId: name,
+  workflow: z.string(),
+  runStatus,
+  looks: whole,
+  lastLook: z.strictObject({ at: z.number(), observation: z.string(), detail: value }).nullable(),
+  evidence: z.array(z.strictObject({ at: z.number(), attempt: whole, happened: z.boolean(), value, error: value })),
+  asked: z.strictObject({ at: z.number(), who: z.string(), reason: z.string(), detail: value }).nullable(),
+  nextInMs: z.number().nullable(),
+  looker: z.string().nullable(),
+});
 
 /** What runs have open: effects and obligations, gates, timers, business keys. */
 export const doubts = group({
@@ -15,11 +29,25 @@ export const doubts = group({
       run: name.exactOptional(),
       item: wholeText.exactOptional(),
       role: z.enum(["act", "inverse"]).exactOptional(),
+      root: wholeText.exactOptional(),
       status: listText.exactOptional(),
       minAgeMs: wholeText.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
     answer: z.strictObject({ effects: z.array(effectRow) }),
+  },
+  "doubts.list": {
+    method: "GET",
+    path: "/v1/doubts",
+    role: "reader",
+    repeat: "read",
+    summary: "Effects and obligations that are UNKNOWN or STUCK, with what was seen and said of each and the next look",
+    query: z.strictObject({
+      role: z.enum(["act", "inverse"]).exactOptional(),
+      run: name.exactOptional(),
+      limit: wholeText.exactOptional(),
+    }),
+    answer: z.strictObject({ doubts: z.array(doubt), more: z.boolean() }),
   },
   "effects.resolve": {
     method: "POST",
@@ -27,19 +55,22 @@ export const doubts = group({
     role: "operator",
     repeat: "same",
     manual: true,
-    summary: "A person settles what nobody knows: it happened, it failed, or have it done again",
+    summary:
+      "A person settles what nobody knows: it happened, it failed, have it done again; or has it looked at, or undone",
     params: z.strictObject({ id: name, pos: wholeText, sub: wholeText }),
     body: z.strictObject({
       resolution: z.discriminatedUnion("as", [
         z.strictObject({ as: z.literal("happened"), value: value.exactOptional() }),
         z.strictObject({ as: z.literal("failed"), error: value.exactOptional() }),
         z.strictObject({ as: z.literal("again") }),
+        z.strictObject({ as: z.literal("look") }),
+        z.strictObject({ as: z.literal("undo"), value: value.exactOptional() }),
       ]),
       reason: text.min(1),
       by: name.exactOptional(),
     }),
     answer: z.strictObject({}),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_ILLEGAL_TRANSITION"],
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_ILLEGAL_TRANSITION", "TAPE_NO_OBSERVER", "TAPE_NO_INVERSE", "TAPE_RUN_ENDED"],
   },
   "gates.list": {
     method: "GET",

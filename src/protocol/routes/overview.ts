@@ -1,11 +1,12 @@
 import { z } from "zod";
 import { group } from "../route.ts";
 import { listText, name, text, value, whole, wholeText } from "../shapes.ts";
-import { runStatus } from "../views.ts";
+import { budgetRow, runStatus } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
 /** Counted up to a bound: `more` says that there are others. */
 const counted = z.strictObject({ count: whole, more: z.boolean() });
+const runRate = z.strictObject({ at: z.number(), started: whole, ended: whole, failed: whole, more: z.boolean() });
 const operation = { pos: whole, what: z.string(), name: z.string() };
 const forkPlan = z.strictObject({
   at: whole,
@@ -32,6 +33,48 @@ export const overview = group({
       obligations: counted,
       gates: counted,
       leases: z.strictObject({ held: whole, expired: whole, stalling: whole, more: z.boolean() }),
+    }),
+  },
+  "overview.history": {
+    method: "GET",
+    path: "/v1/overview/history",
+    role: "reader",
+    repeat: "read",
+    summary: "Runs started and ended over time, and how late each reactor's work was as this server saw it",
+    query: z.strictObject({ minutes: wholeText.exactOptional(), buckets: wholeText.exactOptional() }),
+    answer: z.strictObject({
+      now: z.number(),
+      bucketMs: z.number(),
+      runs: z.array(runRate),
+      reactors: z.array(
+        z.strictObject({
+          reactor: z.string(),
+          samples: z.array(z.strictObject({ at: z.number(), lagMs: z.number() })),
+        }),
+      ),
+    }),
+  },
+  "runs.rate": {
+    method: "GET",
+    path: "/v1/rate",
+    role: "reader",
+    repeat: "read",
+    summary: "How many runs began and ended in each stretch of time from a moment on, each counted up to a bound",
+    query: z.strictObject({ since: wholeText, sizeMs: wholeText, buckets: wholeText }),
+    answer: z.strictObject({ rate: z.array(runRate) }),
+  },
+  "budgets.list": {
+    method: "GET",
+    path: "/v1/budgets",
+    role: "reader",
+    repeat: "read",
+    summary:
+      "Budgets of runs that have not ended: sums by unit, and those nearest to their caps; millionths of the unit",
+    query: z.strictObject({ limit: wholeText.exactOptional() }),
+    answer: z.strictObject({
+      budgets: z.array(z.strictObject({ ...budgetRow.shape, runId: name, workflow: z.string(), status: runStatus })),
+      units: z.array(z.strictObject({ unit: z.string(), runs: whole, cap: whole, reserved: whole, spent: whole })),
+      more: z.boolean(),
     }),
   },
   "journals.names": {

@@ -14,7 +14,7 @@ import {
   whole,
   wholeText,
 } from "../shapes.ts";
-import { budgetRow, runProgress, runView, termView } from "../views.ts";
+import { budgetRow, effectRow, runProgress, runView, termView } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
 const person = { reason: text.min(1), by: name.exactOptional() };
@@ -43,15 +43,25 @@ export const runs = group({
     path: "/v1/runs",
     role: "reader",
     repeat: "read",
-    summary: "Runs, newest first; before continues a listing",
+    summary:
+      "Runs, newest first; before continues a listing. By when they started or ended (milliseconds since 1970, since " +
+      "inclusive, until not), in doubt, by the beginning of their id (then in its order), below one root (oldest first)",
     query: z.strictObject({
       workflow: name.exactOptional(),
       status: listText.exactOptional(),
       label: labelText.exactOptional(),
+      startedSince: wholeText.exactOptional(),
+      startedUntil: wholeText.exactOptional(),
+      endedSince: wholeText.exactOptional(),
+      endedUntil: wholeText.exactOptional(),
+      doubt: flagText.exactOptional(),
+      prefix: text.exactOptional(),
+      below: wholeText.exactOptional(),
       before: wholeText.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
     answer: z.strictObject({ runs: z.array(runView) }),
+    errors: ["TAPE_NOT_FOUND"],
   },
   "runs.get": {
     method: "GET",
@@ -120,6 +130,26 @@ export const runs = group({
     summary: "Caps of the run, what is reserved and what is spent, in millionths of the unit",
     params: byId,
     answer: z.strictObject({ budgets: z.array(budgetRow) }),
+  },
+  "runs.tree": {
+    method: "GET",
+    path: "/v1/runs/{id}/tree",
+    role: "reader",
+    repeat: "read",
+    summary: "The whole tree that a run is in, from its root, oldest first, and what it owes in the order of undoing",
+    params: byId,
+    query: z.strictObject({ limit: wholeText.exactOptional() }),
+    answer: z.strictObject({
+      root: name,
+      runs: z.array(
+        runView
+          .pick({ id: true, journal: true, parent: true, workflow: true, status: true, cause: true, outcome: true })
+          .extend({ createdAt: z.number(), endedAt: z.number().nullable(), parentPos: whole.nullable() }),
+      ),
+      obligations: z.array(effectRow),
+      more: z.boolean(),
+    }),
+    errors: ["TAPE_RUN_UNKNOWN"],
   },
   "runs.signal": {
     method: "POST",

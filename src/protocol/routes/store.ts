@@ -65,6 +65,7 @@ export const store = group({
       limit: z.int().positive(),
       nonce: big,
       workflows: z.array(name).exactOptional(),
+      ahead: z.strictObject({ withinMs: whole, limit: whole }).exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
   },
@@ -163,7 +164,9 @@ export const store = group({
     repeat: "read",
     summary: "When there is next something to do, for whom: all that an idle process asks",
     body: z.strictObject({}),
-    answer: z.strictObject({ items: z.array(z.strictObject({ reactor: z.string().optional(), inMs: z.number() })) }),
+    answer: z.strictObject({
+      items: z.array(z.strictObject({ reactor: z.string().optional(), inMs: z.number(), lateMs: z.number() })),
+    }),
   },
   "store.unserved": {
     method: "POST",

@@ -11,6 +11,9 @@ import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
 const mostCounted = 100;
 const mostLeases = 500;
 const mostNames = 500;
+const usualBudgets = 20;
+const longestMinutes = 1_440;
+const mostBuckets = 240;
 const latelyMs = 24 * 3_600_000;
 /** A holder that renews but has got nowhere for so many times its lease is worth a look. */
 const stallTimes = 3;
@@ -26,11 +29,25 @@ const countedStatuses: readonly RunStatus[] = [
 const inDoubt = ["UNKNOWN", "STUCK"];
 const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
-export function overviewHandlers({ store, operator, clock, random }: ServerGround): HandlersOf<typeof routes> {
+export function overviewHandlers({ store, operator, clock, random, history }: ServerGround): HandlersOf<typeof routes> {
   const { read } = store;
   const sparing = sparingly(clock, (tenant: string) => overviewOf(read, tenant));
   return {
-    overview: (_call, { tenant }) => sparing(tenant),
+    async overview(_call, { tenant }) {
+      void history.watch(tenant).catch(() => {}); // whoever sees the figures will want to see how they came about
+      return sparing(tenant);
+    },
+    async "overview.history"({ query }, { tenant }) {
+      const minutes = within("minutes", query.minutes ?? 60, longestMinutes);
+      return history.of(tenant, minutes, within("buckets", query.buckets ?? 60, mostBuckets));
+    },
+    async "runs.rate"({ query: { since, sizeMs, buckets } }, { tenant }) {
+      return { rate: await read.rate(tenant, since, sizeMs, buckets) };
+    },
+    async "budgets.list"({ query: { limit = usualBudgets } }, { tenant }) {
+      const { budgets, units, more } = await read.spend(tenant, limit);
+      return { budgets: [...budgets], units: [...units], more };
+    },
     async "journals.names"({ query }, { tenant }) {
       const wanted = [...new Set(query.of)];
       if (wanted.length > mostNames || wanted.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
@@ -69,19 +86,19 @@ export function overviewHandlers({ store, operator, clock, random }: ServerGroun
 async function overviewOf(read: Read, tenant: string): Promise<AnswerOf<"overview">> {
   const limit = mostCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
-  const [now, lists, doubts, obligations, gates, leases] = await Promise.all([
-    read.now(),
+  const now = await read.now();
+  const [lists, failed, doubts, obligations, gates, leases] = await Promise.all([
     Promise.all(countedStatuses.map(byStatus)),
+    read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - latelyMs), limit }),
     read.effects(tenant, { role: "act", status: inDoubt, limit }),
     read.effects(tenant, { role: "inverse", status: owed, limit }),
     read.gates(tenant, { open: true, limit }),
     read.leases(tenant, { held: true, limit: mostLeases }),
   ]);
-  const failed = lists[countedStatuses.indexOf("FAILED")]!;
   return {
     now,
     runs: countedStatuses.map((status, k) => ({ status, ...counted(lists[k]!) })),
-    failedLately: counted(failed.filter(({ endedAt }) => (endedAt ?? 0) > now - latelyMs)),
+    failedLately: counted(failed),
     doubts: counted(doubts),
     obligations: counted(obligations),
     gates: counted(gates),
@@ -114,6 +131,11 @@ function sparingly<T>(clock: Clock, look: (tenant: string) => Promise<T>): (tena
     );
     return one.answer;
   };
+}
+
+function within(field: string, value: number, most: number): number {
+  if (value >= 1 && value <= most) return value;
+  throw new TapeError("TAPE_BAD_INPUT", `query.${field}: from 1 to ${most}`, { field });
 }
 
 function counted(found: readonly unknown[]): { count: number; more: boolean } {

@@ -6,6 +6,8 @@ import { follow, streamPage } from "../streams.ts";
 
 /** A proxy between may give up after a minute; whoever wants to wait longer asks again. */
 const longestWaitMs = 30_000;
+/** Nobody looks at a larger one at once. */
+const mostInTree = 500;
 
 export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
   const { store, clock, random, ownership, operator } = ground;
@@ -72,6 +74,18 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
     async "runs.budgets"({ params: { id } }, { tenant }) {
       return { budgets: await read.budgets(tenant, id) };
     },
+    async "runs.tree"({ params: { id }, query }, { tenant }) {
+      const { root } = await existing(tenant, id);
+      const limit = Math.min(query.limit ?? mostInTree, mostInTree);
+      const top = (await read.lease(tenant, { journal: root }))?.name ?? id;
+      const [first, below, obligations] = await Promise.all([
+        existing(tenant, top),
+        read.runs(tenant, { below: root, limit }),
+        read.effects(tenant, { root, limit: mostInTree }),
+      ]);
+      const more = below.length === limit || obligations.length === mostInTree;
+      return { root: top, runs: [first, ...below].map(nodeOf), obligations, more };
+    },
     async "runs.signal"({ params: { id }, body }, who) {
       const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
       const signal = { ...body, ...by } as Parameters<typeof who.intake.signal>[2];
@@ -90,6 +104,14 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
       return {};
     },
   };
+}
+
+function nodeOf(run: RunView) {
+  const { id, journal, parent, workflow, status, cause, outcome, createdAt, endedAt } = run;
+  // A child's id is its parent's and the position of the operation that started it.
+  const [, pos] = (parent === null ? null : /\.(\d{1,9})$/.exec(id)) ?? [];
+  const parentPos = pos === undefined ? null : Number(pos);
+  return { id, journal, parent, parentPos, workflow, status, cause, outcome, createdAt, endedAt };
 }
 
 function unknownRun(id: string): TapeError {

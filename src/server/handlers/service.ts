@@ -5,7 +5,7 @@ import type { service as routes } from "../../protocol/routes/service.ts";
 import type { ApiToken } from "../../store/contract.ts";
 import { mintToken } from "../credentials.ts";
 import { authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
-import { healthOf } from "../health.ts";
+import { healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes> {
@@ -13,6 +13,7 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
   const { read, claim } = store;
   let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
   let described: Record<string, unknown> | undefined;
+  const health = healthOn(ground);
   const act = (who: Call, reason: string) => ({ by: authorOf(who, undefined), reason });
 
   return {
@@ -95,7 +96,7 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
       const reached = await looking;
       return { status: reached ? "ok" : "store_unreachable" };
     },
-    healthz: (_call, who) => healthOf(ground, who),
+    healthz: (_call, who) => health(who),
     async metrics() {
       return service.metricsText();
     },

@@ -97,7 +97,7 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       return { schedules: await read.dueSchedules(limit, tenant) };
     },
     async "store.agenda"(_call, { tenant }) {
-      return { items: (await read.agenda(tenant)).map(({ reactor, inMs }) => ({ reactor, inMs })) };
+      return { items: (await read.agenda(tenant)).map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs })) };
     },
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };

@@ -86,8 +86,9 @@ export class MemoryDriver implements Driver {
     return this.write((ground) => acquirePlan(ground, tenant, request));
   }
 
-  take(journal: number, request: FindRequest): Promise<Term | undefined> {
-    return this.write(() => takeFoundPlan(journal, request));
+  async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
+    const terms = journals.map((journal) => this.write(() => takeFoundPlan(journal, request)));
+    return (await Promise.all(terms)).filter((term) => term !== undefined);
   }
 
   renew(renewals: readonly Renewal[]): Promise<Renewed[]> {

@@ -78,6 +78,31 @@ export const effects = {
     return rows(page(found, p.limit, runOf, posOf, subOf).map(shown));
   },
 
+  "effect.owed"(
+    t,
+    p: { tenant: string; root: number; status: string | null; minAgeMs: number | null; limit: number },
+    { at },
+  ) {
+    const found = t.effects.by
+      .root(p.root)
+      .filter(
+        ({ tenant, role, status, changed_at }) =>
+          tenant === p.tenant &&
+          role === "inverse" &&
+          (p.status === null || listed(p.status, status)) &&
+          (p.minAgeMs === null || changed_at <= at - p.minAgeMs),
+      );
+    return rows(
+      page(
+        found,
+        p.limit,
+        runOf,
+        (e) => -posOf(e),
+        (e) => -subOf(e),
+      ).map(shown),
+    );
+  },
+
   "effect.status"(t, p: Do<"effect.status">, { at }) {
     const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
     if (effect === undefined || effect.authority !== p.by || !listed(p.from, effect.status)) return none;

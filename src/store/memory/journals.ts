@@ -18,8 +18,9 @@ export const journals = {
 
   "journal.head": (t, p: { journal: number }) => row({ head: headOf(t, p.journal) }),
 
-  "journal.page"(t, p: { journal: number; from: number; limit: number }) {
+  "journal.page"(t, p: { journal: number; from: number; limit: number; tenant: string | null }) {
     const found: Row[] = [];
+    if (p.tenant !== null && t.leases.get(Math.abs(p.journal))?.tenant !== p.tenant) return rows(found);
     // A journal is gapless: the first seq without a record is its end.
     for (let seq = Math.max(1, Math.ceil(p.from)); found.length < p.limit; seq++) {
       const record = t.records.get(keyOf(p.journal, seq));

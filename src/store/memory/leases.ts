@@ -145,6 +145,21 @@ export const leases = {
     );
   },
 
+  "lease.soon"(t, p: { aheadMs: number; tenant: string | null; limit: number; workflows: string | null }, { at }) {
+    const served = servedBy(t, p.workflows);
+    const rests = (journal: number): boolean => {
+      const lease = t.leases.get(journal);
+      return lease?.owner === null && lease.wants === null && !lease.paused && t.runs.get(journal)?.phase === "LIVE";
+    };
+    const soon = t.timers.by
+      .status("SET")
+      .filter(
+        ({ run, due_at, tenant }) => due_at > at && due_at <= at + p.aheadMs && passes(p.tenant, tenant) && rests(run),
+      )
+      .filter(({ run }) => served(run));
+    return rows(page(soon, p.limit, ({ due_at }) => due_at).map(({ run }) => ({ journal: run })));
+  },
+
   "lease.stale"(t, p: { staleOf: string; tenant: string | null; limit: number; workflows: string | null }, { now }) {
     const served = servedBy(t, p.workflows);
     const found = t.leases.by

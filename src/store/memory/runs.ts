@@ -3,10 +3,47 @@ import { runMachine } from "../../model/machines.ts";
 import { statusOf } from "../rows.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { chainsOf, unsettled } from "./effects.ts";
-import { changed, type Do, listed, none, page, passes, row, rows, type Statements, type Times } from "./statement.ts";
+import {
+  changed,
+  compare,
+  type Do,
+  listed,
+  none,
+  page,
+  passes,
+  row,
+  rows,
+  type Statements,
+  type Times,
+} from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { RunRow, Tables } from "./tables.ts";
 
+/** What every list of runs can be narrowed by; a statement may know less, as it does in SQL. */
+export interface Few {
+  readonly tenant: string;
+  readonly workflow: string | null;
+  readonly labelKey: string | null;
+  readonly labelValue: string | null;
+  readonly status: string | null;
+  readonly startedSince?: number | null;
+  readonly startedUntil?: number | null;
+  readonly endedSince?: number | null;
+  readonly endedUntil?: number | null;
+  readonly doubt?: boolean;
+  readonly limit: number;
+}
+
+export type Newest = Omit<Few, "status"> & { readonly before: number };
+
+export interface Range {
+  readonly since: number;
+  readonly through: number;
+  readonly before: number;
+  readonly edge: number;
+}
+
+const inDoubt: readonly string[] = ["UNKNOWN", "STUCK"];
 const openActs: readonly string[] = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const final: readonly string[] = runMachine.final;
 
@@ -56,28 +93,60 @@ export const runs = {
         .map((run) => withLease(t, run)),
     ),
 
-  "run.list"(
-    t,
-    p: {
-      tenant: string;
-      before: number | null;
-      workflow: string | null;
-      labelKey: string | null;
-      labelValue: string | null;
-      status: string | null;
-      limit: number;
-    },
-  ) {
-    const found = t.runs.by
-      .tenant(p.tenant)
-      .filter(
-        (run) =>
-          (p.before === null || run.journal < p.before) &&
-          passes(p.workflow, run.workflow) &&
-          (p.labelKey === null || labelOf(run, p.labelKey) === p.labelValue) &&
-          (p.status === null || listed(p.status, liveStatus(t, run))),
-      );
-    return rows(page(found, p.limit, (run) => -run.journal).map((run) => withLease(t, run)));
+  "run.list": (t, p: Few & { before: number | null }) =>
+    listedRuns(t, ofTenant(t, p), p, (run) => p.before === null || run.journal < p.before, [(run) => -run.journal]),
+
+  "run.phased": (t, p: Newest & { phase: string }) =>
+    newest(t, p, ({ phase }) => phase === p.phase && phase !== "LIVE" && phase !== "COMPLETED"),
+  "run.held": (t, p: Newest) => newest(t, p, (run) => liveStatus(t, run) === "RUNNING"),
+  "run.wanted": (t, p: Newest) => newest(t, p, (run) => liveStatus(t, run) === "RUNNABLE"),
+
+  "run.started": (t, p: Few & Range) =>
+    listedRuns(t, ofTenant(t, p), p, ({ created_at, journal }) => inRange(p, created_at, journal), [
+      (run) => -run.created_at,
+      (run) => -run.journal,
+    ]),
+
+  "run.finished": (t, p: Few & Range) =>
+    listedRuns(t, ofTenant(t, p), p, ({ ended_at, journal }) => ended_at !== null && inRange(p, ended_at, journal), [
+      (run) => -(run.ended_at ?? 0),
+      (run) => -run.journal,
+    ]),
+
+  "run.named": (t, p: Few & { least: string; beyond: string }) =>
+    listedRuns(t, ofTenant(t, p), p, ({ id }) => compare(id, p.least) >= 0 && compare(id, p.beyond) < 0, [
+      (run) => run.id,
+    ]),
+
+  "run.doubtful": (t, p: Few & { before: number }) =>
+    listedRuns(t, ofTenant(t, p), { ...p, doubt: true }, ({ journal }) => journal < p.before, [(run) => -run.journal]),
+
+  "run.below": (t, p: Few & { root: number; before: number | null }) =>
+    listedRuns(
+      t,
+      ofTenant(t, p).filter(({ root, parent }) => root === p.root && parent !== null),
+      p,
+      ({ journal }) => p.before === null || journal > p.before,
+      [(run) => run.journal],
+    ),
+
+  "run.place": (t, p: { tenant: string; journal: number }) => {
+    const run = t.runs.get(p.journal);
+    return row(run?.tenant === p.tenant ? run : undefined);
+  },
+
+  "run.rate"(t, p: { tenant: string; since: number; size: number; buckets: number; limit: number }) {
+    const all = t.runs.by.tenant(p.tenant);
+    return rows(
+      Array.from({ length: p.buckets }, (_, k) => {
+        const at = p.since + k * p.size;
+        const within = (time: number | null): boolean => time !== null && time >= at && time < at + p.size;
+        const started = all.filter(({ created_at }) => within(created_at)).slice(0, p.limit);
+        const ended = all.filter(({ ended_at }) => within(ended_at)).slice(0, p.limit);
+        const failed = ended.filter(({ cause }) => cause === "failed");
+        return { at, started: started.length, ended: ended.length, failed: failed.length };
+      }),
+    );
   },
 
   "run.phase"(t, p: Do<"run.phase">, { at }) {
@@ -109,6 +178,40 @@ export const runs = {
     return open ? none : row({ ok: 1 });
   },
 } satisfies Statements;
+
+const ofTenant = (t: Tables, { tenant }: Few): readonly RunRow[] => t.runs.by.tenant(tenant);
+
+function inRange({ since, through, before, edge }: Range, time: number, journal: number): boolean {
+  return time >= since && time <= through && (time < edge || (time === edge && journal < before));
+}
+
+function newest(t: Tables, p: Newest, fits: (run: RunRow) => boolean): Answer {
+  const few = { ...p, status: null };
+  return listedRuns(t, ofTenant(t, few), few, (run) => run.journal < p.before && fits(run), [(run) => -run.journal]);
+}
+
+function listedRuns(
+  t: Tables,
+  among: readonly RunRow[],
+  p: Few,
+  fits: (run: RunRow) => boolean,
+  order: readonly ((run: RunRow) => string | number)[],
+): Answer {
+  const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null, doubt = false } = p;
+  const found = among.filter(
+    (run) =>
+      fits(run) &&
+      passes(p.workflow, run.workflow) &&
+      (p.labelKey === null || labelOf(run, p.labelKey) === p.labelValue) &&
+      (p.status === null || listed(p.status, liveStatus(t, run))) &&
+      (startedSince === null || run.created_at >= startedSince) &&
+      (startedUntil === null || run.created_at < startedUntil) &&
+      (endedSince === null || (run.ended_at !== null && run.ended_at >= endedSince)) &&
+      (endedUntil === null || (run.ended_at !== null && run.ended_at < endedUntil)) &&
+      (!doubt || t.effects.by.run(run.journal).some(({ status }) => inDoubt.includes(status))),
+  );
+  return rows(page(found, p.limit, ...order).map((run) => withLease(t, run)));
+}
 
 function withLease(t: Tables, run: RunRow): Row {
   const { notes, owner, wants } = t.leases.get(run.journal)!;

@@ -41,7 +41,7 @@ export function page<R>(found: readonly R[], limit: number, ...columns: readonly
 }
 
 /** Text by its UTF-8 bytes, as SQLite sorts: by its UTF-16 units an emoji would come before "ﬀ". */
-function compare(a: string | number, b: string | number): number {
+export function compare(a: string | number, b: string | number): number {
   if (typeof a === "number" || typeof b === "number") return Number(a) - Number(b);
   return Buffer.compare(Buffer.from(a), Buffer.from(b));
 }

@@ -68,6 +68,17 @@ export const values = {
   "budget.list": (t, p: { run: number }) =>
     rows(page(t.budgets.by.run(p.run), Number.POSITIVE_INFINITY, ({ unit }) => unit)),
 
+  "budget.open"(t, p: { tenant: string; limit: number }) {
+    const ours = t.budgets.all().filter(({ run }) => t.runs.get(run)?.tenant === p.tenant);
+    return rows(
+      page(ours, p.limit, ({ run }) => -run).map((budget) => {
+        const { id, workflow, phase, ended_at } = t.runs.get(budget.run)!;
+        const { owner, wants } = t.leases.get(budget.run)!;
+        return { ...budget, run_id: id, workflow, phase, ended_at, lease_owner: owner, lease_wants: wants };
+      }),
+    );
+  },
+
   "claim.create"(t, p: Do<"claim.create">) {
     const { run, pos, scope, businessKey } = p;
     const tenant = t.runs.get(run)?.tenant;

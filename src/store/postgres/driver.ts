@@ -16,10 +16,11 @@ import { numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
 import { faultOf, readFault, unreachable } from "./faults.ts";
-import { type Appending, appendAlone, type Creating, creating, isEnd, isPark } from "./hot.ts";
+import { type Appending, appendAlone, type Creating, creating, type Fired, isEnd, isPark, type Timer } from "./hot.ts";
 import type { Journals } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Patience } from "./patience.ts";
+import { takeManyPlan } from "./taking.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
 
@@ -45,6 +46,7 @@ export interface HotWrites {
   readonly park: Batcher<Appending, Appended>;
   readonly end: Batcher<Appending, Appended>;
   readonly create: Batcher<Creating, Created>;
+  readonly fire: Batcher<Timer, Fired>;
 }
 
 /** A takeover waits so long for open guarded transactions before it announces itself. */
@@ -87,7 +89,7 @@ export class PostgresDriver implements Driver {
   async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
     this.#assertOpen();
     const { append, park, end } = this.#options.hot;
-    if (entry.plain && entry.records.length === 1) return append.submit({ fence, entry });
+    if (entry.plain) return append.submit({ fence, entry });
     if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
@@ -122,8 +124,33 @@ export class PostgresDriver implements Driver {
     return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request));
   }
 
-  take(journal: number, request: FindRequest): Promise<Term | undefined> {
-    return this.#takeOver(false, () => takeFoundPlan(journal, request));
+  /** All in one transaction that waits for nobody; whoever is missing then, alone. */
+  async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
+    const together = journals.length === 1 ? new Map<number, Term>() : await this.#takeMany(journals, request);
+    const terms = journals.map((journal) => {
+      return together.get(journal) ?? this.#takeOver(false, () => takeFoundPlan(journal, request));
+    });
+    return (await Promise.all(terms)).filter((term) => term !== undefined);
+  }
+
+  async #takeMany(journals: readonly number[], request: FindRequest): Promise<Map<number, Term>> {
+    this.#assertOpen();
+    const { writer, timeline } = this.#options;
+    await timeline.look();
+    try {
+      return await writer.transact(() => takeManyPlan(journals, request), { allocates: false });
+    } catch {
+      return new Map(); // each says for itself what is the matter; what was taken nevertheless is known by its nonce
+    }
+  }
+
+  async fire(timer: Timer): Promise<boolean> {
+    this.#assertOpen();
+    const { hot, notifier } = this.#options;
+    const { fired, held } = await hot.fire.submit(timer);
+    if (fired && held === false) notifier.send({ of: "reactor", reactor: "recovery" });
+    if (fired && held !== undefined) notifier.send({ of: "journal", journal: timer.run });
+    return fired;
   }
 
   /**
@@ -264,7 +291,7 @@ export class PostgresDriver implements Driver {
   async #close(): Promise<void> {
     const { hot, notifier, connections, stop } = this.#options;
     stop();
-    await Promise.all([hot.append.close(), hot.park.close(), hot.end.close(), hot.create.close()]);
+    await Promise.all([hot.append.close(), hot.park.close(), hot.end.close(), hot.create.close(), hot.fire.close()]);
     await notifier.close();
     await connections.close();
   }

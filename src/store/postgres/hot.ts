@@ -44,19 +44,25 @@ const ofFence = {
   journal: ({ fence }: Appending) => fence.journal,
   bytes: ({ entry }: Appending) => entry.bytes,
   result: ({ entry }: Appending, row: Readonly<Record<string, unknown>>): Appended => ({
-    head: entry.after + 1,
+    head: entry.after + entry.records.length,
     notes: Number(row.notes),
   }),
 };
 
-/** One plain record: nothing but a fact for the journal. */
+/** Plain records: nothing but facts for the journal. */
 export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
   ...ofFence,
   sql: "append",
-  params: (batch) => ({
-    ...fenceParams(batch),
-    kinds: joinedTexts(batch.map(({ entry }) => entry.records[0]!.kind)),
-  }),
+  params: (batch) => {
+    const single = batch.every(({ entry }) => entry.records.length === 1);
+    const items = single ? batch : batch.flatMap((item) => Array<Appending>(item.entry.records.length).fill(item));
+    return {
+      ...fenceParams(items),
+      bodies: joinedTexts(batch.flatMap(({ entry }) => entry.bodies)),
+      seqs: numbersLiteral(batch.flatMap(({ entry }) => entry.records.map((_, k) => entry.after + 1 + k))),
+      kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
+    };
+  },
   alone,
 });
 
@@ -164,6 +170,34 @@ export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating,
     } as const;
     return { journal, fresh: true, term };
   },
+  alone,
+});
+
+export interface Timer {
+  readonly run: number;
+  readonly pos: number;
+  readonly purpose: string;
+}
+
+export interface Fired {
+  readonly fired: boolean;
+  /** Whether somebody holds the run; undefined: those who should know have been told. */
+  readonly held?: boolean;
+}
+
+/** A timer that is due, of a run that goes on: it is fired and its note is left. */
+export const fireWrite = (alone: Alone<Timer, Fired>): HotWrite<Timer, Fired> => ({
+  sql: "fire",
+  checkSql: "fire.check",
+  journal: ({ run }) => run,
+  bytes: ({ purpose }) => purpose.length,
+  params: (batch) => ({
+    journals: numbersLiteral(batch.map(({ run }) => run)),
+    poses: numbersLiteral(batch.map(({ pos }) => pos)),
+    purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
+    bodies: joinedTexts(batch.map(({ pos, purpose }) => bodyOf({ pos, purpose }))),
+  }),
+  result: (_, row) => ({ fired: true, held: Boolean(row.held) }),
   alone,
 });
 

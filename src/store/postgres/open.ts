@@ -6,12 +6,13 @@ import { defaultLimits, type Limits } from "../../model/limits.ts";
 import type { Store, Wake } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import { createPlan } from "../sql/plans/create.ts";
+import { fireTimerPlan } from "../sql/plans/intake.ts";
 import { Wakes } from "../wakes.ts";
 import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
 import { type HotWrites, PostgresDriver } from "./driver.ts";
 import { faultOf, unreachable } from "./faults.ts";
-import { type Appending, appendAlone, appendWrite, createWrite, endWrite, parkWrite } from "./hot.ts";
+import { type Appending, appendAlone, appendWrite, createWrite, endWrite, fireWrite, parkWrite } from "./hot.ts";
 import { Journals } from "./journals.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
@@ -86,6 +87,12 @@ function hotWrites(options: BatcherOptions): HotWrites {
     end: new Batcher(endWrite(alone), options),
     create: new Batcher(
       createWrite(({ tenant, data, first }) => writer.perform((ground) => createPlan(ground, tenant, data, first))),
+      options,
+    ),
+    fire: new Batcher(
+      fireWrite(async ({ run, pos, purpose }) => ({
+        fired: await writer.perform((ground) => fireTimerPlan(ground, run, pos, purpose)),
+      })),
       options,
     ),
   };

@@ -6,8 +6,11 @@ table tape.budgets(
   cap bigint not null,
   reserved bigint not null default 0,
   spent bigint not null default 0,
+  tenant text not null default ''::text,
   budgets_pkey PRIMARY KEY (run, unit)
 );
+
+CREATE INDEX budgets_tenant ON tape.budgets USING btree (tenant, run);
 
 table tape.claims(
   tenant text not null,
@@ -50,6 +53,8 @@ table tape.effects(
   changed_at bigint not null,
   effects_pkey PRIMARY KEY (run, pos, sub)
 );
+
+CREATE INDEX effects_doubt ON tape.effects USING btree (tenant, run) WHERE (status = ANY (ARRAY['UNKNOWN'::text, 'STUCK'::text]));
 
 CREATE INDEX effects_item ON tape.effects USING btree (item) WHERE (item IS NOT NULL);
 
@@ -194,9 +199,13 @@ table tape.runs(
   runs_pkey PRIMARY KEY (journal)
 ) with (fillfactor=85);
 
+CREATE INDEX runs_created ON tape.runs USING btree (tenant, created_at, journal);
+
 CREATE INDEX runs_ended ON tape.runs USING btree (tenant, ended_at) WHERE (ended_at IS NOT NULL);
 
 CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT NULL);
+
+CREATE INDEX runs_phase ON tape.runs USING btree (tenant, phase, journal) WHERE (phase <> ALL (ARRAY['LIVE'::text, 'COMPLETED'::text]));
 
 CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);
 

@@ -19,6 +19,7 @@ import type { Driver } from "./driver.ts";
 import { intakesOf } from "./intake.ts";
 import { askRow, askRows, type Plan } from "./plan.ts";
 import { findPlan, pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
+import * as lists from "./plans/lists.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 
@@ -68,8 +69,7 @@ function claimOf(driver: Driver, random: Random): Claim {
     },
     async find(request) {
       const journals = await driver.read(findPlan(request));
-      const terms = await Promise.all(journals.map((journal) => driver.take(journal, request)));
-      return terms.filter((term) => term !== undefined);
+      return journals.length === 0 ? [] : driver.take(journals, request);
     },
     async renew(renewals) {
       return renewals.length === 0 ? [] : driver.renew(renewals);
@@ -100,14 +100,18 @@ function readOf(driver: Driver, limits: Limits): Read {
     );
   return {
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id)),
-    runs: async (tenant, filter = {}) => driver.read(reads.runsPlan(tenant, filter, limits)),
+    runs: async (tenant, filter = {}) => driver.read(lists.runsPlan(tenant, filter, limits)),
+    spend: async (tenant, limit) => driver.read(lists.spendPlan(tenant, pageLimit(limit, limits))),
+    rate: async (tenant, since, sizeMs, buckets) => driver.read(lists.ratePlan(tenant, since, sizeMs, buckets)),
     progress: async (tenant, ids) => rows("run.among", { tenant, ids: JSON.stringify(ids) }, runProgressOf),
     async journal(tenant, target, page = {}) {
-      const journal = await driver.read(findTarget(tenant, target));
+      const named = "journal" in target;
+      const journal = named ? target.journal : await driver.read(findTarget(tenant, target));
       if (journal === undefined) return [];
       const limit = pageLimit(page.limit, limits);
       const number = page.inbox === true ? -journal : journal;
-      return rows("journal.page", { journal: number, from: page.from ?? 1, limit }, recordOf);
+      const whose = named ? tenant : null;
+      return rows("journal.page", { journal: number, from: page.from ?? 1, limit, tenant: whose }, recordOf);
     },
     effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits)),
     gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits)),
@@ -122,7 +126,13 @@ function readOf(driver: Driver, limits: Limits): Read {
       return times.flatMap(({ reactor, in_ms }) =>
         in_ms === null
           ? []
-          : [{ reactor: (reactor ?? undefined) as string | undefined, inMs: Math.max(0, Number(in_ms)) }],
+          : [
+              {
+                reactor: (reactor ?? undefined) as string | undefined,
+                inMs: Math.max(0, Number(in_ms)),
+                lateMs: Math.max(0, -Number(in_ms)),
+              },
+            ],
       );
     },
     unserved: async (workflows, minLagMs, tenant) =>

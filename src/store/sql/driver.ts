@@ -33,7 +33,10 @@ export interface Driver {
   append(fence: Fence, entry: CheckedEntry): Promise<Appended>;
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created>;
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired>;
-  take(journal: number, request: FindRequest): Promise<Term | undefined>;
+  /** Of those that were found, whatever is still to be had: one that is not harms no other. */
+  take(journals: readonly number[], request: FindRequest): Promise<Term[]>;
+  /** One timer, together with others where that is cheaper; absent: as any write. */
+  fire?(timer: { readonly run: number; readonly pos: number; readonly purpose: string }): Promise<boolean>;
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;
   audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]>;

@@ -32,7 +32,8 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
       return answer;
     };
-  const plain = intakeOf(driver, limits, (_what, make) => driver.write(make));
+  const written = intakeOf(driver, limits, (_what, make) => driver.write(make));
+  const plain = driver.fire === undefined ? written : { ...written, fireTimer: driver.fire.bind(driver) };
   return {
     intake: plain,
     once(key) {

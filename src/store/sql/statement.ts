@@ -84,10 +84,12 @@ export const bigintParams: ReadonlySet<string> = new Set(
   (
     "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs " +
     "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
-    "olderMs n stamp id number"
+    "olderMs n stamp id number since edge startedSince startedUntil endedSince endedUntil buckets"
   ).split(" "),
 );
-export const booleanParams: ReadonlySet<string> = new Set("open paused surplus armed force held fresh".split(" "));
+export const booleanParams: ReadonlySet<string> = new Set(
+  "open paused surplus armed force held fresh doubt".split(" "),
+);
 /** Exceptions, by statement: there the same word names text. */
 export const textIn: Readonly<Record<string, readonly string[]>> = {
   "run.phase": ["from"],

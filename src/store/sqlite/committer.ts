@@ -343,7 +343,7 @@ export class Committer {
     if (witness === undefined) return false;
     if ("id" in witness) return this.#statements.run("witness.find", witness, times).count > 0;
     const { journal, seq, token } = witness;
-    const { rows } = this.#statements.run("journal.page", { journal, from: seq, limit: 1 }, times);
+    const { rows } = this.#statements.run("journal.page", { journal, from: seq, limit: 1, tenant: null }, times);
     return rows[0]?.seq === seq && rows[0].token === String(token);
   }
 }

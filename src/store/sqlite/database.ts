@@ -60,7 +60,11 @@ export function connect(options: DatabaseOptions): DatabaseSync {
 export class Statements {
   readonly #db: DatabaseSync;
   readonly #prepared = new Map<string, { sql: StatementSync; statement: Statement }>();
-  static readonly all = loadStatements(new URL("sql/", import.meta.url), (position) => `?${position}`);
+  // A bare parameter as the limit is part of SQLite's plan: it would prepare the statement anew for every execution, which
+  // costs up to thirty times as much as the execution of a look that finds nothing.
+  static readonly all = loadStatements(new URL("sql/", import.meta.url), (position, param) =>
+    param === "limit" ? `(?${position} + 0)` : `?${position}`,
+  );
 
   // Control statements, prepared once: they frame every transaction.
   readonly #begin: StatementSync;

@@ -2,8 +2,10 @@
 
 CREATE TABLE budgets(
   run integer not null, unit text not null, cap integer not null,
-  reserved integer not null default 0, spent integer not null default 0, primary key(run, unit)
+  reserved integer not null default 0, spent integer not null default 0, tenant text not null default '', primary key(run, unit)
 ) strict, without rowid;
+
+CREATE INDEX budgets_tenant on budgets(tenant, run);
 
 CREATE TABLE claims(
   tenant text not null, scope text not null, business_key text not null, run integer not null, pos integer not null,
@@ -22,6 +24,8 @@ CREATE TABLE effects(
   reason text, outcome text, surplus integer not null, created_at integer not null, changed_at integer not null,
   primary key(run, pos, sub)
 ) strict, without rowid;
+
+CREATE INDEX effects_doubt on effects(tenant, run) where status in ('UNKNOWN', 'STUCK');
 
 CREATE INDEX effects_item on effects(item) where item is not null;
 
@@ -102,11 +106,15 @@ CREATE TABLE runs(
   created_at integer not null, ended_at integer
 ) strict;
 
+CREATE INDEX runs_created on runs(tenant, created_at);
+
 CREATE INDEX runs_ended on runs(tenant, ended_at) where ended_at is not null;
 
 CREATE UNIQUE INDEX runs_id on runs(tenant, id);
 
 CREATE INDEX runs_parent on runs(parent) where parent is not null;
+
+CREATE INDEX runs_phase on runs(tenant, phase) where phase not in ('LIVE', 'COMPLETED');
 
 CREATE INDEX runs_tree on runs(root) where parent is not null;
 

@@ -1,6 +1,7 @@
 import { append } from "./append.ts";
 import { claims } from "./claims.ts";
 import { concurrency } from "./concurrency.ts";
+import { crowds } from "./crowds.ts";
 import { effects } from "./effects.ts";
 import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
@@ -10,6 +11,7 @@ import type { Cases, Fixture, TestApi } from "./frame.ts";
 import { hostile } from "./hostile.ts";
 import { leases } from "./leases.ts";
 import { ledger } from "./ledger.ts";
+import { lists } from "./lists.ts";
 import { misplaced } from "./misplaced.ts";
 import { notes } from "./notes.ts";
 import { obligations } from "./obligations.ts";
@@ -35,11 +37,13 @@ const groups: Readonly<Record<string, Cases>> = {
   renewals,
   takeover,
   finding,
+  crowds,
   ledger,
   tokens,
   concurrency,
   faults,
   runs,
+  lists,
   phases,
   trees,
   notes,

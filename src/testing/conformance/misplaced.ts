@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord, RecordData, RecordKind } from "../../model/records.ts";
-import { type Cases, record, refused, request, step, tenant, unique } from "./frame.ts";
-import { begin, Holder, holdItem, intent, unchanged } from "./scenes.ts";
+import { type Cases, claimant, record, refused, request, step, tenant, unique } from "./frame.ts";
+import { begin, Holder, holdItem, intent, lasting, unchanged } from "./scenes.ts";
 
 /** One well-formed record of every kind; a new kind does not compile without its sample here. */
 export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
@@ -126,7 +126,10 @@ export const misplaced: Cases = ({ it }, fresh) => {
 
   it("a named lease's journal takes its terms, and nothing else", async () => {
     const { store } = fresh();
-    const answer = await store.claim.acquire(tenant, request({ name: unique("lease") }));
+    const answer = await store.claim.acquire(
+      tenant,
+      request({ name: unique("lease") }, { claimant: claimant(undefined, lasting) }),
+    );
     assert.ok(answer.ok);
     const named = new Holder(store, answer.term, "none");
     await refuses(

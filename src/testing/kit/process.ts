@@ -1,5 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
+import type { Exchange } from "../../protocol/wire.ts";
 import type { Store, Wake } from "../../store/contract.ts";
 import { sleepOn } from "./virtual-time.ts";
 
@@ -15,8 +16,11 @@ export interface Boundary {
   readonly answer?: unknown;
 }
 
-/** `fail`: the call does not reach the store, or its answer is lost. */
-export type Strike = "crash" | "pause" | "fail" | undefined;
+/**
+ * `fail`: the call does not reach the store, or its answer is lost. `busy`: the store refuses it for now. `hangMs`: the
+ * request, or its answer, is on its way for so long, and is carried out however late it comes.
+ */
+export type Strike = "crash" | "pause" | "fail" | "busy" | { readonly hangMs: number } | undefined;
 
 export interface ProcessOptions {
   readonly name: string;
@@ -25,6 +29,8 @@ export interface ProcessOptions {
   readonly store: Store;
   /** Asked at every boundary: what happens to the process there. */
   readonly strike?: (boundary: Boundary) => Strike;
+  /** By how much the wall clock of this process is wrong, now; default: not at all. */
+  readonly wallOffMs?: () => number;
   /** How long a request or an answer travels; default: not at all. */
   readonly travelMs?: () => number;
   /** false: this hint gets lost. */
@@ -47,6 +53,7 @@ export class TestProcess {
   readonly #counts = new Map<string, number>();
   #state: "running" | "paused" | "crashed" = "running";
   #held: (() => void)[] = [];
+  readonly #gone = new AbortController();
 
   constructor(options: ProcessOptions) {
     this.#options = options;
@@ -54,27 +61,58 @@ export class TestProcess {
     const { clock, store } = options;
     this.clock = {
       mono: () => clock.mono(),
-      wall: () => clock.wall(),
+      wall: () => clock.wall() + (options.wallOffMs?.() ?? 0),
       boot: () => clock.boot(),
       after: (ms, fn) => this.#after(ms, fn),
       soon: (fn) => clock.soon(() => this.#enter(fn)),
       sleep: (ms, signal) => sleepOn(this.clock, ms, signal),
     };
-    const { backend, limits, transactionBoundMs, exclusive } = store;
-    this.store = {
-      backend,
-      limits,
-      transactionBoundMs,
-      exclusive,
+    this.store = this.inside(store);
+  }
+
+  /** A store handle as this process has it: its calls can be cut, and its answers come back only while it lives. */
+  inside<S extends Store>(store: S): S {
+    return {
+      ...store,
       intake: this.#wrap("intake", store.intake),
       claim: this.#wrap("claim", store.claim),
       fenced: this.#wrap("fenced", store.fenced),
       read: this.#wrap("read", store.read),
       once: (key) => this.#wrap("intake", store.once(key)),
       health: () => store.health(),
-      onWake: (listener) => this.#onWake(listener),
+      onWake: (listener) => this.#onWake(store, listener),
       close: async () => {},
     };
+  }
+
+  /** A way to a server as this process has it: what has left arrives, whatever becomes of its sender. */
+  exchange(way: Exchange): Exchange {
+    const back = <T>(work: () => Promise<T>): Promise<T> =>
+      new Promise((resolve, reject) =>
+        this.#enter(() =>
+          work().then(
+            (value) => this.#enter(() => resolve(value)),
+            (error: unknown) => this.#enter(() => reject(error)),
+          ),
+        ),
+      );
+    return async (request) => {
+      const signal = request.signal && AbortSignal.any([request.signal, this.#gone.signal]);
+      const answer = await back(() => way({ ...request, ...(signal && { signal }) }));
+      if (answer.body instanceof Uint8Array) return answer;
+      const chunks = answer.body[Symbol.asyncIterator]();
+      const body: AsyncIterableIterator<Uint8Array> = {
+        next: () => back(() => chunks.next()),
+        return: () => back(async () => (await chunks.return?.()) ?? { done: true, value: undefined }),
+        [Symbol.asyncIterator]: () => body,
+      };
+      return { ...answer, body };
+    };
+  }
+
+  /** The time outside, which no clock of this process need show. */
+  get at(): number {
+    return this.#options.clock.wall();
   }
 
   get state(): "running" | "paused" | "crashed" {
@@ -84,6 +122,7 @@ export class TestProcess {
   crash(): void {
     this.#state = "crashed";
     this.#held = [];
+    this.#gone.abort("crashed"); // its connections break
   }
 
   pause(): void {
@@ -159,9 +198,9 @@ export class TestProcess {
     return k;
   }
 
-  #onWake(listener: (wake: Wake) => void): () => void {
+  #onWake(store: Store, listener: (wake: Wake) => void): () => void {
     let listening = true;
-    const deaf = this.#options.store.onWake((wake) => {
+    const deaf = store.onWake((wake) => {
       if (this.#options.hears?.(wake) === false) return;
       this.#enter(() => {
         if (listening) listener(wake);
@@ -188,23 +227,27 @@ export class TestProcess {
     return new Promise((resolve, reject) => {
       this.#enter(() => {
         const k = this.#count(name);
-        if (this.#strike({ what: "store", name, k, edge: "before" }) === "fail") {
-          const error = new TapeError("TAPE_STORE_UNREACHABLE", `${name} was not sent (injected)`, { injected: true });
-          this.#travel(() => this.#enter(() => reject(error)));
+        const before = this.#strike({ what: "store", name, k, edge: "before" });
+        const refused = refusalOf(before, name);
+        if (refused !== undefined) {
+          this.#travel(() => this.#enter(() => reject(refused)));
           return;
         }
         const arrive = (tell: () => void, answer?: unknown): void => {
-          const lost = this.#strike({ what: "store", name, k, edge: "after", answer }) === "fail";
+          const after = this.#strike({ what: "store", name, k, edge: "after", answer });
           const message = `the answer of ${name} was lost (injected)`;
-          const error = lost ? new TapeError("TAPE_OUTCOME_UNKNOWN", message, { injected: true }) : undefined;
-          this.#travel(() => this.#enter(() => (error === undefined ? tell() : reject(error))));
+          const error =
+            after === "fail" ? new TapeError("TAPE_OUTCOME_UNKNOWN", message, { injected: true }) : undefined;
+          this.#travel(() => this.#enter(() => (error === undefined ? tell() : reject(error))), hangOf(after));
         };
         this.#enter(() =>
-          this.#travel(() =>
-            work().then(
-              (value) => arrive(() => resolve(value), value),
-              (error: unknown) => arrive(() => reject(error), error),
-            ),
+          this.#travel(
+            () =>
+              work().then(
+                (value) => arrive(() => resolve(value), value),
+                (error: unknown) => arrive(() => reject(error), error),
+              ),
+            hangOf(before),
           ),
         );
       });
@@ -212,9 +255,18 @@ export class TestProcess {
   }
 
   /** What is on its way arrives, whatever becomes of its sender. */
-  #travel(fn: () => void): void {
-    const ms = this.#options.travelMs?.() ?? 0;
+  #travel(fn: () => void, moreMs = 0): void {
+    const ms = (this.#options.travelMs?.() ?? 0) + moreMs;
     if (ms > 0) this.#options.clock.after(ms, fn);
     else fn();
   }
+}
+
+const hangOf = (strike: Strike): number => (typeof strike === "object" ? strike.hangMs : 0);
+
+function refusalOf(strike: Strike, name: string): TapeError | undefined {
+  if (strike === "fail")
+    return new TapeError("TAPE_STORE_UNREACHABLE", `${name} was not sent (injected)`, { injected: true });
+  if (strike === "busy") return new TapeError("TAPE_STORE_BUSY", `${name} has to wait (injected)`, { injected: true });
+  return undefined;
 }

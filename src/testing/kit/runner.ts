@@ -44,7 +44,7 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Cal
     const { runId, key, token, attempt } = fx;
     const kind = role === "inverse" ? (inverse?.semantics ?? semantics) : semantics;
     return process.act(role === "act" ? name : `${role} ${name}`, async () => {
-      const at = process.clock.wall();
+      const { at } = process;
       const call: Call = {
         process: process.name,
         role,

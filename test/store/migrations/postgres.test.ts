@@ -34,6 +34,7 @@ describe("PostgreSQL migrations", () => {
       { number: 1, name: "0001_ground.sql" },
       { number: 2, name: "0002_open_runs.sql" },
       { number: 3, name: "0003_service.sql" },
+      { number: 4, name: "0004_lists.sql" },
     ]);
     expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
   }
@@ -98,6 +99,22 @@ describe("PostgreSQL migrations", () => {
     expect(new Set(made.map(([verdict]) => verdict?.ok && verdict.journal)).size).toBe(4);
     await Promise.all(stores.map((store) => store.close()));
     await expectWhole("fresh");
+  });
+
+  it("a store of schema 3 keeps its budgets, and they are found by their tenant", async () => {
+    const spec = { id: "old", workflow: "w", input: 1, budget: { usd: 7 } };
+    const old = await openPostgres({ url: `${url}?schema=older` });
+    await old.intake.createRuns("acme", [spec]);
+    await old.close();
+    await admin.query(`drop index older.budgets_tenant, older.runs_created, older.runs_phase, older.effects_doubt;
+      alter table older.runs alter column id type text collate "default";
+      alter table older.budgets drop column tenant; delete from older.migrations where number = 4`);
+    const store = await openPostgres({ url: `${url}?schema=older` });
+    const { budgets } = await store.read.spend("acme");
+    expect(budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
+    expect(await store.read.runs("acme", { prefix: "ol" })).toMatchObject([{ id: "old" }]);
+    await store.close();
+    expect(await postgresSchema(admin, "older")).toBe(committed);
   });
 
   it.each([

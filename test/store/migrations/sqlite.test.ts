@@ -27,6 +27,7 @@ async function expectWhole(file: string): Promise<void> {
     { number: 1, name: "0001_ground.sql" },
     { number: 2, name: "0002_open_runs.sql" },
     { number: 3, name: "0003_service.sql" },
+    { number: 4, name: "0004_lists.sql" },
   ]);
   expect(db.prepare("select count(*) as n from meta").get()).toEqual({ n: 1 });
   db.close();
@@ -80,10 +81,29 @@ describe("SQLite migrations", () => {
     await Promise.all(processes.map(({ ready }) => ready));
     const answers = processes.map(({ lines }) => once(lines, "data"));
     for (const { started } of processes) started.stdin.write("go\n");
-    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 3 });
+    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 4 });
     await expectWhole(place.file);
     const { n } = place.raw().prepare("select count(*) as n from runs").get() as { n: number };
     expect(n).toBe(4); // three of theirs and one of ours: none got a number twice
+  });
+
+  it("a store of schema 3 keeps its budgets, and they are found by their tenant", async () => {
+    const spec = { id: "old", workflow: "w", input: 1, budget: { usd: 7 } };
+    const old = await openSqlite({ file: place.file });
+    await old.intake.createRuns("acme", [spec]);
+    await old.close();
+    const db = place.raw();
+    db.exec(`drop index budgets_tenant; drop index runs_created; drop index runs_phase; drop index effects_doubt;
+      alter table budgets drop column tenant; delete from migrations where number = 4`);
+    db.close();
+    const store = await openSqlite({ file: place.file });
+    const { budgets } = await store.read.spend("acme");
+    expect(budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
+    expect(await store.read.runs("acme", { prefix: "ol" })).toMatchObject([{ id: "old" }]);
+    await store.close();
+    const whole = new DatabaseSync(place.file);
+    expect(sqliteSchema(whole)).toBe(committed);
+    whole.close();
   });
 
   it.each([

@@ -266,6 +266,7 @@ describe("lost twice", () => {
       tokens: `{${run.fence.token}}`,
       nonces: `{${run.fence.nonce}}`,
       afters: "{1}",
+      seqs: "{2}",
       kinds: "step.done",
       bodies: "x",
     };

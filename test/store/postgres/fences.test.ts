@@ -207,6 +207,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
           tokens: list((f) => f.token),
           nonces: list((f) => f.nonce),
           afters: list(() => 1),
+          seqs: list(() => 2),
           kinds: joinedTexts(fences.map(() => "step.done")),
           bodies: joinedTexts(fences.map((f) => String(stepAt(f, 2).body))),
         };

@@ -23,6 +23,7 @@ const wide: Readonly<Record<string, string>> = {
   agenda: "the same, once in five seconds at rest",
   "leases.doom": "the same, once in a store's life",
   "run.list": "a page for people, newest first",
+  "run.wanted": "all that asks for a reactor: a page for people",
   "lease.list": "a page for people",
   "effect.list": "a page for people",
   "gate.list": "a page for people",
@@ -177,6 +178,27 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     // A page of the feed reads what it delivers: 100 records, not 40 000.
     expect(await pages("feed.page", "0", "0", "0", "null", "100")).toBeLessThan(300);
     expect(await pages("feed.page", "0", "0", "0", "'acme'", "100")).toBeLessThan(1_000);
+  });
+
+  it("a page of a list reads that page, wherever in the 20 000 runs it is, and by whatever it is asked for", async () => {
+    const page = async (name: string, given: Readonly<Record<string, string>>): Promise<number> => {
+      const { params } = hand.statement(name);
+      const values = params.map((param) => given[param] ?? (param === "doubt" ? "false" : "null"));
+      const top = await explain(name, "analyze, buffers", values);
+      return (top["Shared Hit Blocks"] ?? 0) + (top["Shared Read Blocks"] ?? 0);
+    };
+    const acme = { tenant: "'acme'", limit: "20" };
+    // They all began in one millisecond and ended in the next: nothing but the number tells them apart.
+    const range = { since: "0", through: "1", edge: "1", before: "1010000" };
+    expect(await page("run.named", { ...acme, least: "'finished-1'", beyond: "'finished-2'" })).toBeLessThan(200);
+    expect(await page("run.started", { ...acme, ...range })).toBeLessThan(200);
+    expect(await page("run.finished", { ...acme, since: "3", through: "9", edge: "9", before: "1" })).toBeLessThan(20);
+    expect(await page("run.phased", { ...acme, phase: "'STUCK'", before: "9999999" })).toBeLessThan(20);
+    expect(await page("run.held", { ...acme, before: "9999999" })).toBeLessThan(200);
+    expect(await page("run.doubtful", { ...acme, before: "9999999" })).toBeLessThan(20);
+    expect(await page("run.below", { ...acme, root: "1000001" })).toBeLessThan(20);
+    expect(await page("budget.open", acme)).toBeLessThan(20);
+    expect(await page("run.rate", { ...acme, since: "0", size: "1", buckets: "10" })).toBeLessThan(1_000);
   });
 
   /** Runs that ended, with far-off timers and work that is due tomorrow: nothing that anybody wants now. */

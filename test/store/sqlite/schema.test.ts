@@ -15,6 +15,9 @@ const wide: Readonly<Record<string, string>> = {
   "run.list": "a page for people, newest first",
   "lease.list": "a page for people",
   "effect.list": "a page for people",
+  "effect.owed": "what one tree owes, sorted within each run",
+  "run.wanted": "all that asks for a reactor: a page for people",
+  "run.doubtful": "what is in doubt, sorted: few",
   "gate.list": "a page for people",
   "timer.list": "a page for people",
   "token.list": "a page for people",
@@ -22,7 +25,7 @@ const wide: Readonly<Record<string, string>> = {
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };
 /** One row, or rows of the statement itself. */
-const harmless = /^SCAN (meta|migrations|x|tree|CONSTANT ROW|i VIRTUAL TABLE INDEX 1:)$/;
+const harmless = /^SCAN (meta|migrations|b|d|x|tree|\(subquery-\d\)|CONSTANT ROW|[ij] VIRTUAL TABLE INDEX 1:)$/;
 
 describe("SQLite", () => {
   let place: Place;
@@ -60,6 +63,15 @@ describe("SQLite", () => {
     ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"],
     ["timer.due", "SEARCH t USING INDEX timers_due (due_at<?)"],
     ["audit.page", "SEARCH r USING INDEX records_operator (id<?)"],
+    ["run.started", "SEARCH r USING INDEX runs_created (tenant=? AND created_at>? AND created_at<?)"],
+    ["run.finished", "SEARCH r USING INDEX runs_ended (tenant=? AND ended_at>? AND ended_at<?)"],
+    ["run.named", "SEARCH r USING INDEX runs_id (tenant=? AND id>? AND id<?)"],
+    ["run.doubtful", "SEARCH e USING INDEX effects_doubt (tenant=? AND run<?)"],
+    ["run.phased", "SEARCH r USING INDEX runs_phase (tenant=? AND phase=? AND rowid<?)"],
+    ["run.held", "SEARCH l USING INDEX leases_held (journal<?)"],
+    ["run.below", "SEARCH r USING INDEX runs_tree (root=?)"],
+    ["run.rate", "SEARCH r USING COVERING INDEX runs_created (tenant=? AND created_at>? AND created_at<?)"],
+    ["budget.open", "SEARCH budgets USING INDEX budgets_tenant (tenant=?)"],
     ["repeat.find", "SEARCH repeats USING PRIMARY KEY (tenant=? AND key=?)"],
     ["repeat.purge", "SEARCH repeats USING INDEX repeats_at (at<?)"],
   ])("%s: %s", (name, step) => {

@@ -166,7 +166,7 @@ export function* repeatPlan(fence: Fence, entry: CheckedEntry): Plan<Appended> {
   const refusal = refusalFromRow(fence, after, row);
   const stale = refusal.code === "TAPE_FENCED";
   if (row === undefined || (stale && !entry.releases)) throw refusal;
-  const written = yield* askRows("journal.page", { journal, from: after + 1, limit: records.length });
+  const written = yield* askRows("journal.page", { journal, from: after + 1, limit: records.length, tenant: null });
   const isSame = (one: Row, k: number): boolean =>
     one.token === String(token) && one.kind === records[k]!.kind && one.body === bodies[k];
   if (written.length < records.length || !written.every(isSame)) throw refusal;

@@ -135,6 +135,11 @@ export function* findPlan(request: FindRequest): Plan<number[]> {
     const staleOf = request.staleOf.join(",");
     found.push(...(yield* askRows("lease.stale", { staleOf, limit: room, tenant, workflows })));
   }
+  const { ahead } = request;
+  const most = Math.min(limit - found.length, ahead?.limit ?? 0);
+  if (ahead !== undefined && most > 0) {
+    found.push(...(yield* askRows("lease.soon", { aheadMs: ahead.withinMs, limit: most, tenant, workflows })));
+  }
   return [...new Set(found.map((row) => Number(row.journal)))];
 }
 
@@ -144,15 +149,33 @@ export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term
   const lease = leaseRowOf(row);
   const now = Number(row.now);
   const { claimant, nonce } = request;
-  if (lease.nonce === nonce && lease.owner === claimant.owner && !lease.doomed) return yield* heldTerm(lease);
-  const due = lease.owner === null && lease.wants === request.wants && lease.dueAt <= now;
-  const stale = lease.owner !== null && request.staleOf.includes(lease.reactor ?? "");
-  const taking = { claimant, nonce, expect: "free_or_expired" } as const;
-  if (!(due || stale) || mayTake(lease, now, taking) !== undefined) return undefined;
-  const term = yield* takeTerm(lease, now, taking);
+  const name = row.name === null ? {} : { name: String(row.name) };
+  if (lease.nonce === nonce && lease.owner === claimant.owner && !lease.doomed) {
+    return { ...(yield* heldTerm(lease)), ...name };
+  }
+  const found = foundAs(lease, now, request);
+  if (found === undefined) return undefined;
+  const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });
   if (term === undefined) return undefined;
-  const lagMs = Math.max(0, now - (lease.owner === null ? lease.dueAt : lease.expiresAt));
-  return { ...term, lagMs, ...(lease.owner === null ? {} : { takenFrom: lease.owner }) };
+  return { ...term, ...found, ...name };
+}
+
+/** What a find tells of a lease beside its term. */
+export type Found = Pick<Term, "lagMs" | "early" | "takenFrom">;
+
+/** As what a find takes this lease; undefined: it is none of its business, or not free. */
+export function foundAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
+  const { claimant, wants, staleOf, ahead } = request;
+  const free = lease.owner === null;
+  const due = free && lease.wants === wants && lease.dueAt <= now;
+  const stale = !free && staleOf.includes(lease.reactor ?? "");
+  const early = free && lease.wants === null && ahead !== undefined;
+  if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
+  if (early) return { early, lagMs: 0 };
+  return {
+    lagMs: Math.max(0, now - (free ? lease.dueAt : lease.expiresAt)),
+    ...(free ? {} : { takenFrom: lease.owner! }),
+  };
 }
 
 export function* renewPlan(renewal: Renewal): Plan<Renewed> {

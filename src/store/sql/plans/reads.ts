@@ -3,7 +3,7 @@ import type { LeaseView, Target, TermView } from "../../../model/lease.ts";
 import type { Limits } from "../../../model/limits.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
 import { pageLimit } from "../../check.ts";
-import type { EffectFilter, RunFilter, RunView, Value } from "../../contract.ts";
+import type { EffectFilter, RunView, Value } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
 import { termsOf } from "../../ledger.ts";
 import { effectRowOf, gateRowOf, recordOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
@@ -17,22 +17,7 @@ export function* runPlanById(tenant: string, id: string): Plan<RunView | undefin
   return row === undefined ? undefined : yield* viewOfRun(row);
 }
 
-export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Plan<RunView[]> {
-  const rows = yield* askRows("run.list", {
-    tenant,
-    before: filter.before ?? null,
-    workflow: filter.workflow ?? null,
-    status: filter.status?.join(",") ?? null,
-    labelKey: filter.label?.key ?? null,
-    labelValue: filter.label?.value ?? null,
-    limit: pageLimit(filter.limit, limits),
-  });
-  const views: RunView[] = [];
-  for (const row of rows) views.push(yield* viewOfRun(row));
-  return views;
-}
-
-function* viewOfRun(row: Row): Plan<RunView> {
+export function* viewOfRun(row: Row): Plan<RunView> {
   const lease = yield* askRow("lease.read", { journal: Number(row.journal) });
   return runViewOf(row, leaseViewOf(lease!));
 }
@@ -47,15 +32,12 @@ function* runNumber(tenant: string, run: string | undefined): Plan<number | null
 export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limits): Plan<EffectRow[]> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
-  const rows = yield* askRows("effect.list", {
-    tenant,
-    run,
-    item: filter.item ?? null,
-    role: filter.role ?? null,
-    status: filter.status?.join(",") ?? null,
-    minAgeMs: filter.minAgeMs ?? null,
-    limit: pageLimit(filter.limit, limits),
-  });
+  const { root, item = null, role = null, minAgeMs = null } = filter;
+  const few = { tenant, status: filter.status?.join(",") ?? null, minAgeMs, limit: pageLimit(filter.limit, limits) };
+  const rows =
+    root === undefined
+      ? yield* askRows("effect.list", { ...few, run, item, role })
+      : yield* askRows("effect.owed", { ...few, root });
   return rows.map(effectRowOf);
 }
 

@@ -1,0 +1,66 @@
+import type { RunStatus } from "../model/machines.ts";
+import type { BudgetRow } from "../model/rows.ts";
+
+/** What lists and figures for people are asked by, and what the figures are: a part of the contract. */
+
+export interface RunFilter {
+  readonly workflow?: string;
+  readonly status?: readonly RunStatus[];
+  readonly label?: { readonly key: string; readonly value: string };
+  /** Begun at or after, and before; likewise ended. Milliseconds since 1970, by the store's clock. */
+  readonly startedSince?: number;
+  readonly startedUntil?: number;
+  readonly endedSince?: number;
+  readonly endedUntil?: number;
+  /** true: only those with an effect or an obligation that is UNKNOWN or STUCK. */
+  readonly doubt?: boolean;
+  /** Only ids that begin so; they come in the order of their ids. */
+  readonly prefix?: string;
+  /** Only what is below the root with this journal number, oldest first. */
+  readonly below?: number;
+  /** Continue behind the run with this journal number, in the list's own order. */
+  readonly before?: number;
+  readonly limit?: number;
+}
+
+/** How many runs began and ended in a stretch of time. */
+export interface RunRate {
+  /** When it begins. */
+  readonly at: number;
+  readonly started: number;
+  readonly ended: number;
+  /** Of those that ended: because they failed. */
+  readonly failed: number;
+  /** There were more than were counted. */
+  readonly more: boolean;
+}
+
+/** What runs that have not ended may still spend, in millionths of the unit. */
+export interface Spend {
+  /** Nearest to its cap first. */
+  readonly budgets: readonly (BudgetRow & {
+    readonly runId: string;
+    readonly workflow: string;
+    readonly status: RunStatus;
+  })[];
+  readonly units: readonly {
+    readonly unit: string;
+    readonly runs: number;
+    readonly cap: number;
+    readonly reserved: number;
+    readonly spent: number;
+  }[];
+  /** There are older budgets that were not looked at. */
+  readonly more: boolean;
+}
+export interface EffectFilter {
+  readonly run?: string;
+  /** The effect whose item journal has this number. */
+  readonly item?: number;
+  readonly role?: "act" | "inverse";
+  /** Only obligations, of the root with this journal number and of everything below it, in the order of undoing. */
+  readonly root?: number;
+  readonly status?: readonly string[];
+  readonly minAgeMs?: number;
+  readonly limit?: number;
+}

@@ -1,0 +1,15 @@
+-- read
+-- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
+select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from (select distinct e.run from tape.effects e
+  where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before order by e.run desc) d
+  cross join lateral (select * from tape.runs r where r.journal = d.run offset 0) r
+  cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.tenant = :tenant
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
+  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+order by d.run desc limit :limit

@@ -1,0 +1,129 @@
+import { TapeError } from "../../../model/errors.ts";
+import type { Limits } from "../../../model/limits.ts";
+import type { RunPhase } from "../../../model/machines.ts";
+import { pageLimit } from "../../check.ts";
+import type { RunFilter, RunRate, RunView, Spend } from "../../contract.ts";
+import { budgetRowOf, statusOf } from "../../rows.ts";
+import { askRow, askRows, type Plan, type Row } from "../plan.ts";
+import { viewOfRun } from "./reads.ts";
+
+/** Lists and figures for people: each walks one index in its order and stops after the page. */
+
+/** Budgets of so many of the newest runs that have one are looked at. */
+const mostBudgets = 10_000;
+/** So many runs are counted in all stretches of time together, each stretch alike: some tenths of a second. */
+const mostCounted = 600_000;
+const forEver = Number.MAX_SAFE_INTEGER;
+const lastLetter = 0x10ffff;
+
+export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Plan<RunView[]> {
+  const rows = yield* rowsOf(tenant, filter, limits);
+  const views: RunView[] = [];
+  for (const row of rows) views.push(yield* viewOfRun(row));
+  return views;
+}
+
+/** By the narrowest index that the filter allows; what else it asks for is looked at row by row. */
+function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<readonly Row[]> {
+  const { before, below, prefix, doubt = false, workflow = null, label, status } = filter;
+  const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null } = filter;
+  const few = {
+    ...{ tenant, workflow, labelKey: label?.key ?? null, labelValue: label?.value ?? null },
+    ...{ status: status?.join(",") ?? null, limit: pageLimit(filter.limit, limits) },
+  };
+  const started = { startedSince, startedUntil };
+  const ended = { endedSince, endedUntil };
+  if (below !== undefined) {
+    return yield* askRows("run.below", { ...few, ...started, ...ended, doubt, root: below, before: before ?? null });
+  }
+  if (prefix !== undefined && prefix !== "") {
+    // No id has a NUL: nothing is between an id and the same with a U+0001 behind it.
+    const least = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
+    const beyond = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
+    return yield* askRows("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
+  }
+  if (doubt) return yield* askRows("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
+  const byStart = startedSince !== null || startedUntil !== null;
+  if (!byStart && endedSince === null && endedUntil === null) {
+    const { status: _status, ...any } = few;
+    if (status?.every(isIndexed)) return yield* byStatus(new Set(status), { ...any, before: before ?? forEver });
+    return yield* askRows("run.list", { ...few, before: before ?? null });
+  }
+  const column = byStart ? "created_at" : "ended_at";
+  const [since, until] = byStart ? [startedSince, startedUntil] : [endedSince, endedUntil];
+  const edge = before === undefined ? forEver : Number((yield* placeOf(tenant, before))[column] ?? forEver);
+  const range = { since: since ?? 0, through: Math.min(edge, (until ?? forEver) - 1), before: before ?? forEver, edge };
+  return byStart
+    ? yield* askRows("run.started", { ...few, ...range, ...ended, doubt })
+    : yield* askRows("run.finished", { ...few, ...range, ...started, doubt });
+}
+
+/** Most runs are over and went well, and those that wait are told apart by what they lack: these take a walk through all. */
+const isIndexed = (status: string): boolean => status !== "COMPLETED" && status !== "WAITING";
+
+/** The newest of each status, and of those the newest. */
+function* byStatus(statuses: ReadonlySet<string>, few: Row & { readonly limit: number }): Plan<readonly Row[]> {
+  const found: Row[] = [];
+  for (const status of statuses) {
+    if (status === "RUNNING") found.push(...(yield* askRows("run.held", few)));
+    else if (status === "RUNNABLE") found.push(...(yield* askRows("run.wanted", few)));
+    else found.push(...(yield* askRows("run.phased", { ...few, phase: status })));
+  }
+  return found.sort((a, b) => Number(b.journal) - Number(a.journal)).slice(0, few.limit);
+}
+
+/** What a page goes on behind. */
+function* placeOf(tenant: string, journal: number): Plan<Row> {
+  const row = yield* askRow("run.place", { tenant, journal });
+  if (row !== undefined) return row;
+  const message = `there is no run with the number ${journal} any more: begin the list again`;
+  throw new TapeError("TAPE_NOT_FOUND", message, { before: journal });
+}
+
+/** The first text behind all that begin with this one, in the order of code points; undefined: there is none. */
+function behind(prefix: string): string | undefined {
+  const letters = [...prefix];
+  while (letters.length > 0) {
+    const last = letters.pop()!.codePointAt(0)!;
+    if (last === lastLetter) continue;
+    const next = last + 1 === 0xd800 ? 0xe000 : last + 1; // what lies between stands for no letter
+    return letters.join("") + String.fromCodePoint(next);
+  }
+  return undefined;
+}
+
+export function* spendPlan(tenant: string, limit: number): Plan<Spend> {
+  const rows = yield* askRows("budget.open", { tenant, limit: mostBudgets });
+  const open = rows.filter(({ ended_at }) => ended_at === null);
+  const budgets = open.map((row) => ({
+    ...budgetRowOf(row),
+    runId: String(row.run_id),
+    workflow: String(row.workflow),
+    status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_wants !== null),
+  }));
+  const units = [...Map.groupBy(budgets, ({ unit }) => unit)].map(([unit, of]) => {
+    const sum = (what: "cap" | "reserved" | "spent"): number => of.reduce((all, budget) => all + budget[what], 0);
+    return { unit, runs: of.length, cap: sum("cap"), reserved: sum("reserved"), spent: sum("spent") };
+  });
+  const byShare = budgets.toSorted((a, b) => shareOf(b) - shareOf(a) || b.run - a.run || (a.unit < b.unit ? -1 : 1));
+  return {
+    budgets: byShare.slice(0, limit),
+    units: units.toSorted((a, b) => (a.unit < b.unit ? -1 : 1)),
+    more: rows.length === mostBudgets,
+  };
+}
+
+/** A cap of nothing is used up from the beginning. */
+function shareOf({ cap, reserved, spent }: { cap: number; reserved: number; spent: number }): number {
+  return cap === 0 ? 1 : (reserved + spent) / cap;
+}
+
+export function* ratePlan(tenant: string, since: number, sizeMs: number, buckets: number): Plan<RunRate[]> {
+  const limit = Math.floor(mostCounted / buckets);
+  const params = { tenant, since, size: sizeMs, buckets, limit };
+  return (yield* askRows("run.rate", params)).map((row) => {
+    const [started, ended] = [Number(row.started), Number(row.ended)];
+    const more = Math.max(started, ended) === limit;
+    return { at: Number(row.at), started, ended, failed: Number(row.failed), more };
+  });
+}

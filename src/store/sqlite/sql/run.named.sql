@@ -1,0 +1,14 @@
+-- read
+-- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
+select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from runs r cross join leases l on l.journal = r.journal
+where r.tenant = :tenant and r.id >= :least and r.id < :beyond
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
+    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
+  and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
+  and (not :doubt or exists (select 1 from effects e
+    where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
+order by r.id limit :limit

@@ -1,0 +1,14 @@
+-- read
+-- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
+select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from runs r cross join leases l on l.journal = r.journal
+where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
+  and (r.created_at, r.journal) < (:edge, :before)
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
+  and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
+    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+  and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
+  and (not :doubt or exists (select 1 from effects e
+    where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
+order by r.created_at desc, r.journal desc limit :limit

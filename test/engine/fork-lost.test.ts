@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
+import { checkProjection } from "../../src/testing/projection.ts";
+import { stage, tenant } from "./stage.ts";
+
+it("a fork whose source was deleted before it began is STUCK and says so; nothing of it runs, and it rests", async () => {
+  const s = await stage();
+  let calls = 0;
+  const count = workflow("count", (async (tape: TapeContext) => tape.step("one", () => ++calls)) as never);
+  const p = s.process([count as unknown as AnyWorkflow]);
+  const source = await p.start(count as unknown as AnyWorkflow);
+  const { journal, endedAt } = await p.over(source);
+  expect(calls).toBe(1);
+  const fork = { journal, pos: 1, through: 2, by: "ada", reason: "again", seeds: [] };
+  // Its maker dies before it has written what is kept, and then the source is pruned.
+  await s.store.intake.createRuns(tenant, [{ id: "fork", workflow: "count", input: null, forkedFrom: source, fork }]);
+  await s.clock.elapse(10);
+  expect(await s.store.intake.prune(tenant, endedAt! + 5, 10)).toBe(1);
+  expect(await p.over("fork")).toMatchObject({ status: "STUCK", stuckFrom: "LIVE" });
+  const stuck = (await s.records("fork")).filter(({ kind }) => kind === "run.stuck");
+  expect(stuck).toMatchObject([{ data: { detail: { code: "TAPE_FORK_POINT" } } }]);
+  expect(calls).toBe(1);
+  for (let k = 0; k < 5; k++) {
+    await p.reactors();
+    await s.clock.elapse(10_000);
+  }
+  expect((await s.records("fork")).filter(({ kind }) => kind === "run.stuck")).toHaveLength(1); // it rests
+  expect(await checkProjection(s.store, [tenant])).toEqual([]);
+});

@@ -1,0 +1,241 @@
+import { afterEach, describe, expect, it } from "vitest";
+import { seededRandom } from "../../src/base/random.ts";
+import { openStore } from "../../src/host/open-store.ts";
+import type { AnswerOf } from "../../src/protocol/contract.ts";
+import type { Read } from "../../src/store/contract.ts";
+import { ManualClock } from "../../src/testing/clock.ts";
+import {
+  armed,
+  begin,
+  confirmed,
+  dispatched,
+  ended,
+  intent,
+  settled,
+  startChild,
+} from "../../src/testing/conformance/scenes.ts";
+import { makeScene, tokenOf } from "./scene.ts";
+import { ask, type Stage, stage } from "./stage.ts";
+
+let current: Stage;
+afterEach(() => current.close());
+
+const minute = 60_000;
+
+async function opened(wrap: (read: Read) => Read = (read) => read) {
+  const clock = new ManualClock();
+  const real = await openStore("memory:", { clock, random: seededRandom("lists") });
+  const store = { ...real, read: wrap(real.read) };
+  current = await stage({ credentials: "required", clock, store });
+  const { server } = current;
+  const scene = await makeScene(real, "acme");
+  const get = async <T>(url: string, tenant = "acme"): Promise<T> => {
+    const told = await ask(server.exchange, "GET", url, { token: tokenOf(tenant, "reader") });
+    expect(told.status, JSON.stringify(told.json)).toBe(200);
+    return told.json as T;
+  };
+  const post = (url: string, body: unknown, tenant = "acme") =>
+    ask(server.exchange, "POST", url, { body, token: tokenOf(tenant, "operator") });
+  return { store: real, clock, scene, get, post, server };
+}
+
+describe("what the overview shows over time", () => {
+  it("runs come from the store; what cannot change any more is counted once", async () => {
+    const asked: number[] = [];
+    const { store, clock, get } = await opened((read) => ({
+      ...read,
+      rate: (tenant, since, sizeMs, buckets) => {
+        asked.push(buckets);
+        return read.rate(tenant, since, sizeMs, buckets);
+      },
+    }));
+    const look = () => get<AnswerOf<"overview.history">>("/v1/overview/history?minutes=10&buckets=10");
+    const first = await look();
+    expect(first.bucketMs).toBe(minute);
+    expect(first.runs).toHaveLength(10);
+    expect(first.runs.at(-1)).toMatchObject({ started: 4, ended: 0, failed: 0, more: false });
+    await store.intake.createRuns("acme", [{ id: "now", workflow: "w", input: 1 }]);
+    expect((await look()).runs.at(-1)!.started).toBe(5); // the present may still change
+    await clock.elapse(2 * minute);
+    await store.intake.createRuns("acme", [{ id: "later", workflow: "w", input: 1 }]);
+    const second = await look();
+    expect(second.runs.map(({ started }) => started)).toEqual([0, 0, 0, 0, 0, 0, 0, 5, 0, 1]);
+    expect(second.now).toBeLessThan(second.runs.at(-1)!.at + minute);
+    expect(asked[0]).toBe(10);
+    expect(asked.at(-1)).toBeLessThanOrEqual(4);
+    expect(await look()).toEqual(second);
+  });
+
+  it("how late each reactor's work is, once a minute; another tenant has its own", async () => {
+    const { clock, get, server } = await opened();
+    const look = () => get<AnswerOf<"overview.history">>("/v1/overview/history");
+    await look();
+    await clock.elapse(3 * minute);
+    const { reactors, now } = await look();
+    const of = (name: string) => reactors.find(({ reactor }) => reactor === name)!.samples;
+    expect(reactors.map(({ reactor }) => reactor)).toEqual([
+      ...["compensation", "outbox", "reconciler", "recovery", "timers"],
+    ]);
+    // The scene's idle run waits for recovery since the beginning, and nobody comes.
+    expect(of("recovery").map(({ lagMs }) => lagMs)).toEqual([0, minute, 2 * minute, 3 * minute]);
+    expect(of("compensation").map(({ lagMs }) => lagMs)).toEqual([0, 0, 0, 0]);
+    expect(of("recovery").at(-1)!.at).toBe(now);
+    server.close(); // nothing is sampled any more
+    await clock.elapse(5 * minute);
+    expect((await look()).reactors.map(({ samples }) => samples.length)).toEqual([1, 1, 1, 1, 1]);
+  });
+
+  it("a store that fails for a moment costs one sample", async () => {
+    let broken = false;
+    const { clock, get } = await opened((read) => ({
+      ...read,
+      agenda: (tenant) => (broken ? Promise.reject(new Error("gone")) : read.agenda(tenant)),
+    }));
+    await get("/v1/overview"); // the overview begins it
+    await clock.elapse(minute);
+    broken = true;
+    await clock.elapse(minute);
+    broken = false;
+    await clock.elapse(minute);
+    const { reactors } = await get<AnswerOf<"overview.history">>("/v1/overview/history");
+    expect(reactors[0]!.samples.map(({ at }) => Math.round((at - reactors[0]!.samples[0]!.at) / minute))).toEqual([
+      0, 1, 3,
+    ]);
+    expect(current.lines.some(({ event }) => event === "server.sample_failed")).toBe(true);
+  });
+
+  it("refuses what would be too much", async () => {
+    const { server } = await opened();
+    const told = (url: string) => ask(server.exchange, "GET", url, { token: tokenOf("acme", "reader") });
+    for (const query of ["minutes=0", "minutes=1441", "buckets=0", "buckets=241"]) {
+      expect(await told(`/v1/overview/history?${query}`), query).toMatchObject({ json: { code: "TAPE_BAD_INPUT" } });
+    }
+    expect((await told("/v1/rate?since=0&sizeMs=1&buckets=100000")).status).toBe(413);
+  });
+});
+
+describe("doubts", () => {
+  it("one list says what was seen and said of each, and when somebody looks next", async () => {
+    const { store, clock, scene, get, post } = await opened();
+    const none = await get<{ doubts: { runId: string; nextInMs: number | null; asked: unknown }[] }>("/v1/doubts");
+    expect(none.doubts).toMatchObject([{ runId: "canary-doubt", runStatus: "WAITING", looks: 0, nextInMs: 0 }]);
+    const claimant = { owner: "r/1", label: "reconciler 1", reactor: "reconciler", ttlMs: minute };
+    const [term] = await store.claim.find({
+      ...{ claimant, wants: "reconciler", staleOf: [], limit: 1, nonce: 77n, tenant: "acme" },
+    });
+    expect(await get("/v1/doubts")).toMatchObject({ doubts: [{ looker: "reconciler 1", nextInMs: null }] });
+    const run = (await store.read.run("acme", scene.doubt))!.journal;
+    const detail = { observed: "inconclusive", why: "busy" };
+    await store.fenced.append(term!.fence, {
+      after: term!.head,
+      records: [
+        { kind: "effect.observed", data: { run, pos: 0, sub: 0, observation: "inconclusive", detail } },
+        { kind: "term.ended", data: { end: "released", taken: 0, wants: "reconciler", inMs: 9_000 } },
+      ],
+    });
+    await clock.elapse(1_000);
+    expect(await get("/v1/doubts")).toMatchObject({
+      doubts: [{ looks: 1, nextInMs: 8_000, looker: null, lastLook: { observation: "inconclusive", detail } }],
+      more: false,
+    });
+    const body = { resolution: { as: "look" }, reason: "the bank is back" };
+    expect((await post(`/v1/runs/${scene.doubt}/effects/0/0/resolve`, body)).status).toBe(200);
+    expect(await get("/v1/doubts?role=act")).toMatchObject({
+      doubts: [{ nextInMs: 0, asked: { who: "operator of acme", reason: "the bank is back", detail: { as: "look" } } }],
+    });
+    expect(await get("/v1/doubts?role=inverse")).toEqual({ doubts: [], more: false });
+    expect(await get("/v1/doubts?limit=1")).toMatchObject({ more: false });
+  });
+
+  it("late evidence is shown with the act that it is about", async () => {
+    const { store, scene, get } = await opened();
+    const [effect] = await store.read.effects("acme", { run: scene.doubt });
+    const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: effect!.attemptNonce! };
+    await store.intake.leaveEvidence(attempt, { happened: true, value: "W-1" });
+    expect(await get("/v1/doubts")).toMatchObject({
+      doubts: [{ evidence: [{ attempt: 1, happened: true, value: "W-1" }] }],
+    });
+  });
+
+  it("a person has a confirmed act undone: who and why are in the audit, and it is due", async () => {
+    const { store, post, get } = await opened();
+    const run = await begin(store);
+    await run.write(...confirmed(0), armed(0));
+    await run.release(0);
+    const body = { resolution: { as: "undo" }, reason: "wrong account" };
+    const undo = (sub = 0, more = body) => post(`/v1/runs/${run.id}/effects/0/${sub}/resolve`, more);
+    expect((await undo()).status).toBe(200);
+    expect((await run.effect(0, 1)).status).toBe("PENDING");
+    const [entry] = await store.read.audit("acme");
+    expect(entry).toMatchObject({
+      who: "operator of acme",
+      action: "resolve",
+      reason: "wrong account",
+      subject: run.id,
+    });
+    expect(entry).toMatchObject({ detail: { as: "undo", pos: 0 } });
+    expect(await undo()).toMatchObject({ status: 409, json: { code: "TAPE_ILLEGAL_TRANSITION" } });
+    expect(await undo(1)).toMatchObject({ status: 409 });
+    expect(await undo(0, { ...body, reason: "" })).toMatchObject({ status: 400 });
+    expect((await store.read.audit("acme")).filter(({ who }) => who !== "setup")).toHaveLength(1);
+    expect(await get(`/v1/runs?doubt=true`)).toMatchObject({ runs: [{ id: "canary-doubt" }] });
+  });
+});
+
+describe("a tree", () => {
+  it("the same from whichever run of it one asks: root, children with their places, what is owed", async () => {
+    const { store, get, server } = await opened();
+    const root = await begin(store);
+    const child = await startChild(root, 4, `${root.id}.4`);
+    const grandchild = await startChild(child, 0, `${child.id}.0`);
+    await root.write(...confirmed(5), armed(5), ...confirmed(6), armed(6));
+    const tree = await get<AnswerOf<"runs.tree">>(`/v1/runs/${grandchild.id}/tree`);
+    expect(tree.root).toBe(root.id);
+    expect(tree.runs.map(({ id, parent, parentPos }) => [id, parent, parentPos])).toEqual([
+      [root.id, null, null],
+      [child.id, root.journal, 4],
+      [grandchild.id, child.journal, 0],
+    ]);
+    expect(tree.obligations.map(({ pos, status }) => [pos, status])).toEqual([
+      [6, "ARMED"],
+      [5, "ARMED"],
+    ]);
+    expect(tree.more).toBe(false);
+    expect(await get(`/v1/runs/${root.id}/tree?limit=1`)).toMatchObject({ more: true, runs: [{}, { id: child.id }] });
+    const foreign = await ask(server.exchange, "GET", `/v1/runs/${root.id}/tree`, { token: "acme-reader.wrong" });
+    expect(foreign.status).toBe(401);
+    expect(
+      await ask(server.exchange, "GET", "/v1/runs/nobody/tree", { token: tokenOf("acme", "reader") }),
+    ).toMatchObject({ status: 404, json: { code: "TAPE_RUN_UNKNOWN" } });
+  });
+});
+
+describe("runs and budgets", () => {
+  it("filters travel as text, and combine", async () => {
+    const { store, clock, get } = await opened();
+    await clock.elapse(minute);
+    const since = clock.wall();
+    const run = await begin(store, { id: "pay/ä 1", workflow: "pay" });
+    await run.write(intent(0, { semantics: "non_idempotent" }), dispatched(0), settled(0, "UNKNOWN"));
+    const over = await begin(store, { id: "pay/ä 2", workflow: "pay" });
+    await over.write(ended("FAILED", { outcome: "no" }));
+    const ids = async (query: Record<string, string>) =>
+      (await get<{ runs: { id: string }[] }>(`/v1/runs?${new URLSearchParams(query)}`)).runs.map(({ id }) => id);
+    expect(await ids({ startedSince: String(since) })).toEqual([over.id, run.id]);
+    expect(await ids({ startedUntil: String(since), limit: "1" })).toHaveLength(1);
+    expect(await ids({ endedSince: String(since), status: "FAILED" })).toEqual([over.id]);
+    expect(await ids({ prefix: "pay/ä" })).toEqual([run.id, over.id]);
+    expect(await ids({ prefix: "pay/ä", doubt: "true" })).toEqual([run.id]);
+    expect(await ids({ doubt: "true", startedSince: String(since) })).toEqual([run.id]);
+  });
+
+  it("spend against budgets: sums, and the nearest to its cap", async () => {
+    const { get } = await opened();
+    // Three runs of the scene have a cap of five millionths each.
+    expect(await get("/v1/budgets?limit=1")).toMatchObject({
+      budgets: [{ unit: "usd", cap: 5, spent: 0, workflow: "pay" }],
+      units: [{ unit: "usd", runs: 3, cap: 15, reserved: 0, spent: 0 }],
+      more: false,
+    });
+  });
+});
