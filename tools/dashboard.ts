@@ -1,5 +1,5 @@
 // Builds the dashboard into dashboard/dist. With --if-stale only when a source is newer than what was built.
-import { globSync, statSync } from "node:fs";
+import { existsSync, globSync, renameSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 
@@ -17,7 +17,19 @@ function isStale(): boolean {
 export async function buildDashboard(): Promise<void> {
   process.env.NODE_ENV = "production"; // also where a test runner has set it to something else
   const { build } = await import("vite");
-  await build({ configFile: join(folder, "vite.config.ts"), logLevel: "error" });
+  // Beside the old one, then in its place: whoever serves it meanwhile, or builds too, never sees half of one.
+  const [dist, aside] = [join(folder, "dist"), join(folder, `.build-${process.pid}`)];
+  const outDir = join(aside, "dist");
+  await build({ configFile: join(folder, "vite.config.ts"), logLevel: "error", build: { outDir } });
+  try {
+    if (existsSync(dist)) renameSync(dist, join(aside, "old"));
+    renameSync(outDir, dist);
+  } catch (error) {
+    // Another builder of the same sources was quicker.
+    if (!existsSync(join(dist, "index.html"))) throw error;
+  } finally {
+    rmSync(aside, { recursive: true, force: true });
+  }
 }
 
 export async function buildIfStale(tell: (line: string) => void = () => {}): Promise<void> {

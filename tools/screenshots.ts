@@ -1,51 +1,111 @@
-// Takes a picture of each screen, light and dark, into docs/images: of the built page, over a store with a made-up history.
-import { mkdirSync, rmSync } from "node:fs";
-import { join } from "node:path";
+// Takes a picture of each screen, light and dark, into docs/images: of the built page, over a store with a made-up
+// history. `npm run screenshots -- run doubt` takes only those; `--into <folder>` puts them elsewhere.
+import { mkdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { setTimeout } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
+import { parseArgs } from "node:util";
 import { openStore } from "../src/host/open-store.ts";
 import { serve } from "../src/host/serve.ts";
+import type { Term } from "../src/model/lease.ts";
 import { openBrowser } from "../test/browser/chromium.ts";
 import { PastClock } from "../test/browser/past.ts";
-import { Scene, sceneRunner } from "../test/browser/scene.ts";
+import { done, Scene, sceneRunner } from "../test/browser/scene.ts";
 import { buildIfStale } from "./dashboard.ts";
 
-const folder = join(fileURLToPath(new URL("..", import.meta.url)), "docs", "images");
+type Page = Awaited<ReturnType<Awaited<ReturnType<typeof openBrowser>>["newPage"]>>;
+
+interface Shot {
+  readonly name: string;
+  readonly path: string;
+  readonly phone?: boolean;
+  readonly height?: number;
+  /** What is clicked before. */
+  readonly deed?: (page: Page) => Promise<unknown>;
+}
+
+const run = "/runs/treasury-2026-11-14";
+const shots: readonly Shot[] = [
+  { name: "overview", path: "/", height: 890 },
+  { name: "runs", path: "/runs" },
+  { name: "run", path: run },
+  { name: "run-in-doubt", path: "/runs/payout-77" },
+  {
+    name: "drawer",
+    path: run,
+    deed: (page) => page.getByRole("button", { name: "decision plan" }).click(),
+  },
+  { name: "journal", path: `${run}?tab=journal` },
+  { name: "tree", path: "/runs/trip-204?tab=tree" },
+  { name: "doubt", path: "/doubt" },
+  { name: "gates", path: "/gates" },
+  { name: "leases", path: "/leases" },
+  { name: "effects", path: "/effects" },
+  { name: "obligations", path: "/obligations" },
+  { name: "timers", path: "/timers" },
+  { name: "values", path: "/values" },
+  { name: "budgets", path: "/budgets" },
+  { name: "health", path: "/health" },
+  { name: "audit", path: "/audit" },
+  {
+    name: "fork",
+    path: run,
+    async deed(page) {
+      await page.getByRole("button", { name: "Fork" }).click();
+      await page.getByLabel("Go on from").selectOption("2");
+      await page.locator("dialog fieldset").waitFor();
+    },
+  },
+  { name: "phone-overview", path: "/", phone: true },
+  { name: "phone", path: run, phone: true },
+];
+
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { into: { type: "string" } } });
+const folder = resolve(values.into ?? join(fileURLToPath(new URL("..", import.meta.url)), "docs", "images"));
+const wanted = shots.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+/** A page of documentation has several of them. */
 const most = 150_000;
 
-const screens: readonly (readonly [name: string, path: string, deed?: string])[] = [
-  ["overview", "/"],
-  ["runs", "/runs"],
-  ["run", "/runs/treasury-2026-11-14"],
-  ["run-in-doubt", "/runs/payout-77"],
-  ["journal", "/runs/treasury-2026-11-14?tab=journal"],
-  ["doubt", "/doubt"],
-  ["gates", "/gates"],
-  ["leases", "/leases"],
-  ["effects", "/effects"],
-  ["obligations", "/obligations"],
-  ["timers", "/timers"],
-  ["values", "/values"],
-  ["health", "/health"],
-  ["audit", "/audit"],
-  ["fork", "/runs/treasury-2026-11-14", "Fork"],
-];
+const minuteMs = 60_000;
+/** After these many it is quiet. */
+const busyMinutes = 54;
+
+/** What waits for a minute or more waits for minutes that are let pass. */
+class MinuteClock extends PastClock {
+  readonly #waiting = new Set<() => void>();
+
+  override after(ms: number, fn: () => void): () => void {
+    if (ms < minuteMs) return super.after(ms, fn);
+    this.#waiting.add(fn);
+    return () => this.#waiting.delete(fn);
+  }
+
+  async pass(): Promise<void> {
+    this.elapse(minuteMs);
+    const due = [...this.#waiting];
+    this.#waiting.clear();
+    for (const fn of due) fn();
+    await setTimeout(5);
+  }
+}
 
 process.env.TAPE_REPLICA_ID = "server-1";
 await buildIfStale((line) => console.log(line));
-rmSync(folder, { recursive: true, force: true });
 mkdirSync(folder, { recursive: true });
-const clock = new PastClock(80 * 60_000);
+const clock = new MinuteClock(80 * minuteMs);
 const store = await openStore("memory:", { clock });
-await new Scene(store, clock).make({ odd: false });
 const serving = await serve({ store, port: 0, clock, runner: sceneRunner, version: "0.1.0" });
+await fetch(`${serving.url}/v1/overview/history`);
+let minute = 0;
+const scene = new Scene(store, clock, async (ms) => {
+  for (let passed = 0; passed < ms; passed += minuteMs) await watched(++minute);
+});
+await scene.make({ odd: false });
 const browser = await openBrowser();
 try {
   for (const colorScheme of ["light", "dark"] as const) {
-    const view = { colorScheme, viewport: { width: 1180, height: 760 } };
-    const page = await browser.newPage({ ...view, timezoneId: "UTC", reducedMotion: "reduce" });
-    for (const [name, path, deed] of screens) await shoot(page, `${name}-${colorScheme}.png`, path, deed);
-    await page.setViewportSize({ width: 390, height: 800 });
-    await shoot(page, `phone-${colorScheme}.png`, "/runs/treasury-2026-11-14");
+    const page = await browser.newPage({ colorScheme, timezoneId: "UTC", reducedMotion: "reduce" });
+    for (const shot of wanted) await shoot(page, shot, colorScheme);
     await page.close();
   }
 } finally {
@@ -54,21 +114,33 @@ try {
   await store.close();
 }
 
+/** Others' runs begin and end, now more, now fewer; some wait a few minutes for a worker. */
+async function watched(at: number): Promise<void> {
+  const id = `sync-${100 + at}`;
+  if (at % 16 === 3) await store.intake.createRuns("default", [{ id, workflow: "sync", input: { of: id } }]);
+  if (at % 16 === 6) await finish(await scene.acquire({ run: `sync-${97 + at}` }, "worker-b", "free"));
+  const runs = at < busyMinutes ? (at * 7) % 5 : Number(at % 8 === 0);
+  for (let k = 1; k <= runs; k++) await finish(await scene.begin(`${id}-${k}`, "sync", "worker-a"));
+  await clock.pass();
+}
+
+async function finish(term: Term): Promise<void> {
+  clock.elapse(700);
+  await scene.write(term, done("run.ended", { status: "COMPLETED", outcome: { written: 1 }, taken: 0 }));
+}
+
 async function shoot(
-  page: Awaited<ReturnType<Awaited<ReturnType<typeof openBrowser>>["newPage"]>>,
-  file: string,
-  path: string,
-  deed?: string,
+  page: Page,
+  { name, path, phone = false, height = 760, deed }: Shot,
+  colours: string,
 ): Promise<void> {
+  await page.setViewportSize(phone ? { width: 390, height: 800 } : { width: 1180, height });
   await page.goto(`${serving.url}${path}`);
   await page.locator("main h1").waitFor();
   await page.locator(".loading").first().waitFor({ state: "hidden" });
-  if (deed !== undefined) {
-    await page.getByRole("button", { name: deed }).click();
-    await page.getByLabel("Go on from").selectOption("2");
-    await page.locator("dialog fieldset").waitFor();
-  }
+  await deed?.(page);
   await page.waitForTimeout(250); // what follows from the first answers is drawn
+  const file = `${name}-${colours}.png`;
   const bytes = (await page.screenshot({ path: join(folder, file) })).length;
   console.log(`${file} ${Math.round(bytes / 1_000)} kB${bytes > most ? ", too large" : ""}`);
 }

@@ -7,19 +7,24 @@ const calls = {
   whoami: ["GET", "/v1/whoami"],
   settings: ["GET", "/v1/settings"],
   overview: ["GET", "/v1/overview"],
+  "overview.history": ["GET", "/v1/overview/history"],
+  "budgets.list": ["GET", "/v1/budgets"],
   "journals.names": ["GET", "/v1/journals"],
   "runs.list": ["GET", "/v1/runs"],
   "runs.get": ["GET", "/v1/runs/{id}"],
   "runs.extent": ["GET", "/v1/runs/{id}/extent"],
   "runs.journal": ["GET", "/v1/runs/{id}/journal"],
+  "runs.tree": ["GET", "/v1/runs/{id}/tree"],
   "runs.terms": ["GET", "/v1/runs/{id}/terms"],
   "runs.budgets": ["GET", "/v1/runs/{id}/budgets"],
   "runs.signal": ["POST", "/v1/runs/{id}/signals"],
   "runs.cancel": ["POST", "/v1/runs/{id}/cancel"],
+  "runs.takeover": ["POST", "/v1/runs/{id}/takeover"],
   "runs.redrive": ["POST", "/v1/runs/{id}/redrive"],
   "runs.forkPlan": ["GET", "/v1/runs/{id}/fork"],
   "runs.fork": ["POST", "/v1/runs/{id}/fork"],
   "effects.list": ["GET", "/v1/effects"],
+  "doubts.list": ["GET", "/v1/doubts"],
   "effects.resolve": ["POST", "/v1/runs/{id}/effects/{pos}/{sub}/resolve"],
   "gates.list": ["GET", "/v1/gates"],
   "timers.list": ["GET", "/v1/timers"],
@@ -49,6 +54,8 @@ export type Lease = Wire<"leases.get">;
 export type Term = Wire<"runs.terms">["terms"][number];
 export type Entry = Wire<"runs.journal">["records"][number];
 export type Effect = Wire<"effects.list">["effects"][number];
+export type InDoubt = Wire<"doubts.list">["doubts"][number];
+export type Tree = Wire<"runs.tree">;
 export type Gate = Wire<"gates.list">["gates"][number];
 export type Timer = Wire<"timers.list">["timers"][number];
 export type Plan = Wire<"runs.forkPlan">;

@@ -49,10 +49,15 @@ const isEnvelope = (json: unknown): json is Envelope =>
 export function opened(json: unknown): unknown {
   if (!isEnvelope(json)) return json;
   if (json.$codec !== "text" || typeof json.data !== "string") return json.data;
+  return opened(readable(json.data));
+}
+
+/** Text that ought to be JSON, as what it says. */
+export function readable(text: string): unknown {
   try {
-    return opened(JSON.parse(json.data));
+    return JSON.parse(text);
   } catch {
-    return json.data;
+    return text;
   }
 }
 
@@ -83,6 +88,9 @@ export function brief(given: unknown, most = 90): string {
   const text = lineOf(value);
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
+
+export const sentence = (text: string): string =>
+  text === "" ? "" : `${text[0]!.toUpperCase()}${text.slice(1)}${/[.…!?]$/.test(text) ? "" : "."}`;
 
 /** Reasons of the journal in words. */
 const reasons: Readonly<Record<string, string>> = {

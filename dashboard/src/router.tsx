@@ -1,5 +1,6 @@
 import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
 import { Audit } from "./screens/audit.tsx";
+import { Budgets } from "./screens/budgets.tsx";
 import { Doubt } from "./screens/doubt.tsx";
 import { Effects } from "./screens/effects.tsx";
 import { Gates } from "./screens/gates.tsx";
@@ -33,6 +34,12 @@ export interface RunSearch {
   readonly status?: string | undefined;
   readonly workflow?: string | undefined;
   readonly label?: string | undefined;
+  /** What its id begins with. */
+  readonly prefix?: string | undefined;
+  /** When it started: "24h" back from now, or a moment as "2026-11-16T06:00". */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly doubt?: true | undefined;
 }
 const runs = createRoute({
   ...at,
@@ -42,6 +49,10 @@ const runs = createRoute({
     status: text(given.status),
     workflow: text(given.workflow),
     label: text(given.label),
+    prefix: text(given.prefix),
+    since: text(given.since),
+    until: text(given.until),
+    doubt: given.doubt === true ? true : undefined,
   }),
 });
 const run = createRoute({
@@ -70,12 +81,14 @@ const obligations = createRoute({
 });
 const timers = createRoute({ ...at, path: "/timers", component: Timers });
 const values = createRoute({ ...at, path: "/values", component: Values });
+const budgets = createRoute({ ...at, path: "/budgets", component: Budgets });
 const health = createRoute({ ...at, path: "/health", component: Health });
 const audit = createRoute({ ...at, path: "/audit", component: Audit });
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[overview, runs, run, doubt, gates, leases, effects, obligations, timers, values, health, audit],
+    ...[overview, runs, run, doubt, gates, leases, effects, obligations, timers, values, budgets],
+    ...[health, audit],
   ]),
   defaultPreload: false,
 });

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import { call } from "./api.ts";
+import { useDoubts } from "./screens/needs.tsx";
 import { SignOut, useMay, usePerson } from "./session.tsx";
 import { applyTheme, type Theme, themeKept } from "./theme.ts";
 import { useKeys } from "./ui/keys.ts";
@@ -18,6 +19,7 @@ const places = [
   ["/obligations", "Obligations"],
   ["/timers", "Timers"],
   ["/values", "Values"],
+  ["/budgets", "Budgets"],
   ["/health", "Health"],
   ["/audit", "Audit"],
 ] as const;
@@ -27,12 +29,13 @@ export function Shell() {
   const person = usePerson();
   const may = useMay();
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
+  const doubts = useDoubts();
   const now = figures.data?.now;
   useEffect(() => {
     if (now !== undefined) setServerNow(now);
   }, [now]);
   const counts: Partial<Record<string, number>> = {
-    "/doubt": Math.max(figures.data?.doubts.count ?? 0, stuckIn(figures.data?.runs)),
+    "/doubt": doubts.effects.length + doubts.runs.length,
     "/gates": figures.data?.gates.count ?? 0,
   };
   return (
@@ -80,10 +83,6 @@ export function Shell() {
   );
 }
 
-function stuckIn(runs: readonly { readonly status: string; readonly count: number }[] | undefined): number {
-  return runs?.find(({ status }) => status === "STUCK")?.count ?? 0;
-}
-
 function ThemeSwitch() {
   const [theme, setTheme] = useState(themeKept);
   return (
@@ -105,7 +104,7 @@ function ThemeSwitch() {
   );
 }
 
-/** A run by its id, or by what it did: `effect:business key`. */
+/** A run by its id or the beginning of it, or by what it did: `effect:business key`. */
 function Search() {
   const go = useNavigate();
   const [text, setText] = useState("");
@@ -113,14 +112,9 @@ function Search() {
     event.preventDefault();
     const wanted = text.trim();
     if (wanted === "") return;
-    const cut = wanted.indexOf(":");
-    const found =
-      cut < 1
-        ? undefined
-        : await call("claims.get", {
-            query: { scope: wanted.slice(0, cut), businessKey: wanted.slice(cut + 1) },
-          }).catch(() => undefined);
-    await go({ to: "/runs/$id", params: { id: found?.claim?.runId ?? wanted } });
+    const id = await runNamed(wanted);
+    if (id === undefined) await go({ to: "/runs", search: { prefix: wanted } });
+    else await go({ to: "/runs/$id", params: { id } });
     setText("");
     (document.activeElement as HTMLElement | null)?.blur();
   };
@@ -130,7 +124,7 @@ function Search() {
         <input
           type="search"
           aria-label="Find a run"
-          placeholder="Find a run by its id, or effect:business key"
+          placeholder="A run's id, its beginning, or effect:business key"
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -138,4 +132,15 @@ function Search() {
       </form>
     </search>
   );
+}
+
+/** The one run that is meant; undefined: several begin like this. Whoever means none is told so on the run's page. */
+async function runNamed(wanted: string): Promise<string | undefined> {
+  const cut = wanted.indexOf(":");
+  const query = { scope: wanted.slice(0, cut), businessKey: wanted.slice(cut + 1) };
+  const owner = cut < 1 ? undefined : await call("claims.get", { query }).catch(() => undefined);
+  if (owner?.claim !== undefined) return owner.claim.runId;
+  const { runs } = await call("runs.list", { query: { prefix: wanted, limit: 2 } });
+  if (runs.some(({ id }) => id === wanted)) return wanted;
+  return runs.length > 1 ? undefined : (runs[0]?.id ?? wanted);
 }

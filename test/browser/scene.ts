@@ -7,16 +7,23 @@ import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract.ts";
 import type { PastClock } from "./past.ts";
+import { sagaOf } from "./saga.ts";
 
 const wire = effect("bank.wire", async (order: { readonly invoice: string }) => ({ receipt: order.invoice }), {
   businessKey: ({ invoice }) => invoice,
   observe: async () => outcome.inconclusive("the bank is closed"),
 });
 
-/** With it the server knows the effects of the scene, and a person can say that one happened. */
-export const sceneRunner = createRunner({ workflows: [], effects: [wire] });
+const charge = effect("card.charge", async (order: { readonly invoice: string }) => ({ receipt: order.invoice }), {
+  businessKey: ({ invoice }) => invoice,
+  observe: async () => outcome.inconclusive("no answer"),
+  compensate: async () => ({ refunded: true }),
+});
 
-const tenant = "default";
+/** With it the server knows the effects of the scene, and a person can say that one happened, or has it undone. */
+export const sceneRunner = createRunner({ workflows: [], effects: [wire, charge] });
+
+export const tenant = "default";
 const hour = 3_600_000;
 /** What the gates bind: an act has a fingerprint. */
 export const bound = createHash("sha256").update("bank.wire").digest("hex");
@@ -26,21 +33,26 @@ export const markup = '<img src=x onerror="document.title=1"><script>document.ti
 export class Scene {
   readonly #store: Store;
   readonly #clock: PastClock;
+  readonly #rest: (ms: number) => Promise<void>;
   #nonce = 1_000n;
 
-  constructor(store: Store, clock: PastClock) {
+  /** `rest` is how minutes pass in which nothing is told. */
+  constructor(store: Store, clock: PastClock, rest = async (ms: number): Promise<void> => clock.elapse(ms)) {
     this.#store = store;
     this.#clock = clock;
+    this.#rest = rest;
   }
 
   /** `odd`: with text in it that looks like markup. */
   async make({ odd }: { readonly odd: boolean }): Promise<void> {
     await this.#days();
     await this.#takeover();
-    await this.doubt("payout-77");
+    await this.doubt("payout-77", { labels: { customer: "acme" } });
+    await this.doubt("payout-80", { open: true });
     await this.#stuck();
     await this.#failed();
-    this.#clock.elapse(20 * 60_000);
+    await sagaOf(this, this.#store, this.#clock);
+    await this.#rest(20 * 60_000);
     await this.gate("treasury-2026-11-15");
     await this.#held();
     if (odd) await this.#markup();
@@ -55,7 +67,7 @@ export class Scene {
       const steps = ["list", "compare", "write"].map((name, pos) => done("step.done", { pos, name, value: pos * day }));
       this.#clock.elapse(900);
       await this.write(term, ...steps, done("run.ended", { status: "COMPLETED", outcome: { written: day }, taken: 0 }));
-      this.#clock.elapse(4 * 60_000);
+      await this.#rest(4 * 60_000);
     }
   }
 
@@ -65,7 +77,11 @@ export class Scene {
     const order = { invoice: "sweep-2026-11-14", account: "reserve", amount: 250_000 };
     const first = await this.begin(id, "treasury", "worker-a", { ttlMs: 30_000, budget: { usd: 50_000_000 } });
     this.#clock.elapse(1_900);
-    const plan = { model: "planner-1", rationale: "more cash than needed", usage: { tokens: 812 } };
+    const plan = {
+      ...{ model: "planner-1", policy: "cash-3", rationale: "more cash than needed", usage: { tokens: 812 } },
+      request: { task: "plan the sweep", balance: 1_250_000, keep: 1_000_000 },
+      response: { account: "reserve", amount: 250_000, why: "more cash than needed" },
+    };
     const head = await this.write(
       first,
       done("decision.made", { pos: 0, name: "plan", value: { account: "reserve", amount: 250_000 }, ...plan }),
@@ -73,14 +89,14 @@ export class Scene {
     );
     this.#clock.elapse(11_000);
     await this.#store.intake.signal(tenant, id, { name: "cfo", value: { approved: true }, by: "ada" });
-    await this.#append(first, head, [
+    await this.append(first, head, [
       done("notes.taken", { through: 1 }),
       done("gate.resolved", { pos: 1, note: 1, to: "RECEIVED", value: { approved: true } }),
       done("effect.intended", { ...intent(2, order), businessKey: order.invoice }),
       done("effect.dispatched", { pos: 2, attempt: 1, sendWithinMs: 10_000 }),
     ]);
     this.#clock.elapse(31_000);
-    const second = await this.#acquire({ run: id }, "worker-b", "expired", { reason: "timeout" });
+    const second = await this.acquire({ run: id }, "worker-b", "expired", { reason: "timeout" });
     this.#clock.elapse(300);
     await this.write(
       second,
@@ -98,7 +114,7 @@ export class Scene {
       done("term.ended", { end: "released", taken: 0 }),
     );
     this.#clock.elapse(200);
-    const third = await this.#acquire({ run: id }, "worker-b", "free", { reason: "wake" });
+    const third = await this.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
     this.#clock.elapse(900);
     await this.write(
       third,
@@ -107,47 +123,54 @@ export class Scene {
       done("step.done", { pos: 3, name: "book", value: { entry: 4411n } }),
       done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 2 }),
     );
-    this.#clock.elapse(6 * 60_000);
+    await this.#rest(6 * 60_000);
   }
 
-  /** A wire whose answer was lost, and a look at the bank that decided nothing. */
-  async doubt(id: string): Promise<void> {
+  /** An act whose answer was lost, and a look that decided nothing; `open`: there will be others. */
+  async doubt(id: string, { name = "bank.wire", open = false, labels }: DoubtOptions = {}): Promise<void> {
     const order = { invoice: `inv-${id}`, account: "supplier", amount: 1_240 };
-    const term = await this.begin(id, "payout", "worker-a", { labels: { customer: "acme" } });
+    const term = await this.begin(id, "payout", "worker-a", labels && { labels });
     this.#clock.elapse(1_200);
     await this.write(
       term,
       done("step.done", { pos: 0, name: "load invoice", value: order }),
-      done("effect.intended", { ...intent(1, order), businessKey: order.invoice }),
+      done("effect.intended", { ...intent(1, order), name, businessKey: order.invoice }),
       done("effect.dispatched", { pos: 1, attempt: 1, sendWithinMs: 10_000 }),
       done("effect.settled", { pos: 1, to: "UNKNOWN", reason: "ack_lost" }),
       done("term.ended", { end: "released", taken: 0 }),
     );
     this.#clock.elapse(5_000);
     const { term: item, run } = await this.#item(id, "worker-b");
+    const look = done("effect.observed", { run, pos: 1, observation: "inconclusive", detail: "the bank is closed" });
+    if (open) {
+      const next = { wants: "reconciler", inMs: 2 * hour };
+      await this.write(item, look, done("term.ended", { end: "released", taken: 0, ...next }));
+      return;
+    }
     await this.write(
       item,
-      done("effect.observed", { run, pos: 1, observation: "inconclusive", detail: "the bank is closed" }),
+      look,
       done("effect.settled", { run, pos: 1, to: "STUCK", reason: "inconclusive" }),
       done("term.ended", { end: "released", taken: 0 }),
     );
-    const again = await this.#acquire({ run: id }, "worker-b", "free", { reason: "wake" });
+    const again = await this.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
     await this.write(
       again,
       done("notes.taken", { through: 1 }),
-      done("run.stuck", { why: "a person must say what became of bank.wire", on: [{ run, pos: 1, sub: 0 }] }),
+      done("run.stuck", { why: `a person must say what became of ${name}`, on: [{ run, pos: 1, sub: 0 }] }),
       done("term.ended", { end: "released", taken: 1 }),
     );
   }
 
   async gate(id: string): Promise<void> {
-    const term = await this.begin(id, "treasury", "worker-a");
+    const term = await this.begin(id, "treasury", "worker-a", { budget: { usd: 50_000_000 } });
     const plan = { account: "reserve", amount: 180_000 };
     this.#clock.elapse(1_700);
     await this.write(
       term,
       done("decision.made", { pos: 0, name: "plan", value: plan, model: "planner-1", rationale: "end of the month" }),
-      done("gate.opened", { pos: 1, name: "cfo", payload: plan, binds: bound, timeoutMs: 24 * hour }),
+      ...spending(term, 1, { usd: 12_400_000 }),
+      done("gate.opened", { pos: 3, name: "cfo", payload: plan, binds: bound, timeoutMs: 24 * hour }),
       done("term.ended", { end: "released", taken: 0 }),
     );
   }
@@ -174,18 +197,19 @@ export class Scene {
 
   /** Owners at work: one run, a singleton, and one that renews but gets nowhere. */
   async #held(): Promise<void> {
-    const term = await this.begin("import-31", "import", "worker-b", { ttlMs: hour });
+    const budget = { usd: 20_000_000, tokens: 400_000_000_000 };
+    const term = await this.begin("import-31", "import", "worker-b", { ttlMs: hour, budget });
     const steps = Array.from({ length: 8 }, (_none, pos) =>
       done("step.done", { pos, name: `part ${pos + 1}`, value: pos }),
     );
-    await this.write(term, ...steps);
-    await this.#acquire({ name: "sweeper" }, "worker-a", "free", { reactor: "sweeper", ttlMs: hour });
-    await this.#acquire({ name: "nightly-report" }, "worker-b", "free", {
+    await this.write(term, ...steps, ...spending(term, 8, { usd: 18_700_000, tokens: 212_000_000_000 }));
+    await this.acquire({ name: "sweeper" }, "worker-a", "free", { reactor: "sweeper", ttlMs: hour });
+    await this.acquire({ name: "nightly-report" }, "worker-b", "free", {
       reactor: "nightly-report",
       ttlMs: 2 * hour,
       maxStallMs: 60_000,
     });
-    this.#clock.elapse(3 * 60_000);
+    await this.#rest(3 * 60_000);
   }
 
   /** Text of the user's that would be a deed if anybody read it as markup. */
@@ -213,6 +237,9 @@ export class Scene {
       paused: false,
     });
     await claim.pause(tenant, "old-sweeper", true, "ada", "replaced by sweeper");
+    await claim.pause(tenant, "mailer", true, "ada", "the mail server is being moved");
+    this.#clock.elapse(40_000);
+    await claim.pause(tenant, "mailer", false, "ada", "it is back");
   }
 
   async begin(id: string, workflow: string, label: string, more: BeginOptions = {}): Promise<Term> {
@@ -225,10 +252,10 @@ export class Scene {
   }
 
   write(term: Term, ...records: readonly NewRecord[]): Promise<number> {
-    return this.#append(term, term.head, records);
+    return this.append(term, term.head, records);
   }
 
-  async #append({ fence }: Term, after: number, records: readonly NewRecord[]): Promise<number> {
+  async append({ fence }: Term, after: number, records: readonly NewRecord[]): Promise<number> {
     return (await this.#store.fenced.append(fence, { after, records })).head;
   }
 
@@ -236,11 +263,11 @@ export class Scene {
   async #item(id: string, label: string): Promise<{ readonly term: Term; readonly run: number }> {
     const [row] = await this.#store.read.effects(tenant, { run: id });
     assert.ok(row?.item);
-    const term = await this.#acquire({ journal: row.item }, label, "free", { reactor: "reconciler" });
+    const term = await this.acquire({ journal: row.item }, label, "free", { reactor: "reconciler" });
     return { term, run: row.run };
   }
 
-  async #acquire(
+  async acquire(
     target: { run: string } | { name: string } | { journal: number },
     label: string,
     expect: "free" | "expired",
@@ -261,13 +288,23 @@ export class Scene {
   }
 }
 
+interface DoubtOptions {
+  readonly name?: string;
+  readonly open?: boolean;
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 interface BeginOptions {
   readonly ttlMs?: number;
   readonly labels?: Readonly<Record<string, string>>;
   readonly budget?: Readonly<Record<string, number>>;
 }
 
-const done = (kind: string, data: object): NewRecord => ({ kind, data }) as NewRecord;
+export const done = (kind: string, data: object): NewRecord => ({ kind, data }) as NewRecord;
+const spending = ({ journal }: Term, pos: number, amounts: object): NewRecord[] => [
+  done("budget.reserved", { pos, of: journal, amounts }),
+  done("budget.charged", { pos: pos + 1, for: pos, of: journal, spent: amounts, reserved: amounts }),
+];
 const intent = (pos: number, args: object) => ({
   ...{ pos, name: "bank.wire", semantics: "non_idempotent", dispatch: "inline" },
   ...{ key: `key-${pos}`, argsHash: "h", args },

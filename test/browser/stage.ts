@@ -4,6 +4,7 @@ import { createRequire } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
+import { expect } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { type ServeOptions, type Serving, serve } from "../../src/host/serve.ts";
 import type { Store } from "../../src/store/contract.ts";
@@ -73,23 +74,38 @@ export async function openPage(browser: Browser, { url }: Pick<Serving, "url">):
 
 const standards = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** What axe finds against WCAG 2.2 A and AA, as rule and place. */
-export async function violations(page: Page, only: readonly string[] = standards): Promise<string[]> {
-  await page.evaluate(axe);
-  return page.evaluate(async (runOnly) => {
-    const { axe: checker } = globalThis as unknown as {
-      axe: {
-        run(
-          options: object,
-        ): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
+/** What axe finds against WCAG 2.2 A and AA, as rule and place; `within` a part of the page, or all of it. */
+export async function violations(page: Page, only: readonly string[] = standards, within = "html"): Promise<string[]> {
+  if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
+  return page.evaluate(
+    async ([runOnly, part]) => {
+      const { axe: checker } = globalThis as unknown as {
+        axe: {
+          run(
+            part: string,
+            options: object,
+          ): Promise<{ violations: { id: string; nodes: { target: unknown[]; failureSummary?: string }[] }[] }>;
+        };
       };
-    };
-    const found = await checker.run({ runOnly, resultTypes: ["violations"] });
-    return found.violations.flatMap(({ id, nodes }) =>
-      nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} ${failureSummary ?? ""}`),
-    );
-  }, only);
+      const found = await checker.run(part, { runOnly, resultTypes: ["violations"] });
+      return found.violations.flatMap(({ id, nodes }) =>
+        nodes.map(({ target, failureSummary }) => `${id}: ${target.join(" ")} ${failureSummary ?? ""}`),
+      );
+    },
+    [only, within] as const,
+  );
 }
+
+/** To another screen as a click on a link would go there: without loading the page anew. */
+export async function follow(page: Page, path: string): Promise<void> {
+  const to = JSON.stringify(path);
+  await page.evaluate(`history.pushState({}, "", ${to}); dispatchEvent(new PopStateEvent("popstate"))`);
+  await soon(() => page.url()).toContain(path);
+  await settled(page);
+}
+
+/** Comes true by and by: a busy machine takes its time. */
+export const soon = <T>(look: () => T | Promise<T>) => expect.poll(look, { timeout: 15_000, interval: 50 });
 
 /** All first answers are drawn. */
 export async function settled(page: Page): Promise<void> {

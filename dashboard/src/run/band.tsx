@@ -41,9 +41,7 @@ export function Band({
             aria-label={about}
             onClick={() => setChosen(term)}
           >
-            <span>
-              {term.token} · {term.label}
-            </span>
+            <span className="stripe-token">{term.token}</span> <span className="stripe-name">{term.label}</span>
           </button>
         );
       })}

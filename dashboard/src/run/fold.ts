@@ -14,6 +14,8 @@ export interface Point {
   readonly at: number;
   readonly tone: Tone;
   readonly about: string;
+  /** Meant to happen then; what came of it has a point of its own. */
+  readonly planned?: true;
 }
 
 /** One operation of the run, or something that befell it. */
@@ -25,6 +27,8 @@ export interface Row {
   readonly spans: readonly Span[];
   readonly points: readonly Point[];
   readonly records: readonly Entry[];
+  /** The record that holds its result: from then on it is handed back, not done again. */
+  readonly done: Entry | undefined;
 }
 
 interface Data {
@@ -46,10 +50,16 @@ interface Data {
   readonly action?: string;
   readonly who?: string;
   readonly inMs?: number;
+  readonly wants?: string;
   readonly purpose?: string;
   readonly happened?: boolean;
 }
 const dataOf = (record: Entry): Data => (opened(record.data) ?? {}) as Data;
+
+const isResult = (record: Entry): boolean => {
+  if (record.kind === "effect.settled") return ["CONFIRMED", "FAILED"].includes(dataOf(record).to ?? "");
+  return !["effect.intended", "effect.dispatched", "gate.opened", "timer.set"].includes(record.kind);
+};
 
 const words: Readonly<Record<string, string>> = {
   "step.done": "step",
@@ -104,7 +114,7 @@ export function rowsOf({ records, effects, timers, items }: Folding): Row[] {
 }
 
 function eventRow(record: Entry): Row {
-  const { why, cause, status, action, who, workflow, error } = dataOf(record);
+  const { why, cause, status, action, who, workflow, error, inMs } = dataOf(record);
   const said =
     why ??
     cause ??
@@ -119,8 +129,14 @@ function eventRow(record: Entry): Row {
     name: said,
     status: undefined,
     spans: [],
-    points: [{ at: record.at, tone, about: record.kind }],
+    points: [
+      { at: record.at, tone, about: record.kind },
+      ...(record.kind === "run.retried"
+        ? [{ at: record.at + (inMs ?? 0), tone: "idle" as const, about: "next try", planned: true as const }]
+        : []),
+    ],
     records: [record],
+    done: undefined,
   };
 }
 
@@ -139,25 +155,38 @@ function operationRow(
     key: `pos ${pos}`,
     what,
     name: data.name ?? data.workflow ?? data.key ?? data.id ?? data.purpose ?? "",
+    done: own.find(isResult),
   };
   if (what === "effect") return { ...shared, ...effectParts(own, act, items) };
   if (what === "gate" || what === "sleep" || what === "child") {
     const end = own.find(({ kind }) => /resolved|fired|passed|cancelled|settled/.test(kind));
     const status = end === undefined ? "WAITING" : (dataOf(end).to ?? dataOf(end).status ?? "FIRED");
-    const spans: Span[] = [
-      { from: first.at, to: end?.at, tone: toneOf(status), about: `${what} ${status.toLowerCase()}` },
+    const spans: Span[] = [{ from: first.at, to: end?.at, tone: "wait", about: "waits" }];
+    const points: Point[] = [
+      ...(end === undefined ? [] : [{ at: end.at, tone: toneOf(status), about: status.toLowerCase() }]),
+      ...(timer === undefined
+        ? []
+        : [{ at: timer.dueAt, tone: "idle" as const, about: "its time is over", planned: true as const }]),
     ];
-    const points = timer === undefined ? [] : [{ at: timer.dueAt, tone: "idle" as const, about: "its time is over" }];
     return { ...shared, status, spans, points, records: own };
   }
   const failed = own.some((record) => dataOf(record).error !== undefined);
   // A step is recorded when it is done: it began when the record before it was written, or later.
   const spans: Span[] =
     what === "step" || what === "decision"
-      ? [{ from: previousAt, to: first.at, tone: failed ? "bad" : what === "step" ? "run" : "doubt", about: what }]
+      ? [{ from: previousAt, to: first.at, tone: failed ? "bad" : "run", about: what }]
       : [];
   const points: Point[] = spans.length > 0 ? [] : own.map(({ at, kind }) => ({ at, tone: "idle", about: kind }));
   return { ...shared, status: failed ? "FAILED" : undefined, spans, points, records: own };
+}
+
+/** Whoever gave the act's journal back said who should have it next, and how soon. */
+function nextTry(last: Entry | undefined): Point | undefined {
+  if (last?.kind !== "term.ended") return undefined;
+  const { wants, inMs = 0 } = dataOf(last);
+  return wants === undefined
+    ? undefined
+    : { at: last.at + inMs, tone: "idle", about: `next try by the ${wants}`, planned: true };
 }
 
 function effectParts(own: readonly Entry[], act: Effect | undefined, items: ReadonlyMap<number, readonly Entry[]>) {
@@ -189,6 +218,8 @@ function effectParts(own: readonly Entry[], act: Effect | undefined, items: Read
     spans.push({ from: since, to: record.at, tone: toneOf(state), about: state.toLowerCase() });
     [since, state] = [record.at, next];
   }
+  const next = nextTry(more.at(-1));
+  if (next !== undefined) points.push(next);
   const over = ["CONFIRMED", "FAILED", "WITHDRAWN"].includes(state);
   if (!over) spans.push({ from: since, to: undefined, tone: toneOf(state), about: state.toLowerCase() });
   return { status, spans, points, records };

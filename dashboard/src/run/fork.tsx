@@ -1,17 +1,16 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
-import { type FormEvent, useState } from "react";
+import { useState } from "react";
 import { call, type Plan } from "../api.ts";
 import { brief } from "../format.ts";
-import { Answer, Failure, Modal } from "../ui/parts.tsx";
+import { AskWhy } from "../ui/ask-why.tsx";
+import { Answer, Failure } from "../ui/parts.tsx";
 
 /** A new run from a point of this one: what is kept, what runs again, and what would happen a second time. */
 export function ForkDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
   const go = useNavigate();
   const [at, setAt] = useState<number>();
   const [again, setAgain] = useState<readonly number[]>([]);
-  const [reason, setReason] = useState("");
-  const [key] = useState(() => crypto.randomUUID());
   const plan = useQuery({
     queryKey: ["fork", id, at],
     queryFn: () => call("runs.forkPlan", { params: { id }, query: { at } }),
@@ -19,60 +18,33 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
     meta: { settled: true },
     retry: false,
   });
-  const fork = useMutation({
-    mutationFn: (point: number) =>
-      call("runs.fork", { params: { id }, body: { at: point, again, reason: reason.trim() }, key }),
-    onSuccess: async (made) => {
-      onClose();
-      await go({ to: "/runs/$id", params: { id: made.id } });
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    if (plan.data !== undefined) fork.mutate(plan.data.at);
-  };
   return (
-    <Modal title={`Fork ${id}`} onClose={onClose}>
-      <form onSubmit={submit} className="deed">
-        <p className="muted">A new run goes on from this point with the code as it is now. This one is left alone.</p>
-        {plan.error !== null && <Failure error={plan.error} />}
-        <Answer of={{ data: plan.data, error: null }}>
-          {(data) => (
-            <PlanParts
-              plan={data}
-              again={again}
-              onPoint={(point) => {
-                setAt(point);
-                setAgain([]);
-              }}
-              onAgain={(pos, chosen) =>
-                setAgain((before) => (chosen ? [...before, pos] : before.filter((one) => one !== pos)))
-              }
-            />
-          )}
-        </Answer>
-        <label>
-          Why
-          <input
-            required
-            name="reason"
-            maxLength={400}
-            placeholder="kept in the audit"
-            value={reason}
-            onChange={(event) => setReason(event.target.value)}
+    <AskWhy
+      title={`Fork ${id}`}
+      label="Fork"
+      ready={isAllowed(plan.data, again)}
+      give={(reason, key) => call("runs.fork", { params: { id }, body: { at: plan.data?.at, again, reason }, key })}
+      onDone={(made) => void go({ to: "/runs/$id", params: { id: made.id } })}
+      onClose={onClose}
+    >
+      <p className="muted">A new run goes on from this point with the code as it is now. This one is left alone.</p>
+      {plan.error !== null && <Failure error={plan.error} />}
+      <Answer of={{ data: plan.data, error: null }}>
+        {(data) => (
+          <PlanParts
+            plan={data}
+            again={again}
+            onPoint={(point) => {
+              setAt(point);
+              setAgain([]);
+            }}
+            onAgain={(pos, chosen) =>
+              setAgain((before) => (chosen ? [...before, pos] : before.filter((one) => one !== pos)))
+            }
           />
-        </label>
-        {fork.error !== null && <Failure error={fork.error} />}
-        <footer>
-          <button type="button" onClick={onClose}>
-            Leave it
-          </button>
-          <button type="submit" className="primary" disabled={fork.isPending || !isAllowed(plan.data, again)}>
-            Fork
-          </button>
-        </footer>
-      </form>
-    </Modal>
+        )}
+      </Answer>
+    </AskWhy>
   );
 }
 

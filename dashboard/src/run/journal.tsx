@@ -1,26 +1,19 @@
 import { useQueries } from "@tanstack/react-query";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useRef, useState } from "react";
+import { useState } from "react";
 import { call, type Entry, type Run } from "../api.ts";
 import { brief, momentOf } from "../format.ts";
 import { Facts, Json, Modal } from "../ui/parts.tsx";
+import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
 import { windowRows } from "./window.ts";
 
 const rowHeight = 36;
 
 /** Every record, in windows: along a journal seq is dense from 1, so a row's place is its seq. */
 export function Journal({ run, head }: { readonly run: Run; readonly head: number }) {
-  const box = useRef<HTMLDivElement>(null);
   const [chosen, setChosen] = useState<Entry>();
-  const rows = useVirtualizer({
-    count: head,
-    getScrollElement: () => box.current,
-    estimateSize: () => rowHeight,
-    overscan: 8,
-  });
-  const items = rows.getVirtualItems();
-  const first = Math.floor((items[0]?.index ?? 0) / windowRows);
-  const last = Math.floor((items.at(-1)?.index ?? 0) / windowRows);
+  const window = useWindow(head, rowHeight);
+  const first = Math.floor(window.first / windowRows);
+  const last = Math.floor(window.last / windowRows);
   const windows = Array.from({ length: last - first + 1 }, (_none, k) => first + k);
   const found = useQueries({
     queries: windows.map((at) => {
@@ -39,45 +32,32 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
     found[Math.floor(index / windowRows) - first]?.data?.records[index % windowRows];
   return (
     <>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <section className="journal-body" ref={box} tabIndex={0} aria-label="Journal">
-        <table className="virtual" aria-rowcount={head + 1}>
-          <thead>
-            <tr className="journal-row">
-              {["Seq", "At", "Token", "Kind", "What it says"].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody style={{ height: rows.getTotalSize() }}>
-            {items.map(({ index, start }) => {
-              const record = recordAt(index);
-              return (
-                <tr
-                  key={index}
-                  className="journal-row"
-                  aria-rowindex={index + 2}
-                  style={{ transform: `translateY(${start}px)`, height: rowHeight }}
-                >
-                  <td className="mono">{index + 1}</td>
-                  <td className="muted">{record === undefined ? "…" : momentOf(record.at).slice(11)}</td>
-                  <td className="mono muted">{record?.token}</td>
-                  <td>
-                    {record !== undefined && (
-                      <button type="button" className="link" onClick={() => setChosen(record)} data-row>
-                        {record.kind}
-                      </button>
-                    )}
-                  </td>
-                  <td className="mono small muted">{brief(record?.data, 160)}</td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </section>
+      <VirtualTable
+        label="Journal"
+        kind="journal"
+        columns={["Seq", "At", "Token", "Kind", "What it says"]}
+        window={window}
+        count={head}
+      >
+        {(index) => {
+          const record = recordAt(index);
+          return (
+            <>
+              <td className="mono">{index + 1}</td>
+              <td className="muted">{record === undefined ? "…" : momentOf(record.at).slice(11)}</td>
+              <td className="mono muted">{record?.token}</td>
+              <td>
+                {record !== undefined && (
+                  <button type="button" className="link" onClick={() => setChosen(record)} data-row>
+                    {record.kind}
+                  </button>
+                )}
+              </td>
+              <td className="mono small muted">{brief(record?.data, 160)}</td>
+            </>
+          );
+        }}
+      </VirtualTable>
       {chosen !== undefined && (
         <Modal side title={chosen.kind} onClose={() => setChosen(undefined)}>
           <Facts

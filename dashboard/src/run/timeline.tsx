@@ -1,12 +1,14 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Effect, type Entry, type Run, type Term, type Timer } from "../api.ts";
-import { lasting, momentOf, opened } from "../format.ts";
+import { call, type Effect, type Run, type Term, type Timer } from "../api.ts";
+import { lasting, momentOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
 import { useNow } from "../ui/now.ts";
-import { Answer, Facts, Json, Modal, RunLink } from "../ui/parts.tsx";
+import { Answer } from "../ui/parts.tsx";
 import { Band, Owners } from "./band.tsx";
+import { RowDrawer } from "./drawer.tsx";
 import { type Row, rowsOf } from "./fold.ts";
+import { type Replay, replayedIn, replaysOf } from "./replays.ts";
 import { type Scale, type ScaleKind, scaleOf } from "./scale.ts";
 import { windowRows } from "./window.ts";
 
@@ -15,6 +17,9 @@ const nearEnd = 0.93;
 const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
 /** Journals of acts that are read along; a run with more shows them in its Journal. */
 const mostItems = 12;
+
+const final: ReadonlySet<string> = new Set(["CONFIRMED", "FAILED", "WITHDRAWN"]);
+const said = (purpose: string): string => purpose.replaceAll("_", " ");
 
 export interface TimelineProps {
   readonly run: Run;
@@ -76,13 +81,14 @@ function Picture({
   const [kind, setKind] = useState<ScaleKind>("fitted");
   const [chosen, setChosen] = useState<Row>();
   const journals = effects
-    .flatMap(({ item, changedAt }) => (item === null ? [] : [{ item, changedAt }]))
+    .flatMap(({ item, changedAt, status }) => (item === null ? [] : [{ item, changedAt, status }]))
     .slice(0, mostItems);
   const items = useQueries({
-    queries: journals.map(({ item, changedAt }) => ({
+    queries: journals.map(({ item, changedAt, status }) => ({
       queryKey: ["item records", item, changedAt],
       queryFn: () => call("store.journal", { body: { target: { journal: item }, limit: 200 } }),
-      meta: { settled: true },
+      // A look that tells nothing is in the act's journal alone: while it is open, it is read again.
+      meta: { settled: final.has(status) },
     })),
   });
   const rows = rowsOf({
@@ -93,10 +99,16 @@ function Picture({
   const now = run.endedAt ?? Math.max(clock, records.at(-1)?.at ?? 0);
   const until = isLast ? now : (records.at(-1)?.at ?? now);
   const inSight = terms.filter(({ begunAt, endedAt }) => begunAt <= until && (endedAt ?? now) >= started);
-  const future = isLast
-    ? timers.filter(({ status, dueAt }) => status === "SET" && dueAt > now).map(({ dueAt }) => dueAt)
-    : [];
-  const next = future.length === 0 ? undefined : Math.min(...future);
+  const coming = [
+    ...timers
+      .filter(({ status }) => status === "SET")
+      .map(({ dueAt, purpose }) => ({ at: dueAt, about: said(purpose) })),
+    ...rows.flatMap(({ what, name, points }) =>
+      points.map(({ at, about }) => ({ at, about: `${what} ${name}, ${about}` })),
+    ),
+  ].filter(({ at }) => isLast && run.endedAt === null && at > now);
+  const first = coming.toSorted((a, b) => a.at - b.at)[0];
+  const next = first?.at;
   const scale = scaleOf(
     [
       ...[started, until],
@@ -106,6 +118,7 @@ function Picture({
     ].filter((time) => time >= started && time <= Math.max(until, next ?? 0)),
     kind,
   );
+  const replays = replaysOf(terms, records, now).filter(({ from }) => from >= started && from <= until);
   const nowAt = isLast && run.endedAt === null ? scale.at(now) : undefined;
   return (
     <section className="timeline" aria-label="Timeline">
@@ -141,21 +154,51 @@ function Picture({
           </div>
         </div>
         {rows.map((row) => (
-          <TimeRow key={row.key} row={row} scale={scale} now={now} nowAt={nowAt} onOpen={() => setChosen(row)} />
+          <TimeRow
+            key={row.key}
+            {...{ row, scale, now, nowAt }}
+            replays={replayedIn(row, replays)}
+            onOpen={() => setChosen(row)}
+          />
         ))}
-        {next !== undefined && (
+        {first !== undefined && (
           <p className="muted small next">
-            next by itself: {timers.find(({ dueAt }) => dueAt === next)?.purpose.replaceAll("_", " ")} in{" "}
-            {lasting(next - now)}
+            next by itself: {first.about} in {lasting(first.at - now)}
           </p>
         )}
+        <Legend />
       </div>
       {chosen !== undefined && (
-        <Modal side title={`${chosen.what} ${chosen.name}`} onClose={() => setChosen(undefined)}>
-          <Records row={chosen} />
-        </Modal>
+        <RowDrawer row={chosen} replays={replayedIn(chosen, replays)} onClose={() => setChosen(undefined)} />
       )}
     </section>
+  );
+}
+
+const placed = (scale: Scale, from: number, to: number) => {
+  const left = scale.at(from);
+  return { left: `${left * 100}%`, width: `${Math.max(0, scale.at(to) - left) * 100}%` };
+};
+
+/** What the colours say: the words beside the rows say it too. */
+const legend = [
+  ["run", "at work"],
+  ["wait", "waits"],
+  ["doubt", "in doubt"],
+  ["bad", "stuck or failed"],
+  ["replayed", "replayed: handed back from the journal, not done again"],
+] as const;
+
+function Legend() {
+  return (
+    <ul className="legend" aria-label="What the bars mean">
+      {legend.map(([tone, name]) => (
+        <li key={tone}>
+          <span className={`span ${tone}`} />
+          {name}
+        </li>
+      ))}
+    </ul>
   );
 }
 
@@ -173,12 +216,14 @@ function TimeRow({
   scale,
   now,
   nowAt,
+  replays,
   onOpen,
 }: {
   readonly row: Row;
   readonly scale: Scale;
   readonly now: number;
   readonly nowAt: number | undefined;
+  readonly replays: readonly Replay[];
   readonly onOpen: () => void;
 }) {
   return (
@@ -189,54 +234,34 @@ function TimeRow({
         {row.status !== undefined && row.status !== "CONFIRMED" && <Badge status={row.status} />}
       </button>
       <div className="track">
-        {row.spans.map((span) => {
-          const from = scale.at(span.from);
-          const to = scale.at(span.to ?? now);
-          return (
-            <span
-              key={`${span.from} ${span.about}`}
-              className={`span ${span.tone}${span.to === undefined ? " open" : ""}`}
-              style={{ left: `${from * 100}%`, width: `${Math.max(0, to - from) * 100}%` }}
-              title={`${span.about}, ${lasting((span.to ?? now) - span.from)}`}
-            />
-          );
-        })}
-        {row.points.map((point) => (
+        {row.spans.map(({ from, to, tone, about }) => (
           <span
-            key={`${point.at} ${point.about}`}
-            className={`point ${point.tone}${point.at > now ? " future" : ""}`}
-            style={{ left: `${scale.at(point.at) * 100}%` }}
-            title={`${point.about}, ${momentOf(point.at)}`}
+            key={`${from} ${about}`}
+            className={`span ${tone}${to === undefined ? " open" : ""}`}
+            style={placed(scale, from, to ?? now)}
+            title={`${about}, ${lasting((to ?? now) - from)}`}
           />
         ))}
+        {replays.map(({ token, label, from, to }) => (
+          <span
+            key={token}
+            className="span replayed"
+            style={placed(scale, from, to)}
+            title={`replayed by ${label} at token ${token}: its result came from the journal, nothing was done again`}
+          />
+        ))}
+        {row.points
+          .filter(({ planned, at }) => planned !== true || at > now)
+          .map((point) => (
+            <span
+              key={`${point.at} ${point.about}`}
+              className={`point ${point.tone}${point.at > now ? " future" : ""}`}
+              style={{ left: `${scale.at(point.at) * 100}%` }}
+              title={`${point.about}, ${momentOf(point.at)}`}
+            />
+          ))}
         <NowLine at={nowAt} />
       </div>
     </div>
-  );
-}
-
-/** The run that this record started. */
-function childOf({ kind, data }: Entry): string | undefined {
-  return kind === "child.started" ? (opened(data) as { readonly id: string }).id : undefined;
-}
-
-export function Records({ row }: { readonly row: Row }) {
-  return (
-    <ol className="evidence">
-      {row.records.map((record) => (
-        <li key={`${record.journal} ${record.seq}`}>
-          <strong>{record.kind}</strong>
-          {childOf(record) !== undefined && <RunLink id={childOf(record)!} />}
-          <Facts
-            of={[
-              ["Journal", `${record.journal}, record ${record.seq}`],
-              ["Token", record.token],
-              ["At", momentOf(record.at)],
-            ]}
-          />
-          <Json value={record.data} label={record.kind} />
-        </li>
-      ))}
-    </ol>
   );
 }

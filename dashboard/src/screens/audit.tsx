@@ -1,7 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
 import { brief, momentOf } from "../format.ts";
-import { Answer, Empty, Screen } from "../ui/parts.tsx";
+import { Empty, Screen } from "../ui/parts.tsx";
+import { Listing } from "../ui/table.tsx";
 
 const pageRows = 50;
 
@@ -14,52 +15,33 @@ export function Audit() {
   });
   return (
     <Screen title="Audit" about="What people did, and why; each was written together with what it did.">
-      <Answer of={audit}>
-        {({ pages }) => {
-          const entries = pages.flatMap((page) => page.entries);
-          if (entries.length === 0) {
-            return (
-              <Empty title="Nobody has done anything by hand">
-                Takeovers, verdicts, redrives and forks will be here.
-              </Empty>
-            );
-          }
-          return (
-            <>
-              <div className="scroll">
-                <table>
-                  <thead>
-                    <tr>
-                      <th scope="col">When</th>
-                      <th scope="col">Who</th>
-                      <th scope="col">What</th>
-                      <th scope="col">Why</th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {entries.map(({ cursor, at, who, action, subject, reason, detail }) => (
-                      <tr key={cursor}>
-                        <td className="muted">{momentOf(at)}</td>
-                        <td>{who}</td>
-                        <td>
-                          {action.replaceAll("_", " ")} <span className="mono">{subject ?? "the store"}</span>
-                          <span className="muted small block mono">{brief(detail, 100)}</span>
-                        </td>
-                        <td>{reason}</td>
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </div>
-              {audit.hasNextPage && (
-                <button type="button" onClick={() => void audit.fetchNextPage()}>
-                  Earlier
-                </button>
-              )}
-            </>
-          );
-        }}
-      </Answer>
+      <Listing
+        of={audit}
+        rows={({ pages }) => pages.flatMap((page) => page.entries)}
+        keyOf={({ cursor }) => cursor}
+        empty={
+          <Empty title="Nobody has done anything by hand">Takeovers, verdicts, redrives and forks will be here.</Empty>
+        }
+        columns={[
+          { name: "When", look: "muted when", cell: ({ at }) => momentOf(at) },
+          { name: "Who", cell: ({ who }) => who },
+          {
+            name: "What",
+            cell: ({ action, subject, detail }) => (
+              <>
+                {action.replaceAll("_", " ")} <span className="mono">{subject ?? "the store"}</span>
+                <span className="muted small block mono">{brief(detail, 100)}</span>
+              </>
+            ),
+          },
+          { name: "Why", cell: ({ reason }) => reason },
+        ]}
+      />
+      {audit.hasNextPage && (
+        <button type="button" onClick={() => void audit.fetchNextPage()}>
+          Earlier
+        </button>
+      )}
     </Screen>
   );
 }

@@ -1,57 +1,47 @@
 import { useQuery } from "@tanstack/react-query";
 import { call, type Run } from "../api.ts";
-import { brief, opened } from "../format.ts";
+import { brief, opened, sentence } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Deed } from "../ui/deed.tsx";
 import { DoubtCard } from "../ui/doubt-card.tsx";
-import { useNames } from "../ui/names.ts";
 import { Ago, Answer, Empty, RunLink, Screen } from "../ui/parts.tsx";
 
 export function Doubt() {
   const doubts = useQuery({
-    queryKey: ["effects", "doubt"],
-    queryFn: () => call("effects.list", { query: { status: "UNKNOWN,STUCK", limit: 100 } }),
+    queryKey: ["doubts"],
+    queryFn: () => call("doubts.list", { query: { limit: 100 } }),
   });
   const stuck = useQuery({
     queryKey: ["runs", "stuck"],
     queryFn: () => call("runs.list", { query: { status: "STUCK", limit: 100 } }),
   });
-  const nameOf = useNames((doubts.data?.effects ?? []).map(({ run }) => run));
-  const none = doubts.data?.effects.length === 0 && stuck.data?.runs.length === 0;
+  const inDoubt = doubts.data?.doubts ?? [];
+  const runs = (stuck.data?.runs ?? []).filter(({ id }) => inDoubt.every(({ runId }) => runId !== id));
   return (
     <Screen
       title="Doubt"
       about="Acts of which nobody knows whether they happened, and runs that cannot go on by themselves. Look in the world, then say what you saw."
     >
-      {none && (
-        <Empty title="Nothing is in doubt">
-          When an answer from the world is lost and nobody can find out by looking, it will be here.
-        </Empty>
-      )}
       <Answer of={doubts}>
-        {({ effects }) => (
-          <div className="cards">
-            {effects.map((effect) => (
-              <DoubtCard key={`${effect.run} ${effect.pos} ${effect.sub}`} effect={effect} run={nameOf(effect.run)} />
-            ))}
-          </div>
+        {({ more }) => (
+          <>
+            {inDoubt.length === 0 && stuck.data?.runs.length === 0 && (
+              <Empty title="Nothing is in doubt">
+                When an answer from the world is lost and nobody can find out by looking, it will be here.
+              </Empty>
+            )}
+            <div className="cards">
+              {inDoubt.map((doubt) => (
+                <DoubtCard key={`${doubt.effect.run} ${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
+              ))}
+              {runs.map((run) => (
+                <StuckCard key={run.journal} run={run} />
+              ))}
+            </div>
+            {more && <p className="muted">There are more: these are the oldest.</p>}
+          </>
         )}
-      </Answer>
-      <Answer of={stuck}>
-        {({ runs: all }) => {
-          const runs = all.filter(({ journal }) => doubts.data?.effects.every(({ run }) => run !== journal));
-          return runs.length === 0 ? null : (
-            <section aria-labelledby="stuck-runs">
-              <h2 id="stuck-runs">Stuck runs</h2>
-              <div className="cards">
-                {runs.map((run) => (
-                  <StuckCard key={run.journal} run={run} />
-                ))}
-              </div>
-            </section>
-          );
-        }}
       </Answer>
     </Screen>
   );
@@ -84,7 +74,7 @@ export function StuckCard({ run }: { readonly run: Run }) {
           {workflow}, started <Ago at={createdAt} />
         </span>
       </header>
-      <p>{why.data?.why ?? "…"}</p>
+      <p>{sentence(why.data?.why ?? "…")}</p>
       {why.data?.detail !== undefined && <p className="mono small">{brief(why.data.detail, 300)}</p>}
       {(why.data?.on?.length ?? 0) > 0 && (
         <p className="muted">It waits for a verdict on an act in doubt: settle that, and it goes on by itself.</p>

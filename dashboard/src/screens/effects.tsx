@@ -6,6 +6,7 @@ import { brief, reasonOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
 import { useNames } from "../ui/names.ts";
 import { Ago, Answer, Empty, Json, Modal, RunLink, Screen } from "../ui/parts.tsx";
+import { type Column, Table } from "../ui/table.tsx";
 
 const statuses = {
   act: ["PENDING", "DISPATCHED", "CONFIRMED", "FAILED", "UNKNOWN", "STUCK", "WITHDRAWN"],
@@ -72,55 +73,51 @@ export function EffectTable({
   readonly nameOf?: (run: number) => string | undefined;
 }) {
   const [chosen, setChosen] = useState<Effect>();
+  const runOf: readonly Column<Effect>[] =
+    nameOf === undefined
+      ? []
+      : [{ name: "Run", cell: ({ run }) => (nameOf(run) === undefined ? "…" : <RunLink id={nameOf(run)!} />) }];
   return (
-    <div className="scroll">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Status</th>
-            <th scope="col">What</th>
-            {nameOf !== undefined && <th scope="col">Run</th>}
-            <th scope="col">Arguments</th>
-            <th scope="col">Attempts</th>
-            <th scope="col">Changed</th>
-          </tr>
-        </thead>
-        <tbody>
-          {effects.map((effect) => {
-            const { run, pos, sub, name, status, args, attempt, reason, changedAt, businessKey } = effect;
-            const id = nameOf?.(run);
-            return (
-              <tr key={`${run} ${pos} ${sub}`}>
-                <td>
-                  <Badge status={status} />
-                  <span className="muted small block">{reasonOf(reason)}</span>
-                </td>
-                <td>
-                  <button type="button" className="link" onClick={() => setChosen(effect)} data-row>
-                    {name ?? "undoing"}
-                  </button>
-                  <span className="muted small block">
-                    at {pos}
-                    {sub > 0 ? `.${sub}` : ""}
-                    {businessKey === null ? "" : ` · ${businessKey}`}
-                  </span>
-                </td>
-                {nameOf !== undefined && <td>{id === undefined ? "…" : <RunLink id={id} />}</td>}
-                <td className="mono small">{brief(args, 80)}</td>
-                <td>{attempt}</td>
-                <td className="muted">
-                  <Ago at={changedAt} />
-                </td>
-              </tr>
-            );
-          })}
-        </tbody>
-      </table>
+    <>
+      <Table
+        rows={effects}
+        keyOf={({ run, pos, sub }) => `${run} ${pos} ${sub}`}
+        columns={[
+          {
+            name: "Status",
+            cell: ({ status, reason }) => (
+              <>
+                <Badge status={status} />
+                <span className="muted small block">{reasonOf(reason)}</span>
+              </>
+            ),
+          },
+          {
+            name: "What",
+            cell: (effect) => (
+              <>
+                <button type="button" className="link" onClick={() => setChosen(effect)} data-row>
+                  {effect.name ?? "undoing"}
+                </button>
+                <span className="muted small block">
+                  at {effect.pos}
+                  {effect.sub > 0 ? `.${effect.sub}` : ""}
+                  {effect.businessKey === null ? "" : ` · ${effect.businessKey}`}
+                </span>
+              </>
+            ),
+          },
+          ...runOf,
+          { name: "Arguments", look: "mono small", cell: ({ args }) => brief(args, 80) },
+          { name: "Attempts", cell: ({ attempt }) => attempt },
+          { name: "Changed", look: "muted when", cell: ({ changedAt }) => <Ago at={changedAt} /> },
+        ]}
+      />
       {chosen !== undefined && (
         <Modal side title={chosen.name ?? "undoing"} onClose={() => setChosen(undefined)}>
           <Json value={chosen} label="The row" />
         </Modal>
       )}
-    </div>
+    </>
   );
 }

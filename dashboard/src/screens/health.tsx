@@ -1,8 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { call } from "../api.ts";
+import { Link } from "@tanstack/react-router";
+import { call, type Lease, type Wire } from "../api.ts";
 import { lasting } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Answer, Empty, Facts, Json, Screen } from "../ui/parts.tsx";
+import { Answer, Facts, Json, Screen } from "../ui/parts.tsx";
+import { Table } from "../ui/table.tsx";
+import { useHistory } from "./trends.tsx";
 
 interface Told {
   readonly status: string;
@@ -32,99 +35,180 @@ function replicasOf(leases: readonly { label: string | null; reactor: string | n
   return [...byReplica].map(([label, of]) => ({ label, of: [...of] }));
 }
 
-export function Health() {
-  const health = useQuery({ queryKey: ["healthz"], queryFn: () => call("healthz") });
-  const leases = useQuery({
+const useHealth = () =>
+  useQuery({ queryKey: ["healthz"], queryFn: async () => (await call("healthz")) as unknown as Told });
+const useHeld = () =>
+  useQuery({
     queryKey: ["leases", false],
     queryFn: () => call("leases.list", { query: { held: true, limit: 200 } }),
   });
-  const replicas = replicasOf(leases.data?.leases ?? []);
+
+/** Store and leases at a glance. */
+export function Wellbeing() {
+  const health = useHealth();
+  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
+  return (
+    <section className="card" aria-labelledby="wellbeing">
+      <header>
+        <h2 id="wellbeing">Store and leases</h2>
+        <Link to="/health" className="small">
+          all of it
+        </Link>
+      </header>
+      <Answer of={health}>
+        {(told) => (
+          <Facts
+            of={[
+              ["Store", <State key="store" told={told} />],
+              ["Feed", told.feed?.blockedBy == null ? "flows" : `held back by ${told.feed.blockedBy}`],
+              ["Leases", figures.data === undefined ? "…" : <LeaseState key="leases" {...figures.data.leases} />],
+              ["Unserved", unservedOf(told)],
+            ]}
+          />
+        )}
+      </Answer>
+    </section>
+  );
+}
+
+function State({ told }: { readonly told: Told }) {
+  return (
+    <>
+      <Badge status={told.store.reachable ? "CONFIRMED" : "FAILED"} label={told.status} /> {told.backend},{" "}
+      {told.store.durable === true ? "durable" : "a power cut may lose the last writes"}
+    </>
+  );
+}
+
+function LeaseState({ held, expired, stalling }: Wire<"overview">["leases"]) {
+  if (expired + stalling === 0) return <>{held} held, all moving</>;
+  const wrong = [
+    ...(stalling > 0 ? [`${stalling} without progress`] : []),
+    ...(expired > 0 ? [`${expired} whose time has run out`] : []),
+  ];
+  return (
+    <>
+      {held + expired} held, <span className="bad-text">{wrong.join(", ")}</span>
+    </>
+  );
+}
+
+function unservedOf({ unserved = [] }: Told): string {
+  if (unserved.length === 0) return "every run has somebody who can drive it";
+  return `${unserved.map(({ workflow }) => workflow).join(", ")}: start a worker that has it`;
+}
+
+export function Health() {
+  const health = useHealth();
+  const held = useHeld();
+  const history = useHistory();
+  const leases = held.data?.leases ?? [];
+  const replicas = replicasOf(leases);
   return (
     <Screen title="Health" about="The store, the reactors and what waits for them.">
       <Answer of={health}>
-        {(data) => {
-          const told = data as unknown as Told;
-          const { store, due = [], unserved = [], feed } = told;
-          return (
-            <div className="halves">
-              <section className="card" aria-labelledby="store">
-                <h2 id="store">Store</h2>
-                <Facts
-                  of={[
-                    ["State", <Badge key="s" status={store.reachable ? "CONFIRMED" : "FAILED"} label={told.status} />],
-                    ["Kind", told.backend],
-                    ["Schema", String(store.schema ?? "")],
-                    ["Epoch", String(store.epoch ?? "")],
-                    ["A power cut", store.durable === true ? "loses nothing acknowledged" : "may lose the last writes"],
-                    ["Feed", feed?.blockedBy == null ? "flows" : `held back by ${feed.blockedBy}`],
-                    ["Server", `${told.replica}, ${told.version}`],
+        {(told) => (
+          <div className="halves">
+            <section className="card" aria-labelledby="store">
+              <h2 id="store">Store</h2>
+              <Facts
+                of={[
+                  ["State", <State key="state" told={told} />],
+                  ["Schema", String(told.store.schema ?? "")],
+                  ["Epoch", String(told.store.epoch ?? "")],
+                  ["Feed", told.feed?.blockedBy == null ? "flows" : `held back by ${told.feed.blockedBy}`],
+                  ["Server", `${told.replica}, ${told.version}`],
+                ]}
+              />
+            </section>
+            <section className="card" aria-labelledby="unserved">
+              <h2 id="unserved">Workflows that nobody serves</h2>
+              {(told.unserved ?? []).length === 0 ? (
+                <p className="muted">None: every run has somebody who can drive it.</p>
+              ) : (
+                <Unserved of={told.unserved!} />
+              )}
+            </section>
+            <section className="card across" aria-labelledby="reactors">
+              <h2 id="reactors">Reactors</h2>
+              <Table
+                rows={reactorsOf(told, history.data, leases)}
+                keyOf={({ reactor }) => reactor}
+                isLoud={({ lagMs }) => (lagMs ?? 0) > lateMs}
+                columns={[
+                  { name: "Reactor", cell: ({ reactor }) => reactor },
+                  { name: "Work", cell: ({ due }) => (due ? "is due" : "none") },
+                  {
+                    name: "Late by",
+                    cell: ({ lagMs }) => (lagMs === undefined ? "" : lagMs === 0 ? "on time" : lasting(lagMs)),
+                  },
+                  { name: "Holds", cell: ({ holds }) => holds },
+                  { name: "Replicas", cell: ({ replicas: who }) => who.join(", ") },
+                ]}
+              />
+            </section>
+            <section className="card" aria-labelledby="replicas">
+              <h2 id="replicas">Replicas at work</h2>
+              {replicas.length === 0 ? (
+                <p className="muted">Nobody holds anything just now.</p>
+              ) : (
+                <Table
+                  rows={replicas}
+                  keyOf={({ label }) => label}
+                  columns={[
+                    { name: "Replica", cell: ({ label }) => label },
+                    {
+                      name: "Holds, by reactor",
+                      cell: ({ of }) => of.map(([reactor, count]) => `${reactor} ${count}`).join(", "),
+                    },
                   ]}
                 />
-              </section>
-              <section className="card" aria-labelledby="waiting">
-                <h2 id="waiting">Due now</h2>
-                {due.length === 0 ? (
-                  <Empty title="Nothing waits for a reactor" />
-                ) : (
-                  <ul className="chips">
-                    {[...new Set(due)].map((reactor) => (
-                      <li key={reactor} className="label">
-                        {reactor === "stale" ? "an owner's time has run out" : reactor}
-                      </li>
-                    ))}
-                  </ul>
-                )}
-                <h2>Workflows that nobody serves</h2>
-                {unserved.length === 0 ? (
-                  <Empty title="Every run has somebody who can drive it" />
-                ) : (
-                  <ul className="lines">
-                    {unserved.map(({ workflow, runs, lagMs }) => (
-                      <li key={workflow} className="line">
-                        <Badge status="STALLING" label="unserved" />
-                        <span className="line-text">
-                          <strong>{workflow}</strong>
-                          <span className="muted small">
-                            {runs} {runs === 1 ? "run" : "runs"}, the oldest for {lasting(lagMs)}: start a worker that
-                            has it
-                          </span>
-                        </span>
-                      </li>
-                    ))}
-                  </ul>
-                )}
-              </section>
-              <section className="card" aria-labelledby="replicas">
-                <h2 id="replicas">Replicas at work</h2>
-                {replicas.length === 0 ? (
-                  <Empty title="Nobody holds anything just now" />
-                ) : (
-                  <table>
-                    <thead>
-                      <tr>
-                        <th scope="col">Replica</th>
-                        <th scope="col">Holds, by reactor</th>
-                      </tr>
-                    </thead>
-                    <tbody>
-                      {replicas.map(({ label, of }) => (
-                        <tr key={label}>
-                          <td>{label}</td>
-                          <td>{of.map(([reactor, count]) => `${reactor} ${count}`).join(", ")}</td>
-                        </tr>
-                      ))}
-                    </tbody>
-                  </table>
-                )}
-              </section>
-              <details className="card">
-                <summary>All of it, as the server tells it</summary>
-                <Json value={data} label="healthz" />
-              </details>
-            </div>
-          );
-        }}
+              )}
+            </section>
+            <details className="card">
+              <summary>All of it, as the server tells it</summary>
+              <Json value={told} label="healthz" />
+            </details>
+          </div>
+        )}
       </Answer>
     </Screen>
+  );
+}
+
+/** Later than this a person would notice. */
+const lateMs = 30_000;
+const builtIn = ["recovery", "reconciler", "outbox", "timers", "compensation"];
+
+function reactorsOf({ due = [] }: Told, history: Wire<"overview.history"> | undefined, leases: readonly Lease[]) {
+  const samples = history?.reactors ?? [];
+  const names = new Set([...builtIn, ...samples.map(({ reactor }) => reactor)]);
+  return [...names].map((reactor) => {
+    const held = leases.filter((lease) => lease.reactor === reactor && lease.state === "HELD");
+    return {
+      reactor,
+      due: due.includes(reactor),
+      lagMs: samples.find((one) => one.reactor === reactor)?.samples.at(-1)?.lagMs,
+      holds: held.length,
+      replicas: [...new Set(held.flatMap(({ label }) => label ?? []))],
+    };
+  });
+}
+
+function Unserved({ of }: { readonly of: NonNullable<Told["unserved"]> }) {
+  return (
+    <ul className="lines">
+      {of.map(({ workflow, runs, lagMs }) => (
+        <li key={workflow} className="line">
+          <Badge status="STALLING" label="unserved" />
+          <span className="line-text">
+            <strong>{workflow}</strong>
+            <span className="muted small whole">
+              {runs} {runs === 1 ? "run" : "runs"}, the oldest for {lasting(lagMs)}: start a worker that has it
+            </span>
+          </span>
+        </li>
+      ))}
+    </ul>
   );
 }

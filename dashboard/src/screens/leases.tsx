@@ -2,10 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Lease } from "../api.ts";
 import { begunOf, lasting } from "../format.ts";
+import { RunTakeover } from "../run/takeover.tsx";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Deed } from "../ui/deed.tsx";
+import { useNames } from "../ui/names.ts";
 import { Answer, Empty, Facts, Meter, Modal, RunLink, Screen } from "../ui/parts.tsx";
+import { type Column, Table } from "../ui/table.tsx";
 import { Terms } from "../ui/terms.tsx";
 
 const kinds: Readonly<Record<string, string>> = { run: "run", item: "act", name: "singleton", store: "store" };
@@ -14,6 +17,8 @@ const stallTimes = 3;
 
 const stallLimit = ({ maxStallMs, ttlMs }: Lease): number => maxStallMs ?? stallTimes * ttlMs;
 const isStalling = (lease: Lease): boolean => lease.state === "HELD" && lease.progressAgoMs > stallLimit(lease);
+const isLoud = (lease: Lease): boolean => isStalling(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
+const isHeld = (lease: Lease): boolean => lease.state !== "FREE";
 const stateOf = (lease: Lease): string => (lease.paused ? "PAUSED" : isStalling(lease) ? "STALLING" : lease.state);
 
 export function Leases() {
@@ -24,7 +29,11 @@ export function Leases() {
     queryFn: () => call("leases.list", { query: { held: all ? undefined : true, limit: 200 } }),
     refetchInterval: 1_000,
   });
-  const lease = leases.data?.leases.find(({ journal }) => journal === chosen);
+  const found = leases.data?.leases ?? [];
+  const lease = found.find(({ journal }) => journal === chosen);
+  const nameOf = useNames(found.filter(({ kind }) => kind === "item").map(({ run }) => run));
+  const titleOf = (one: Lease): string =>
+    one.name ?? (nameOf(one.run) === undefined ? `journal ${one.journal}` : `an act of ${nameOf(one.run)}`);
   return (
     <Screen
       title="Leases"
@@ -43,79 +52,110 @@ export function Leases() {
               A lease is held while somebody drives a run, settles an act, or runs a singleton.
             </Empty>
           ) : (
-            <div className="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">State</th>
-                    <th scope="col">What</th>
-                    <th scope="col">Owner</th>
-                    <th scope="col">Time left</th>
-                    <th scope="col">Last progress</th>
-                    <th scope="col">Held</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {rows.map((row) => (
-                    <LeaseRow key={row.journal} lease={row} onOpen={() => setChosen(row.journal)} />
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <>
+              <Leased
+                title="Singletons"
+                rows={rows.filter(({ kind }) => kind === "name")}
+                {...{ titleOf, onOpen: setChosen }}
+              />
+              <Leased
+                title="Runs and acts"
+                rows={rows.filter(({ kind }) => kind !== "name")}
+                {...{ titleOf, onOpen: setChosen }}
+              />
+            </>
           )
         }
       </Answer>
-      {lease !== undefined && <LeaseDrawer lease={lease} onClose={() => setChosen(undefined)} />}
+      {lease !== undefined && <LeaseDrawer lease={lease} title={titleOf(lease)} onClose={() => setChosen(undefined)} />}
     </Screen>
   );
 }
 
-function LeaseRow({ lease, onOpen }: { readonly lease: Lease; readonly onOpen: () => void }) {
-  const { name, journal, kind, label, reactor, token, remainingMs, ttlMs, progressAgoMs, progress, heldMs } = lease;
-  const held = lease.state !== "FREE";
-  const stalled = isStalling(lease);
+function Leased({
+  title,
+  rows,
+  titleOf,
+  onOpen,
+}: {
+  readonly title: string;
+  readonly rows: readonly Lease[];
+  readonly titleOf: (lease: Lease) => string;
+  readonly onOpen: (journal: number) => void;
+}) {
+  if (rows.length === 0) return null;
+  const columns: readonly Column<Lease>[] = [
+    { name: "State", cell: (lease) => <Badge status={stateOf(lease)} /> },
+    {
+      name: "What",
+      cell: (lease) => (
+        <>
+          <button type="button" className="link mono" onClick={() => onOpen(lease.journal)} data-row>
+            {titleOf(lease)}
+          </button>
+          <span className="muted small block">{kinds[lease.kind]}</span>
+        </>
+      ),
+    },
+    {
+      name: "Owner",
+      cell: (lease) => (
+        <>
+          {isHeld(lease) ? lease.label : <span className="muted">nobody</span>}
+          <span className="muted small block">
+            {isHeld(lease) ? `${lease.reactor} · ` : ""}token {lease.token}
+          </span>
+        </>
+      ),
+    },
+    { name: "Time left", cell: (lease) => isHeld(lease) && <TimeLeft lease={lease} /> },
+    { name: "Last progress", cell: (lease) => isHeld(lease) && <Progress lease={lease} /> },
+    { name: "Held", look: "when", cell: (lease) => (isHeld(lease) ? lasting(lease.heldMs) : "") },
+  ];
   return (
-    <tr className={stalled || lease.state === "EXPIRED" ? "loud" : ""}>
-      <td>
-        <Badge status={stateOf(lease)} />
-      </td>
-      <td>
-        <button type="button" className="link mono" onClick={onOpen} data-row>
-          {name ?? `journal ${journal}`}
-        </button>
-        <span className="muted small block">{kinds[kind]}</span>
-      </td>
-      <td>
-        {held ? label : <span className="muted">nobody</span>}
-        <span className="muted small block">{held ? `${reactor} · token ${token}` : `token ${token}`}</span>
-      </td>
-      <td>
-        {held && (
-          <>
-            <Meter share={remainingMs / ttlMs} tone={remainingMs < ttlMs / 4 ? "bad" : "run"} label="time left" />
-            <span className="muted small block">{remainingMs === 0 ? "run out" : lasting(remainingMs)}</span>
-          </>
-        )}
-      </td>
-      <td>
-        {held && (
-          <>
-            <Meter share={progressAgoMs / stallLimit(lease)} tone={stalled ? "bad" : "idle"} label="since progress" />
-            <span className={stalled ? "bad-text small block" : "muted small block"}>
-              {progress === 0 ? "none yet, " : ""}
-              {lasting(progressAgoMs)} ago
-            </span>
-          </>
-        )}
-      </td>
-      <td>{held ? lasting(heldMs) : ""}</td>
-    </tr>
+    <section aria-label={title}>
+      <h2>{title}</h2>
+      <Table rows={rows} columns={columns} keyOf={({ journal }) => journal} isLoud={isLoud} />
+    </section>
   );
 }
 
-function LeaseDrawer({ lease, onClose }: { readonly lease: Lease; readonly onClose: () => void }) {
+function TimeLeft({ lease: { remainingMs, ttlMs } }: { readonly lease: Lease }) {
+  return (
+    <>
+      <Meter share={remainingMs / ttlMs} tone={remainingMs < ttlMs / 4 ? "bad" : "run"} label="time left" />
+      <span className="muted small block">{remainingMs === 0 ? "run out" : lasting(remainingMs)}</span>
+    </>
+  );
+}
+
+function Progress({ lease }: { readonly lease: Lease }) {
+  const stalled = isStalling(lease);
+  const { progress, progressAgoMs, progressNote } = lease;
+  return (
+    <>
+      <Meter share={progressAgoMs / stallLimit(lease)} tone={stalled ? "bad" : "idle"} label="since progress" />
+      <span className={stalled ? "bad-text small block" : "muted small block"}>
+        {progress === 0 ? "none yet, for " : ""}
+        {lasting(progressAgoMs)}
+        {progress === 0 ? "" : " ago"}
+        {progressNote === null ? "" : `: ${progressNote}`}
+      </span>
+    </>
+  );
+}
+
+function LeaseDrawer({
+  lease,
+  title,
+  onClose,
+}: {
+  readonly lease: Lease;
+  readonly title: string;
+  readonly onClose: () => void;
+}) {
   const { operate } = useMay();
-  const { name, kind, journal, reason, renewals, longestGapMs, progressNote, ttlMs, paused } = lease;
+  const { name, kind, journal, reason, renewals, longestGapMs, progressNote, ttlMs } = lease;
   const terms = useQuery({
     queryKey: ["terms", journal, lease.token, lease.state],
     queryFn: () =>
@@ -124,13 +164,13 @@ function LeaseDrawer({ lease, onClose }: { readonly lease: Lease; readonly onClo
         : call("runs.terms", { params: { id: name! } }),
     enabled: name !== null && (kind === "name" || kind === "run"),
   });
-  const body = (why: string) => ({ params: { name: name ?? "" }, body: { reason: why } });
   return (
-    <Modal side title={name ?? `journal ${journal}`} onClose={onClose}>
+    <Modal side title={title} onClose={onClose}>
       <Facts
         of={[
           ["State", <Badge key="state" status={stateOf(lease)} />],
           ...(kind === "run" && name !== null ? [["Run", <RunLink key="run" id={name} />] as const] : []),
+          ["Holder", isHeld(lease) ? `${lease.label} (${lease.reactor})` : "nobody"],
           ["Token", lease.token],
           ["Lease of", lasting(ttlMs)],
           ["Began", reason === null ? "" : begunOf(reason)],
@@ -138,29 +178,14 @@ function LeaseDrawer({ lease, onClose }: { readonly lease: Lease; readonly onClo
           ...(progressNote === null ? [] : [["Says", progressNote] as const]),
         ]}
       />
-      {operate && kind === "name" && (
+      {operate && kind === "name" && <SingletonDeeds lease={lease} />}
+      {operate && kind === "run" && name !== null && isHeld(lease) && (
         <div className="actions">
-          <Deed
-            label="Take over"
-            title={`Take over ${name}`}
-            danger
-            run={({ reason: why }) => call("leases.takeover", body(why))}
-          >
-            <p>The owner is fenced at once: nothing it still writes is accepted. Whoever stands by takes the lease.</p>
-          </Deed>
-          {paused ? (
-            <Deed
-              label="Resume"
-              title={`Resume ${name}`}
-              primary
-              run={({ reason: why }) => call("leases.resume", body(why))}
-            />
-          ) : (
-            <Deed label="Pause" title={`Pause ${name}`} run={({ reason: why }) => call("leases.pause", body(why))}>
-              <p>Nobody may hold it until it is resumed; its owner is fenced at once.</p>
-            </Deed>
-          )}
+          <RunTakeover id={name} owner={lease.label} />
         </div>
+      )}
+      {kind === "item" && (
+        <p className="muted">A person takes an act over by settling it: on the screen Doubt, or at its run.</p>
       )}
       {terms.data !== undefined && (
         <>
@@ -169,5 +194,33 @@ function LeaseDrawer({ lease, onClose }: { readonly lease: Lease; readonly onClo
         </>
       )}
     </Modal>
+  );
+}
+
+function SingletonDeeds({ lease: { name, paused } }: { readonly lease: Lease }) {
+  const body = (why: string) => ({ params: { name: name ?? "" }, body: { reason: why } });
+  return (
+    <div className="actions">
+      <Deed
+        label="Take over"
+        title={`Take over ${name}`}
+        danger
+        run={({ reason: why }) => call("leases.takeover", body(why))}
+      >
+        <p>The owner is fenced at once: nothing it still writes is accepted. Whoever stands by takes the lease.</p>
+      </Deed>
+      {paused ? (
+        <Deed
+          label="Resume"
+          title={`Resume ${name}`}
+          primary
+          run={({ reason: why }) => call("leases.resume", body(why))}
+        />
+      ) : (
+        <Deed label="Pause" title={`Pause ${name}`} run={({ reason: why }) => call("leases.pause", body(why))}>
+          <p>Nobody may hold it until it is resumed; its owner is fenced at once.</p>
+        </Deed>
+      )}
+    </div>
   );
 }

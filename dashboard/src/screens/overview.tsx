@@ -1,12 +1,13 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import type { ReactNode } from "react";
 import { call, type Wire } from "../api.ts";
-import { brief, lasting, reasonOf } from "../format.ts";
+import { lasting } from "../format.ts";
 import { Badge, type Tone } from "../ui/badge.tsx";
-import { useNames } from "../ui/names.ts";
 import { Ago, Answer, Empty, Screen } from "../ui/parts.tsx";
 import { Play } from "../ui/play.tsx";
+import { Wellbeing } from "./health.tsx";
+import { NeedsAPerson } from "./needs.tsx";
+import { Budgeted, Trends } from "./trends.tsx";
 
 type Counted = { readonly count: number; readonly more: boolean };
 const said = ({ count, more }: Counted): string => `${count}${more ? "+" : ""}`;
@@ -20,8 +21,13 @@ export function Overview() {
       <Answer of={figures}>{(data) => <Figures {...data} />}</Answer>
       <div className="halves">
         <NeedsAPerson />
-        <LatestRuns />
+        <div className="stack">
+          <Wellbeing />
+          <Budgeted />
+        </div>
       </div>
+      <Trends />
+      <LatestRuns />
     </Screen>
   );
 }
@@ -80,98 +86,6 @@ function Figure({
 }
 
 const shown = 8;
-
-function NeedsAPerson() {
-  const doubts = useQuery({
-    queryKey: ["effects", "doubt"],
-    queryFn: () => call("effects.list", { query: { status: "UNKNOWN,STUCK", limit: 100 } }),
-  });
-  const gates = useQuery({
-    queryKey: ["gates", "open"],
-    queryFn: () => call("gates.list", { query: { open: true, limit: 100 } }),
-  });
-  const stuck = useQuery({
-    queryKey: ["runs", "stuck"],
-    queryFn: () => call("runs.list", { query: { status: "STUCK", limit: 100 } }),
-  });
-  const nameOf = useNames([
-    ...(doubts.data?.effects ?? []).map(({ run }) => run),
-    ...(gates.data?.gates ?? []).map(({ run }) => run),
-  ]);
-  const lines: { key: string; at: number; line: ReactNode }[] = [
-    ...(doubts.data?.effects ?? []).map(({ run, pos, sub, name, status, reason, changedAt }) => ({
-      key: `effect ${run} ${pos} ${sub}`,
-      at: changedAt,
-      line: (
-        <Line to="/doubt" badge={<Badge status={status} />} run={nameOf(run)} at={changedAt}>
-          {name ?? "an undoing"}: {reasonOf(reason)}
-        </Line>
-      ),
-    })),
-    ...(gates.data?.gates ?? []).map(({ run, pos, name, payload, openedAt }) => ({
-      key: `gate ${run} ${pos}`,
-      at: openedAt,
-      line: (
-        <Line to="/gates" badge={<Badge status="OPEN" label="gate" />} run={nameOf(run)} at={openedAt}>
-          {name} {brief(payload, 60)}
-        </Line>
-      ),
-    })),
-    ...(stuck.data?.runs ?? [])
-      .filter(({ journal }) => doubts.data?.effects.every(({ run }) => run !== journal))
-      .map(({ id, journal, workflow, createdAt }) => ({
-        key: `run ${journal}`,
-        at: createdAt,
-        line: (
-          <Line to="/doubt" badge={<Badge status="STUCK" />} run={id} at={createdAt}>
-            {workflow}
-          </Line>
-        ),
-      })),
-  ].toSorted((a, b) => a.at - b.at);
-  const ready = doubts.data !== undefined && gates.data !== undefined && stuck.data !== undefined;
-  return (
-    <section className="card" aria-labelledby="needs">
-      <h2 id="needs">Needs a person</h2>
-      {ready && lines.length === 0 && (
-        <Empty title="Nobody waits for you">Acts in doubt, stuck runs and open gates will be here.</Empty>
-      )}
-      <ul className="lines">
-        {lines.slice(0, shown).map(({ key, line }) => (
-          <li key={key}>{line}</li>
-        ))}
-      </ul>
-      {lines.length > shown && <p className="muted small">and {lines.length - shown} more</p>}
-    </section>
-  );
-}
-
-function Line({
-  to,
-  badge,
-  run,
-  at,
-  children,
-}: {
-  readonly to: string;
-  readonly badge: ReactNode;
-  readonly run: string | undefined;
-  readonly at: number;
-  readonly children: ReactNode;
-}) {
-  return (
-    <Link to={to} className="line" data-row>
-      {badge}
-      <span className="line-text">
-        <span>{children}</span>
-        <span className="muted mono small">{run ?? "…"}</span>
-      </span>
-      <span className="muted small">
-        <Ago at={at} />
-      </span>
-    </Link>
-  );
-}
 
 function LatestRuns() {
   const runs = useQuery({

@@ -2,27 +2,31 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, Refusal, type Run } from "../api.ts";
-import { amountOf, lasting, opened } from "../format.ts";
+import { lasting, opened } from "../format.ts";
 import { ForkDialog } from "../run/fork.tsx";
 import { Journal } from "../run/journal.tsx";
+import { RunTakeover } from "../run/takeover.tsx";
 import { Timeline } from "../run/timeline.tsx";
+import { RunTree } from "../run/tree.tsx";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
+import { Spending } from "../ui/budget.tsx";
 import { Deed } from "../ui/deed.tsx";
 import { DoubtCard } from "../ui/doubt-card.tsx";
 import { GateCard } from "../ui/gate-card.tsx";
 import { useNames } from "../ui/names.ts";
 import { useNow } from "../ui/now.ts";
-import { Ago, Answer, Empty, Facts, Failure, Json, Meter, RunLink, Screen } from "../ui/parts.tsx";
+import { Ago, Answer, Empty, Facts, Failure, Json, RunLink, Screen } from "../ui/parts.tsx";
 import { Terms } from "../ui/terms.tsx";
 import { StuckCard } from "./doubt.tsx";
 import { EffectTable } from "./effects.tsx";
 
-export const runTabs = ["timeline", "journal", "leases", "acts", "result"] as const;
+export const runTabs = ["timeline", "journal", "tree", "leases", "acts", "result"] as const;
 export type RunTab = (typeof runTabs)[number];
 const tabNames: Readonly<Record<RunTab, string>> = {
   timeline: "Timeline",
   journal: "Journal",
+  tree: "Tree",
   leases: "Leases",
   acts: "Acts and obligations",
   result: "Input and result",
@@ -40,7 +44,8 @@ export function RunScreen() {
     return (
       <Screen title={`There is no run ${id}`}>
         <p>
-          Ids are compared whole. <Link to="/runs">Look through the runs</Link>, or search for effect:business key.
+          None begins like this either. <Link to="/runs">Look through the runs</Link>, or search for effect:business
+          key.
         </p>
       </Screen>
     );
@@ -75,22 +80,26 @@ function RunView({ run }: { readonly run: Run }) {
     queryKey: ["gates of", id],
     queryFn: () => call("gates.list", { query: { run: id, open: true } }),
   });
+  const doubts = useQuery({
+    queryKey: ["doubts of", id],
+    queryFn: () => call("doubts.list", { query: { run: id, limit: 50 } }),
+  });
   const timers = useQuery({ queryKey: ["timers of", id], queryFn: () => call("timers.list", { query: { run: id } }) });
   const head = extent.data?.head ?? 0;
-  const doubts = (effects.data?.effects ?? []).filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
+  const inDoubt = doubts.data?.doubts ?? [];
   const open = gates.data?.gates ?? [];
   return (
     <>
       <Head run={run} />
-      {(doubts.length > 0 || open.length > 0 || run.status === "STUCK") && (
+      {(inDoubt.length > 0 || open.length > 0 || run.status === "STUCK") && (
         <section className="cards" aria-label="Needs a person">
-          {doubts.map((effect) => (
-            <DoubtCard key={`${effect.pos} ${effect.sub}`} effect={effect} run={id} />
+          {inDoubt.map((doubt) => (
+            <DoubtCard key={`${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
           ))}
           {open.map((gate) => (
             <GateCard key={gate.pos} gate={gate} run={id} />
           ))}
-          {run.status === "STUCK" && doubts.length === 0 && <StuckCard run={run} />}
+          {run.status === "STUCK" && doubts.data?.doubts.length === 0 && <StuckCard run={run} />}
         </section>
       )}
       <nav className="tabs" aria-label="Views of the run">
@@ -116,6 +125,7 @@ function RunView({ run }: { readonly run: Run }) {
         />
       )}
       {tab === "journal" && <Journal run={run} head={head} />}
+      {tab === "tree" && <TreeOf id={id} />}
       {tab === "leases" && <Answer of={terms}>{(data) => <Terms terms={data.terms} />}</Answer>}
       {tab === "acts" && (
         <Answer of={effects}>
@@ -132,6 +142,14 @@ function RunView({ run }: { readonly run: Run }) {
     </>
   );
 }
+
+function TreeOf({ id }: { readonly id: string }) {
+  const tree = useQuery({ queryKey: ["tree", id], queryFn: () => call("runs.tree", { params: { id } }) });
+  return <Answer of={tree}>{(data) => <RunTree tree={data} here={id} />}</Answer>;
+}
+
+/** Others have been decided already. */
+const stoppable: ReadonlySet<string> = new Set(["RUNNABLE", "RUNNING", "WAITING", "STUCK"]);
 
 function Head({ run }: { readonly run: Run }) {
   const may = useMay();
@@ -170,7 +188,8 @@ function Head({ run }: { readonly run: Run }) {
               Fork
             </button>
           )}
-          {may.start && endedAt === null && (
+          {may.operate && lease.state !== "FREE" && <RunTakeover id={id} owner={lease.label} />}
+          {may.start && stoppable.has(status) && (
             <Deed
               label="Cancel"
               title={`Cancel ${id}`}
@@ -219,17 +238,8 @@ function Result({ run }: { readonly run: Run }) {
       {(budgets.data?.budgets.length ?? 0) > 0 && (
         <section className="card" aria-labelledby="budgets">
           <h2 id="budgets">Budgets</h2>
-          {budgets.data!.budgets.map(({ unit, cap, spent, reserved }) => (
-            <div key={unit} className="budget">
-              <span>
-                {unit}: {amountOf(spent)} spent, {amountOf(reserved)} reserved, of {amountOf(cap)}
-              </span>
-              <Meter
-                share={cap === 0 ? 1 : (spent + reserved) / cap}
-                tone={spent + reserved > cap * 0.9 ? "bad" : "run"}
-                label={unit}
-              />
-            </div>
+          {budgets.data!.budgets.map((one) => (
+            <Spending key={one.unit} {...one} />
           ))}
         </section>
       )}

@@ -1,7 +1,6 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
-import { useVirtualizer } from "@tanstack/react-virtual";
-import { useEffect, useRef, useState } from "react";
+import { useEffect, useState } from "react";
 import { call, type Run } from "../api.ts";
 import { lasting } from "../format.ts";
 import type { RunSearch } from "../router.tsx";
@@ -9,6 +8,8 @@ import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { BulkCancel } from "../ui/bulk.tsx";
 import { Ago, Empty, Failure, Screen } from "../ui/parts.tsx";
+import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
+import { askedOf, isFiltered } from "./run-search.ts";
 
 const pageRows = 100;
 const rowHeight = 44;
@@ -24,15 +25,25 @@ const statuses = [
   ["COMPENSATED", "compensated"],
 ] as const;
 
+const spans = [
+  ["", "any time"],
+  ["1h", "in the last hour"],
+  ["24h", "in the last 24 hours"],
+  ["7d", "in the last 7 days"],
+] as const;
+const isSpan = (since: string | undefined): boolean => spans.some(([value]) => value === (since ?? ""));
+
 export function Runs() {
   const search = useSearch({ from: "/runs" });
-  const { status, workflow, label } = search;
   const { start } = useMay();
-  const filtered = (status ?? workflow ?? label) !== undefined;
   return (
-    <Screen title="Runs" about="Newest first." actions={filtered && start ? <BulkCancel {...search} /> : undefined}>
+    <Screen
+      title="Runs"
+      about={search.prefix === undefined ? "Newest first." : `Whose ids begin with ${search.prefix}, in their order.`}
+      actions={isFiltered(search) && start ? <BulkCancel search={search} /> : undefined}
+    >
       <Filters search={search} />
-      <RunTable key={`${status} ${workflow} ${label}`} {...search} />
+      <RunTable key={JSON.stringify(search)} search={search} />
     </Screen>
   );
 }
@@ -41,6 +52,7 @@ function Filters({ search }: { readonly search: RunSearch }) {
   const go = useNavigate({ from: "/runs" });
   const set = (changed: RunSearch): void => void go({ search: (before) => ({ ...before, ...changed }), replace: true });
   const known = statuses.some(([value]) => value === (search.status ?? ""));
+  const [between, setBetween] = useState(!isSpan(search.since) || search.until !== undefined);
   return (
     <form className="filters" onSubmit={(event) => event.preventDefault()}>
       <label>
@@ -54,6 +66,30 @@ function Filters({ search }: { readonly search: RunSearch }) {
           {!known && <option value={search.status}>{search.status?.toLowerCase()}</option>}
         </select>
       </label>
+      <label>
+        Started
+        <select
+          value={between ? "between" : (search.since ?? "")}
+          onChange={(event) => {
+            const chosen = event.target.value;
+            setBetween(chosen === "between");
+            set({ since: chosen === "between" ? undefined : chosen || undefined, until: undefined });
+          }}
+        >
+          {spans.map(([value, name]) => (
+            <option key={name} value={value}>
+              {name}
+            </option>
+          ))}
+          <option value="between">between…</option>
+        </select>
+      </label>
+      {between && (
+        <>
+          <Moment name="From" value={search.since} onChange={(since) => set({ since })} />
+          <Moment name="Until" value={search.until} onChange={(until) => set({ until })} />
+        </>
+      )}
       <Wording name="Workflow" value={search.workflow} onChange={(workflow) => set({ workflow })} />
       <Wording
         name="Label"
@@ -61,7 +97,37 @@ function Filters({ search }: { readonly search: RunSearch }) {
         value={search.label}
         onChange={(label) => set({ label: label?.includes(":") === true ? label : undefined })}
       />
+      <Wording name="Id begins with" value={search.prefix} onChange={(prefix) => set({ prefix })} />
+      <label className="check">
+        <input
+          type="checkbox"
+          checked={search.doubt === true}
+          onChange={(event) => set({ doubt: event.target.checked || undefined })}
+        />
+        has doubt
+      </label>
     </form>
+  );
+}
+
+function Moment({
+  name,
+  value,
+  onChange,
+}: {
+  readonly name: string;
+  readonly value: string | undefined;
+  readonly onChange: (moment: string | undefined) => void;
+}) {
+  return (
+    <label>
+      {name}
+      <input
+        type="datetime-local"
+        defaultValue={value ?? ""}
+        onChange={(event) => onChange(event.target.value || undefined)}
+      />
+    </label>
   );
 }
 
@@ -97,25 +163,18 @@ function Wording({
  * A listing continues behind the last row of the page before. Only pages with rows in sight are asked for, and asked for
  * again when something changes; how many there are in all nobody counts.
  */
-function RunTable({ status, workflow, label }: RunSearch) {
-  const box = useRef<HTMLDivElement>(null);
+function RunTable({ search }: { readonly search: RunSearch }) {
   const [cursors, setCursors] = useState<readonly (number | undefined)[]>([undefined]);
   const [lastRows, setLastRows] = useState(0);
   const count = (cursors.length - 1) * pageRows + lastRows;
-  const rows = useVirtualizer({
-    count,
-    getScrollElement: () => box.current,
-    estimateSize: () => rowHeight,
-    overscan: 8,
-  });
-  const items = rows.getVirtualItems();
-  const first = Math.floor((items[0]?.index ?? 0) / pageRows);
-  const last = Math.min(cursors.length - 1, Math.floor(((items.at(-1)?.index ?? 0) + 1) / pageRows));
+  const window = useWindow(count, rowHeight);
+  const first = Math.floor(window.first / pageRows);
+  const last = Math.min(cursors.length - 1, Math.floor((window.last + 1) / pageRows));
   const inSight = cursors.map((_cursor, page) => page).filter((page) => page >= first && page <= last);
   const pages = useQueries({
     queries: inSight.map((page) => ({
-      queryKey: ["runs", status, workflow, label, cursors[page]],
-      queryFn: () => call("runs.list", { query: { status, workflow, label, before: cursors[page], limit: pageRows } }),
+      queryKey: ["runs", search, cursors[page]],
+      queryFn: () => call("runs.list", { query: { ...askedOf(search), before: cursors[page], limit: pageRows } }),
     })),
   });
   const pageOf = (page: number): readonly Run[] | undefined => pages[inSight.indexOf(page)]?.data?.runs;
@@ -141,8 +200,8 @@ function RunTable({ status, workflow, label }: RunSearch) {
   if (error !== undefined) return <Failure error={error} />;
   if (cursors.length === 1 && endLength === 0) {
     return (
-      <Empty title={(status ?? workflow ?? label) ? "No run is like this" : "No run yet"}>
-        {(status ?? workflow ?? label) ? (
+      <Empty title={isFiltered(search) ? "No run is like this" : "No run yet"}>
+        {isFiltered(search) ? (
           <Link to="/runs">Show all runs</Link>
         ) : (
           <>
@@ -155,35 +214,18 @@ function RunTable({ status, workflow, label }: RunSearch) {
   const more = cursors.length > 1 || endLength === undefined ? lastRows === 0 : false;
   return (
     <div className="runs">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
-      <section className="runs-body" ref={box} tabIndex={0} aria-label="Runs">
-        <table className="virtual" aria-rowcount={more ? -1 : count + 1}>
-          <thead>
-            <tr className="run-row">
-              {["Status", "Run", "Workflow", "Owner", "Started", "Took"].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody style={{ height: rows.getTotalSize() }}>
-            {items.map(({ index, start }) => {
-              const run = pageOf(Math.floor(index / pageRows))?.[index % pageRows];
-              return (
-                <tr
-                  key={index}
-                  className="run-row"
-                  aria-rowindex={index + 2}
-                  style={{ transform: `translateY(${start}px)`, height: rowHeight }}
-                >
-                  {run === undefined ? <td className="ghost" /> : <RunCells run={run} />}
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </section>
+      <VirtualTable
+        label="Runs"
+        kind="run"
+        columns={["Status", "Run", "Workflow", "Owner", "Started", "Took"]}
+        window={window}
+        count={more ? undefined : count}
+      >
+        {(index) => {
+          const run = pageOf(Math.floor(index / pageRows))?.[index % pageRows];
+          return run === undefined ? <td className="ghost" /> : <RunCells run={run} />;
+        }}
+      </VirtualTable>
       <p className="muted small" role="status">
         {more ? `${Math.max(count, pageRows)} or more runs; further ones are read as you scroll` : `${count} runs`}
       </p>

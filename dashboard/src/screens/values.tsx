@@ -3,6 +3,7 @@ import { useState } from "react";
 import { call } from "../api.ts";
 import { brief, momentOf } from "../format.ts";
 import { Ago, Answer, Empty, Json, Modal, Screen } from "../ui/parts.tsx";
+import { Listing } from "../ui/table.tsx";
 
 const versions = 20;
 
@@ -25,49 +26,33 @@ export function Values() {
         </label>
       }
     >
-      <Answer of={values}>
-        {({ values: rows }) =>
-          rows.length === 0 ? (
-            <Empty title="No value">
-              Programs write them with <code>app.values.put(…)</code>, runs with <code>tape.values</code>.
-            </Empty>
-          ) : (
-            <div className="scroll">
-              <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Key</th>
-                    <th scope="col">Version</th>
-                    <th scope="col">Value</th>
-                    <th scope="col">Written</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {rows.map(({ key, version, value, deleted, at }) => (
-                    <tr key={key}>
-                      <td>
-                        <button
-                          type="button"
-                          className="link mono"
-                          onClick={() => setChosen({ name: key, version })}
-                          data-row
-                        >
-                          {key}
-                        </button>
-                      </td>
-                      <td>{version}</td>
-                      <td className="mono small">{deleted ? "deleted" : brief(value, 120)}</td>
-                      <td className="muted">
-                        <Ago at={at} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
+      <Listing
+        of={values}
+        rows={({ values: rows }) => rows}
+        keyOf={({ key }) => key}
+        empty={
+          <Empty title="No value">
+            Programs write them with <code>app.values.put(…)</code>, runs with <code>tape.values</code>.
+          </Empty>
         }
-      </Answer>
+        columns={[
+          {
+            name: "Key",
+            cell: ({ key, version }) => (
+              <button type="button" className="link mono" onClick={() => setChosen({ name: key, version })} data-row>
+                {key}
+              </button>
+            ),
+          },
+          { name: "Version", cell: ({ version }) => version },
+          {
+            name: "Value",
+            look: "mono small",
+            cell: ({ deleted, value }) => (deleted ? "deleted" : brief(value, 120)),
+          },
+          { name: "Written", look: "muted when", cell: ({ at }) => <Ago at={at} /> },
+        ]}
+      />
       {chosen !== undefined && <History {...chosen} onClose={() => setChosen(undefined)} />}
     </Screen>
   );

@@ -1,6 +1,6 @@
-import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type FormEvent, type ReactNode, useState } from "react";
-import { Failure, Modal } from "./parts.tsx";
+import { type ReactNode, useState } from "react";
+import { Refusal } from "../api.ts";
+import { AskWhy } from "./ask-why.tsx";
 
 export interface DeedProps {
   /** On the button that opens it and the one that does it. */
@@ -15,80 +15,41 @@ export interface DeedProps {
   readonly onDone?: () => void;
 }
 
-/** Something a person does: it asks why, since the audit keeps it, does it once, and shows what the server said. */
+/** A button, and behind it the question why. */
 export function Deed(props: DeedProps) {
+  const { label, title, children, value, danger = false, primary = false, run, onDone } = props;
   const [open, setOpen] = useState(false);
-  const look = props.danger === true ? "danger" : props.primary === true ? "primary" : "";
+  const [text, setText] = useState(value?.initial ?? "");
   return (
     <>
-      <button type="button" className={look} onClick={() => setOpen(true)}>
-        {props.label}
+      <button type="button" className={danger ? "danger" : primary ? "primary" : ""} onClick={() => setOpen(true)}>
+        {label}
       </button>
-      {open && <DeedForm {...props} close={() => setOpen(false)} />}
+      {open && (
+        <AskWhy
+          {...{ label, title, danger, onDone }}
+          onClose={() => setOpen(false)}
+          give={async (reason, key) => run({ reason, value: parsed(text), key })}
+        >
+          {children}
+          {value !== undefined && (
+            <label>
+              {value.label}
+              <textarea rows={3} className="mono" value={text} onChange={(event) => setText(event.target.value)} />
+            </label>
+          )}
+        </AskWhy>
+      )}
     </>
   );
 }
 
-function DeedForm({ label, title, children, value, danger, run, onDone, close }: DeedProps & { close: () => void }) {
-  const client = useQueryClient();
-  const [reason, setReason] = useState("");
-  const [text, setText] = useState(value?.initial ?? "");
-  const [key] = useState(() => crypto.randomUUID());
-  const [wrong, setWrong] = useState<string>();
-  const deed = useMutation({
-    mutationFn: (parsed: unknown) => run({ reason: reason.trim(), value: parsed, key }),
-    onSuccess: async () => {
-      await client.invalidateQueries();
-      close();
-      onDone?.();
-    },
-  });
-  const submit = (event: FormEvent): void => {
-    event.preventDefault();
-    try {
-      const parsed: unknown = value === undefined || text.trim() === "" ? undefined : JSON.parse(text);
-      setWrong(undefined);
-      deed.mutate(parsed);
-    } catch {
-      setWrong("This is not valid JSON.");
-    }
-  };
-  return (
-    <Modal title={title} onClose={close}>
-      <form onSubmit={submit} className="deed">
-        {children}
-        {value !== undefined && (
-          <label>
-            {value.label}
-            <textarea rows={3} className="mono" value={text} onChange={(event) => setText(event.target.value)} />
-          </label>
-        )}
-        {wrong !== undefined && (
-          <p role="alert" className="bad-text">
-            {wrong}
-          </p>
-        )}
-        <label>
-          Why
-          <input
-            required
-            name="reason"
-            maxLength={400}
-            placeholder="kept in the audit"
-            value={reason}
-            onChange={(event) => setReason(event.target.value)}
-          />
-        </label>
-        {deed.error !== null && <Failure error={deed.error} />}
-        <footer>
-          <button type="button" onClick={close}>
-            Leave it
-          </button>
-          <button type="submit" className={danger === true ? "danger" : "primary"} disabled={deed.isPending}>
-            {label}
-          </button>
-        </footer>
-      </form>
-    </Modal>
-  );
+function parsed(text: string): unknown {
+  if (text.trim() === "") return undefined;
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    const detail = error instanceof Error ? error.message : String(error);
+    throw new Refusal({ status: 0, code: "This is not valid JSON", detail, next: 'Text wants quotes: "like this".' });
+  }
 }

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
-import { useState } from "react";
-import { call, type Effect, type Entry } from "../api.ts";
-import { brief, lasting, momentOf, reasonOf } from "../format.ts";
+import { type ReactNode, useState } from "react";
+import { call, type Effect, type Entry, type InDoubt } from "../api.ts";
+import { ago, brief, lasting, momentOf, reasonOf, sentence } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "./badge.tsx";
 import { Deed } from "./deed.tsx";
@@ -9,25 +9,24 @@ import { useNow } from "./now.ts";
 import { Facts, Json, RunLink } from "./parts.tsx";
 
 /** An act or an undoing of which nobody knows whether it happened: what is known, and what a person may say. */
-export function DoubtCard({ effect, run }: { readonly effect: Effect; readonly run: string | undefined }) {
+export function DoubtCard({ doubt }: { readonly doubt: InDoubt }) {
   const { operate } = useMay();
   const now = useNow();
   const [open, setOpen] = useState(false);
-  const { pos, sub, name, status, reason, semantics, businessKey, attempt, args, changedAt, role } = effect;
-  const what = name ?? (role === "inverse" ? "an undoing" : "an act");
-  const resolve = (resolution: object, why: string): Promise<unknown> =>
-    call("effects.resolve", { params: { id: run ?? "", pos, sub }, body: { resolution, reason: why } });
+  const { effect, runId } = doubt;
+  const { status, reason, semantics, businessKey, attempt, args, changedAt } = effect;
+  const what = nameOf(effect);
   return (
-    <article className="card doubt-card" aria-label={`${what} of ${run ?? "a run"}`}>
+    <article className="card doubt-card" aria-label={`${what} of ${runId}`}>
       <header>
         <Badge status={status} />
         <h2>{what}</h2>
         <span className="muted small">for {lasting(now - changedAt)}</span>
       </header>
-      <p>{reasonOf(reason)}</p>
+      <p>{sentence(reasonOf(reason))}</p>
       <Facts
         of={[
-          ["Run", run === undefined ? "…" : <RunLink key="run" id={run} />],
+          ["Run", <RunLink key="run" id={runId} />],
           [
             "Asked for",
             <span key="args" className="mono">
@@ -36,47 +35,102 @@ export function DoubtCard({ effect, run }: { readonly effect: Effect; readonly r
           ],
           ...(businessKey === null ? [] : [["Business key", businessKey] as const]),
           ["Kind", `${semantics.replaceAll("_", "-")}, ${attempt} ${attempt === 1 ? "attempt" : "attempts"}`],
+          ...observed(doubt, now),
         ]}
       />
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>Evidence</summary>
+        <summary>All that was recorded</summary>
         {open && <Evidence effect={effect} />}
       </details>
-      {operate && run !== undefined && (
-        <footer className="actions">
-          <Deed
-            label="It happened"
-            title={`${what} happened`}
-            primary
-            value={{ label: "What it returned, as JSON (may be empty)", initial: "" }}
-            run={({ reason: why, value }) =>
-              resolve({ as: "happened", ...(value === undefined ? {} : { value }) }, why)
-            }
-          >
-            <p>You looked in the world and it is there. The run goes on with this result.</p>
-          </Deed>
-          <Deed
-            label="It did not"
-            title={`${what} did not happen`}
-            run={({ reason: why }) => resolve({ as: "failed" }, why)}
-          >
-            <p>You looked in the world and it is not there, and will not come. The run is told that it failed.</p>
-          </Deed>
-          <Deed
-            label="Do it again"
-            title={`Have ${what} done again`}
-            danger
-            run={({ reason: why }) => resolve({ as: "again" }, why)}
-          >
-            <p>
-              {semantics === "non_idempotent"
-                ? "If it did happen, it happens twice. Choose this only when you are sure, or when twice does no harm."
-                : "It is sent again under the same key."}
-            </p>
-          </Deed>
-        </footer>
-      )}
+      {operate && <Verdicts doubt={doubt} what={what} />}
     </article>
+  );
+}
+
+const nameOf = ({ name, role }: Effect): string => name ?? (role === "inverse" ? "an undoing" : "an act");
+
+const seen: Readonly<Record<string, string>> = {
+  confirmed: "it was there",
+  absent: "it was not there",
+  duplicate: "it was there more than once",
+  inconclusive: "could not tell",
+  error: "the look failed",
+};
+
+/** What was seen so far, when somebody looks next, and what a person asked for last. */
+function observed({ looks, lastLook, evidence, asked, nextInMs, looker, effect }: InDoubt, now: number) {
+  const told = evidence.at(-1);
+  const facts: (readonly [string, ReactNode])[] = [
+    [
+      "Looks",
+      lastLook === null
+        ? "nobody has looked yet"
+        : `${looks}; the last ${ago(lastLook.at, now)}: ${seen[lastLook.observation] ?? lastLook.observation}${
+            brief(lastLook.detail) === "" ? "" : `, ${brief(lastLook.detail, 120)}`
+          }`,
+    ],
+    ["Next look", nextOf(nextInMs, looker, effect.status)],
+  ];
+  if (told !== undefined) {
+    const word = told.happened ? "happened" : "did not happen";
+    facts.push(["Evidence", `attempt ${told.attempt} came back later and said that it ${word}`]);
+  }
+  if (asked !== null) facts.push(["Asked by", `${asked.who}, ${ago(asked.at, now)}: ${asked.reason}`]);
+  return facts;
+}
+
+function nextOf(nextInMs: number | null, looker: string | null, status: string): string {
+  if (looker !== null) return `${looker} looks now`;
+  if (nextInMs === null) return status === "STUCK" ? "none: a person must say" : "none";
+  return nextInMs === 0 ? "is due" : `in ${lasting(nextInMs)}`;
+}
+
+function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt; readonly what: string }) {
+  const { pos, sub, semantics, role } = effect;
+  const resolve = (resolution: object, reason: string): Promise<unknown> =>
+    call("effects.resolve", { params: { id: runId, pos, sub }, body: { resolution, reason } });
+  const given = (value: unknown) => (value === undefined ? {} : { value });
+  const returned = { label: "What it returned, as JSON (may be empty)", initial: "" };
+  return (
+    <footer className="actions">
+      <Deed
+        label="It happened"
+        title={`${what} happened`}
+        primary
+        value={returned}
+        run={({ reason, value }) => resolve({ as: "happened", ...given(value) }, reason)}
+      >
+        <p>You looked in the world and it is there. The run goes on with this result.</p>
+      </Deed>
+      <Deed label="It did not" title={`${what} did not happen`} run={({ reason }) => resolve({ as: "failed" }, reason)}>
+        <p>You looked in the world and it is not there, and will not come. The run is told that it failed.</p>
+      </Deed>
+      <Deed label="Look again" title={`Look at ${what} again`} run={({ reason }) => resolve({ as: "look" }, reason)}>
+        <p>The reconciler looks at once. Nothing is settled by that unless it sees something.</p>
+      </Deed>
+      {role === "act" && (
+        <Deed
+          label="Compensate"
+          title={`${what} happened, and must be undone`}
+          value={returned}
+          run={({ reason, value }) => resolve({ as: "undo", ...given(value) }, reason)}
+        >
+          <p>You looked in the world and it is there, but it must not stay. It is taken as done, and undone at once.</p>
+        </Deed>
+      )}
+      <Deed
+        label="Do it again"
+        title={`Have ${what} done again`}
+        danger
+        run={({ reason }) => resolve({ as: "again" }, reason)}
+      >
+        <p>
+          {semantics === "non_idempotent"
+            ? "If it did happen, it happens twice. Choose this only when you are sure, or when twice does no harm."
+            : "It is sent again under the same key."}
+        </p>
+      </Deed>
+    </footer>
   );
 }
 

@@ -41,8 +41,8 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
             binds === null ? (
               "no act: any signal of this name opens it"
             ) : (
-              <span key="binds" className="mono" title={binds}>
-                {binds.slice(0, 16)}…
+              <span key="binds" title={binds}>
+                exactly one act, with the fingerprint <span className="mono">{binds.slice(0, 16)}…</span>
               </span>
             ),
           ],

@@ -1,0 +1,95 @@
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { call } from "../api.ts";
+import { brief, reasonOf } from "../format.ts";
+import { Badge } from "../ui/badge.tsx";
+import { useNames } from "../ui/names.ts";
+import { Ago, Empty } from "../ui/parts.tsx";
+
+const shown = 8;
+
+/** Acts in doubt, and stuck runs that none of them explains. */
+export function useDoubts() {
+  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") }).data;
+  // Every screen asks for these: only where the figures, which the server keeps for a while, say that there are any.
+  const anyEffect = figures !== undefined && figures.doubts.count + figures.obligations.count > 0;
+  const anyRun = figures?.runs.some(({ status, count }) => status === "STUCK" && count > 0) === true;
+  const doubts = useQuery({
+    queryKey: ["effects", "doubt"],
+    queryFn: () => call("effects.list", { query: { status: "UNKNOWN,STUCK", limit: 100 } }),
+    enabled: anyEffect,
+  });
+  const stuck = useQuery({
+    queryKey: ["runs", "stuck"],
+    queryFn: () => call("runs.list", { query: { status: "STUCK", limit: 100 } }),
+    enabled: anyRun,
+  });
+  const effects = doubts.data?.effects ?? [];
+  const runs = (stuck.data?.runs ?? []).filter(({ journal }) => effects.every(({ run }) => run !== journal));
+  const known = (!anyEffect || doubts.data !== undefined) && (!anyRun || stuck.data !== undefined);
+  return { effects, runs, ready: figures !== undefined && known };
+}
+
+/** Acts in doubt, open gates and stuck runs, the oldest first. */
+export function NeedsAPerson() {
+  const { effects, runs, ready: known } = useDoubts();
+  const gates = useQuery({
+    queryKey: ["gates", "open"],
+    queryFn: () => call("gates.list", { query: { open: true, limit: 100 } }),
+  });
+  const open = gates.data?.gates ?? [];
+  const nameOf = useNames([...effects, ...open].map(({ run }) => run));
+  const lines: readonly Needed[] = [
+    ...effects.map(({ run, pos, sub, name, status, reason, changedAt }) => ({
+      ...{ key: `effect ${run} ${pos} ${sub}`, at: changedAt, to: "/doubt", run: nameOf(run) },
+      badge: <Badge status={status} />,
+      text: `${name ?? "an undoing"}: ${reasonOf(reason)}`,
+    })),
+    ...open.map(({ run, pos, name, payload, openedAt }) => ({
+      ...{ key: `gate ${run} ${pos}`, at: openedAt, to: "/gates", run: nameOf(run) },
+      badge: <Badge status="OPEN" label="gate" />,
+      text: `${name}: ${brief(payload, 80)}`,
+    })),
+    ...runs.map(({ id, journal, workflow, createdAt }) => ({
+      ...{ key: `run ${journal}`, at: createdAt, to: "/doubt", run: id },
+      badge: <Badge status="STUCK" />,
+      text: `${workflow} cannot go on by itself`,
+    })),
+  ].toSorted((a, b) => a.at - b.at);
+  const ready = known && gates.data !== undefined;
+  return (
+    <section className="card" aria-labelledby="needs">
+      <h2 id="needs">Needs a person</h2>
+      {ready && lines.length === 0 && (
+        <Empty title="Nobody waits for you">Acts in doubt, stuck runs and open gates will be here.</Empty>
+      )}
+      <ul className="lines needs">
+        {lines.slice(0, shown).map(({ key, to, badge, text, run, at }) => (
+          <li key={key}>
+            <Link to={to} className="line" data-row>
+              {badge}
+              <span className="line-text">
+                <span className="whole">{text}</span>
+                <span className="muted mono small">{run ?? "…"}</span>
+              </span>
+              <span className="muted small">
+                <Ago at={at} />
+              </span>
+            </Link>
+          </li>
+        ))}
+      </ul>
+      {lines.length > shown && <p className="muted small">and {lines.length - shown} more</p>}
+    </section>
+  );
+}
+
+interface Needed {
+  readonly key: string;
+  readonly at: number;
+  readonly to: string;
+  readonly badge: ReactNode;
+  readonly text: string;
+  readonly run: string | undefined;
+}

@@ -1,0 +1,69 @@
+import { useVirtualizer } from "@tanstack/react-virtual";
+import { type ReactNode, useRef } from "react";
+
+/** Rows of one height, of which only those in sight are drawn. */
+export function useWindow(count: number, rowHeight: number) {
+  const box = useRef<HTMLDivElement>(null);
+  const rows = useVirtualizer({
+    count,
+    getScrollElement: () => box.current,
+    estimateSize: () => rowHeight,
+    overscan: 8,
+  });
+  const items = rows.getVirtualItems();
+  return {
+    box,
+    rowHeight,
+    items,
+    height: rows.getTotalSize(),
+    first: items[0]?.index ?? 0,
+    last: items.at(-1)?.index ?? 0,
+  };
+}
+
+export function VirtualTable({
+  label,
+  kind,
+  columns,
+  window: { box, items, height, rowHeight },
+  count,
+  children,
+}: {
+  readonly label: string;
+  /** How its rows are laid out. */
+  readonly kind: "run" | "journal";
+  readonly columns: readonly string[];
+  readonly window: ReturnType<typeof useWindow>;
+  /** undefined: nobody knows how many there are. */
+  readonly count: number | undefined;
+  readonly children: (index: number) => ReactNode;
+}) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+    <section className={`${kind}-body`} ref={box} tabIndex={0} aria-label={label}>
+      <table className="virtual" aria-rowcount={count === undefined ? -1 : count + 1}>
+        <thead>
+          <tr className={`${kind}-row`}>
+            {columns.map((name) => (
+              <th key={name} scope="col">
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody style={{ height }}>
+          {items.map(({ index, start }) => (
+            <tr
+              key={index}
+              className={`${kind}-row`}
+              aria-rowindex={index + 2}
+              style={{ transform: `translateY(${start}px)`, height: rowHeight }}
+            >
+              {children(index)}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
