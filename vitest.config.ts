@@ -1,14 +1,25 @@
 import { defineConfig } from "vitest/config";
+import { Order } from "./test/order.ts";
+
+/** These change what is global to a process, or start so many others that loading the sources does not count. */
+const alone = ["browser", "chaos", "cli", "package", "planted"]
+  .map((folder) => `test/${folder}/**/*.test.ts`)
+  .concat("test/run.test.ts", "test/host/telemetry.test.ts");
+
+const common = { testTimeout: 30_000, hookTimeout: 60_000 };
 
 export default defineConfig({
   test: {
-    include: ["test/**/*.test.ts"],
     globalSetup: ["test/postgres/setup.ts"],
     allowOnly: false,
     passWithNoTests: false,
     // Three files at a time also on two cores: half of the suite waits for databases and for processes that are stopped.
     maxWorkers: 3,
-    testTimeout: 30_000,
-    hookTimeout: 60_000,
+    sequence: { sequencer: Order },
+    projects: [
+      { test: { ...common, name: "alone", include: alone } },
+      // One loaded copy of the sources in each worker: they leave nothing behind that another file could see.
+      { test: { ...common, name: "sharing", include: ["test/**/*.test.ts"], exclude: alone, isolate: false } },
+    ],
   },
 });
