@@ -21,21 +21,54 @@ const refused =
   ({ refusals }) =>
     refusals.has(code);
 
-/** Fault kinds: each must have bitten before and after each kind of call. */
-const kinds: readonly (readonly [string, string])[] = [
-  ...["append", "claim", "intake", "read", "act"].flatMap((at) => [["crash", at] as const, ["pause", at] as const]),
-  ...["append", "claim", "intake", "read"].map((at) => ["fail", at] as const),
+/** Fault kinds: each must have bitten at each kind of call, and at the writes that matter most both before and after. */
+const places = ["append", "claim", "renew", "intake", "read"] as const;
+const kinds: readonly (readonly [strike: string, at: string, edges: readonly (string | undefined)[]])[] = [
+  ...["append", "claim", "act"].flatMap((at) =>
+    ["crash", "pause"].map((strike) => [strike, at, ["before", "after"]] as const),
+  ),
+  ...["intake", "read"].flatMap((at) => ["crash", "pause"].map((strike) => [strike, at, [undefined]] as const)),
+  ...places.map((at) => ["fail", at, at === "renew" || at === "read" ? [undefined] : ["before", "after"]] as const),
+  ...places.map((at) => ["hang", at, at === "append" ? ["before", "after"] : [undefined]] as const),
+  ["pause", "renew", [undefined]],
+  ...places.filter((at) => at !== "renew").map((at) => ["busy", at, [undefined]] as const),
+  ["fail", "wire", ["before", "after"]],
+  ...["hang", "busy", "double", "late", "gateway"].map((strike) => [strike, "wire", [undefined]] as const),
 ];
-const bitten: [string, Mark][] = kinds.flatMap(([strike, at]) =>
-  ["before", "after"].map((edge): [string, Mark] => [
-    `${strike} ${edge} ${at}`,
-    ({ bites }) => bites.some(({ fault }) => fault.strike === strike && fault.at === at && fault.edge === edge),
+const bitten: [string, Mark][] = kinds.flatMap(([strike, at, edges]) =>
+  edges.map((edge): [string, Mark] => [
+    `${strike} ${edge ?? "at"} ${at}`,
+    ({ bites }) =>
+      bites.some(
+        ({ fault }) =>
+          fault.strike === strike &&
+          (fault.at === "ask" ? "wire" : fault.at) === at &&
+          (edge === undefined || fault.edge === edge),
+      ),
   ]),
 );
+
+const deed =
+  (what: string): Mark =>
+  ({ deeds }) =>
+    deeds.some((one) => one.what === what && one.at !== undefined);
+const began =
+  (reason: string): Mark =>
+  ({ feed }) =>
+    feed.some((r) => r.kind === "term.begun" && r.data.reason === reason);
+/** How often the singleton's lease changed hands. */
+const sweepers = ({ sweeps }: Evidence): number => new Set(sweeps.map(({ token }) => token)).size;
+const stepped =
+  (forward: boolean): Mark =>
+  ({ plan, virtualMs }) =>
+    plan.clocks.some(({ steps }) => steps.some(({ atMs, byMs }) => atMs < virtualMs && byMs > 0 === forward));
 
 /** States and turns worth reaching: a suite that never reaches one of them proves nothing about it. */
 export const coverageMarks: Readonly<Record<string, Mark>> = {
   ...Object.fromEntries(bitten),
+  "a process's clock stepped forward": stepped(true),
+  "a process's clock stepped back": stepped(false),
+  "a process's clock was wrong": ({ plan }) => plan.clocks.some(({ offMs, drift }) => offMs !== 0 && drift !== 0),
   "dead for ever": ({ bites }) => bites.some(({ fault }) => fault.strike === "crash" && fault.forMs === undefined),
   "takeover in mid-effect, sent again": settled("PENDING", "lease_lost"),
   "takeover in mid-effect, in doubt": settled("UNKNOWN", "lease_lost"),
@@ -76,6 +109,41 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
           (o) => o.in === "inbox" && o.journal === r.journal && o.seq === r.data.note && o.at < openedAt(feed, r),
         ),
     ),
+  "a run driven over the wire": ({ plan, runs }) =>
+    plan.remote.every((remote) => remote) && runs.some(({ status }) => status === "COMPLETED"),
+  "wire and store side by side": ({ plan }) => plan.remote.includes(true) && plan.remote.includes(false),
+  "a client's request went wrong on the wire": ({ bites }) => bites.some(({ fault }) => fault.at === "ask"),
+  "keyless signal sent": ({ client }) => client.said.some(({ acknowledged }) => acknowledged),
+  "started again": ({ plan, client }) =>
+    plan.runs.some(({ again }) => again?.other === false) && client.faults.length === 0,
+  "started again as something else": ({ client }) => client.met.has("TAPE_RUN_CONFLICT"),
+  "went back in time": ({ lost }) => lost !== undefined,
+  "went back and forgot a run": ({ lost }) => lost?.feed.some(({ kind }) => kind === "run.created") === true,
+  "went back and forgot an act": ({ lost }) => lost?.feed.some(({ kind }) => kind === "effect.dispatched") === true,
+  "went back and forgot a term": ({ lost }) => lost?.feed.some(({ kind }) => kind === "term.begun") === true,
+  "holder met a restored store": ({ lost, refusals }) => lost !== undefined && refusals.has("TAPE_FENCED"),
+  "schedule fired": ({ runs }) => runs.filter(({ labels }) => labels.schedule !== undefined).length > 1,
+  "schedule paused": ({ schedules }) =>
+    schedules.some(({ did }) => did.some(({ what, to }) => what === "resume" && to < Number.POSITIVE_INFINITY)),
+  "schedule caught up": ({ runs }) =>
+    runs.some(({ id, createdAt, labels }) => labels.schedule !== undefined && createdAt > slotAt(id) + 2_000),
+  "singleton changed hands": (evidence) => sweepers(evidence) > 1,
+  "singleton taken over after its holder's time": ({ named, feed }) =>
+    feed.some((r) => named.has(r.journal) && r.kind === "term.begun" && r.data.previous?.end === "expired"),
+  "singleton's write refused": ({ sweeps }) => sweeps.some(({ what }) => what === "refused"),
+  "operator took over a run": deed("take over"),
+  "operator redrove a run": deed("redrive"),
+  "operator forked a run": deed("fork"),
+  "operator paused the singleton": deed("pause the singleton"),
+  "operator took the singleton": deed("take the singleton"),
+  "term begun by a person": began("manual"),
+  "value written": ({ values }) => values.some(({ input, output }) => input.op === "put" && output !== undefined),
+  "value's writers raced": ({ values }) => values.some(({ output }) => output === "conflict"),
+  "value deleted": ({ values }) =>
+    values.some(({ input, output }) => input.op === "delete" && output !== undefined && output !== "conflict"),
+  "value write whose answer was lost": ({ values }) =>
+    values.some(({ input, ret }) => input.op !== "read" && ret === Number.POSITIVE_INFINITY),
+  "value watched": ({ watched }) => watched.length > 1,
   "five replicas": ({ plan }) => plan.replicas === 5,
   "cut off before it was healed": ({ plan }) => !plan.heals,
   "run stuck on a doubt while live": ({ feed }) =>
@@ -101,6 +169,8 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "child's obligation undone by its root": ({ effects }) =>
     effects.some(({ role, run, root, status }) => role === "inverse" && run !== root && status === "COMPENSATED"),
 };
+
+const slotAt = (id: string): number => Date.parse(id.slice(id.indexOf("@") + 1));
 
 const openedAt = (feed: readonly FeedRecord[], resolved: FeedRecord): number => {
   const { pos } = resolved.data as { pos: number };

@@ -1,19 +1,27 @@
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
-import type { FeedRecord, RunView, Store } from "../../store/contract.ts";
+import type { AuditEntry, FeedRecord, RunView } from "../../store/contract.ts";
+import type { ValueTransition } from "../../store/values.ts";
 import type { Call } from "../kit/runner.ts";
 import type { Seen, WorldLedger } from "../kit/world.ts";
 import { checkProjection } from "../projection.ts";
+import type { Acknowledged } from "./clients.ts";
+import type { ManualDeed } from "./operator.ts";
 import type { Plan } from "./plan.ts";
-import { type Bite, type Stage, tenant } from "./replica.ts";
+import type { Lost } from "./rewinder.ts";
+import type { ScheduleStory } from "./schedule-clients.ts";
+import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
+import { type Bite, type Stage, tenant } from "./stage.ts";
+import type { Sweep } from "./sweeper.ts";
+import type { ValueOperation } from "./value-clients.ts";
 
 /** What the clients of a simulation know. */
 export interface ClientView {
-  readonly acknowledged: readonly {
-    readonly what: "run" | "signal" | "cancel";
-    readonly run: string;
-    readonly key?: string;
-  }[];
+  readonly acknowledged: readonly Acknowledged[];
+  /** What keyless signals said. */
+  readonly said: readonly { readonly run: string; readonly text: string; readonly acknowledged: boolean }[];
   readonly results: readonly { readonly run: string; readonly status: string; readonly outcome: string }[];
+  /** Codes of refusals that were in order. */
+  readonly met: ReadonlySet<string>;
   /** What went wrong on the way. */
   readonly faults: readonly string[];
 }
@@ -37,104 +45,75 @@ export interface Evidence {
   /** Every call of a body, an observer or an inverse. */
   readonly calls: readonly Call[];
   readonly bites: readonly Bite[];
-  readonly refusals: ReadonlySet<string>;
+  /** Codes with which the store refused somebody, and how often. */
+  readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
   readonly projection: readonly string[];
   readonly orphans: readonly string[];
+  readonly deeds: readonly ManualDeed[];
+  readonly audit: readonly AuditEntry[];
+  readonly values: readonly ValueOperation[];
+  readonly watched: readonly ValueTransition[];
+  readonly schedules: readonly ScheduleStory[];
+  readonly sweeps: readonly Sweep[];
+  readonly renewals: readonly SeenRenewal[];
+  /** Named leases by their journals. */
+  readonly named: ReadonlyMap<number, string>;
+  readonly lost: Lost | undefined;
+  /** Wall time from which nothing went wrong, and at which all had come to rest. */
+  readonly healedAt: number | undefined;
+  readonly settledAt: number | undefined;
   readonly virtualMs: number;
   readonly events: number;
 }
 
-export async function gather(stage: Stage, ledger: WorldLedger, client: ClientView): Promise<Evidence> {
-  const { plan, store, time, calls, bites, refusals } = stage;
-  const feed: FeedRecord[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await store.read.feed(cursor);
-    if (page.records.length === 0) break;
-    feed.push(...page.records);
-    cursor = page.cursor;
-  }
-  const runs = await allRuns(store);
-  const effects: EffectRow[] = [];
-  const gates: GateRow[] = [];
-  const timers: TimerRow[] = [];
+/** Everybody who took part, as far as they are asked afterwards. */
+export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<Evidence, "healedAt" | "settledAt"> {
+  readonly clients: Pick<ClientView, "acknowledged" | "said" | "met">;
+  readonly operator: Pick<Evidence, "deeds">;
+  readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
+  readonly schedules: { readonly stories: Evidence["schedules"] };
+  readonly rewinder: Pick<Evidence, "lost">;
+}
+
+export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses): Promise<Evidence> {
+  const { plan, shared, lookout, time, calls, bites, refusals, sweeper } = stage;
+  const { store } = shared;
+  const { runs, effects, timers, leases } = await lookout.look();
   const budgets: Evidence["budgets"][number][] = [];
-  for (const { id } of runs) {
-    effects.push(...(await store.read.effects(tenant, { run: id })));
-    gates.push(...(await store.read.gates(tenant, { run: id })));
-    timers.push(...(await store.read.timers(tenant, { run: id })));
+  for (const { id, parent } of runs) {
+    if (parent !== null) continue; // a child spends what its root has
     budgets.push(...(await store.read.budgets(tenant, id)).map((row) => ({ ...row, run: id })));
   }
-  const projection = await checkProjection(store, [tenant]);
-  const { now: virtualMs, events } = time;
-  const world = ledger.seen;
-  const last = await orphans(store);
+  const { acknowledged, said, met } = play.clients;
+  const { results, faults, healedAt, settledAt } = play;
   return {
     plan,
-    feed,
+    feed: await wholeFeed(store),
     runs,
     effects,
-    gates,
+    gates: await store.read.gates(tenant),
     timers,
     budgets,
-    world,
+    world: ledger.seen,
     calls,
     bites,
     refusals,
-    client,
-    projection,
-    orphans: last,
-    virtualMs,
-    events,
+    client: { acknowledged, said, met, results, faults },
+    projection: await checkProjection(store, [tenant]),
+    orphans: await lookout.orphans(),
+    deeds: play.operator.deeds,
+    audit: play.operator.deeds.length === 0 ? [] : await store.read.audit(tenant),
+    values: play.values.history,
+    watched: play.values.watched,
+    schedules: play.schedules.stories,
+    sweeps: sweeper.sweeps,
+    renewals: shared.renewals,
+    named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
+    lost: play.rewinder.lost,
+    healedAt,
+    settledAt,
+    virtualMs: time.now,
+    events: time.events,
   };
-}
-
-async function allRuns(store: Store): Promise<RunView[]> {
-  const all: RunView[] = [];
-  for (;;) {
-    const before = all.at(-1)?.journal;
-    const page = await store.read.runs(tenant, before === undefined ? {} : { before });
-    if (page.length === 0) return all;
-    all.push(...page);
-  }
-}
-
-/** Live runs that nobody will ever look at again: true at every instant, not only at the end. */
-export async function orphans(store: Store): Promise<string[]> {
-  const runs = await allRuns(store);
-  const leases = await store.read.leases(tenant);
-  const awaited = new Set<number>();
-  const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.wants !== null]));
-  const live = runs.filter(({ endedAt }) => endedAt === null);
-  const gates = new Set((await store.read.gates(tenant, { open: true })).map(({ run }) => run));
-  const timers = new Set(
-    (await store.read.timers(tenant)).flatMap(({ run, status }) => (status === "SET" ? [run] : [])),
-  );
-  // An effect that waits for a person is no excuse: its run must say so itself.
-  const effects = new Set(
-    (await store.read.effects(tenant)).flatMap(({ run, item }) => (item !== null && held.get(item) ? [run] : [])),
-  );
-  for (const { journal, status, parent, endedAt } of runs) {
-    const effect = effects.has(journal);
-    // What a completed child owes is the business of those above it.
-    for (let above = effect ? parent : null; above !== null; ) {
-      awaited.add(above);
-      above = runs.find((one) => one.journal === above)?.parent ?? null;
-    }
-    if (endedAt !== null) continue;
-    const wait = gates.has(journal) || timers.has(journal) || effect;
-    if (status === "STUCK" || held.get(journal) || wait) awaited.add(journal);
-  }
-  // A run that waits for a child is well if the child is.
-  for (let changed = true; changed; ) {
-    changed = false;
-    for (const { journal, parent } of live) {
-      if (!awaited.has(journal) || parent === null || awaited.has(parent)) continue;
-      awaited.add(parent);
-      changed = true;
-    }
-  }
-  return live
-    .filter(({ journal }) => !awaited.has(journal))
-    .map(({ id, status }) => `${id} is ${status} and forgotten`);
 }

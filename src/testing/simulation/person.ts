@@ -1,50 +1,34 @@
 import { type Random, seededRandom } from "../../base/random.ts";
-import type { Tape } from "../../host/tape.ts";
-import { isTapeError } from "../../model/errors.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { Resolution } from "../../reactor/resolve.ts";
 import type { WorldLedger } from "../kit/world.ts";
-import { type Stage, tenant } from "./replica.ts";
+import type { OperatorAtWork } from "./operator.ts";
+import type { Stage } from "./stage.ts";
 
 /** Longer than a request is under way at most: what is not in the ledger by then never will be. */
 const surelyMs = 30_000;
-/** A replica that does not answer by then is dead or stopped: another may be asked. */
-const answerMs = 3_000;
-
-/** Refusals that a person meets in a world of many: somebody was faster, or the store was away. */
-const fine: ReadonlySet<string> = new Set([
-  "TAPE_ILLEGAL_TRANSITION",
-  "TAPE_LEASE_HELD",
-  "TAPE_LEASE_LOST",
-  "TAPE_FENCED",
-  "TAPE_STORE_UNREACHABLE",
-  "TAPE_OUTCOME_UNKNOWN",
-  "TAPE_STORE_CLOSED",
-]);
-
 /** Somebody who looks into the world's ledger and settles what nobody else can. Never guesses either. */
 export class Person {
   readonly #stage: Stage;
   readonly #ledger: WorldLedger;
-  readonly #tapes: () => readonly Tape[];
+  readonly #operator: OperatorAtWork;
   readonly #random: Random;
-  readonly faults: string[] = [];
+  #deeds = 0;
 
-  constructor(stage: Stage, ledger: WorldLedger, tapes: () => readonly Tape[]) {
+  constructor(stage: Stage, ledger: WorldLedger, operator: OperatorAtWork) {
     this.#stage = stage;
     this.#ledger = ledger;
-    this.#tapes = tapes;
+    this.#operator = operator;
     this.#random = seededRandom(`person ${stage.plan.seed}`);
   }
 
   /** true: something is, or will be, for this person to settle. */
   async round(): Promise<boolean> {
     if (!this.#stage.plan.person) return false;
-    const { store } = this.#stage;
-    const doubts = await store.read.effects(tenant, { status: ["STUCK", "UNKNOWN"] });
-    if (doubts.length === 0) return false;
-    const now = await store.read.now();
-    const runs = await store.read.runs(tenant);
+    const { lookout, time } = this.#stage;
+    const { effects, runs } = await lookout.look();
+    const doubts = effects.filter(({ status }) => status === "STUCK" || status === "UNKNOWN");
+    const now = time.wall();
     let busy = false;
     for (const doubt of doubts) {
       const resolution = this.#judge(doubt, now - doubt.changedAt);
@@ -70,13 +54,8 @@ export class Person {
   }
 
   async #resolve(run: string, { pos, sub }: EffectRow, resolution: Resolution): Promise<void> {
-    const tapes = this.#tapes();
-    const tape = tapes[this.#random.int(Math.max(1, tapes.length))];
-    if (tape === undefined) return;
-    const resolving = { run, pos, sub, resolution, by: "person", reason: "looked into the ledger" };
-    const asked = tape.resolve(resolving).catch((error: unknown) => {
-      if (!isTapeError(error) || !fine.has(error.code)) this.faults.push(`a person was told: ${String(error)}`);
-    });
-    await Promise.race([asked, this.#stage.time.sleep(answerMs)]);
+    const by = `person ${++this.#deeds}`;
+    const resolving = { run, pos, sub, resolution, by, reason: "looked into the ledger" };
+    await this.#operator.tell(by, `resolve as ${resolution.as}`, (tape) => tape.resolve(resolving));
   }
 }

@@ -1,35 +1,14 @@
-import type { Log } from "../../base/log.ts";
 import { seededRandom } from "../../base/random.ts";
+import { openRemote, type RemoteStore } from "../../client/store.ts";
 import { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
-import type { Runner } from "../../sdk/workflow.ts";
-import type { Store } from "../../store/contract.ts";
+import type { WireRequest } from "../../protocol/wire.ts";
 import { type Boundary, type Strike, TestProcess } from "../kit/process.ts";
-import { type Call, runnerIn } from "../kit/runner.ts";
-import type { VirtualTime } from "../kit/virtual-time.ts";
-import { describeFault, type Fault, type Plan } from "./plan.ts";
-
-export const tenant = "simulated";
-
-/** A fault that has bitten. */
-export interface Bite {
-  readonly fault: Fault;
-  readonly at: number;
-  readonly boundary: string;
-}
-
-export interface Stage {
-  readonly plan: Plan;
-  readonly time: VirtualTime;
-  readonly store: Store;
-  readonly runner: Runner;
-  readonly calls: Call[];
-  readonly bites: Bite[];
-  /** Codes with which the store refused somebody. */
-  readonly refusals: Set<string>;
-  readonly log: Log;
-  healed: boolean;
-}
+import { runnerIn } from "../kit/runner.ts";
+import { describeFault, type Fault, rightClock } from "./plan-faults.ts";
+import { type Stage, tenant } from "./stage.ts";
+import { sweeperName } from "./sweeper.ts";
+import { wireTo } from "./wire.ts";
 
 /** One place where a process runs: crashed, it starts anew under another identity; paused, it goes on as it was. */
 export class Replica {
@@ -38,6 +17,7 @@ export class Replica {
   #incarnation = 0;
   #process: TestProcess | undefined;
   #tape: Tape | undefined;
+  #remote: RemoteStore | undefined;
   readonly #counts = new Map<string, number>();
 
   constructor(stage: Stage, index: number) {
@@ -54,31 +34,35 @@ export class Replica {
     return this.#process !== undefined && this.#process.state !== "crashed";
   }
 
-  async boot(): Promise<void> {
-    const { plan, time, store, runner, calls, log } = this.#stage;
+  get connected(): boolean {
+    return this.#stage.plan.remote[this.#index] === true;
+  }
+
+  /** Begins anew. Whoever crashes on the way never comes up, so nobody waits for it. */
+  boot(): void {
+    const { plan, time, shared } = this.#stage;
     const name = `${this.#index}.${++this.#incarnation}`;
     const hints = seededRandom(`hints ${plan.seed} ${name}`);
-    const travel = seededRandom(`travel ${plan.seed} ${name}`);
     const process = new TestProcess({
       name,
       clock: time,
-      store,
+      store: shared.store,
       strike: (boundary) => this.#strike(boundary),
-      travelMs: () => (plan.travelMs === 0 ? 0 : travel.int(plan.travelMs)),
+      wallOffMs: () => this.#wallOffMs(),
+      travelMs: this.connected ? () => 0 : this.#travel(name),
       hears: () => hints.float() >= plan.deafness,
     });
     this.#process = process;
     this.#tape = undefined;
-    const random = seededRandom(`replica ${plan.seed} ${name}`);
-    const options = { store: process.store, runner: runnerIn(process, runner, calls), clock: process.clock, random };
-    this.#tape = await Tape.open({ ...options, tenant, leaseTtl: plan.ttlMs, log });
+    this.#remote = undefined;
+    void this.#come(process);
   }
 
   /** Nothing goes wrong any more. Whoever was dead for ever stays so, unless nobody else is left. */
-  async heal(onlyHope: boolean): Promise<void> {
+  heal(onlyHope: boolean): void {
     this.#process?.resume();
     const forever = this.#process?.state === "crashed" && !onlyHope;
-    if (!this.alive && !forever) await this.boot();
+    if (!this.alive && !forever) this.boot();
   }
 
   /** Cut off: nothing of it is heard of again. */
@@ -87,43 +71,119 @@ export class Replica {
   }
 
   async close(): Promise<void> {
-    if (this.alive) await this.#tape?.close();
+    if (!this.alive) return;
+    await this.#tape?.close();
+    await this.#remote?.close();
+  }
+
+  async #come(process: TestProcess): Promise<void> {
+    const { plan, runner, calls, log, sweeper } = this.#stage;
+    const random = seededRandom(`replica ${plan.seed} ${process.name}`);
+    const store = this.connected ? await this.#connect(process) : process.store;
+    const options = { store, runner: runnerIn(process, runner, calls), clock: process.clock, random };
+    const tape = await Tape.open({ ...options, tenant, leaseTtl: plan.ttlMs, log });
+    this.#tape = tape;
+    if (plan.singleton === undefined) return;
+    for (;;) {
+      try {
+        await tape.singleton(sweeperName, sweeper.body(process, plan.singleton), { backoff: { cap: "4s" } });
+        return;
+      } catch (error) {
+        if (!isTapeError(error)) throw error;
+        await process.clock.sleep(500); // the store was away
+      }
+    }
+  }
+
+  async #connect(process: TestProcess): Promise<RemoteStore> {
+    const { plan, server, time, log } = this.#stage;
+    const { name, clock } = process;
+    const random = seededRandom(`remote ${plan.seed} ${name}`);
+    const wire = wireTo({
+      exchange: server.exchange,
+      time,
+      travelMs: this.#travel(name),
+      fate: (request) => this.#fate(request),
+    });
+    for (;;) {
+      try {
+        const remote = await openRemote("http://127.0.0.1:1", { clock, random, log, exchange: process.exchange(wire) });
+        this.#remote = remote;
+        return process.inside(remote);
+      } catch (error) {
+        if (!isTapeError(error)) throw error;
+        await clock.sleep(500);
+      }
+    }
+  }
+
+  #travel(name: string): () => number {
+    const { plan } = this.#stage;
+    const travel = seededRandom(`travel ${plan.seed} ${name}`);
+    return () => (plan.travelMs === 0 ? 0 : travel.int(plan.travelMs));
+  }
+
+  #wallOffMs(): number {
+    const { plan, time } = this.#stage;
+    const { offMs, drift, steps } = plan.clocks[this.#index] ?? rightClock;
+    const stepped = steps.reduce((sum, { atMs, byMs }) => (atMs <= time.now ? sum + byMs : sum), 0);
+    return offMs + Math.round((drift * time.now) / 1_000) + stepped;
   }
 
   #strike(boundary: Boundary): Strike {
-    const { plan, time, bites, healed } = this.#stage;
-    if (isTapeError(boundary.answer)) this.#stage.refusals.add(boundary.answer.code);
+    const { refusals, time } = this.#stage;
+    const { answer } = boundary;
+    if (isTapeError(answer)) refusals.set(answer.code, (refusals.get(answer.code) ?? 0) + 1);
     const at = kindOf(boundary);
-    if (at === undefined) return undefined;
-    const { edge } = boundary;
-    const n = (this.#counts.get(`${at} ${edge}`) ?? 0) + 1;
-    this.#counts.set(`${at} ${edge}`, n);
-    if (healed) return undefined;
-    const same = (fault: Fault) =>
-      fault.replica === this.#index && fault.at === at && fault.edge === edge && fault.n === n;
-    const fault = plan.faults.find(same);
+    const fault = at === undefined ? undefined : this.#due(at, boundary.edge, boundary.name);
     if (fault === undefined) return undefined;
-    bites.push({ fault, at: time.now, boundary: `${edge} ${boundary.name}` });
-    this.#stage.log("info", "simulation.fault", { fault: describeFault(fault), boundary: boundary.name });
+    const { strike, forMs } = fault;
     const process = this.#process!;
-    if (fault.forMs !== undefined && fault.strike !== "fail") {
-      time.after(fault.forMs, () => {
+    if (forMs !== undefined && (strike === "crash" || strike === "pause")) {
+      time.after(forMs, () => {
         if (process !== this.#process) return;
-        if (process.state === "crashed") void this.boot();
+        if (process.state === "crashed") this.boot();
         else process.resume();
       });
     }
-    return fault.strike;
+    if (strike === "hang") return { hangMs: forMs ?? 0 };
+    return strike === "crash" || strike === "pause" || strike === "fail" || strike === "busy" ? strike : undefined;
+  }
+
+  #fate(request: WireRequest): Fault | undefined {
+    if (request.url === "/v1/store/wakes") return undefined; // hints are lost by themselves
+    const asked = /\/(signals|cancel)$|^\/v1\/(runs|values)/.test(request.url) && request.method !== "GET";
+    for (const edge of ["before", "after"] as const) {
+      const fault = (asked ? this.#due("ask", edge, request.url) : undefined) ?? this.#due("wire", edge, request.url);
+      if (fault !== undefined) return fault;
+    }
+    return undefined;
+  }
+
+  /** The fault that the plan has for this place, where it has one. */
+  #due(at: Fault["at"], edge: Fault["edge"], boundary: string): Fault | undefined {
+    const { plan, time, bites, healed, log } = this.#stage;
+    const n = (this.#counts.get(`${at} ${edge}`) ?? 0) + 1;
+    this.#counts.set(`${at} ${edge}`, n);
+    if (healed) return undefined;
+    const fault = plan.faults.find(
+      (one) => one.replica === this.#index && one.at === at && one.edge === edge && one.n === n,
+    );
+    if (fault === undefined) return undefined;
+    bites.push({ fault, at: time.now, boundary: `${edge} ${boundary}` });
+    log("info", "simulation.fault", { fault: describeFault(fault), boundary });
+    return fault;
   }
 }
 
-/** Looks for work that find none, and renewals, are not worth a fault: they would eat most of them. */
+/** Looks for work that find none are not worth a fault: they would eat most of them. */
 function kindOf(boundary: Boundary): Fault["at"] | undefined {
   const { what, name, edge, answer } = boundary;
   if (what === "act") return "act";
   if (name === "fenced.append") return "append";
   if (name.startsWith("intake.")) return "intake";
-  if (name === "claim.find") {
+  if (name === "claim.renew") return "renew";
+  if (name === "claim.find" || name === "claim.acquire") {
     return edge === "after" && Array.isArray(answer) && answer.length === 0 ? undefined : "claim";
   }
   return name === "read.journal" || name === "read.effects" || name === "read.run" ? "read" : undefined;

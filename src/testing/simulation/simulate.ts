@@ -1,26 +1,39 @@
 import { fingerprint } from "../../base/canonical.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { seededRandom } from "../../base/random.ts";
-import { openStore } from "../../host/open-store.ts";
 import type { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import { createRunner } from "../../sdk/workflow.ts";
-import { quietMs } from "../kit/settle.ts";
 import { VirtualTime } from "../kit/virtual-time.ts";
 import type { WorldLedger } from "../kit/world.ts";
+import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
-import { type Evidence, gather, orphans } from "./evidence.ts";
+import { type Evidence, gather, type Witnesses } from "./evidence.ts";
+import { Lookout, type Sight } from "./lookout.ts";
+import { OperatorAtWork } from "./operator.ts";
 import { Person } from "./person.ts";
-import type { Plan, PlannedRun } from "./plan.ts";
+import type { Plan } from "./plan.ts";
 import { programs } from "./program.ts";
-import { Replica, type Stage, tenant } from "./replica.ts";
+import { Replica } from "./replica.ts";
+import { Rewinder } from "./rewinder.ts";
+import { ScheduleClients } from "./schedule-clients.ts";
+import { SharedStore } from "./shared-store.ts";
+import { type Stage, serverOn, tenant } from "./stage.ts";
+import { Sweeper } from "./sweeper.ts";
+import { ValueClients } from "./value-clients.ts";
 
 export interface SimulateOptions {
   readonly log?: Log;
+  /** In a database of its own, not in one that others have used. */
+  readonly fresh?: boolean;
 }
 
 /** After the last fault: ten looks of the reconciler with back-off, a few terms of dead holders, and room. */
 const patienceMs = 1_200_000;
+/** How often the tables are looked at while things go wrong. */
+const inspectMs = 6_000;
+/** How often they are looked at while all comes to rest, and people answer what waits for them. */
+const settleMs = 2_500;
 /** Longer than a drain. */
 const closeMs = 60_000;
 
@@ -28,49 +41,58 @@ const closeMs = 60_000;
 export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Evidence> {
   const time = new VirtualTime();
   const effects = new SimulatedEffects(time);
-  const { once, thrice } = programs(effects);
-  const runner = createRunner({ workflows: [once, thrice], effects: effects.all });
-  const random = seededRandom(`store ${plan.seed}`);
-  const store = await openStore("sqlite::memory:", { clock: time, random });
+  const workflows = programs(effects);
+  const runner = createRunner({ workflows: [workflows.once, workflows.thrice], effects: effects.all });
+  const fresh = options.fresh === true || plan.rewind !== undefined;
+  const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh);
   const log: Log = (level, event, fields) => options.log?.(level, event, { now: time.now, ...fields });
+  const ground = { plan, time, shared, runner };
   const stage: Stage = {
-    plan,
-    time,
-    store,
-    runner,
+    ...ground,
+    lookout: new Lookout(shared, tenant),
+    server: serverOn(ground),
+    sweeper: new Sweeper(),
     calls: [],
     bites: [],
-    refusals: new Set(),
+    refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
   };
-  const play = new Play(stage, { once, thrice }, effects.ledger);
+  const play = new Play(stage, workflows, effects.ledger);
   try {
     await time.during(play.run());
     return await time.during(gather(stage, effects.ledger, play));
   } finally {
-    await store.close();
+    await shared.close();
   }
 }
 
-/** The world around the replicas: clients, people at gates, and time. */
-class Play {
-  readonly acknowledged: { readonly what: "run" | "signal" | "cancel"; readonly run: string; readonly key?: string }[] =
-    [];
+/** One simulation: the replicas, everybody around them, and time. */
+class Play implements Witnesses {
+  readonly clients: Clients;
+  readonly operator: OperatorAtWork;
+  readonly values: ValueClients;
+  readonly schedules: ScheduleClients;
+  readonly rewinder: Rewinder;
   readonly results: { readonly run: string; readonly status: string; readonly outcome: string }[] = [];
   readonly faults: string[] = [];
+  /** When nothing went wrong any more, and when all had come to rest after that. */
+  healedAt: number | undefined;
+  settledAt: number | undefined;
   readonly #stage: Stage;
   readonly #replicas: Replica[];
-  readonly #workflows: ReturnType<typeof programs>;
-  readonly #random;
   readonly #person: Person;
+  #noted: Sight | undefined;
 
   constructor(stage: Stage, workflows: ReturnType<typeof programs>, ledger: WorldLedger) {
     this.#stage = stage;
-    this.#workflows = workflows;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
-    this.#random = seededRandom(`clients ${stage.plan.seed}`);
-    this.#person = new Person(stage, ledger, () => this.#tapes);
+    this.clients = new Clients(stage, workflows, () => this.#tapes);
+    this.operator = new OperatorAtWork(stage, this.clients);
+    this.values = new ValueClients(stage, this.clients);
+    this.schedules = new ScheduleClients(stage, this.clients, workflows);
+    this.rewinder = new Rewinder(stage);
+    this.#person = new Person(stage, ledger, this.operator);
   }
 
   get #tapes(): readonly Tape[] {
@@ -79,32 +101,43 @@ class Play {
 
   async run(): Promise<void> {
     await this.#play();
-    this.faults.push(...this.#person.faults);
+    this.faults.push(...this.clients.faults, ...this.operator.faults);
   }
 
   async #play(): Promise<void> {
-    const { plan, time } = this.#stage;
-    for (const replica of this.#replicas) await replica.boot();
-    const clients = [
-      ...plan.runs.map((run) => this.#start(run)),
-      ...plan.runs.map((run) => this.#cancel(run)),
-      ...plan.signals.map((signal) => this.#signal(signal.run, signal.gate, signal.atMs, signal.key)),
-    ];
+    const { plan, time, bites } = this.#stage;
+    for (const replica of this.#replicas) replica.boot();
+    let waiting = true;
+    const everybody = Promise.all([
+      this.clients.everybody(),
+      this.operator.everything(),
+      this.values.everything(),
+      this.schedules.everything(),
+      this.rewinder.everything(),
+    ]).then(() => {
+      waiting = false;
+    });
     while (time.now < plan.healAtMs) {
-      await time.sleep(4_000);
+      await time.sleep(inspectMs);
       await this.#inspect();
-      await this.#person.round();
+      const busy = await this.#person.round();
+      if (!waiting && !busy && (await this.#stage.lookout.quiet())) break;
     }
     if (!plan.heals) {
       for (const replica of this.#replicas) replica.cut();
       return;
     }
     this.#stage.healed = true;
-    for (const replica of this.#replicas) await replica.heal(!this.#replicas.some(({ alive }) => alive));
-    await Promise.all(clients);
+    this.healedAt = time.wall();
+    for (const replica of this.#replicas) replica.heal(!this.#replicas.some(({ alive }) => alive));
+    await everybody;
     if (!(await this.#settle())) return;
-    await time.sleep(2 * plan.ttlMs); // whoever comes late has come
-    if (!(await this.#settle())) return;
+    this.settledAt = time.wall();
+    // Whoever was stopped, cut off or delayed may come late, or be missed late.
+    if (bites.some(({ fault }) => fault.strike !== "fail" && fault.strike !== "busy") || plan.rewind !== undefined) {
+      await time.sleep(2 * plan.ttlMs);
+      if (!(await this.#settle())) return;
+    }
     const closing = Promise.all(this.#replicas.map((replica) => replica.close())).then(() => true);
     const closed = await Promise.race([closing, time.sleep(closeMs).then(() => false)]);
     if (!closed) this.faults.push(`a replica did not close within ${closeMs} ms`);
@@ -112,91 +145,53 @@ class Play {
 
   /** Until nothing can happen any more. People answer whatever still waits for them. */
   async #settle(): Promise<boolean> {
-    const { time, store } = this.#stage;
+    const { time, lookout } = this.#stage;
     for (const until = time.now + patienceMs; time.now < until; ) {
       await this.#answer();
+      await this.#clear();
       const busy = await this.#person.round();
-      const runs = await store.read.runs(tenant);
-      const quiet = await quietMs(store, tenant);
-      if (quiet === Number.POSITIVE_INFINITY && !busy) return true;
-      for (const { id, endedAt, status, outcome } of runs) {
-        if (endedAt !== null) this.results.push({ run: id, status, outcome: fingerprint(outcome) });
-      }
-      await time.sleep(2_500);
+      await this.#note();
+      if (!busy && (await lookout.quiet())) return true;
+      await time.sleep(settleMs);
     }
     this.faults.push(`not settled ${patienceMs} ms after the last fault`);
     return false;
   }
 
+  /** A schedule that somebody made late, when it had been deleted already, would go on for ever. */
+  async #clear(): Promise<void> {
+    const { lookout, shared } = this.#stage;
+    const { schedules } = await lookout.look();
+    for (const { id } of schedules) await shared.store.intake.deleteSchedule(tenant, id);
+  }
+
+  /** What a client would have been told by now. */
+  async #note(): Promise<void> {
+    const sight = await this.#stage.lookout.look();
+    if (sight === this.#noted) return;
+    this.#noted = sight;
+    for (const { id, endedAt, status, outcome } of sight.runs) {
+      if (endedAt !== null) this.results.push({ run: id, status, outcome: fingerprint(outcome) });
+    }
+  }
+
   async #answer(): Promise<void> {
-    const { store } = this.#stage;
-    const gates = await store.read.gates(tenant, { open: true });
-    const runs = gates.length === 0 ? [] : await store.read.runs(tenant);
+    const { lookout, shared, time } = this.#stage;
+    const { gates, runs } = await lookout.look();
     for (const { run, pos, name } of gates) {
       const id = runs.find(({ journal }) => journal === run)!.id;
-      await this.#signal(id, name, 0, `answer ${pos}`);
+      const key = `answer ${pos}`;
+      try {
+        await shared.store.intake.signal(tenant, id, { name, value: { key }, key });
+        this.clients.acknowledge({ what: "signal", run: id, key, asked: time.wall() });
+      } catch (error) {
+        if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;
+      }
     }
   }
 
   async #inspect(): Promise<void> {
-    const found = await orphans(this.#stage.store);
+    const found = await this.#stage.lookout.orphans();
     this.faults.push(...found.map((fault) => `at ${this.#stage.time.now}: ${fault}`));
   }
-
-  /** A client that insists: the same id again, by way of whoever is there, until somebody says yes. */
-  async #start(run: PlannedRun): Promise<void> {
-    const { time } = this.#stage;
-    await time.sleep(run.atMs);
-    for (;;) {
-      const up = this.#tapes;
-      const tape = up[this.#random.int(Math.max(1, up.length))];
-      const options = { id: run.id, ...(run.usd === undefined ? {} : { budget: { usd: run.usd } }) };
-      const trying = tape?.start(this.#workflows[run.workflow], run.program, options).then(
-        () => true,
-        (error: unknown) => this.#transient(error),
-      );
-      if (await Promise.race([trying ?? false, time.sleep(3_000).then(() => false)])) break;
-      await time.sleep(500);
-    }
-    this.acknowledged.push({ what: "run", run: run.id });
-  }
-
-  #transient(error: unknown): false {
-    const fine = ["TAPE_STORE_UNREACHABLE", "TAPE_OUTCOME_UNKNOWN", "TAPE_STORE_CLOSED"];
-    if (!isTapeError(error) || !fine.includes(error.code)) this.faults.push(`a client was told: ${String(error)}`);
-    return false;
-  }
-
-  async #signal(run: string, gate: string, atMs: number, key: string): Promise<void> {
-    const { time, store } = this.#stage;
-    await time.sleep(atMs);
-    await this.#insist(run, async () => {
-      await store.intake.signal(tenant, run, { name: gate, value: { key }, key });
-      this.acknowledged.push({ what: "signal", run, key });
-    });
-  }
-
-  async #cancel(run: PlannedRun): Promise<void> {
-    if (run.cancelAtMs === undefined) return;
-    const { time, store } = this.#stage;
-    await time.sleep(run.cancelAtMs);
-    await this.#insist(run.id, async () => {
-      await store.intake.cancel(tenant, run.id, { reason: "the plan says so" });
-      this.acknowledged.push({ what: "cancel", run: run.id });
-    });
-  }
-
-  async #insist(_run: string, work: () => Promise<void>): Promise<void> {
-    for (;;) {
-      try {
-        return await work();
-      } catch (error) {
-        if (isTapeError(error, "TAPE_RUN_ENDED")) return;
-        if (!isTapeError(error, "TAPE_RUN_UNKNOWN")) throw error;
-        await this.#stage.time.sleep(1_000); // not started yet
-      }
-    }
-  }
 }
-
-export type { Play };

@@ -1,40 +1,48 @@
 import { createHash } from "node:crypto";
 import { coverageMarks, marksOf } from "./coverage.ts";
 import type { Evidence } from "./evidence.ts";
+import { type Figures, figuresOf, noFigures, sumOf } from "./figures.ts";
 import { brokenInvariants } from "./invariants/index.ts";
-import { describeFault, type Plan, planOf } from "./plan.ts";
+import { describePlan, minimise } from "./minimise.ts";
+import { type Plan, planOf } from "./plan.ts";
 import { simulate } from "./simulate.ts";
 
 export interface SeedReport {
   readonly seed: number | string;
   readonly broken: readonly string[];
   readonly marks: readonly string[];
+  readonly figures: Figures;
   readonly events: number;
   readonly virtualMs: number;
 }
 
 export interface SuiteReport {
   readonly seeds: number;
-  /** Each failing seed in words, with the faults that it needs. */
+  /** Each failing seed in words, with the least that it needs to fail. */
   readonly failures: readonly string[];
   /** How many seeds reached each mark. */
   readonly coverage: Readonly<Record<string, number>>;
-  readonly events: number;
-  readonly virtualMs: number;
+  readonly figures: Figures;
 }
 
-/** One seed, once or twice: the same seed must write the same feed. */
+/** One seed in so many is played twice. */
+const twiceEvery = 50;
+/** Explaining takes its time: the first few failures tell enough. */
+const mostExplained = 3;
+
+/** One seed, once or twice: the same seed must write the same feed, also in a database that nobody has used before. */
 export async function simulateSeed(seed: number | string, twice = false): Promise<SeedReport> {
   const plan = planOf(seed);
   const { evidence, broken } = await judged(plan);
   if (twice && evidence !== undefined) {
-    const again = await judged(plan);
+    const again = await judged(plan, true);
     if (again.evidence === undefined || feedHash(again.evidence) !== feedHash(evidence)) {
       broken.push("determinism: the same seed wrote another feed");
     }
   }
   const { events = 0, virtualMs = 0 } = evidence ?? {};
-  return { seed, broken, marks: evidence === undefined ? [] : marksOf(evidence), events, virtualMs };
+  const figures = evidence === undefined ? noFigures : figuresOf(evidence);
+  return { seed, broken, marks: evidence === undefined ? [] : marksOf(evidence), figures, events, virtualMs };
 }
 
 /** Many seeds, and what they reached together. */
@@ -44,37 +52,37 @@ export async function simulateSeeds(
 ): Promise<SuiteReport> {
   const coverage = Object.fromEntries(Object.keys(coverageMarks).map((mark) => [mark, 0]));
   const failures: string[] = [];
+  let figures = noFigures;
   let count = 0;
-  let events = 0;
-  let virtualMs = 0;
   for (const seed of seeds) {
-    const report = await simulateSeed(seed, count++ % 50 === 0);
-    events += report.events;
-    virtualMs += report.virtualMs;
+    const report = await simulateSeed(seed, count++ % twiceEvery === 0);
+    figures = sumOf(figures, report.figures);
     for (const mark of report.marks) coverage[mark]!++;
-    if (report.broken.length > 0) failures.push(await explain(seed, report.broken));
+    if (report.broken.length > 0) failures.push(await explain(report, failures.length < mostExplained));
     onSeed(report);
   }
-  return { seeds: count, failures, coverage, events, virtualMs };
+  return { seeds: count, failures, coverage, figures };
 }
 
-/** The seed, what broke, and the fewest of its faults that break the same. */
-async function explain(seed: number | string, broken: readonly string[]): Promise<string> {
-  const name = broken[0]!.split(":")[0]!;
-  let plan = planOf(seed);
-  for (const fault of plan.faults) {
-    const fewer = { ...plan, faults: plan.faults.filter((other) => other !== fault) };
-    const still = await judged(fewer);
-    if (still.broken.some((other) => other.startsWith(`${name}:`))) plan = fewer;
-  }
-  const faults = plan.faults.map((fault) => `  ${describeFault(fault)}`);
-  const shape = `${plan.replicas} replicas, TTL ${plan.ttlMs}, travel ${plan.travelMs}, deafness ${plan.deafness}`;
-  return [`seed ${seed} (${shape})`, ...broken.slice(0, 5), `with ${faults.length} faults:`, ...faults].join("\n");
+/** Marks that no seed has reached: a suite that never comes there proves nothing about it. */
+export const neverReached = ({ coverage }: Pick<SuiteReport, "coverage">): string[] =>
+  Object.keys(coverageMarks).filter((mark) => (coverage[mark] ?? 0) === 0);
+
+/** The seed, what broke, how to play it again, and the least of its plan that breaks the same. */
+export async function explain({ seed, broken }: SeedReport, least = true): Promise<string> {
+  const name = `${broken[0]!.split(":")[0]!}:`;
+  const plan = planOf(seed);
+  const still = async (fewer: Plan): Promise<boolean> =>
+    (await judged(fewer)).broken.some((other) => other.startsWith(name));
+  const part = least ? await minimise(plan, still) : plan;
+  const lines = describePlan(part).map((line) => `  ${line}`);
+  const again = `  npm run sim -- --seed ${seed}`;
+  return [`seed ${seed}`, ...broken.slice(0, 5), "to play it again:", again, "what it takes:", ...lines].join("\n");
 }
 
-async function judged(plan: Plan): Promise<{ evidence: Evidence | undefined; broken: string[] }> {
+async function judged(plan: Plan, fresh = false): Promise<{ evidence: Evidence | undefined; broken: string[] }> {
   try {
-    const evidence = await simulate(plan);
+    const evidence = await simulate(plan, { fresh });
     return { evidence, broken: brokenInvariants(evidence) };
   } catch (error) {
     return { evidence: undefined, broken: [`thrown: ${(error as Error).stack ?? String(error)}`] };

@@ -3,7 +3,7 @@ import { NotSent } from "../../../sdk/outcomes.ts";
 import type { FeedRecord } from "../../../store/contract.ts";
 import type { Call } from "../../kit/runner.ts";
 import type { Evidence } from "../evidence.ts";
-import type { Invariant } from "./journal.ts";
+import { type Invariant, recordsOf } from "./journal.ts";
 
 interface Story {
   readonly effect: EffectRow;
@@ -14,16 +14,25 @@ interface Story {
   readonly applied: number;
 }
 
-/** Everything that is known of each effect. */
-function stories({ effects, feed, calls, world }: Evidence): Story[] {
+const told = new WeakMap<Evidence, readonly Story[]>();
+
+/** Everything that is known of each effect: gathered once for all who ask. */
+function stories(evidence: Evidence): readonly Story[] {
+  const known = told.get(evidence) ?? gatherStories(evidence);
+  told.set(evidence, known);
+  return known;
+}
+
+function gatherStories(evidence: Evidence): Story[] {
+  const { effects, calls, world } = evidence;
   return effects.map((effect) => {
     const { run, pos, sub, key, item } = effect;
-    const records = feed.filter((record) => {
-      if (record.in !== "journal" || !(record.kind.startsWith("effect.") || record.kind.startsWith("obligation.")))
-        return false;
+    const own = [...recordsOf(evidence, run), ...(item === null ? [] : recordsOf(evidence, item))];
+    const records = own.filter((record) => {
+      if (!record.kind.startsWith("effect.") && !record.kind.startsWith("obligation.")) return false;
       const data = record.data as { run?: number; pos?: number; sub?: number };
       if (data.pos !== pos || (data.sub ?? 0) !== sub) return false;
-      return record.journal === item || (record.journal === run && (data.run ?? run) === run);
+      return record.journal === item || (data.run ?? run) === run;
     });
     const mine = calls.filter((call) => call.key === key && call.role !== "look");
     return { effect, records, calls: mine, applied: world.filter((one) => one.key === key && one.applied).length };

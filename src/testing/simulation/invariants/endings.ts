@@ -107,31 +107,47 @@ export const signalsOnceInOrder: Invariant = (evidence) =>
     return faults;
   });
 
-export const familiesEndTogether: Invariant = ({ runs }) =>
-  runs.flatMap(({ id, endedAt, parent }) => {
-    const above = runs.find(({ journal }) => journal === parent);
-    return endedAt === null && above !== undefined && above.endedAt !== null
-      ? [`${above.id} has ended, its child ${id} lives`]
+/** A parent ends after its children, never before. */
+export const familiesEndTogether: Invariant = ({ runs, feed }) => {
+  const ends = new Map<number, number>();
+  for (const [k, record] of feed.entries()) {
+    if (record.in === "journal" && record.kind === "run.ended" && !ends.has(record.journal))
+      ends.set(record.journal, k);
+  }
+  return runs.flatMap(({ id, journal, parent }) => {
+    const above = parent === null ? undefined : ends.get(parent);
+    const parentId = runs.find((run) => run.journal === parent)?.id;
+    return above !== undefined && (ends.get(journal) ?? Number.POSITIVE_INFINITY) > above
+      ? [`${parentId} has ended, its child ${id} lived on`]
       : [];
   });
+};
 
-/** Exactly what live runs hold is reserved: a run that has ended keeps nothing from the others. */
+/** Never more than the cap, at any moment; and exactly what live runs hold is reserved. */
 export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
   budgets.flatMap(({ run, cap, reserved, spent }) => {
     const root = runs.find(({ id }) => id === run)!.journal;
     const held = new Map<number, number>();
     const hold = (journal: number, amount: number): void => void held.set(journal, (held.get(journal) ?? 0) + amount);
-    for (const { kind, data, journal } of feed) {
-      if (kind === "budget.reserved" && data.of === root) hold(journal, data.amounts.usd ?? 0);
-      if (kind === "budget.charged" && data.of === root) hold(journal, -(data.reserved.usd ?? 0));
+    const all = (): number => [...held.values()].reduce((sum, amount) => sum + amount, 0);
+    const faults: string[] = [];
+    let gone = 0;
+    for (const { kind, data, journal, seq } of feed) {
+      if (kind === "budget.charged" && data.of === root) {
+        hold(journal, -(data.reserved.usd ?? 0));
+        gone += data.spent.usd ?? 0;
+      }
+      if (kind !== "budget.reserved" || data.of !== root) continue;
+      hold(journal, data.amounts.usd ?? 0);
+      if (gone + all() > cap)
+        faults.push(`${run}: with record ${seq} of ${journal} ${gone + all()} of ${cap} are taken`);
     }
-    const faults = spent + reserved > cap ? [`${run} spent ${spent} and reserved ${reserved} of ${cap}`] : [];
     for (const [journal, amount] of held) {
       const holder = runs.find((one) => one.journal === journal)!;
       if (amount !== 0 && holder.endedAt !== null) faults.push(`${holder.id} has ended and still holds ${amount}`);
     }
-    const all = [...held.values()].reduce((sum, amount) => sum + amount, 0);
-    return all === reserved ? faults : [...faults, `${run}: ${reserved} is reserved, its runs hold ${all}`];
+    if (all() !== reserved) faults.push(`${run}: ${reserved} is reserved, its runs hold ${all()}`);
+    return gone === spent ? faults : [...faults, `${run}: ${spent} is spent, its runs were charged ${gone}`];
   });
 
 /** What was decided is what it ends as; undone or not. */

@@ -4,24 +4,37 @@ import type { Evidence } from "../evidence.ts";
 /** A rule that must hold at the end of every simulation; answers where it does not, in words. */
 export type Invariant = (evidence: Evidence) => string[];
 
-const byJournal = (feed: readonly FeedRecord[], inside: FeedRecord["in"]): Map<number, FeedRecord[]> => {
-  const journals = new Map<number, FeedRecord[]>();
+type Journals = Readonly<Record<FeedRecord["in"], ReadonlyMap<number, readonly FeedRecord[]>>>;
+const sorted = new WeakMap<readonly FeedRecord[], Journals>();
+
+/** The records of each journal, and of each inbox: sorted once for all who ask. */
+function byJournal(feed: readonly FeedRecord[], inside: FeedRecord["in"]): ReadonlyMap<number, readonly FeedRecord[]> {
+  const known = sorted.get(feed);
+  if (known !== undefined) return known[inside];
+  const journals = { journal: new Map<number, FeedRecord[]>(), inbox: new Map<number, FeedRecord[]>() };
   for (const record of feed) {
-    if (record.in !== inside) continue;
-    const journal = journals.get(record.journal);
-    if (journal === undefined) journals.set(record.journal, [record]);
+    const journal = journals[record.in].get(record.journal);
+    if (journal === undefined) journals[record.in].set(record.journal, [record]);
     else journal.push(record);
   }
-  return journals;
-};
+  sorted.set(feed, journals);
+  return journals[inside];
+}
 
-export const mainJournals = ({ feed, runs }: Evidence): { id: string; records: FeedRecord[] }[] => {
+export const mainJournals = ({
+  feed,
+  runs,
+}: Evidence): { id: string; journal: number; records: readonly FeedRecord[] }[] => {
   const journals = byJournal(feed, "journal");
-  return runs.map(({ id, journal }) => ({ id, records: journals.get(journal) ?? [] }));
+  return runs.map(({ id, journal }) => ({ id, journal, records: journals.get(journal) ?? [] }));
 };
 
-export const inboxOf = ({ feed }: Evidence, journal: number): FeedRecord[] =>
-  feed.filter((record) => record.in === "inbox" && record.journal === journal);
+/** The records of any journal: of a run, of an item. */
+export const recordsOf = ({ feed }: Evidence, journal: number): readonly FeedRecord[] =>
+  byJournal(feed, "journal").get(journal) ?? [];
+
+export const inboxOf = ({ feed }: Evidence, journal: number): readonly FeedRecord[] =>
+  byJournal(feed, "inbox").get(journal) ?? [];
 
 export const dense: Invariant = ({ feed }) => {
   const faults: string[] = [];

@@ -1,0 +1,21 @@
+import type { Invariant } from "./journal.ts";
+
+/** Every manual action that was acknowledged is in the audit once, with who did it and why; no other deed is in it. */
+export const deedsAreAudited: Invariant = ({ deeds, audit, lost }) => {
+  const faults = deeds.flatMap(({ who, what, at, asked }) => {
+    const found = audit.filter((entry) => entry.who === who);
+    if (found.some(({ reason }) => reason === "")) return [`${who}: "${what}" has no reason in the audit`];
+    const gone = lost !== undefined && asked < lost.to && (at ?? 0) > lost.from;
+    // What asks a run's owner (a signal, a cancellation) and what makes a new run explain themselves.
+    // Who pauses what is paused changes nothing, and is not written down.
+    const idle = what === "pause the singleton" && audit.some(({ action }) => action === "lease.pause");
+    if (what === "fork" || at === undefined || gone || idle)
+      return found.length > 1 ? [twice(who, what, found.length)] : [];
+    return found.length === 1 ? [] : [twice(who, what, found.length)];
+  });
+  const known = new Set(deeds.map(({ who }) => who));
+  const strangers = audit.filter(({ who }) => !known.has(who) && !who.endsWith(" again") && who !== "rewinder");
+  return [...faults, ...strangers.map(({ who, action }) => `the audit has ${action} by ${who}, who did nothing`)];
+};
+
+const twice = (who: string, what: string, times: number): string => `${who}: "${what}" is in the audit ${times} times`;

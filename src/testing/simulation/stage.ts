@@ -1,0 +1,55 @@
+import type { Log } from "../../base/log.ts";
+import { seededRandom } from "../../base/random.ts";
+import { type Resolving, resolve } from "../../reactor/resolve.ts";
+import type { Runner } from "../../sdk/workflow.ts";
+import { TapeServer } from "../../server/server.ts";
+import type { Call } from "../kit/runner.ts";
+import type { VirtualTime } from "../kit/virtual-time.ts";
+import type { Lookout } from "./lookout.ts";
+import type { Plan } from "./plan.ts";
+import type { Fault } from "./plan-faults.ts";
+import type { SharedStore } from "./shared-store.ts";
+import type { Sweeper } from "./sweeper.ts";
+
+export const tenant = "simulated";
+
+/** A fault that has bitten. */
+export interface Bite {
+  readonly fault: Fault;
+  readonly at: number;
+  readonly boundary: string;
+}
+
+/** What all parts of one simulation have in common. */
+export interface Stage {
+  readonly plan: Plan;
+  readonly time: VirtualTime;
+  readonly shared: SharedStore;
+  readonly lookout: Lookout;
+  readonly runner: Runner;
+  /** Behind it is the same store; replicas that are connected reach it through the wire. */
+  readonly server: TapeServer;
+  readonly sweeper: Sweeper;
+  readonly calls: Call[];
+  readonly bites: Bite[];
+  /** Codes with which the store refused somebody, and how often. */
+  readonly refusals: Map<string, number>;
+  readonly log: Log;
+  healed: boolean;
+}
+
+/** A server in this process that asks nobody for a credential: whoever calls is admin of the tenant. */
+export function serverOn(stage: Pick<Stage, "plan" | "time" | "shared" | "runner">): TapeServer {
+  const { plan, time, shared, runner } = stage;
+  return new TapeServer({
+    store: shared.store,
+    tenant,
+    identity: { owner: "server", label: "server" },
+    version: "simulated",
+    credentials: "none",
+    limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // an hour of calls comes in a moment
+    resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving as Resolving),
+    clock: time,
+    random: seededRandom(`server ${plan.seed}`),
+  });
+}

@@ -1,0 +1,114 @@
+import type { Bug } from "../bug.ts";
+
+export const endingBugs: readonly Bug[] = [
+  {
+    name: "obligation due at once",
+    planted: "what would undo an act is due as soon as the act is confirmed",
+    why: "The compensation is enqueued beside the act, and a worker that is quick takes it.",
+    patches: [
+      {
+        file: "model/project-effects.ts",
+        find: 'pos, sub, status: "ARMED", surplus: false },\n    ...openItem(item, run, pos, sub, place, null),',
+        replace:
+          'pos, sub, status: "PENDING", surplus: false },\n    ...openItem(item, run, pos, sub, place, "compensation"),',
+      },
+    ],
+    tellers: ["undoneExactly"],
+    within: 50,
+  },
+  {
+    name: "oldest first",
+    planted: "obligations are undone in the order in which the acts were done",
+    why: "A queue is first in, first out; a stack of undo is not: the hotel is cancelled before the flight that led to it.",
+    patches: [
+      {
+        file: "store/sqlite/sql/obligations.next.sql",
+        find: "and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))",
+        replace: "and (n.pos < e.pos or (n.pos = e.pos and n.sub < e.sub))",
+      },
+    ],
+    tellers: ["newestFirst"],
+    within: 500,
+  },
+  {
+    name: "obligation forgotten after a doubt",
+    planted:
+      "an act whose answer got lost and that is found to have happened is confirmed, and nothing is armed to undo it",
+    why: "The undo is registered where the call returns; the path on which it does not return was written later, by another hand.",
+    patches: [
+      {
+        file: "reactor/reconciler.ts",
+        find: '  return [item.settled({ to: "CONFIRMED", reason, value }), ...item.armed(value)];',
+        replace: '  return [item.settled({ to: "CONFIRMED", reason, value })];',
+      },
+    ],
+    tellers: ["obligationsArmed"],
+    within: 50,
+  },
+  {
+    name: "children keep what they owe",
+    planted: "a child's obligations belong to the child alone: they are discharged when it ends well",
+    why: "Each service undoes its own saga, and the saga of sagas has nobody.",
+    patches: [
+      {
+        file: "store/sqlite/sql/effect.create.sql",
+        find: "select :run, :pos, :sub, r.tenant, r.root, :role",
+        replace: "select :run, :pos, :sub, r.tenant, r.journal, :role",
+      },
+    ],
+    tellers: ["undoneExactly"],
+    kind: "with children",
+    within: 500,
+  },
+  {
+    name: "parent ends first",
+    planted: "a run may end while a child of it lives",
+    why: "Fire and forget: the order is closed, and its shipment goes on without anybody who would stop it.",
+    patches: [
+      {
+        file: "store/sqlite/sql/run.settled.sql",
+        find: "\n  and not exists (select 1 from runs c where c.parent = :journal and c.ended_at is null)",
+        replace: "",
+      },
+    ],
+    tellers: ["familiesEndTogether"],
+    kind: "with children",
+    within: 200,
+  },
+  {
+    name: "cancelled and goes on",
+    planted: "the cancellation is taken, and the code is not told",
+    why: "A flag that is set and looked at by nobody before the next payment.",
+    patches: [
+      {
+        file: "engine/operations.ts",
+        find: "    if (drive.cancelled && operation.always !== true) return handled(Promise.reject(cancelledError()));\n",
+        replace: "",
+      },
+      {
+        file: "engine/turn.ts",
+        find: "if (drive.over || (drive.cancelling && this.#operation.always !== true)) return;",
+        replace: "if (drive.over) return;",
+      },
+      { file: "engine/drive.ts", find: "    this.context.refuseWaits();\n", replace: "" },
+    ],
+    tellers: ["noIntentAfterCancel"],
+    within: 50,
+  },
+  {
+    name: "budget without reservation",
+    planted:
+      "a call is let through if what was spent so far leaves room for it; what others have reserved does not count",
+    why: "Check the balance, then buy: ten calls at the same time each find enough.",
+    patches: [
+      {
+        file: "store/sqlite/sql/budget.reserve.sql",
+        find: "reserved + spent + :amount <= cap",
+        replace: "spent + :amount <= cap",
+      },
+    ],
+    tellers: ["budgetsHold"],
+    kind: "with budgets",
+    within: 50,
+  },
+];

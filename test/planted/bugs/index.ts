@@ -1,0 +1,9 @@
+import type { Bug } from "../bug.ts";
+import { effectBugs } from "./effects.ts";
+import { endingBugs } from "./endings.ts";
+import { journalBugs } from "./journals.ts";
+import { leaseBugs } from "./leases.ts";
+import { serviceBugs } from "./services.ts";
+
+/** All of them, in the order of docs/planted-bugs.md. */
+export const bugs: readonly Bug[] = [...leaseBugs, ...effectBugs, ...journalBugs, ...endingBugs, ...serviceBugs];

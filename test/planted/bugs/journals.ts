@@ -1,0 +1,161 @@
+import type { Bug } from "../bug.ts";
+
+export const journalBugs: readonly Bug[] = [
+  {
+    name: "number before commit",
+    planted: "the writer counts a record when it sends it, and the store does not look at its number",
+    why: "A counter in memory, or a database sequence: what is refused or rolled back leaves a hole, and readers wait for it.",
+    patches: [
+      {
+        file: "store/sqlite/sql/fence.sql",
+        find: "  and exists (select 1 from records p where p.journal = :journal and p.seq = :after)\n  and not exists",
+        replace: "  and not exists",
+      },
+      {
+        file: "engine/journal.ts",
+        find: "      appended = door.append(fence, { after: this.#head, records });\n",
+        replace:
+          "      appended = door.append(fence, { after: this.#head, records });\n      this.#head += records.length;\n",
+      },
+    ],
+    tellers: ["dense"],
+    within: 50,
+  },
+  {
+    name: "body called again on replay",
+    planted: "replay does not hand out the recorded results of steps",
+    why: "Resuming from the last checkpoint runs what came after it again; what was random or has changed comes out differently.",
+    patches: [{ file: "engine/history.ts", find: '  "step.done",\n  "decision.made",', replace: '  "decision.made",' }],
+    tellers: ["oneResult"],
+    within: 500,
+  },
+  {
+    name: "start twice, run twice",
+    planted: "a run's id is not unique: whoever starts it again after a lost answer starts another",
+    why: "The client that got no answer to its POST sends it again, and the order is placed twice.",
+    patches: [
+      {
+        file: "store/sqlite/migrations/0001_ground.sql",
+        find: "create unique index runs_id on",
+        replace: "create index runs_id on",
+      },
+    ],
+    tellers: ["oneRunForAnId"],
+    within: 50,
+  },
+  {
+    name: "an ended run wakes again",
+    planted: "the end of a run does not close its inbox: a late note has it driven, and ended, again",
+    why: "A late cancellation or callback finds a finished order and opens it again.",
+    patches: [
+      { file: "store/sqlite/sql/lease.release.sql", find: "open = :open", replace: "open = (:open or 1)" },
+      {
+        file: "store/sqlite/sql/run.phase.sql",
+        find: "where journal = :journal and instr(:from, phase) > 0\n  and (phase <> 'STUCK' or stuck_from = :to)\n  and (ended_at is null)\n",
+        replace: "where journal = :journal\n",
+      },
+    ],
+    tellers: ["oneBeginningOneEnd", "resultsAreFinal"],
+    within: 50,
+  },
+  {
+    name: "signal lost in takeover",
+    planted: "a signal that one driver has taken and no gate has used yet is unknown to the next driver",
+    why: "A message is acknowledged when it is read into memory, and the memory is gone with the process.",
+    patches: [
+      {
+        file: "engine/waits.ts",
+        find: "notes.filter((note) => note.seq <= history.taken && !history.used(note))",
+        replace:
+          'notes.filter((note) => note.seq <= history.taken && !history.used(note) && note.kind !== "signal.sent")',
+      },
+    ],
+    tellers: ["signalsAreNotSkipped"],
+    kind: "with signals",
+    within: 500,
+  },
+  {
+    name: "signal counted twice",
+    planted: "a signal that is sent again under its key is put into the inbox again",
+    why: "The sender retries, the receiver does not dedupe: one click approves two things.",
+    patches: [
+      {
+        file: "store/sql/plans/intake.ts",
+        find: "  if (key === undefined) return { n: (yield* send)!, duplicate: false };\n",
+        replace: '  if (key !== "") return { n: (yield* send)!, duplicate: false };\n',
+      },
+    ],
+    tellers: ["signalsOnceInOrder"],
+    kind: "with signals",
+    within: 50,
+  },
+  {
+    name: "parked past a note",
+    planted: "a run goes to sleep without comparing how many notes there are",
+    why: "The lost wake-up: look, see nothing, lie down; the note came in between and its hint found nobody asleep.",
+    patches: [
+      {
+        file: "store/sqlite/sql/lease.release.sql",
+        find: "and (kind = 'name' or notes = :taken)",
+        replace: "and (:taken = :taken)",
+      },
+      {
+        file: "store/sql/plans/append.ts",
+        find: 'row.kind === "name" || Number(row.notes) === change.taken) return;',
+        replace: "row.kind !== undefined) return;",
+      },
+    ],
+    tellers: ["nobodyForgotten", "clientsWereTreatedWell"],
+    within: 50,
+  },
+  {
+    name: "timer marked before its note",
+    planted: "who looks for due timers marks them as fired, and sends their notes afterwards",
+    why: "Mark as sent, then send: a crash in between, and the reminder never comes.",
+    patches: [
+      {
+        file: "store/sqlite/sql/timer.due.sql",
+        find: "-- read\nselect t.*, :at - t.due_at as late_ms from timers t where t.status = 'SET' and t.due_at <= :at and (:tenant is null or t.tenant = :tenant) order by t.due_at limit :limit",
+        replace:
+          "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= :at and (:tenant is null or tenant = :tenant) and (:limit = :limit)\nreturning *, :at - due_at as late_ms",
+      },
+      {
+        file: "store/sqlite/sql/timer.fire.sql",
+        find: "and status = 'SET' and due_at <= :at",
+        replace: "and due_at <= :at",
+      },
+    ],
+    tellers: ["nobodyForgotten", "clientsWereTreatedWell", "timersKeepTime", "projectionHolds"],
+    kind: "with timers",
+    within: 500,
+  },
+  {
+    name: "timer not marked with its note",
+    planted:
+      "the note of a due timer is sent, and for every second timer the mark that it has fired comes a second later",
+    why: "Send, then mark as sent: whoever looks in between sends it again.",
+    patches: [
+      {
+        file: "store/sqlite/sql/timer.fire.sql",
+        find: "update timers set status = 'FIRED'\n",
+        replace:
+          "update timers set status = case when due_at % 2 = 0 then 'SET' else 'FIRED' end, due_at = due_at + 1001 * (due_at % 2 = 0)\n",
+      },
+    ],
+    tellers: ["timersKeepTime"],
+    kind: "with timers",
+    within: 500,
+  },
+  {
+    name: "timer early",
+    planted: "a timer that is due within the next second is due",
+    why: "Rounding to whole seconds, or a poll that takes what will be due before the next one.",
+    patches: [
+      { file: "store/sqlite/sql/timer.due.sql", find: "t.due_at <= :at and", replace: "t.due_at <= :at + 1000 and" },
+      { file: "store/sqlite/sql/timer.fire.sql", find: "and due_at <= :at", replace: "and due_at <= :at + 1000" },
+    ],
+    tellers: ["timersKeepTime"],
+    kind: "with timers",
+    within: 500,
+  },
+];

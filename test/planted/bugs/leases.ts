@@ -1,0 +1,206 @@
+import type { Bug, Patch } from "../bug.ts";
+
+/** Who asks last, writes: neither token nor head is compared, and the record goes behind whatever is there. */
+const noFence: readonly Patch[] = [
+  {
+    file: "store/sqlite/driver.ts",
+    find: "if (!entry.plain)\n",
+    replace: "if (fence !== undefined)\n",
+  },
+  {
+    file: "store/sql/plans/append.ts",
+    find: '  const { after, records } = entry;\n  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* askRow(sql, { journal, token, nonce, after });\n',
+    replace:
+      '  const { records } = entry;\n  const after = Number((yield* askRow("journal.head", { journal }))?.head);\n  const row = yield* askRow("lease.read", { journal });\n',
+  },
+  {
+    file: "store/sql/plans/append.ts",
+    find: "const { journal, token, nonce } = fence;\n  const { records } = entry;",
+    replace: "const { journal, token } = fence;\n  const { records } = entry;",
+  },
+];
+
+/** A look at the lease by a call of its own, before the call that writes. */
+const readFirst = (store: string, tenant: string, fence: string): string =>
+  `if ((await ${store}.read.lease(${tenant}, { journal: ${fence}.journal }))?.token !== ${fence}.token) throw Object.assign(new Error("replaced"), { code: "TAPE_FENCED" });`;
+
+export const leaseBugs: readonly Bug[] = [
+  {
+    name: "no fence",
+    planted: "an append compares neither token nor head: whoever still writes, writes",
+    why: "Most job queues accept the completion of an owner that was replaced long ago: the row has no token to compare.",
+    patches: noFence,
+    tellers: ["tokensRise", "projectionHolds", "oneVerdict", "oneResult", "oneBeginningOneEnd"],
+    within: 200,
+  },
+  {
+    name: "fence outside the transaction",
+    planted: "the holder reads its lease, finds its own token, and then writes by a second call",
+    why: "Check, then act: between the two the process may be stopped for as long as it takes to be replaced.",
+    patches: [
+      ...noFence,
+      {
+        file: "engine/drive.ts",
+        find: "      door: store.fenced,\n",
+        replace: `      door: {
+        append: async (fence, entry) => {
+          ${readFirst("store", "tenant", "fence")}
+          return store.fenced.append(fence, entry);
+        },
+      },\n`,
+      },
+      {
+        file: "engine/give-back.ts",
+        find: "      await store.fenced.append(",
+        replace: `      ${readFirst("store", "tenant", "lease.fence")}
+      await store.fenced.append(`,
+      },
+      {
+        file: "reactor/item.ts",
+        find: "    const { head } = await this.#ground.store.fenced.append(",
+        replace: `    ${readFirst("this.#ground.store", "this.#ground.tenant", "this.lease.fence")}
+    const { head } = await this.#ground.store.fenced.append(`,
+      },
+    ],
+    tellers: ["tokensRise", "projectionHolds", "oneVerdict", "oneResult", "oneBeginningOneEnd"],
+    within: 500,
+  },
+  {
+    name: "owner instead of token",
+    planted: "a process that takes over from itself goes on under its old token",
+    why: "A lock that knows its owner by name lets two threads, or two lives, of one owner in at the same time.",
+    patches: [
+      {
+        file: "store/sqlite/sql/lease.take.sql",
+        find: "token = max(token, (select token_floor from meta)) + 1",
+        replace: "token = max(token, (select token_floor from meta)) + (owner is null or owner <> :owner)",
+      },
+    ],
+    tellers: ["tokensRise"],
+    within: 50,
+  },
+  {
+    name: "release deletes",
+    planted: "giving a lease back starts its tokens over",
+    why: "A lock row that is deleted on release begins again at version 1, and the tokens of the dead come back to life.",
+    patches: [
+      {
+        file: "store/sqlite/sql/lease.release.sql",
+        find: "update leases set token = token + 1,",
+        replace: "update leases set token = 0,",
+      },
+    ],
+    tellers: ["tokensRise"],
+    within: 50,
+  },
+  {
+    name: "takeover before expiry",
+    planted: "a lease may be taken once two thirds of its time are over, while its holder trusts all of it",
+    why: "Two constants for one promise, in two programs: whoever takes over and whoever holds count differently.",
+    patches: [
+      {
+        file: "store/sqlite/sql/lease.stale.sql",
+        find: "(expires_at <= :now or doomed = 1)",
+        replace: "(expires_at - ttl_ms / 3 <= :now or doomed = 1)",
+      },
+      {
+        file: "store/lease-rules.ts",
+        find: "const expired = owner !== null && (lease.expiresAt <= now || lease.doomed);",
+        replace: "const expired = owner !== null && (lease.expiresAt - lease.ttlMs / 3 <= now || lease.doomed);",
+      },
+    ],
+    tellers: ["takeoversHaveReasons", "takeoversWait", "fencedIsQuiet"],
+    within: 200,
+  },
+  {
+    name: "heartbeat of a stale owner extends",
+    planted: "a renewal names the lease and not the term: whoever once held it keeps it alive",
+    why: "A heartbeat that matches a name only let two leaders renew each other's lease for 19 days.",
+    patches: [
+      {
+        file: "store/sqlite/sql/lease.renew.sql",
+        find: "where journal = :journal and token = :token and nonce = :nonce and doomed = 0",
+        replace: "where journal = :journal and (:token = :token) and (:nonce = :nonce) and doomed = 0",
+      },
+    ],
+    tellers: ["renewalsAreOfTheTerm"],
+    within: 50,
+  },
+  {
+    name: "wall clock in the lease",
+    planted:
+      "the end of a lease is written by the wall clock of its holder, and read by the wall clock of whoever looks",
+    why: "The expiry is a date in a row, and every host has its own idea of the date: one that is fast takes what is held.",
+    patches: [
+      {
+        file: "store/sqlite/open.ts",
+        find: "now: Math.floor(clock.mono()) });",
+        replace: "now: Math.floor(clock.wall()) });",
+      },
+      {
+        file: "store/sqlite/sql/lease.stale.sql",
+        find: "(expires_at <= :now or doomed = 1)",
+        replace: "(:now = :now)",
+      },
+      {
+        file: "store/sqlite/sql/lease.take.sql",
+        find: "expires_at = :now + :ttl_ms,",
+        replace: "expires_at = coalesce(:wall_ms, :now) + :ttl_ms,",
+      },
+      {
+        file: "store/sqlite/sql/lease.first.sql",
+        find: "  :now + :ttl_ms, :now, :now,",
+        replace: "  coalesce(:wall_ms, :now) + :ttl_ms, :now, :now,",
+      },
+      {
+        file: "store/sqlite/sql/lease.renew.sql",
+        find: "update leases set expires_at = :now + ttl_ms,",
+        replace: "update leases set expires_at = expires_at + :now - renewed_at,",
+      },
+      {
+        file: "engine/worker.ts",
+        find: "    const first = {\n      ...keeper.identity,",
+        replace: "    const first = {\n      wallMs: clock.wall(),\n      ...keeper.identity,",
+      },
+      {
+        file: "engine/worker.ts",
+        find: 'const claimant = { ...keeper.identity, reactor: "recovery",',
+        replace: 'const claimant = { ...keeper.identity, wallMs: clock.wall(), reactor: "recovery",',
+      },
+      {
+        file: "reactor/items.ts",
+        find: "const claimant = { ...keeper.identity, reactor: name,",
+        replace: "const claimant = { ...keeper.identity, wallMs: ground.clock.wall(), reactor: name,",
+      },
+      {
+        file: "store/sql/plans/claim.ts",
+        find: "  const now = Number(row.now);\n  const { claimant, nonce } = request;",
+        replace:
+          "  const { claimant, nonce } = request;\n  const { wallMs } = claimant as { readonly wallMs?: number };\n  const now = wallMs ?? Number(row.now);",
+      },
+    ],
+    tellers: ["takeoversWait", "fencedIsQuiet"],
+    kind: "with wrong clocks",
+    within: 200,
+  },
+  {
+    name: "no deadline of its own",
+    planted: "a holder trusts its lease until the store says otherwise, and looks at no clock before it acts",
+    why: "A process that was stopped for a minute goes on where it was: no message has told it yet that it was replaced.",
+    patches: [
+      {
+        file: "lease/lease.ts",
+        find: 'if (this.#belief === "lost" || this.#spentMs() < this.timings.trustMs) return;',
+        replace: "if (this.#belief !== undefined) return;",
+      },
+      {
+        file: "engine/sending.ts",
+        find: "if (elapsedSince(authorised, clock) <= beginWithinMs) return;",
+        replace: "if (elapsedSince(authorised, clock) >= 0) return;",
+      },
+    ],
+    tellers: ["fencedIsQuiet", "certaintyIsRight", "nonIdempotentOnce", "verdictIsTrue"],
+    kind: "with a long stop",
+    within: 200,
+  },
+];

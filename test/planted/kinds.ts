@@ -1,0 +1,27 @@
+import type { Plan } from "../../src/testing/simulation/plan.ts";
+
+/** Somebody is stopped for longer than its lease lasts. */
+const isLongStop = ({ strike, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>
+  strike === "pause" && forMs > ttlMs;
+
+const says = (runs: Plan["runs"], text: string): boolean => JSON.stringify(runs).includes(text);
+
+/**
+ * Worlds in which a bug can show at all: what a seed plans in advance says whether it is one. Seeds of other worlds are
+ * not played; they count nevertheless.
+ */
+export const kinds = {
+  "with a long stop": ({ replicas, faults, ttlMs }) => replicas > 1 && faults.some((one) => isLongStop(one, ttlMs)),
+  "with wrong clocks": ({ replicas, clocks }) => replicas > 1 && clocks.some(({ offMs }) => offMs !== 0),
+  "with a careless upstream": ({ runs }) => says(runs, '"undone.careless"') && says(runs, '"twice"'),
+  "with budgets": ({ runs }) => says(runs, '"op":"spend"'),
+  "with children": ({ runs }) => says(runs, '"op":"child"'),
+  "with timers": ({ runs }) => says(runs, '"op":"sleep"') || says(runs, '"timeoutMs"'),
+  "with signals": ({ signals }) => signals.length > 0,
+  "with values": ({ values }) => values.length > 0,
+  "with a schedule": ({ schedules }) => schedules.length > 0,
+  "with a rewound store": ({ rewind }) => rewind !== undefined,
+  "with operators": ({ deeds }) => deeds.length > 0,
+} satisfies Record<string, (plan: Plan) => boolean>;
+
+export type Kind = keyof typeof kinds;

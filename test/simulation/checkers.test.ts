@@ -1,0 +1,195 @@
+import { strict as assert } from "node:assert";
+import { beforeAll, describe, it } from "vitest";
+import type { FeedRecord } from "../../src/store/contract.ts";
+import type { Evidence } from "../../src/testing/simulation/evidence.ts";
+import { brokenInvariants, invariants } from "../../src/testing/simulation/invariants/index.ts";
+import { remembered } from "../../src/testing/simulation/invariants/rewound.ts";
+import { minimise } from "../../src/testing/simulation/minimise.ts";
+import { type Plan, planOf } from "../../src/testing/simulation/plan.ts";
+import { rightClock } from "../../src/testing/simulation/plan-faults.ts";
+import { simulate } from "../../src/testing/simulation/simulate.ts";
+import { sweeperName } from "../../src/testing/simulation/sweeper.ts";
+
+/** A world in which nothing goes wrong by itself: what a checker complains about was put there by the test. */
+const calm: Plan = {
+  ...planOf(1),
+  replicas: 2,
+  remote: [false, true],
+  clocks: [rightClock, rightClock],
+  ttlMs: 12_000,
+  travelMs: 2,
+  deafness: 0,
+  runs: [
+    {
+      id: "run-0",
+      workflow: "once",
+      program: { ops: [{ op: "gate", name: "left" }], attempts: 1 },
+      atMs: 10,
+      cancelAtMs: undefined,
+      usd: undefined,
+      again: undefined,
+    },
+  ],
+  signals: [{ run: "run-0", gate: "left", atMs: 5_000, key: undefined }],
+  schedules: [
+    {
+      id: "tick",
+      everySeconds: 2,
+      overlap: "allow",
+      catchUp: "all",
+      program: { ops: [{ op: "step", fails: false }], attempts: 1 },
+      atMs: 100,
+      pause: { fromMs: 6_000, toMs: 9_000 },
+      deleteAtMs: 16_000,
+    },
+  ],
+  values: [
+    { client: 0, atMs: 500, key: "x", what: "create" },
+    { client: 1, atMs: 900, key: "x", what: "swap" },
+    { client: 0, atMs: 1_500, key: "x", what: "put" },
+    { client: 0, atMs: 1_700, key: "x", what: "update" },
+    { client: 1, atMs: 2_000, key: "x", what: "read" },
+    { client: 0, atMs: 2_500, key: "x", what: "put" },
+    { client: 0, atMs: 2_900, key: "x", what: "put" },
+  ],
+  singleton: { everyMs: 500, throws: false },
+  deeds: [
+    { atMs: 2_000, what: "take over", run: "run-0" },
+    { atMs: 8_000, what: "take the singleton", run: "run-0" },
+  ],
+  faults: [],
+  rewind: undefined,
+  healAtMs: 20_000,
+  heals: true,
+  person: false,
+};
+
+describe("the checkers", () => {
+  let evidence: Evidence;
+  let rewound: Evidence;
+  const complains = (of: Evidence, name: string): void =>
+    assert.notDeepEqual(invariants[name]!(remembered(of)), [], name);
+
+  beforeAll(async () => {
+    evidence = await simulate(calm);
+    const run = calm.runs[0]!;
+    const act = { op: "sleep", ms: 9_000 } as const;
+    const rewind = { snapshotAtMs: 4_000, atMs: 7_000, awayMs: 500 };
+    const sleeper = { ...run, program: { ops: [act, { op: "step", fails: false } as const], attempts: 1 } };
+    rewound = await simulate({ ...calm, runs: [sleeper], signals: [], schedules: [], deeds: [], rewind });
+  });
+
+  it("find nothing in a calm world, nor in one that went back", () => {
+    assert.deepEqual(brokenInvariants(evidence), []);
+    assert.deepEqual(brokenInvariants(rewound), []);
+  });
+
+  it("see a body that goes on after its successor has begun", () => {
+    const journal = [...evidence.named].find(([, name]) => name === sweeperName)![0];
+    const feed = evidence.feed.map((record) =>
+      record.journal === journal && record.kind === "term.begun"
+        ? { ...record, data: { ...record.data, reason: "timeout" as const, previous: undefined } }
+        : record,
+    );
+    const first = evidence.sweeps[0]!;
+    const last = evidence.sweeps.at(-1)!;
+    const late = { ...first, what: "swept" as const, at: last.at + 1_000 };
+    complains({ ...evidence, feed: feed as Evidence["feed"], sweeps: [...evidence.sweeps, late] }, "certaintyIsRight");
+    complains({ ...evidence, sweeps: [...evidence.sweeps, late] }, "sweepsAreInOrder");
+  });
+
+  it("see two bodies under one token, and in one process", () => {
+    const first = evidence.sweeps[0]!;
+    complains({ ...evidence, sweeps: [first, { ...first, process: "9.9" }] }, "oneBodyForAToken");
+    complains({ ...evidence, sweeps: [first, { ...first, token: first.token + 1n }] }, "oneBodyInAProcess");
+    complains({ ...evidence, sweeps: [{ ...first, token: 77n }] }, "bodiesHaveTerms");
+  });
+
+  it("see a slot that was lost, doubled by its age, early, or paused", () => {
+    const scheduled = evidence.runs.filter(({ labels }) => labels.schedule === "tick");
+    assert.ok(scheduled.length >= 4);
+    const [, second] = [...scheduled].sort((a, b) => a.createdAt - b.createdAt);
+    complains({ ...evidence, runs: evidence.runs.filter((run) => run !== second) }, "slotsAreNotLost");
+    const early = evidence.runs.map((run) => (run === second ? { ...run, createdAt: run.createdAt - 5_000 } : run));
+    complains({ ...evidence, runs: early }, "slotsAreRight");
+    const story = evidence.schedules[0]!;
+    const moved = story.did.map((one) => (one.what === "pause" ? { ...one, to: one.to - 5_000 } : one));
+    complains({ ...evidence, schedules: [{ ...story, did: moved }] }, "pausesHold");
+    const skipping = { ...story, plan: { ...story.plan, overlap: "skip" as const } };
+    const long = evidence.runs.map((run) =>
+      labelled(run) ? { ...run, endedAt: (run.endedAt ?? run.createdAt) + 9_000 } : run,
+    );
+    complains({ ...evidence, runs: long, schedules: [skipping] }, "overlapsAreKept");
+  });
+  const labelled = (run: Evidence["runs"][number]): boolean => run.labels.schedule === "tick";
+
+  it("see a value that nobody can have read, and a watcher that missed one", () => {
+    const values = evidence.values.map((one) =>
+      one.input.op === "read" && one.output !== undefined && one.output !== "conflict"
+        ? { ...one, output: { ...one.output, value: "never written" } }
+        : one,
+    );
+    complains({ ...evidence, values }, "valuesAreLinearizable");
+    assert.ok(evidence.watched.length > 2);
+    complains({ ...evidence, watched: evidence.watched.filter((_, k) => k !== 1) }, "watchersSeeAll");
+  });
+
+  it("see a manual action without its entry in the audit, and an entry that nobody made", () => {
+    assert.equal(evidence.deeds.filter(({ at }) => at !== undefined).length, 2);
+    complains({ ...evidence, audit: evidence.audit.slice(1) }, "deedsAreAudited");
+    complains({ ...evidence, deeds: evidence.deeds.slice(1) }, "deedsAreAudited");
+  });
+
+  it("see a request that counted twice", () => {
+    assert.equal(evidence.client.said.length, 1);
+    const twice: FeedRecord[] = [];
+    for (const record of evidence.feed) twice.push(...(record.kind === "signal.sent" ? [record, record] : [record]));
+    complains({ ...evidence, feed: twice }, "requestsCountOnce");
+    const never = evidence.feed.filter((record: FeedRecord) => record.kind !== "signal.sent");
+    complains({ ...evidence, feed: never }, "requestsCountOnce");
+  });
+
+  it("see that nothing happens for too long", () => {
+    complains({ ...evidence, settledAt: evidence.healedAt! + 3_600_000 }, "somethingHappens");
+  });
+
+  it("see a token issued twice, and an old holder's write, after the store went back", () => {
+    const at = rewound.feed.findIndex(({ kind, data }) => kind === "store.restored" && data.epoch > 0);
+    const since = (make: (token: bigint) => bigint): Evidence["feed"] =>
+      rewound.feed.map((record, k) =>
+        k > at && record.token > 0n ? { ...record, token: make(record.token) } : record,
+      );
+    complains({ ...rewound, feed: since((token) => token % 2n ** 40n) }, "restoredTokensAreNew");
+    complains({ ...rewound, feed: since(() => 3n) }, "restoreFences");
+  });
+
+  it("excuse what the store has forgotten, and nothing else", () => {
+    const gone = { what: "run", run: "gone" } as const;
+    const { from, to } = rewound.lost!;
+    const withAck = (asked: number, at: number): Evidence => ({
+      ...rewound,
+      client: { ...rewound.client, acknowledged: [{ ...gone, asked, at }] },
+    });
+    assert.deepEqual(brokenInvariants(withAck(from + 1, to - 1)), []);
+    complains(withAck(from - 100, from - 50), "acknowledgedIsPresent");
+    complains(withAck(to + 100, to + 150), "acknowledgedIsPresent");
+  });
+
+  it("a failing plan is made as small as it can be", async () => {
+    const fault = planOf("some").faults[0] ?? { replica: 0, at: "act", n: 1, edge: "after", strike: "crash", forMs: 5 };
+    const plan: Plan = {
+      ...calm,
+      faults: [
+        { ...fault, n: 1 },
+        { ...fault, n: 2 },
+      ],
+    };
+    const least = await minimise(plan, async ({ faults }) => faults.some(({ n }) => n === 2));
+    assert.deepEqual(
+      least.faults.map(({ n }) => n),
+      [2],
+    );
+    assert.deepEqual([least.values, least.schedules, least.signals, least.deeds], [[], [], [], []]);
+    assert.equal(least.singleton, undefined);
+  });
+});

@@ -1,0 +1,55 @@
+import { strict as assert } from "node:assert";
+import { describe, it } from "vitest";
+import { brokenInvariants } from "../../src/testing/simulation/invariants/index.ts";
+import { type Plan, planOf } from "../../src/testing/simulation/plan.ts";
+import { rightClock } from "../../src/testing/simulation/plan-faults.ts";
+import type { PlannedRun } from "../../src/testing/simulation/plan-runs.ts";
+import type { Op } from "../../src/testing/simulation/program.ts";
+import { simulate } from "../../src/testing/simulation/simulate.ts";
+
+/** What a seed once needed to fail, by itself: seeds change their meaning when plans are drawn in another way. */
+const quiet: Plan = {
+  ...planOf(1),
+  replicas: 1,
+  remote: [false],
+  clocks: [rightClock],
+  travelMs: 0,
+  deafness: 0,
+  signals: [],
+  schedules: [],
+  values: [],
+  singleton: undefined,
+  deeds: [],
+  faults: [],
+  rewind: undefined,
+  healAtMs: 20_000,
+  heals: true,
+  person: false,
+};
+const runOf = (ops: readonly Op[]): PlannedRun => ({
+  id: "run-0",
+  workflow: "once",
+  program: { ops, attempts: 1 },
+  atMs: 10,
+  cancelAtMs: undefined,
+  usd: 10,
+  again: undefined,
+});
+const spend = (ms: number): Op[] => [{ op: "spend", usd: 4, cost: 2, ms }];
+
+describe("what seeds have found", () => {
+  it("a fork goes on where its run had given money back at its end", async () => {
+    const evidence = await simulate({
+      ...quiet,
+      // The third asks for more than is left, and the run fails with two reservations open.
+      runs: [runOf([{ op: "all", branches: [spend(900), spend(2_900), spend(1_500)] }])],
+      deeds: [{ atMs: 6_000, what: "fork", run: "run-0" }],
+    });
+    assert.deepEqual(brokenInvariants(evidence), []);
+    const ended = evidence.runs.map(({ id, status }) => [id, status]);
+    assert.deepEqual(ended, [
+      ["run-0 as operator 0", "COMPLETED"],
+      ["run-0", "FAILED"],
+    ]);
+  });
+});
