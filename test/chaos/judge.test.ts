@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { RunView } from "../../src/store/contract.ts";
-import { type Evidence, judge, type Started } from "../../tools/chaos/judge.ts";
+import { type Evidence, judge as judgement, type Started } from "../../tools/chaos/judge.ts";
 import type { Deed } from "../../tools/chaos/world.ts";
+
+const judge = (evidence: Evidence): readonly string[] => judgement(evidence).rules.flatMap(({ broken }) => broken);
 
 const run = (id: string, status: string, outcome: unknown = null): RunView =>
   ({ id, status, outcome, endedAt: status === "WAITING" ? null : 1 }) as unknown as RunView;
@@ -84,5 +86,76 @@ describe("the judge of the chaos", () => {
     expect(believes(effect("x:pay 1", "FAILED"))).toEqual([expect.stringContaining("the world has done it")]);
     expect(believes(effect("x:pay 1", "UNKNOWN"))).toEqual([expect.stringContaining("still UNKNOWN")]);
     expect(believes(effect("other", "COMPENSATED", { role: "inverse" }))).toHaveLength(1);
+  });
+
+  it("finds a singleton with two holders, and a guard that let a stale one act", () => {
+    const lead = (token: string, worker: string) => ({ token, worker, at: 0 });
+    expect(judge(evidence({ leads: [lead("1", "a"), lead("1", "a"), lead("2", "b")] }))).toEqual([]);
+    expect(judge(evidence({ leads: [lead("1", "a"), lead("1", "b")] }))).toEqual([
+      "the singleton acted under token 1 in a and b",
+    ]);
+    expect(judge(evidence({ leads: [lead("10", "b"), lead("9", "a")] }))).toEqual([
+      "the singleton's guard let a act under 9 after 10",
+    ]);
+  });
+
+  it("finds a token with two owners", () => {
+    const owners = (...who: string[]) => judge(evidence({ owners: new Map([["pay k 7", new Set(who)]]) }));
+    expect(owners("a")).toEqual([]);
+    expect(owners("a", "b")).toEqual(["one token, several owners: pay k 7 was used by a and b"]);
+  });
+
+  it("finds a budget that was overrun, or not used up", () => {
+    const spent = (outcome: number) =>
+      judge(
+        evidence({
+          started: [one("spender")],
+          runs: [run("r", "COMPLETED", outcome)],
+          deeds: deeds("r", "mail 1"),
+        }),
+      );
+    expect([spent(3), spent(4), spent(2)].map(({ length }) => length)).toEqual([0, 1, 1]);
+  });
+
+  it("does not judge a timer under which the machine's clock was set forward", () => {
+    const napped = (...forward: number[]) =>
+      judge(
+        evidence({
+          started: [one("nap", { ms: 5_000 })],
+          runs: [run("r", "COMPLETED")],
+          deeds: deeds("r", "mail 1", "mail 2").map((deed) => ({ ...deed, at: deed.at + 10_000 })),
+          forward,
+        }),
+      );
+    expect([napped().length, napped(10_050).length, napped(11_000).length, napped(1_000).length]).toEqual([1, 0, 1, 1]);
+  });
+
+  describe("where acknowledged commits may be lost", () => {
+    const epoch = 1n << 40n;
+    const lossy = (lines: readonly string[], tokens: readonly bigint[], runs = [run("r", "COMPLETED")]) =>
+      judgement(
+        evidence({
+          started: [one("acts")],
+          runs,
+          deeds: deeds("r", ...lines).map((deed, k) => ({ ...deed, token: String(tokens[k] ?? epoch) })),
+          loss: true,
+        }),
+      );
+    const brokenIn = ({ rules }: ReturnType<typeof lossy>) => rules.flatMap(({ broken }) => broken);
+
+    it("a start that is gone is told, and is not a broken promise", () => {
+      const verdict = lossy([], [], []);
+      expect([brokenIn(verdict), verdict.lost]).toEqual([[], ["1 acknowledged starts"]]);
+    });
+
+    it("an act may be done once more in the next epoch, and in no other way", () => {
+      const again = lossy(["pay 2", ...acts], [3n]);
+      expect([brokenIn(again), again.lost]).toEqual([
+        [],
+        ["1 acts that were done again because their record was lost"],
+      ]);
+      expect(brokenIn(lossy(["pay 2", ...acts], []))).toEqual([expect.stringContaining("done 2 times: r pay 2")]);
+      expect(brokenIn(lossy(["mail 4", ...acts], [3n]))).toEqual([expect.stringContaining("done 2 times: r mail 4")]);
+    });
   });
 });

@@ -2,21 +2,41 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { serverChaos } from "../../tools/chaos/places.ts";
-import { chaosReactors } from "../../tools/chaos/reactors.ts";
-import { freshDatabase } from "../postgres/database.ts";
+import { connectionFaults, terminateKind } from "../../tools/chaos/faults/connections.ts";
+import { processFaults } from "../../tools/chaos/faults/processes.ts";
+import { postgresPlace, serverTtl } from "../../tools/chaos/places.ts";
+import { playRound } from "../../tools/chaos/round.ts";
+import { serverFault } from "../../tools/chaos/servers.ts";
 import { ownPostgres } from "../postgres/own.ts";
 
 const postgresUrl = ownPostgres(18);
 
 // The long version is `npm run chaos -- server`.
-it("three servers and six workers: processes and connections die, nothing is lost, no act happens twice", async () => {
+it("servers and workers: processes and connections die, nothing is lost, no act happens twice", async () => {
   const folder = mkdtempSync(join(tmpdir(), "tape-chaos-"));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  // Nine processes on two cores: fewer runs, so that they settle soon after the faults.
-  const options = { ...serverChaos(folder, 5, "suite", await freshDatabase(postgresUrl())), mostLive: 20 };
-  const { violations, lines, hits } = await chaosReactors(options);
-  console.log(["three servers, six workers", ...lines].join("\n  "));
-  expect(violations).toEqual([]);
-  expect(new Set(hits.map(({ kind }) => kind))).toEqual(new Set(["kill", "pause"]));
-}, 240_000);
+  const ttlMs = serverTtl(2);
+  const place = await postgresPlace(postgresUrl(), 2, ttlMs);
+  onTestFinished(() => place.close());
+  const report = await playRound({
+    name: "servers",
+    place,
+    servers: 2,
+    replicas: 3,
+    ttlMs,
+    ms: 2_500,
+    seed: "suite",
+    // Many processes on two cores: fewer runs, so that they settle soon after the faults.
+    mostLive: 10,
+    folder,
+    faults: (deployment, servers) => [
+      serverFault(deployment, servers),
+      ...processFaults(deployment),
+      ...connectionFaults(deployment, [], place.admin).filter(({ kind }) => kind === terminateKind),
+    ],
+  });
+  console.log(["two servers, three workers", ...report.lines].join("\n  "));
+  expect(report.violations).toEqual([]);
+  const bitten = report.strikes.filter((strike) => strike.bitten).map(({ kind }) => kind);
+  expect(new Set(bitten)).toEqual(new Set(report.faults.map(({ kind }) => kind)));
+}, 300_000);

@@ -16,6 +16,15 @@ export interface PostgresProxy {
   cutBeforeRequest(match: Match): Promise<void>;
   /** While on, nothing passes in either direction and nothing is lost; off lets it all through. */
   hang(on: boolean): void;
+  /** Breaks every connection at once, whatever it carries; answers how many there were. */
+  cut(): number;
+  /** Whoever connects from now on reaches this server; connections to the former one are cut. */
+  retarget(url: string): void;
+  /**
+   * Calls once, as soon as the server says on some connection that a transaction is open there, and before the client
+   * hears of it. `port` names the connection on the server's side. The returned function disarms it.
+   */
+  onTransaction(call: (port: number) => void): () => void;
   close(): Promise<void>;
 }
 
@@ -31,10 +40,16 @@ interface Cut {
  * payload: the text of a simple query, or the Parse (SQL) and Bind (parameters) messages of an extended one.
  */
 export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
-  const target = new URL(targetUrl);
+  let target = new URL(targetUrl);
   const cuts = new Set<Cut>();
   const links = new Set<Link>();
   let hung = false;
+  let watcher: ((port: number) => void) | undefined;
+  const inTransaction = (port: number): void => {
+    const call = watcher;
+    watcher = undefined;
+    call?.(port);
+  };
 
   const take = (message: Message): Cut | undefined => {
     const cut = [...cuts].find(({ match }) =>
@@ -47,7 +62,7 @@ export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
   };
   const server = createServer({ noDelay: true }, (client) => {
     const upstream = connect({ host: target.hostname, port: Number(target.port || 5432), noDelay: true });
-    const link = new Link(client, upstream, take);
+    const link = new Link(client, upstream, take, inTransaction);
     links.add(link);
     client.once("close", () => links.delete(link));
     link.hang(hung);
@@ -74,6 +89,21 @@ export async function startProxy(targetUrl: string): Promise<PostgresProxy> {
       hung = on;
       for (const link of links) link.hang(on);
     },
+    cut() {
+      const broken = links.size;
+      for (const link of links) link.destroy();
+      return broken;
+    },
+    retarget(to) {
+      target = new URL(to);
+      for (const link of links) link.destroy();
+    },
+    onTransaction(call) {
+      watcher = call;
+      return () => {
+        if (watcher === call) watcher = undefined;
+      };
+    },
     async close() {
       for (const cut of cuts) cut.spared();
       cuts.clear();
@@ -89,6 +119,7 @@ class Link {
   readonly #client: Socket;
   readonly #upstream: Socket;
   readonly #take: (message: Message) => Cut | undefined;
+  readonly #inTransaction: (port: number) => void;
   readonly #toServer = new Splitter("client");
   readonly #toClient = new Splitter("server");
   // With pipelining several requests are under way; answers come in order and each ends with ReadyForQuery. Counting
@@ -98,10 +129,16 @@ class Link {
   /** The cut that has taken a request, and that request's number. */
   #lost: { cut: Cut; request: number; complete: boolean } | undefined;
 
-  constructor(client: Socket, upstream: Socket, take: (message: Message) => Cut | undefined) {
+  constructor(
+    client: Socket,
+    upstream: Socket,
+    take: (message: Message) => Cut | undefined,
+    inTransaction: (port: number) => void,
+  ) {
     this.#client = client;
     this.#upstream = upstream;
     this.#take = take;
+    this.#inTransaction = inTransaction;
     client.on("data", (chunk: Buffer) => this.#fromClient(chunk));
     upstream.on("data", (chunk: Buffer) => this.#fromServer(chunk));
     for (const socket of [client, upstream]) {
@@ -146,6 +183,8 @@ class Link {
     for (const message of this.#toClient.push(chunk)) {
       if (this.#upstream.destroyed) return;
       const swallowed = this.#lost?.request === this.#answered;
+      // The letter of ReadyForQuery: T while a transaction is open.
+      if (message.type === "Z" && message.text === "T") this.#inTransaction(this.#upstream.localPort ?? 0);
       if (!swallowed) this.#client.write(message.bytes);
       if (message.type === "Z") {
         this.#answered += 1;

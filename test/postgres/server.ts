@@ -12,8 +12,13 @@ export interface PostgresServer {
   readonly major: number;
   /** Process id of the server; 0 for a server that was given by TAPE_TEST_POSTGRES_URL. */
   readonly pid: number;
+  /** Its data folder; empty for a given server. */
+  readonly data: string;
   /** `fast` rolls back and shuts down in order, `immediate` is a crash followed by recovery. */
   restart(mode?: "fast" | "immediate"): Promise<void>;
+  /** Stops it and keeps its data; `resume` starts it again on the same port. */
+  halt(mode?: "fast" | "immediate"): Promise<void>;
+  resume(): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -21,6 +26,14 @@ export interface PostgresOptions {
   major: Major;
   /** Settings on top of ours. Naming any (even `{}`) asks for a server of one's own. */
   settings?: Record<string, string>;
+  /** Its data folder is made in here. Default: a temporary folder. */
+  parent?: string;
+  /** Instead of initialising: fills the given empty folder with data. */
+  fill?: (data: string) => Promise<void>;
+  /** More flags for initdb. */
+  init?: readonly string[];
+  /** Environment of the server on top of ours. */
+  env?: Record<string, string>;
 }
 
 // Durability is part of what is tested, so fsync and synchronous_commit stay as in production.
@@ -44,21 +57,27 @@ export async function startPostgres(options: PostgresOptions): Promise<PostgresS
   if (given && options.major === 18 && !options.settings) return givenServer(given);
 
   const native = nativeFolder(options.major);
-  const data = mkdtempSync(join(scratchFolder(), `tape-postgres-${options.major}-data-`));
+  const data = mkdtempSync(join(options.parent ?? scratchFolder(), `tape-postgres-${options.major}-data-`));
   const release = watch(data);
   try {
     if (serverUser) chownSync(data, serverUser.uid, serverUser.gid);
-    await initialise(native, data);
-    let server = await launch(native, data, options.settings);
+    if (options.fill) await options.fill(data);
+    else await initialise(native, data, options.init);
+    let server = await launch(native, data, options);
     return {
       url: `postgres://tape@127.0.0.1:${server.port}/postgres`,
       major: options.major,
       get pid() {
         return server.process.pid ?? 0;
       },
+      data,
       async restart(mode = "fast") {
         await end(server.process, mode);
-        server = await launch(native, data, options.settings, server.port);
+        server = await launch(native, data, options, server.port);
+      },
+      halt: (mode = "fast") => end(server.process, mode),
+      async resume() {
+        server = await launch(native, data, options, server.port);
       },
       async stop() {
         await end(server.process, "fast");
@@ -78,19 +97,23 @@ async function givenServer(url: string): Promise<PostgresServer> {
   await client.connect();
   const { rows } = await client.query<{ version: string }>("select current_setting('server_version_num') as version");
   await client.end();
+  const refuse = async (): Promise<void> => {
+    throw new Error("a given server is not ours to restart: pass settings to get a server of your own");
+  };
   return {
     url,
     major: Math.floor(Number(rows[0]?.version) / 10_000),
     pid: 0,
-    restart: async () => {
-      throw new Error("a given server is not ours to restart: pass settings to get a server of your own");
-    },
+    data: "",
+    restart: refuse,
+    halt: refuse,
+    resume: refuse,
     stop: async () => {},
   };
 }
 
-async function initialise(native: string, data: string): Promise<void> {
-  const flags = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--username=tape"];
+async function initialise(native: string, data: string, more: readonly string[] = []): Promise<void> {
+  const flags = ["--auth=trust", "--no-sync", "--encoding=UTF8", "--locale=C", "--username=tape", ...more];
   const child = spawn(join(native, "bin", "initdb"), [...flags, "--pgdata", data], {
     ...serverUser,
     cwd: native,
@@ -109,15 +132,10 @@ interface Running {
 }
 
 /** Between finding a free port and binding it another process may take it; with a given port there is no second try. */
-async function launch(
-  native: string,
-  data: string,
-  settings?: Record<string, string>,
-  port?: number,
-): Promise<Running> {
+async function launch(native: string, data: string, options: PostgresOptions, port?: number): Promise<Running> {
   for (let attempt = 1; ; attempt++) {
     try {
-      return await launchOnce(native, data, settings, port ?? (await freePort()));
+      return await launchOnce(native, data, options, port ?? (await freePort()));
     } catch (error) {
       if (port || attempt === 5 || !String(error).includes("Address already in use")) throw error;
     }
@@ -127,7 +145,7 @@ async function launch(
 async function launchOnce(
   native: string,
   data: string,
-  settings: Record<string, string> | undefined,
+  { settings, env }: PostgresOptions,
   port: number,
 ): Promise<Running> {
   const flags = Object.entries({ ...defaults, ...settings, port: `${port}` }).flatMap(([k, v]) => ["-c", `${k}=${v}`]);
@@ -135,6 +153,7 @@ async function launchOnce(
   const child = spawn(join(native, "bin", "postgres"), ["-D", data, ...flags], {
     ...serverUser,
     cwd: native,
+    ...(env === undefined ? {} : { env: { ...process.env, ...env } }),
     // A session of its own: Ctrl-C must reach the test run, which then stops the server in order.
     detached: true,
     stdio: ["ignore", log, log],

@@ -1,4 +1,7 @@
+import { systemClock } from "../../src/base/clock.ts";
 import { httpConnector } from "../../src/connector/http.ts";
+import type { SingletonContext } from "../../src/host/singleton-term.ts";
+import { isTapeError } from "../../src/model/errors.ts";
 import type { Connector, ConnectorContext } from "../../src/sdk/connector.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { type Act, type Effect, type EffectContext, effect } from "../../src/sdk/effect.ts";
@@ -171,7 +174,7 @@ export function buildProgram({ world, worker }: Pick<Orders, "world" | "worker">
   });
 
   const asked = workflow("asked", async (tape, { run }: Task) => {
-    const answer = await tape.gate(yes, { timeout: "1h" });
+    const answer = await tape.gate(yes, { timeout: "30d" }); // longer than any clock is set forward
     await mark(tape, run, "after", 1);
     return answer.status === "received" ? answer.value : answer.status;
   });
@@ -215,7 +218,47 @@ export function buildProgram({ world, worker }: Pick<Orders, "world" | "worker">
     { retry: { attempts: 5, base: "100ms" } },
   );
 
-  const flows = { acts, saga, nap, late, asked, family, broken, again };
+  /** Five ask at once for what is enough for three: three get it, whoever dies in between. */
+  const spender = workflow("spender", async (tape, { run }: Task) => {
+    const buy = async (n: number): Promise<"bought" | "refused"> => {
+      try {
+        return await tape.budget.spend({ usd: 1 }, async () => {
+          await systemClock.sleep(20 * n);
+          return { cost: { usd: 1 }, value: "bought" as const };
+        });
+      } catch (error) {
+        if (isTapeError(error, "TAPE_BUDGET_EXCEEDED")) return "refused";
+        throw error;
+      }
+    };
+    const came = await Promise.all([1, 2, 3, 4, 5].map(buy));
+    await mark(tape, run, "after", 1);
+    return came.filter((one) => one === "bought").length;
+  });
+
+  const flows = { acts, saga, nap, late, asked, family, broken, again, spender };
   const effects = [pay, mail, rate, wire, post, quote, book, reserve, rent, charge];
   return { runner: createRunner({ workflows: [...Object.values(flows), child], effects, connectors }), flows };
+}
+
+/** What the runs of a flow may spend. */
+export const budgets: Readonly<Record<string, Readonly<Record<string, number>>>> = { spender: { usd: 3 } };
+
+/**
+ * The body of the singleton: acts on the world again and again. Every other act goes out without a look at the lease, as
+ * from a body that ignores its signal: then the world's guard alone is between a stale holder and the deed.
+ */
+export function sweeper({ world, worker }: Pick<Orders, "world" | "worker">) {
+  return async ({ abortSignal, assert, progress, token, sleep }: SingletonContext): Promise<void> => {
+    for (let n = 1; !abortSignal.aborted; n++) {
+      if (n % 2 === 0) assert();
+      await fetch(`${world}lead/sweeper`, {
+        method: "POST",
+        headers: { "idempotency-key": "sweeper", "tape-fencing-token": String(token), "x-worker": worker },
+        body: JSON.stringify({ run: "sweeper", what: "sweep", n } satisfies Ask),
+      });
+      progress(`sweep ${n}`);
+      if (n % 2 === 0) await sleep(200);
+    }
+  };
 }

@@ -5,29 +5,47 @@ import type { Orders } from "./program.ts";
 
 const script = fileURLToPath(new URL("worker.ts", import.meta.url));
 
+/** What a worker is asked, and what it says. */
+export type Order = "clock" | "stop in a transaction" | "go on";
+export type Word = { readonly say: "ready" } | { readonly say: "clock"; readonly wall: number };
+
+export interface ReplicaOptions {
+  readonly orders: Omit<Orders, "worker">;
+  readonly folder: string;
+  /** On top of ours, for example what is preloaded. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** One place in the deployment: a process that is started again whenever it was killed. */
 export class Replica {
-  readonly #slot: number;
-  readonly #orders: Omit<Orders, "worker">;
-  readonly #folder: string;
+  readonly slot: number;
+  readonly #options: ReplicaOptions;
   #process: ChildProcess | undefined;
   #incarnation = 0;
-  #ready: Promise<boolean> = Promise.resolve(false);
   #up = false;
   #paused = false;
   #killed: ChildProcess | undefined;
+  #clock: ((wall: number) => void) | undefined;
+  #gone: Promise<void> = Promise.resolve();
   /** It ended though nobody had killed it. */
   readonly collapses: string[] = [];
 
-  constructor(slot: number, orders: Omit<Orders, "worker">, folder: string) {
-    this.#slot = slot;
-    this.#orders = orders;
-    this.#folder = folder;
+  constructor(slot: number, options: ReplicaOptions) {
+    this.slot = slot;
+    this.#options = options;
   }
 
   /** Its name in leases, in terms and in the world's ledger: new with every start. */
   get label(): string {
-    return `replica-${this.#slot}.${this.#incarnation}`;
+    return `replica-${this.slot}.${this.#incarnation}`;
+  }
+
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
+  get log(): string {
+    return join(this.#options.folder, `${this.label}.log`);
   }
 
   /** Started, ready, and neither stopped nor killed. */
@@ -39,19 +57,23 @@ export class Replica {
     return this.#paused;
   }
 
-  /** Resolves once it serves. */
+  /** Resolves once it serves, or has ended. */
   async start(): Promise<void> {
     this.#incarnation++;
-    const { label } = this;
-    const log = join(this.#folder, `${label}.log`);
-    const child = fork(script, [JSON.stringify({ ...this.#orders, worker: label, log })], {
-      env: { ...process.env, TAPE_REPLICA_ID: label },
+    const { label, log } = this;
+    const { orders, env } = this.#options;
+    const child = fork(script, [JSON.stringify({ ...orders, worker: label, log })], {
+      env: { ...process.env, ...env, TAPE_REPLICA_ID: label },
       execArgv: [], // not the test runner's
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     this.#process = child;
-    this.#ready = new Promise((resolve) => {
-      child.once("message", () => resolve(true));
+    this.#gone = new Promise((resolve) => child.once("exit", () => resolve()));
+    const ready = await new Promise<boolean>((resolve) => {
+      child.on("message", (word: Word) => {
+        if (word.say === "ready") resolve(true);
+        else this.#clock?.(word.wall);
+      });
       child.once("exit", (code, signal) => {
         resolve(false);
         this.#up &&= this.#process !== child;
@@ -59,7 +81,7 @@ export class Replica {
           this.collapses.push(`${label} ended though nobody had killed it (${signal ?? code})`);
       });
     });
-    this.#up = await this.#ready;
+    if (this.#process === child && this.#killed !== child) this.#up = ready;
   }
 
   kill(): void {
@@ -67,6 +89,11 @@ export class Replica {
     this.#paused = false;
     this.#killed = this.#process;
     this.#process?.kill("SIGKILL"); // reaches a stopped process, too
+  }
+
+  /** Resolves once its process has ended. */
+  gone(): Promise<void> {
+    return this.#gone;
   }
 
   /** SIGSTOP: it does not know. */
@@ -78,5 +105,26 @@ export class Replica {
   wake(): void {
     this.#paused = false;
     this.#process?.kill("SIGCONT");
+  }
+
+  tell(order: Order): void {
+    if (this.#process?.connected === true) this.#process.send(order);
+  }
+
+  /** It will stop by itself, or has: from now on it counts as stopped. */
+  expectStop(): void {
+    this.#paused = true;
+  }
+
+  /** What its wall clock says; undefined: it does not answer. */
+  clock(withinMs: number): Promise<number | undefined> {
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => resolve(undefined), withinMs);
+      this.#clock = (wall) => {
+        clearTimeout(timer);
+        resolve(wall);
+      };
+      this.tell("clock");
+    });
   }
 }

@@ -1,9 +1,8 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import pg from "pg";
 import { systemClock } from "../../src/base/clock.ts";
-import { type Random, seededRandom } from "../../src/base/random.ts";
+import { anyOf, type Deployment, type Fault } from "./strike.ts";
 
 const script = fileURLToPath(new URL("server-process.ts", import.meta.url));
 
@@ -53,57 +52,26 @@ export class ServerReplica {
   }
 }
 
-/** Servers die and come back; connections of theirs to the database are cut in the middle of whatever they carry. */
-export class Outages {
-  readonly #servers: readonly ServerReplica[];
-  readonly #database: string;
-  readonly #random: Random;
-  readonly #mending = new Set<Promise<void>>();
-  servers = 0;
-  connections = 0;
+export const serverKind = "kill -9 of a server";
 
-  constructor(servers: readonly ServerReplica[], database: string, seed: string) {
-    this.#servers = servers;
-    this.#database = database;
-    this.#random = seededRandom(`${seed} outages`);
-  }
-
-  async rage(signal: AbortSignal): Promise<void> {
-    const client = new pg.Client({ connectionString: this.#database, application_name: "tape chaos" });
-    await client.connect();
-    try {
-      while (!signal.aborted) {
-        await systemClock.sleep(200 + this.#random.int(600), signal);
-        if (signal.aborted) break;
-        if (this.servers <= this.connections) this.#killServer();
-        else await this.#cutConnections(client);
-      }
-      await Promise.all(this.#mending);
-    } finally {
-      await client.end();
-    }
-  }
-
-  /** One must be left, or there is nobody whom a call could have reached. */
-  #killServer(): void {
-    const up = this.#servers.filter((server) => server.up);
-    if (up.length < 2) return;
-    const server = up[this.#random.int(up.length)]!;
-    server.kill();
-    this.servers++;
-    const mending = systemClock
-      .sleep(100 + this.#random.int(500))
-      .then(() => server.start())
-      .finally(() => this.#mending.delete(mending));
-    this.#mending.add(mending);
-  }
-
-  async #cutConnections(client: pg.Client): Promise<void> {
-    const { rows } = await client.query<{ cut: boolean }>(
-      `select pg_terminate_backend(pid) as cut from pg_stat_activity
-       where datname = current_database() and pid <> pg_backend_pid() and backend_type = 'client backend'
-       order by random() limit 2`,
-    );
-    this.connections += rows.filter(({ cut }) => cut).length;
-  }
+/** Servers die and come back. One is left, or there is nobody whom a call could have reached. */
+export function serverFault({ random, strikes, mend }: Deployment, servers: readonly ServerReplica[]): Fault {
+  return {
+    kind: serverKind,
+    counts: "the server was one that workers were connected to",
+    weight: 1,
+    first: 2,
+    async play() {
+      const up = servers.filter((server) => server.up);
+      const server = up.length > 1 ? anyOf(up, random) : undefined;
+      if (server === undefined) return;
+      server.kill();
+      mend(
+        systemClock.sleep(100 + random.int(500)).then(async () => {
+          await server.start();
+          strikes.push({ kind: serverKind, bitten: true, hit: ["one of several servers"], outcome: ["started again"] });
+        }),
+      );
+    },
+  };
 }

@@ -22,6 +22,13 @@ export interface Deed extends Ask {
   readonly at: number;
 }
 
+/** An act of a singleton's holder that its guard let pass. */
+export interface Lead {
+  readonly token: string;
+  readonly worker: string;
+  readonly at: number;
+}
+
 export type Stage = "before" | "after";
 
 /** A request that is being carried out, seen just before and just after the deed. */
@@ -45,6 +52,7 @@ const whims: readonly Whim[] = ["plain", "plain", "plain", "plain", "plain", "sl
  *   /read/<name>  changes nothing
  *   /try/<name>   fails the first time
  *   /look/<name>  says whether it was done for this key, and from then on refuses lower tokens
+ *   /lead/<name>  an act of the holder of that lease; refused under a lower token than it has seen
  *
  * It compares tokens within one key: whoever comes with a lower one than it has seen is refused. That is what makes "not
  * found" final, whatever a stopped sender does when it wakes up.
@@ -53,6 +61,11 @@ export class World {
   readonly deeds: Deed[] = [];
   /** Requests refused for their token. */
   stale = 0;
+  /** Acts of singletons that went through, and how many did not. */
+  readonly leads: Lead[] = [];
+  staleLeads = 0;
+  /** Who came with which token for which key: one token is one owner's for ever. */
+  readonly owners = new Map<string, Set<string>>();
   /** How often each whim was played. */
   readonly played: Record<string, number> = {};
   /** When timers fall due, by the world's clock: a little later than that, because they were set a little later. */
@@ -112,11 +125,17 @@ export class World {
       this.#seen.add(place);
       return answer(tried ? 200 : 500);
     }
+    this.#noteOwner(`${name} ${key} ${token}`, worker);
     if (token < (this.#highest.get(place) ?? 0n)) {
-      this.stale++;
+      if (verb === "lead") this.staleLeads++;
+      else this.stale++;
       return answer(412, "a higher token was here");
     }
     this.#highest.set(place, token);
+    if (verb === "lead") {
+      this.leads.push({ token: String(token), worker, at: systemClock.wall() });
+      return answer(200);
+    }
     if (verb === "look") return answer(this.#done.has(place) ? 200 : 404, this.#done.get(place)?.what);
     const whim = this.#whimFor(place);
     if (whim === "busy") return answer(429);
@@ -144,6 +163,11 @@ export class World {
     this.#seen.add(place);
     this.played[whim] = (this.played[whim] ?? 0) + 1;
     return whim;
+  }
+
+  #noteOwner(term: string, worker: string): void {
+    const owners = this.owners.get(term) ?? new Set();
+    this.owners.set(term, owners.add(worker));
   }
 
   #count(worker: string, by: number): void {

@@ -1,0 +1,102 @@
+import { existsSync, globSync, renameSync, writeFileSync } from "node:fs";
+import { systemClock } from "../../../src/base/clock.ts";
+import type { Replica } from "../replicas.ts";
+import { anyOf, type Deployment, type Fault, targets } from "../strike.ts";
+
+export const clockKind = "clock set by an hour";
+
+const places = [
+  "/usr/lib/*/faketime/libfaketimeMT.so.1",
+  "/usr/lib/faketime/libfaketimeMT.so.1",
+  "/usr/lib64/faketime/libfaketimeMT.so.1",
+  "/usr/local/lib/faketime/libfaketimeMT.so.1",
+];
+
+/** Where libfaketime is; undefined: it is not installed. */
+export const findFaketime = (): string | undefined => places.flatMap((place) => globSync(place)).find(existsSync);
+
+const hourMs = 3_600_000;
+const offsets = [-hourMs, 0, hourMs];
+/** libfaketime looks at its file once a second. */
+const seenMs = 1_100;
+
+/** The environment of a process whose wall clock is set by a file. Its monotonic clock is the machine's. */
+export function clockEnv(library: string, file: string): Record<string, string> {
+  setClock(file, 0);
+  return {
+    LD_PRELOAD: library,
+    FAKETIME_TIMESTAMP_FILE: file,
+    FAKETIME_DONT_FAKE_MONOTONIC: "1",
+    DONT_FAKE_MONOTONIC: "1", // its name in older versions
+    FAKETIME_CACHE_DURATION: "1",
+  };
+}
+
+/** By rename: nobody reads half a number. */
+function setClock(file: string, offsetMs: number): void {
+  writeFileSync(`${file}.draft`, `${offsetMs < 0 ? "-" : "+"}${Math.abs(offsetMs) / 1_000}\n`);
+  renameSync(`${file}.draft`, file);
+}
+
+export interface Clocks {
+  /** One for each replica: on a database the clocks of its clients do not matter. Else the machine's one clock. */
+  readonly of: (replica: Replica) => string;
+  readonly shared: boolean;
+  /** When the machine's clock was set forward, by the world's: timers by the wall clock are then rightly early. */
+  readonly forward: number[];
+}
+
+/** Sets the wall clock forward and back while processes work. */
+export function clockFault(deployment: Deployment, { of, shared, forward }: Clocks): Fault {
+  const { random, strikes, replicas } = deployment;
+  const set = new Map<string, number>();
+  const step = (file: string, to: number): number => {
+    const from = set.get(file) ?? 0;
+    if (shared && to > from) forward.push(systemClock.wall());
+    set.set(file, to);
+    setClock(file, to);
+    return to - from;
+  };
+  return {
+    kind: clockKind,
+    counts: "the clock of a process that held leases differed by more than half an hour from before",
+    weight: 2,
+    first: 2,
+    async play() {
+      const replica = anyOf(targets(deployment), random);
+      if (replica === undefined) return;
+      const worker = replica.label;
+      const file = of(replica);
+      const to = anyOf(
+        offsets.filter((offset) => offset !== (set.get(file) ?? 0)),
+        random,
+      )!;
+      const leases = Object.keys(await deployment.leasesOf(worker));
+      const before = await skewOf(replica);
+      const by = step(file, to);
+      await systemClock.sleep(seenMs);
+      const after = await skewOf(replica);
+      const seen = before !== undefined && after !== undefined && Math.abs(after - before) > hourMs / 2;
+      strikes.push({
+        kind: clockKind,
+        bitten: seen && leases.length > 0,
+        hit: [
+          shared ? "every process of the machine" : "one replica",
+          ...(leases.length > 0 ? ["holding leases"] : []),
+        ],
+        outcome: seen ? [`${by > 0 ? "+" : "−"}${Math.abs(by) / hourMs} h`] : ["its process was gone or stopped"],
+      });
+    },
+    /** What was due an hour ahead is due at last. */
+    async calm() {
+      for (const file of new Set(replicas.map(of))) step(file, shared ? hourMs : 0);
+      await systemClock.sleep(seenMs);
+    },
+  };
+}
+
+/** By how much its wall clock differs from ours. */
+async function skewOf(replica: Replica): Promise<number | undefined> {
+  const wall = await replica.clock(1_000);
+  return wall === undefined ? undefined : wall - systemClock.wall();
+}
