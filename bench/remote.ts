@@ -1,10 +1,10 @@
-import { type ChildProcess, fork } from "node:child_process";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createRunner, Tape } from "../src/exports/index.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import type { BenchOptions } from "./run.ts";
+import { startServer } from "./served.ts";
 import { stepsFor, ten } from "./ten.ts";
 import { median, say } from "./work.ts";
 
@@ -80,20 +80,4 @@ async function measure(name: string, here: string, there: string, options: Bench
     await server.stop();
   }
   return figures;
-}
-
-async function startServer(store: string): Promise<{ readonly url: string; stop(): Promise<void> }> {
-  const child: ChildProcess = fork(join(import.meta.dirname, "remote-server.ts"), [store]);
-  const exited = new Promise<void>((resolve) => child.once("exit", () => resolve()));
-  const url = await new Promise<string>((resolve, reject) => {
-    child.once("message", (message) => resolve(String(message)));
-    child.once("exit", (code) => reject(new Error(`the server exited with ${code}`)));
-  });
-  return {
-    url,
-    async stop() {
-      child.kill("SIGTERM");
-      await exited;
-    },
-  };
 }

@@ -1,5 +1,8 @@
+import { readResults, writeReport, writeResults } from "./charts.ts";
+import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
+import { measurePeers, planOf } from "./peers/peers.ts";
 import { benchRemote } from "./remote.ts";
 import { benchRuns } from "./runs.ts";
 import { benchStore } from "./store.ts";
@@ -11,12 +14,31 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   remote: benchRemote,
   handover: benchHandover,
   idle: benchIdle,
+  growth: benchGrowth,
+  peers: benchPeers,
+  charts: drawCharts,
 };
 
 export interface BenchOptions {
   /** How long each mode is measured in all. */
   readonly seconds: number;
   readonly only: string | undefined;
+  /** Everything that was said on the command line, for benchmarks with options of their own. */
+  readonly flags: readonly string[];
+}
+
+/** `--write` keeps the results and draws the report of docs/benchmarks.md from them. */
+async function benchPeers({ flags }: BenchOptions): Promise<object> {
+  const results = await measurePeers(planOf(flags));
+  if (flags.includes("--write")) writeResults(results);
+  return results;
+}
+
+/** `--from FILE`: the report of docs/benchmarks.md again, from results that were kept. */
+async function drawCharts({ flags }: BenchOptions): Promise<object> {
+  const from = flags[flags.indexOf("--from") + 1] ?? "";
+  writeReport(readResults(from));
+  return { from };
 }
 
 const [name = "", ...flags] = process.argv.slice(2);
@@ -31,7 +53,7 @@ if (bench === undefined) {
   );
   process.exitCode = 2;
 } else {
-  const figures = await bench({ seconds: Number(flagValue("--seconds") ?? 6), only: flagValue("--only") });
+  const figures = await bench({ seconds: Number(flagValue("--seconds") ?? 6), only: flagValue("--only"), flags });
   if (flags.includes("--json")) process.stdout.write(`${JSON.stringify(figures)}\n`);
   else console.dir(figures, { depth: null });
 }

@@ -7,6 +7,8 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../../", import.meta.url));
 
 export interface Tarball {
+  /** What `npm pack` made. */
+  readonly file: string;
   /** What is published, unpacked: where npx would run it from. */
   readonly unpacked: string;
   /** Installs it and what it depends on into a project, as `npm install --ignore-scripts` does, without a network. */
@@ -45,6 +47,7 @@ export function packTarball(): Tarball {
   const unpacked = join(folder, "package");
   symlinkSync(join(root, "node_modules"), join(unpacked, "node_modules"));
   return {
+    file: join(folder, name),
     unpacked,
     install(project) {
       const modules = join(project, "node_modules");
