@@ -20,7 +20,7 @@ describe("a planted bug", () => {
     expect(patched("a x b", { ...patch, replace: "$& $1" })).toBe("a $& $1 b");
   });
 
-  it.each(bugs)("$name fits the sources as they are", ({ patches }) => {
+  it.each(bugs.map((bug) => [bug.name, bug] as const))("%s fits the sources as they are", (_name, { patches }) => {
     const texts = new Map<string, string>();
     for (const one of patches) {
       const before = texts.get(one.file) ?? readFileSync(join(sources, one.file), "utf8");

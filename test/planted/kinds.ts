@@ -6,6 +6,8 @@ const isLongStop = ({ strike, forMs = 0 }: Plan["faults"][number], ttlMs: number
 
 const says = (runs: Plan["runs"], text: string): boolean => JSON.stringify(runs).includes(text);
 
+const count = (runs: Plan["runs"], pattern: RegExp): number => JSON.stringify(runs).match(pattern)?.length ?? 0;
+
 /**
  * Worlds in which a bug can show at all: what a seed plans in advance says whether it is one. Seeds of other worlds are
  * not played; they count nevertheless.
@@ -14,6 +16,9 @@ export const kinds = {
   "with a long stop": ({ replicas, faults, ttlMs }) => replicas > 1 && faults.some((one) => isLongStop(one, ttlMs)),
   "with wrong clocks": ({ replicas, clocks }) => replicas > 1 && clocks.some(({ offMs }) => offMs !== 0),
   "with a careless upstream": ({ runs }) => says(runs, '"undone.careless"') && says(runs, '"twice"'),
+  "with shared keys": (plan) => JSON.stringify(plan).includes('"businessKey":"shared"'),
+  "with an outbox": ({ runs, faults }) => says(runs, '.outbox"') && faults.length > 0,
+  "with several to undo": ({ runs }) => count(runs, /"effect":"(undone|blind)/g) > 1,
   "with budgets": ({ runs }) => says(runs, '"op":"spend"'),
   "with children": ({ runs }) => says(runs, '"op":"child"'),
   "with timers": ({ runs }) => says(runs, '"op":"sleep"') || says(runs, '"timeoutMs"'),

@@ -13,11 +13,12 @@ const timeout = 600_000;
 
 describe("planted bugs", () => {
   const shops: Workshop[] = [];
+  let waiting: (readonly [Bug, PromiseWithResolvers<Played>])[] = [];
   const hunts = new Map<Bug, PromiseWithResolvers<Played>>(bugs.map((bug) => [bug, Promise.withResolvers<Played>()]));
   const found: Broken[] = [];
 
   beforeAll(() => {
-    const waiting = [...hunts];
+    waiting = [...hunts];
     const work = async (shop: Workshop): Promise<void> => {
       for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
         const [{ patches, tellers, kind, within }, { resolve, reject, promise }] = next;
@@ -33,6 +34,7 @@ describe("planted bugs", () => {
   });
 
   afterAll(() => {
+    waiting = [];
     for (const shop of shops) shop.close();
   });
 
@@ -46,7 +48,7 @@ describe("planted bugs", () => {
     }
   });
 
-  it.each(bugs)("$name: $planted", { timeout }, async (bug) => {
+  it.each(bugs.map((bug) => [bug.name, bug] as const))("%s", { timeout }, async (_name, bug) => {
     const played = await hunts.get(bug)!.promise;
     const others = played.besides.map(({ seed, broken }) => `seed ${seed}: ${broken[0]}`).slice(0, 5);
     expect(

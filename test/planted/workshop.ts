@@ -14,6 +14,7 @@ const patienceMs = 120_000;
 /** A copy of the sources, in which bugs are planted one after the other: the real ones are never touched. */
 export class Workshop {
   readonly folder = mkdtempSync(join(tmpdir(), "tape-planted-"));
+  readonly #closed = new AbortController();
 
   constructor() {
     cpSync(join(root, "src"), join(this.folder, "src"), { recursive: true });
@@ -34,17 +35,20 @@ export class Workshop {
       const args = [player, JSON.stringify({ folder: this.folder, ...asked } satisfies Asked)];
       const { stdout } = await promisify(execFile)(process.execPath, args, {
         timeout: patienceMs,
+        signal: this.#closed.signal,
         maxBuffer: 64 * 1024 * 1024,
         cwd: this.folder,
         env: { NODE_COMPILE_CACHE: join(this.folder, "compiled"), ...process.env },
       });
       return JSON.parse(stdout) as Played;
     } finally {
-      for (const [file, text] of healthy) writeFileSync(file, text);
+      if (!this.#closed.signal.aborted) for (const [file, text] of healthy) writeFileSync(file, text);
     }
   }
 
+  /** Ends what still plays here. */
   close(): void {
+    this.#closed.abort();
     rmSync(this.folder, { recursive: true, force: true });
   }
 }

@@ -143,7 +143,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     values.some(({ input, output }) => input.op === "delete" && output !== undefined && output !== "conflict"),
   "value write whose answer was lost": ({ values }) =>
     values.some(({ input, ret }) => input.op !== "read" && ret === Number.POSITIVE_INFINITY),
-  "value watched": ({ watched }) => watched.length > 1,
+  "value watched": ({ watched }) => watched.some((seen) => seen.length > 1),
   "five replicas": ({ plan }) => plan.replicas === 5,
   "cut off before it was healed": ({ plan }) => !plan.heals,
   "run stuck on a doubt while live": ({ feed }) =>

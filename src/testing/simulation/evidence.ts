@@ -53,7 +53,7 @@ export interface Evidence {
   readonly deeds: readonly ManualDeed[];
   readonly audit: readonly AuditEntry[];
   readonly values: readonly ValueOperation[];
-  readonly watched: readonly ValueTransition[];
+  readonly watched: readonly (readonly ValueTransition[])[];
   readonly schedules: readonly ScheduleStory[];
   readonly sweeps: readonly Sweep[];
   readonly renewals: readonly SeenRenewal[];

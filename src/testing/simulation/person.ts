@@ -13,6 +13,7 @@ export class Person {
   readonly #ledger: WorldLedger;
   readonly #operator: OperatorAtWork;
   readonly #random: Random;
+  readonly #redriven = new Set<string>();
   #deeds = 0;
 
   constructor(stage: Stage, ledger: WorldLedger, operator: OperatorAtWork) {
@@ -29,6 +30,13 @@ export class Person {
     const { effects, runs } = await lookout.look();
     const doubts = effects.filter(({ status }) => status === "STUCK" || status === "UNKNOWN");
     const now = time.wall();
+    for (const { id, status } of runs) {
+      if (status !== "STUCK" || this.#redriven.has(id) || this.#random.int(3) > 0) continue;
+      // Somebody who has not understood yet what it waits for: it must stick again, and do nothing else.
+      this.#redriven.add(id);
+      const by = `person ${++this.#deeds}`;
+      await this.#operator.tell(by, "redrive", (tape) => tape.redrive(id, { by, reason: "let us see" }));
+    }
     let busy = false;
     for (const doubt of doubts) {
       const resolution = this.#judge(doubt, now - doubt.changedAt);

@@ -81,7 +81,7 @@ export class Replica {
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
     const options = { store, runner: runnerIn(process, runner, calls), clock: process.clock, random };
-    const tape = await Tape.open({ ...options, tenant, leaseTtl: plan.ttlMs, log });
+    const tape = await Tape.open({ ...options, tenant, leaseTtl: plan.ttlMs, log, report: false });
     this.#tape = tape;
     if (plan.singleton === undefined) return;
     for (;;) {

@@ -20,7 +20,8 @@ export type ValueOperation = Operation<ValueInput, ValueOutput>;
 /** Clients from outside that write values at the same time, and a history of what each of them was told. */
 export class ValueClients {
   readonly history: ValueOperation[] = [];
-  readonly watched: ValueTransition[] = [];
+  /** What each watcher saw: one that was not heard of for long is not waited for, and another begins. */
+  readonly watched: ValueTransition[][] = [];
   readonly #stage: Stage;
   readonly #clients: Clients;
   readonly #random;
@@ -48,7 +49,9 @@ export class ValueClients {
       const start = await tape.store.read.value(tenant, "x");
       void (async () => {
         const options = { after: start?.version ?? 0 };
-        for await (const seen of watchValue(tape.store, time, tenant, "x", options)) this.watched.push(seen);
+        const mine: ValueTransition[] = [];
+        this.watched.push(mine);
+        for await (const seen of watchValue(tape.store, time, tenant, "x", options)) mine.push(seen);
       })().catch(() => {}); // whoever watches dies with its process
     });
   }

@@ -51,6 +51,7 @@ export const effectBugs: readonly Bug[] = [
       },
     ],
     tellers: ["noBlindRetry", "nonIdempotentOnce"],
+    kind: "with an outbox",
     within: 500,
   },
   {
@@ -160,6 +161,7 @@ export const effectBugs: readonly Bug[] = [
       },
     ],
     tellers: ["doubtIsKept", "clientsWereTreatedWell"],
+    kind: "with an outbox",
     within: 50,
   },
   {
@@ -190,6 +192,7 @@ export const effectBugs: readonly Bug[] = [
       { file: "store/sqlite/sql/claim.create.sql", find: "\non conflict do nothing", replace: "" },
     ],
     tellers: ["businessKeysHold"],
+    kind: "with shared keys",
     within: 500,
   },
 ];

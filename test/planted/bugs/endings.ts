@@ -28,6 +28,7 @@ export const endingBugs: readonly Bug[] = [
       },
     ],
     tellers: ["newestFirst"],
+    kind: "with several to undo",
     within: 500,
   },
   {

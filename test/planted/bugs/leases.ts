@@ -31,6 +31,7 @@ export const leaseBugs: readonly Bug[] = [
     why: "Most job queues accept the completion of an owner that was replaced long ago: the row has no token to compare.",
     patches: noFence,
     tellers: ["tokensRise", "projectionHolds", "oneVerdict", "oneResult", "oneBeginningOneEnd"],
+    kind: "with a long stop",
     within: 200,
   },
   {
@@ -63,6 +64,7 @@ export const leaseBugs: readonly Bug[] = [
       },
     ],
     tellers: ["tokensRise", "projectionHolds", "oneVerdict", "oneResult", "oneBeginningOneEnd"],
+    kind: "with a long stop",
     within: 500,
   },
   {

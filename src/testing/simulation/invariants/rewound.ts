@@ -62,9 +62,13 @@ export function remembered(evidence: Evidence): Evidence {
     !kept.has(nameOf(one)) && (forgotten.has(nameOf(one)) || forgotten.has(nameOf({ ...one, key: "" })));
   const stands = (key: string): boolean =>
     effects.some((effect) => effect.key === key && (effect.status === "CONFIRMED" || effect.status === "COMPENSATED"));
+  // A look is no act, and is dispatched by nobody: it is forgotten with what it was about.
+  const known = new Set(effects.map(({ key }) => key));
+  const isIdle = ({ role, key, at }: Evidence["calls"][number]): boolean =>
+    role === "look" && !known.has(key) && at >= lost.from;
   return {
     ...evidence,
-    calls: calls.filter((call) => !isLost(call)),
+    calls: calls.filter((call) => !isLost(call) && !isIdle(call)),
     world: world.filter(
       (one) =>
         !isLost(one) ||
