@@ -3,6 +3,7 @@ import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
+import { benchProfile } from "./profile.ts";
 import { benchRemote } from "./remote.ts";
 import { benchRuns } from "./runs.ts";
 import { benchStore } from "./store.ts";
@@ -15,6 +16,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   handover: benchHandover,
   idle: benchIdle,
   growth: benchGrowth,
+  profile: benchProfile,
   peers: benchPeers,
   charts: drawCharts,
 };

@@ -45,7 +45,7 @@ const shots: readonly Shot[] = [
   { name: "timers", path: "/timers" },
   { name: "values", path: "/values" },
   { name: "budgets", path: "/budgets" },
-  { name: "health", path: "/health" },
+  { name: "health", path: "/health", height: 960 },
   { name: "audit", path: "/audit" },
   {
     name: "fork",
@@ -105,7 +105,10 @@ const browser = await openBrowser();
 try {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await browser.newPage({ colorScheme, timezoneId: "UTC", reducedMotion: "reduce" });
-    for (const shot of wanted) await shoot(page, shot, colorScheme);
+    for (const shot of wanted) {
+      await scene.report();
+      await shoot(page, shot, colorScheme);
+    }
     await page.close();
   }
 } finally {

@@ -34,6 +34,7 @@ const calls = {
   "leases.takeover": ["POST", "/v1/leases/{name}/takeover"],
   "leases.pause": ["POST", "/v1/leases/{name}/pause"],
   "leases.resume": ["POST", "/v1/leases/{name}/resume"],
+  "processes.list": ["GET", "/v1/processes"],
   "values.get": ["GET", "/v1/values/{key}"],
   "values.put": ["PUT", "/v1/values/{key}"],
   "values.list": ["GET", "/v1/values"],

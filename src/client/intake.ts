@@ -1,6 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
-import { checkPayload, checkRunSpec, encodeRecord } from "../store/check.ts";
+import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/check.ts";
 import type { Intake } from "../store/contract.ts";
 import type { Creations } from "./create.ts";
 import { absentRun, assertOwn, defined, type Ground, isOwn } from "./ground.ts";
@@ -77,6 +77,15 @@ export function intakeOver(ground: Ground, creations: Creations, key?: string): 
     },
     // Whoever uses a token over the wire has it remembered by the server.
     touchToken: async () => {},
+    async report(tenant, report) {
+      assertOwn(ground, tenant);
+      checkReport(report, limits);
+      const { owner, label, body } = report;
+      await caller.call("store.report", { body: { owner, label, body } });
+    },
+    async unreport(tenant, owner) {
+      if (isOwn(ground, tenant)) await caller.call("store.unreport", { body: { owner } });
+    },
   };
 }
 

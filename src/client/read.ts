@@ -109,6 +109,9 @@ export function readOver(ground: Ground): Read {
       return (await tokens(ground)).find((token) => token.id === id);
     },
     tokens: async (tenant) => (own(tenant) ? tokens(ground) : []),
+    async processes(tenant) {
+      return own(tenant) ? (await caller.call("processes.list", {})).processes : [];
+    },
     settings: async () => (await caller.call("settings", {})).settings,
     now: async () => (await caller.call("settings", {})).now,
   };

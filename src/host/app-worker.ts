@@ -1,7 +1,7 @@
 import type { Tracing } from "../base/trace.ts";
 import { Worker } from "../engine/worker.ts";
 import { compensation } from "../reactor/compensation.ts";
-import { ReactorLoop } from "../reactor/loop.ts";
+import { ReactorLoop, type Tally } from "../reactor/loop.ts";
 import { outbox } from "../reactor/outbox.ts";
 import type { Ground } from "../reactor/reactor.ts";
 import { reconciler } from "../reactor/reconciler.ts";
@@ -37,6 +37,11 @@ export class AppWorker implements AsyncDisposable {
 
   serves(workflow: string): boolean {
     return this.#draining === undefined && this.#serves.has(workflow);
+  }
+
+  /** What its reactors have done; nothing of one that takes no more work. */
+  get tallies(): Readonly<Record<string, Tally>> {
+    return this.#draining === undefined ? this.#loop.tallies : {};
   }
 
   start(): Promise<void> {

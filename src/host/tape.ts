@@ -23,6 +23,7 @@ import { type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
 import { type Operator, operatorOn } from "./operator.ts";
+import { type AtWork, Presence } from "./presence.ts";
 import { Results } from "./results.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts";
@@ -44,6 +45,8 @@ export interface TapeOptions {
   readonly tracing?: Tracing;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
+  /** false: what this process is at is not reported, and the dashboard does not list it. Default true. */
+  readonly report?: boolean;
 }
 
 /** How to reach a server, and what this process does there. */
@@ -93,6 +96,7 @@ export class Tape implements AsyncDisposable {
   readonly #ground: Ground;
   readonly #workers: AppWorker[] = [];
   readonly #results: Results;
+  readonly #presence: Presence | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
@@ -102,6 +106,7 @@ export class Tape implements AsyncDisposable {
       concurrency = 200,
       work = true,
       log = silentLog,
+      report = true,
     } = options;
     this.store = store;
     this.#tracing = options.tracing;
@@ -137,6 +142,8 @@ export class Tape implements AsyncDisposable {
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
+    const { identity } = keeper;
+    if (report) this.#presence = new Presence({ store, tenant, identity, clock, log }, () => this.#atWork());
     if (work) this.worker(runner, { concurrency });
   }
 
@@ -245,6 +252,7 @@ export class Tape implements AsyncDisposable {
    * });
    */
   singleton(name: string, work: SingletonWork, options: SingletonOptions = {}): Promise<Singleton> {
+    this.#presence?.begin();
     return this.#singletons.start(name, work, options);
   }
 
@@ -302,6 +310,7 @@ export class Tape implements AsyncDisposable {
     );
     this.#workers.push(worker);
     void worker.start();
+    this.#presence?.begin();
     return worker;
   }
 
@@ -322,8 +331,17 @@ export class Tape implements AsyncDisposable {
   async #close(): Promise<void> {
     // Together: each has its bound.
     await Promise.all([...this.#workers.map((worker) => worker.drain()), this.#singletons.stop()]);
+    await this.#presence?.end();
     this.#keeper.close();
     if (this.#ownsStore) await this.store.close();
+  }
+
+  #atWork(): AtWork {
+    return {
+      tallies: this.#workers.map(({ tallies }) => tallies),
+      singletons: this.singletons,
+      driving: this.#workers.reduce((sum, { runs }) => sum + runs.driving, 0),
+    };
   }
 
   #listEffects(

@@ -2,7 +2,8 @@ import { TapeError } from "../model/errors.ts";
 import type { AcquireRequest, Target, Verdict } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import { termReasons } from "../model/records.ts";
-import { checkList, checkName, checkWhole } from "./check.ts";
+import { checkList, checkName, checkObject, checkWhole } from "./check.ts";
+import type { ManualAct } from "./contract.ts";
 
 /** Starts every item before awaiting any, so that they share commits; each gets its own verdict. */
 export async function eachVerdict<I, T extends object>(
@@ -67,4 +68,21 @@ export function positionOf(cursor: string | undefined, start = 0): number {
   if (cursor === undefined) return start;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
+}
+
+/** Whoever does something by hand says who and why: the audit keeps it. */
+export function checkAct(act: ManualAct, limits: Limits): void {
+  checkObject("act", act);
+  namesWithin(limits)({ by: act.by, reason: act.reason });
+}
+
+/** Each of these must be a name. */
+export function namesWithin(limits: Limits): (names: Readonly<Record<string, unknown>>) => void {
+  return (names) => {
+    for (const what in names) checkName(what, names[what], limits);
+  };
+}
+
+export function optional<T>(value: T | undefined, check: (value: T) => void): void {
+  if (value !== undefined) check(value);
 }

@@ -1,12 +1,12 @@
 import { fingerprint } from "../base/canonical.ts";
-import { CodecError, sizeOf } from "../base/codec.ts";
+import { CodecError, encode, sizeOf } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Claimant } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import { bodyOf } from "../model/project.ts";
 import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../model/records.ts";
-import type { Entry, RunSpec } from "./contract.ts";
+import type { Entry, Report, RunSpec } from "./contract.ts";
 
 /** Input checks, the same for every store and before anything is written. Types may lie: callers may be JavaScript. */
 
@@ -198,6 +198,17 @@ export function checkPayload(what: string, encodeIt: () => string, limits: Limit
   }
   checkSize(what, text, limits);
   return text;
+}
+
+/** Tens of reactors and singletons fit; what nobody needs to know of a process does not. */
+const reportBytes = 32 * 1024;
+
+/** What a process says of itself, encoded. */
+export function checkReport({ body }: Report, limits: Limits): string {
+  const text = checkPayload("body", () => encode(body), limits);
+  if (sizeOf(text) <= reportBytes) return text;
+  const message = `a report takes ${sizeOf(text)} bytes, at most ${reportBytes} are allowed`;
+  throw new TapeError("TAPE_TOO_LARGE", message, { field: "body", limit: "reportBytes" });
 }
 
 function checkSize(what: string, text: string, limits: Limits): void {

@@ -15,9 +15,9 @@ import type { Limits } from "../model/limits.ts";
 import type { RunStatus } from "../model/machines.ts";
 import type { ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
-import type { EffectFilter, RunFilter, RunRate, Spend } from "./lists.ts";
+import type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Spend } from "./lists.ts";
 
-export type { EffectFilter, RunFilter, RunRate, Spend } from "./lists.ts";
+export type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Spend } from "./lists.ts";
 
 /**
  * The store contract, in four groups. A store is correct when it passes the conformance suite (src/testing).
@@ -189,6 +189,10 @@ export interface Intake {
   revokeToken(tenant: string | undefined, id: string, act: ManualAct): Promise<ApiToken>;
   /** It was used just now; remembered once a minute. */
   touchToken(id: string): Promise<void>;
+  /** A process says what it is at, for people who look: no truth, and nothing may depend on it. */
+  report(tenant: string, report: Report): Promise<void>;
+  /** It goes; one that never reported may say so too. */
+  unreport(tenant: string, owner: string): Promise<void>;
 }
 
 /** Who does something by hand, and why. */
@@ -375,6 +379,8 @@ export interface Read {
   /** Of any tenant: whoever brings a credential does not say whose it is. */
   token(id: string): Promise<ApiToken | undefined>;
   tokens(tenant?: string): Promise<ApiToken[]>;
+  /** Processes that reported within the last minute, by label. */
+  processes(tenant: string): Promise<ProcessView[]>;
   settings(): Promise<Settings>;
   /** Store time, milliseconds since 1970. */
   now(): Promise<number>;

@@ -1,19 +1,18 @@
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
-import { checkExpectation, checkTarget } from "./calls.ts";
+import { checkAct, checkExpectation, checkTarget, namesWithin, optional } from "./calls.ts";
 import {
   checkClaimant,
   checkFence,
   checkFlag,
   checkList,
-  checkName,
   checkNonce,
   checkObject,
   checkStored,
   checkText,
   checkWhole,
 } from "./check.ts";
-import type { Claim, Intake, ManualAct, Read, Store } from "./contract.ts";
+import type { Claim, Intake, Read, Store } from "./contract.ts";
 
 /** Enough for a chart, and not too many for one statement. */
 const mostBuckets = 240;
@@ -150,13 +149,16 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       names({ id });
       return intake.touchToken(id);
     },
+    async report(tenant, report) {
+      checkObject("report", report);
+      names({ tenant, owner: report.owner, label: report.label });
+      return intake.report(tenant, report);
+    },
+    async unreport(tenant, owner) {
+      names({ tenant, owner });
+      return intake.unreport(tenant, owner);
+    },
   };
-}
-
-/** Whoever does something by hand says who and why: the audit keeps it. */
-function checkAct(act: ManualAct, limits: Limits): void {
-  checkObject("act", act);
-  namesWithin(limits)({ by: act.by, reason: act.reason });
 }
 
 const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
@@ -386,15 +388,9 @@ function guardedRead(read: Read, limits: Limits): Read {
       optional(tenant, (of) => names({ tenant: of }));
       return read.tokens(tenant);
     },
+    async processes(tenant) {
+      names({ tenant });
+      return read.processes(tenant);
+    },
   };
-}
-
-function namesWithin(limits: Limits): (names: Readonly<Record<string, unknown>>) => void {
-  return (names) => {
-    for (const what in names) checkName(what, names[what], limits);
-  };
-}
-
-function optional<T>(value: T | undefined, check: (value: T) => void): void {
-  if (value !== undefined) check(value);
 }

@@ -53,6 +53,22 @@ export interface Spend {
   /** There are older budgets that were not looked at. */
   readonly more: boolean;
 }
+
+/** What a process at work says of itself. `body` is the process's own to choose, and short. */
+export interface Report {
+  /** Its incarnation, as in the leases that it holds. */
+  readonly owner: string;
+  readonly label: string;
+  readonly body: unknown;
+}
+
+/** A process that reported lately. */
+export interface ProcessView extends Report {
+  /** When it last did, by the store's clock. */
+  readonly at: number;
+  readonly agoMs: number;
+}
+
 export interface EffectFilter {
   readonly run?: string;
   /** The effect whose item journal has this number. */

@@ -4,7 +4,7 @@ import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
 import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
-import type { ApiToken, AuditEntry, FeedRecord, RunProgress, RunView, Value } from "./contract.ts";
+import type { ApiToken, AuditEntry, FeedRecord, ProcessView, RunProgress, RunView, Value } from "./contract.ts";
 
 /** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
 
@@ -201,6 +201,16 @@ export function apiTokenOf(row: Raw): ApiToken {
     expiresAt: numberOrNull(row.expires_at),
     revokedAt: numberOrNull(row.revoked_at),
     usedAt: numberOrNull(row.used_at),
+  };
+}
+
+export function processOf(row: Raw): ProcessView {
+  return {
+    owner: text(row.owner),
+    label: text(row.label),
+    at: Number(row.at),
+    agoMs: Math.max(0, Number(row.ago_ms)),
+    body: decode(text(row.body)),
   };
 }
 

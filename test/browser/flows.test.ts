@@ -4,6 +4,7 @@ import { openBrowser } from "./chromium.ts";
 import { describeDoubts } from "./doubts.ts";
 import { describeLarge } from "./large.ts";
 import { describeLive } from "./live.ts";
+import { describeProcesses } from "./processes.ts";
 import { bound, done, markup } from "./scene.ts";
 import { buildPage, openPage, openStage, type Stage, settled, soon, type Watched } from "./stage.ts";
 
@@ -305,3 +306,4 @@ it("fork: an act that would happen twice must be ticked; then there is the new r
 
 describeLarge(() => browser);
 describeLive(() => browser);
+describeProcesses(() => browser);

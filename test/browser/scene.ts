@@ -58,6 +58,29 @@ export class Scene {
     if (odd) await this.#markup();
     await this.#around();
     this.#clock.arrive();
+    await this.report();
+  }
+
+  /** The two workers say what they are at; they are listed for a minute. */
+  async report(): Promise<void> {
+    const tally = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0, errorsPerMinute: 0 };
+    const names = ["recovery", "reconciler", "outbox", "timers", "compensation"];
+    const report = (label: string, rates: readonly number[], failed: number, holds: string, stands: string) => {
+      const tallies = names.map((name, k) => [name, { ...tally, done: rates[k], perMinute: rates[k] }] as const);
+      const outbox = { ...tally, failed, done: rates[2], perMinute: rates[2], errorsPerMinute: failed };
+      const singletons = [
+        { name: holds, state: "holder" },
+        { name: stands, state: "standby" },
+      ];
+      const startedAt = this.#clock.wall() - 79 * 60_000;
+      const body = {
+        ...{ startedAt, driving: label === "worker-b" ? 1 : 0, singletons },
+        reactors: { ...Object.fromEntries(tallies), outbox },
+      };
+      return this.#store.intake.report(tenant, { owner: `${label}/1`, label, body });
+    };
+    await report("worker-a", [14, 1, 6, 3, 0], 0, "sweeper", "nightly-report");
+    await report("worker-b", [11, 0, 4, 2, 0], 2, "nightly-report", "sweeper");
   }
 
   /** Quiet days before, one run each. */

@@ -78,7 +78,13 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     const run = await app.start(hello, { name: "ada" });
     expect(await run.result()).toBe("hello ada");
     expect(world()).toEqual([expect.stringMatching(/^ada /)]);
+    const [process] = await sidecar.until(async () => {
+      const listed = await app.store.read.processes("default");
+      return listed.length > 0 && listed;
+    });
+    expect(process).toMatchObject({ label: "side", body: { driving: 0, reactors: { outbox: {}, timers: {} } } });
     expect(await sidecar.stop()).toBe(0);
+    expect(await app.store.read.processes("default")).toEqual([]);
     expect(sidecar.lines.map(({ event }) => event)).toContain("reactors.stopping");
     expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({ timers: { done: 1 }, outbox: { done: 1 } });
     expect(await app.store.read.leases("default", { held: true })).toEqual([]);

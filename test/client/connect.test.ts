@@ -123,6 +123,28 @@ describe("tenants", () => {
     expect((await store.read.run("globex", "theirs"))?.notes).toBe(0);
     expect(await store.read.values("globex", "")).toEqual([]);
   });
+
+  it("a report is of the credential's tenant, and a reader's is refused", async () => {
+    const { admin, store, connect } = await scene();
+    const owners = async (of: string) => (await store.read.processes(of)).map(({ owner }) => owner);
+    const report = { owner: "o", label: "l", body: { token: 5n } };
+    await store.intake.report("globex", report);
+    expect(await codeOf(admin.intake.report("globex", { ...report, label: "mine" }))).toBe("TAPE_FORBIDDEN");
+    expect(await admin.read.processes("globex")).toEqual([]);
+    const worker = (await connect("worker")).store;
+    await worker.intake.report("acme", report);
+    expect(await admin.read.processes("acme")).toEqual([
+      { ...report, at: expect.any(Number), agoMs: expect.any(Number) },
+    ]);
+    await worker.intake.unreport("globex", "o");
+    expect([await owners("acme"), await owners("globex")]).toEqual([["o"], ["o"]]);
+    const reader = (await connect("reader")).store;
+    expect(await codeOf(reader.intake.report("acme", report))).toBe("TAPE_FORBIDDEN");
+    expect(await codeOf(reader.intake.unreport("acme", "o"))).toBe("TAPE_FORBIDDEN");
+    await worker.intake.unreport("acme", "o");
+    expect([await owners("acme"), await owners("globex")]).toEqual([[], ["o"]]);
+    expect((await store.read.processes("globex"))[0]?.label).toBe("l");
+  });
 });
 
 describe("a URL names it like any other store", () => {

@@ -4,10 +4,10 @@ import { startServer, type VirtualPostgres, virtualPostgres } from "../kit/virtu
 import { rounds, survives } from "./survival.ts";
 
 /**
- * A round costs some hundred statements, four times what it costs on SQLite. So one boundary in twenty-five is visited, others
+ * A round costs some hundred statements, four times what it costs on SQLite. So one boundary in forty is visited, others
  * in each example and mode, and every kind of boundary at least once; TAPE_TEST_EVERY_BOUNDARY=1 visits them all.
  */
-const stride = process.env.TAPE_TEST_EVERY_BOUNDARY === "1" ? 1 : 25;
+const stride = process.env.TAPE_TEST_EVERY_BOUNDARY === "1" ? 1 : 40;
 
 let server: Awaited<ReturnType<typeof startServer>>;
 let postgres: VirtualPostgres;

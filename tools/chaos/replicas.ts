@@ -16,6 +16,12 @@ export interface ReplicaOptions {
   readonly env?: Readonly<Record<string, string>>;
 }
 
+/** A process that is stopped does not notice that we are gone. */
+const children = new Set<ChildProcess>();
+process.on("exit", () => {
+  for (const child of children) child.kill("SIGKILL");
+});
+
 /** One place in the deployment: a process that is started again whenever it was killed. */
 export class Replica {
   readonly slot: number;
@@ -68,7 +74,13 @@ export class Replica {
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });
     this.#process = child;
-    this.#gone = new Promise((resolve) => child.once("exit", () => resolve()));
+    children.add(child);
+    this.#gone = new Promise((resolve) =>
+      child.once("exit", () => {
+        children.delete(child);
+        resolve();
+      }),
+    );
     const ready = await new Promise<boolean>((resolve) => {
       child.on("message", (word: Word) => {
         if (word.say === "ready") resolve(true);

@@ -4,7 +4,9 @@ import { call, type Lease, type Wire } from "../api.ts";
 import { lasting } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Answer, Facts, Json, Screen } from "../ui/parts.tsx";
+import { namesOf, type Process, useProcesses } from "../ui/processes.ts";
 import { Table } from "../ui/table.tsx";
+import { Processes } from "./processes.tsx";
 import { useHistory } from "./trends.tsx";
 
 interface Told {
@@ -21,18 +23,6 @@ interface Told {
   readonly feed?: { readonly blockedBy: string | null };
   readonly due?: readonly string[];
   readonly unserved?: readonly { readonly workflow: string; readonly runs: number; readonly lagMs: number }[];
-}
-
-/** Who holds runs and acts now, by replica and reactor. */
-function replicasOf(leases: readonly { label: string | null; reactor: string | null; state: string }[]) {
-  const byReplica = new Map<string, Map<string, number>>();
-  for (const { label, reactor, state } of leases) {
-    if (label === null || reactor === null || state !== "HELD") continue;
-    const of = byReplica.get(label) ?? new Map<string, number>();
-    of.set(reactor, (of.get(reactor) ?? 0) + 1);
-    byReplica.set(label, of);
-  }
-  return [...byReplica].map(([label, of]) => ({ label, of: [...of] }));
 }
 
 const useHealth = () =>
@@ -103,7 +93,7 @@ export function Health() {
   const held = useHeld();
   const history = useHistory();
   const leases = held.data?.leases ?? [];
-  const replicas = replicasOf(leases);
+  const processes = useProcesses();
   return (
     <Screen title="Health" about="The store, the reactors and what waits for them.">
       <Answer of={health}>
@@ -132,9 +122,9 @@ export function Health() {
             <section className="card across" aria-labelledby="reactors">
               <h2 id="reactors">Reactors</h2>
               <Table
-                rows={reactorsOf(told, history.data, leases)}
+                rows={reactorsOf(told, history.data, leases, processes)}
                 keyOf={({ reactor }) => reactor}
-                isLoud={({ lagMs }) => (lagMs ?? 0) > lateMs}
+                isLoud={({ lagMs, errors, perMinute }) => (lagMs ?? 0) > lateMs || errors > perMinute}
                 columns={[
                   { name: "Reactor", cell: ({ reactor }) => reactor },
                   { name: "Work", cell: ({ due }) => (due ? "is due" : "none") },
@@ -142,30 +132,22 @@ export function Health() {
                     name: "Late by",
                     cell: ({ lagMs }) => (lagMs === undefined ? "" : lagMs === 0 ? "on time" : lasting(lagMs)),
                   },
+                  { name: "Done per minute", cell: ({ perMinute, who }) => (who.length === 0 ? "" : perMinute) },
+                  {
+                    name: "Errors per minute",
+                    cell: ({ errors, who }) =>
+                      who.length === 0 ? "" : <span className={errors > 0 ? "bad-text" : ""}>{errors}</span>,
+                  },
                   { name: "Holds", cell: ({ holds }) => holds },
-                  { name: "Replicas", cell: ({ replicas: who }) => who.join(", ") },
+                  {
+                    name: "Replicas",
+                    cell: ({ who }) => who.join(", ") || <span className="muted">nobody reports it</span>,
+                  },
                 ]}
               />
             </section>
-            <section className="card" aria-labelledby="replicas">
-              <h2 id="replicas">Replicas at work</h2>
-              {replicas.length === 0 ? (
-                <p className="muted">Nobody holds anything just now.</p>
-              ) : (
-                <Table
-                  rows={replicas}
-                  keyOf={({ label }) => label}
-                  columns={[
-                    { name: "Replica", cell: ({ label }) => label },
-                    {
-                      name: "Holds, by reactor",
-                      cell: ({ of }) => of.map(([reactor, count]) => `${reactor} ${count}`).join(", "),
-                    },
-                  ]}
-                />
-              )}
-            </section>
-            <details className="card">
+            <Processes leases={leases} processes={processes} />
+            <details className="card across">
               <summary>All of it, as the server tells it</summary>
               <Json value={told} label="healthz" />
             </details>
@@ -180,17 +162,26 @@ export function Health() {
 const lateMs = 30_000;
 const builtIn = ["recovery", "reconciler", "outbox", "timers", "compensation"];
 
-function reactorsOf({ due = [] }: Told, history: Wire<"overview.history"> | undefined, leases: readonly Lease[]) {
+function reactorsOf(
+  { due = [] }: Told,
+  history: Wire<"overview.history"> | undefined,
+  leases: readonly Lease[],
+  processes: readonly Process[],
+) {
   const samples = history?.reactors ?? [];
-  const names = new Set([...builtIn, ...samples.map(({ reactor }) => reactor)]);
+  const told = processes.flatMap(({ label, reactors }) => reactors.map((one) => ({ label, ...one })));
+  const names = new Set([...builtIn, ...samples.map(({ reactor }) => reactor), ...told.map(({ name }) => name)]);
   return [...names].map((reactor) => {
     const held = leases.filter((lease) => lease.reactor === reactor && lease.state === "HELD");
+    const own = told.filter(({ name }) => name === reactor);
     return {
       reactor,
       due: due.includes(reactor),
       lagMs: samples.find((one) => one.reactor === reactor)?.samples.at(-1)?.lagMs,
       holds: held.length,
-      replicas: [...new Set(held.flatMap(({ label }) => label ?? []))],
+      perMinute: own.reduce((sum, { perMinute }) => sum + perMinute, 0),
+      errors: own.reduce((sum, { errorsPerMinute }) => sum + errorsPerMinute, 0),
+      who: namesOf(own),
     };
   });
 }

@@ -8,6 +8,7 @@ import { Badge } from "../ui/badge.tsx";
 import { Deed } from "../ui/deed.tsx";
 import { useNames } from "../ui/names.ts";
 import { Answer, Empty, Facts, Meter, Modal, RunLink, Screen } from "../ui/parts.tsx";
+import { standbysOf, useProcesses } from "../ui/processes.ts";
 import { type Column, Table } from "../ui/table.tsx";
 import { Terms } from "../ui/terms.tsx";
 
@@ -29,6 +30,8 @@ export function Leases() {
     queryFn: () => call("leases.list", { query: { held: all ? undefined : true, limit: 200 } }),
     refetchInterval: 1_000,
   });
+  const processes = useProcesses();
+  const standbys = ({ name, owner }: Lease): string => standbysOf(processes, name, owner).join(", ");
   const found = leases.data?.leases ?? [];
   const lease = found.find(({ journal }) => journal === chosen);
   const nameOf = useNames(found.filter(({ kind }) => kind === "item").map(({ run }) => run));
@@ -56,7 +59,7 @@ export function Leases() {
               <Leased
                 title="Singletons"
                 rows={rows.filter(({ kind }) => kind === "name")}
-                {...{ titleOf, onOpen: setChosen }}
+                {...{ titleOf, standbys, onOpen: setChosen }}
               />
               <Leased
                 title="Runs and acts"
@@ -67,7 +70,14 @@ export function Leases() {
           )
         }
       </Answer>
-      {lease !== undefined && <LeaseDrawer lease={lease} title={titleOf(lease)} onClose={() => setChosen(undefined)} />}
+      {lease !== undefined && (
+        <LeaseDrawer
+          lease={lease}
+          title={titleOf(lease)}
+          standbys={standbys(lease)}
+          onClose={() => setChosen(undefined)}
+        />
+      )}
     </Screen>
   );
 }
@@ -76,11 +86,14 @@ function Leased({
   title,
   rows,
   titleOf,
+  standbys,
   onOpen,
 }: {
   readonly title: string;
   readonly rows: readonly Lease[];
   readonly titleOf: (lease: Lease) => string;
+  /** Who stands by, where somebody can. */
+  readonly standbys?: (lease: Lease) => string;
   readonly onOpen: (journal: number) => void;
 }) {
   if (rows.length === 0) return null;
@@ -108,6 +121,9 @@ function Leased({
         </>
       ),
     },
+    ...(standbys === undefined
+      ? []
+      : [{ name: "Standbys", cell: (lease: Lease) => standbys(lease) || <span className="muted">nobody</span> }]),
     { name: "Time left", cell: (lease) => isHeld(lease) && <TimeLeft lease={lease} /> },
     { name: "Last progress", cell: (lease) => isHeld(lease) && <Progress lease={lease} /> },
     { name: "Held", look: "when", cell: (lease) => (isHeld(lease) ? lasting(lease.heldMs) : "") },
@@ -148,10 +164,12 @@ function Progress({ lease }: { readonly lease: Lease }) {
 function LeaseDrawer({
   lease,
   title,
+  standbys,
   onClose,
 }: {
   readonly lease: Lease;
   readonly title: string;
+  readonly standbys: string;
   readonly onClose: () => void;
 }) {
   const { operate } = useMay();
@@ -171,6 +189,7 @@ function LeaseDrawer({
           ["State", <Badge key="state" status={stateOf(lease)} />],
           ...(kind === "run" && name !== null ? [["Run", <RunLink key="run" id={name} />] as const] : []),
           ["Holder", isHeld(lease) ? `${lease.label} (${lease.reactor})` : "nobody"],
+          ...(kind === "name" ? [["Standbys", standbys || "nobody"] as const] : []),
           ["Token", lease.token],
           ["Lease of", lasting(ttlMs)],
           ["Began", reason === null ? "" : begunOf(reason)],

@@ -40,6 +40,8 @@ export interface AssembleOptions {
 
 export interface Assembled {
   readonly loop: ReactorLoop;
+  /** Runs driven now. */
+  readonly driving: number;
   /** Claims nothing more, lets what is under way come to rest, gives back the leases. */
   stop(): Promise<void>;
 }
@@ -87,6 +89,9 @@ export function assemble(options: AssembleOptions): Assembled {
   const loop = new ReactorLoop({ reactors, store, clock, log, tenant, knobs, drainMs });
   return {
     loop,
+    get driving() {
+      return worker?.driving ?? 0;
+    },
     async stop() {
       stopping.abort();
       await Promise.all([loop.stop(), worker?.drain(drainMs)]);

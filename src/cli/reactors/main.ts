@@ -5,6 +5,7 @@ import { suggest } from "../../base/suggest.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import { openStore } from "../../host/open-store.ts";
+import { Presence, type PresenceGround } from "../../host/presence.ts";
 import { Tape } from "../../host/tape.ts";
 import { identify } from "../../lease/identity.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
@@ -57,6 +58,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const identity = identify(process.env, systemRandom);
   const app = await Tape.open({ store, runner, tenant, log, work: false });
   let reactors: Assembled | undefined;
+  let presence: Presence | undefined;
   try {
     const seams = { clock: systemClock, random: systemRandom, log };
     const drainMs = tape.drain_s * 1_000;
@@ -66,9 +68,11 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     const { label } = identity;
     const place = { store: maskUrl(url), config: config.file, project: project.name };
     log("info", "reactors.started", { reactors: names, replica: label, tenant, ...place });
+    presence = presenceOf(reactors, { store, tenant, identity, ...seams });
     await tellUntil(reactors, stop, log);
   } finally {
     await reactors?.stop();
+    await presence?.end();
     if (reactors !== undefined) log("info", "reactors.stopped", { tallies: reactors.loop.tallies });
     await app.close();
     await store.close();
@@ -126,6 +130,16 @@ function stopSignal(log: Log): Promise<void> {
     process.on("SIGTERM", onSignal);
     process.on("SIGINT", onSignal);
   });
+}
+
+function presenceOf(reactors: Assembled, ground: PresenceGround): Presence {
+  const presence = new Presence(ground, () => ({
+    tallies: [reactors.loop.tallies],
+    singletons: [],
+    driving: reactors.driving,
+  }));
+  presence.begin();
+  return presence;
 }
 
 /** Waits for the signal; meanwhile the counters go into the log once a minute. */

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { flagText, name, record, text, wholeText } from "../shapes.ts";
+import { flagText, name, record, text, value, wholeText } from "../shapes.ts";
 import { leaseView, termView } from "../views.ts";
 
 const byName = z.strictObject({ name });
@@ -48,6 +48,16 @@ export const leases = group({
     answer: record,
     stream: true,
     errors: ["TAPE_LEASE_UNKNOWN"],
+  },
+  "processes.list": {
+    method: "GET",
+    path: "/v1/processes",
+    role: "reader",
+    repeat: "read",
+    summary: "Processes that reported within the last minute, and what each says of its reactors and singletons",
+    answer: z.strictObject({
+      processes: z.array(z.strictObject({ owner: name, label: name, at: z.number(), agoMs: z.number(), body: value })),
+    }),
   },
   "leases.takeover": {
     method: "POST",

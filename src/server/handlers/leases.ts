@@ -32,6 +32,9 @@ export function leaseHandlers({ store, clock, operator }: ServerGround): Handler
         },
       });
     },
+    async "processes.list"(_call, { tenant }) {
+      return { processes: await read.processes(tenant) };
+    },
     async "leases.takeover"({ params: { name }, body }, who) {
       await existing(who.tenant, name);
       await operator.takeover(who.tenant, { name }, { ...body, by: authorOf(who, body.by) });

@@ -102,6 +102,14 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };
     },
+    async "store.report"({ body: report }, { tenant }) {
+      await intake.report(tenant, report);
+      return {};
+    },
+    async "store.unreport"({ body: { owner } }, { tenant }) {
+      await intake.unreport(tenant, owner);
+      return {};
+    },
     async "store.progress"({ body: { ids } }, { tenant }) {
       return { runs: await read.progress(tenant, ids) };
     },

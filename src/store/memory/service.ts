@@ -1,13 +1,13 @@
 import type { Row } from "../sql/plan.ts";
 import { shown } from "./journals.ts";
-import { changed, none, page, passes, row, rows, type Statements } from "./statement.ts";
+import { changed, none, page, passes, present, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
-import type { RecordRow, Tables } from "./tables.ts";
+import type { ProcessRow, RecordRow, Tables } from "./tables.ts";
 
 type Repeat = { readonly tenant: string; readonly key: string };
 type Token = { readonly id: string; readonly tenant: string; readonly name: string; readonly role: string };
 
-/** What a server needs besides: answers to repeated calls, credentials, the audit. */
+/** What a server needs besides: answers to repeated calls, credentials, the audit, and who is at work. */
 export const service = {
   "repeat.claim"(t, p: Repeat & { hash: string }, { at }) {
     const { tenant, key, hash } = p;
@@ -62,6 +62,31 @@ export const service = {
     if (token === undefined || (token.used_at !== null && token.used_at >= at - 60_000)) return none;
     t.tokens.update(token, { used_at: at });
     return changed(1);
+  },
+
+  "process.put"(t, p: Omit<ProcessRow, "at">, { at }) {
+    const { tenant, owner, label, body } = p;
+    const known = t.processes.get(keyOf(tenant, owner));
+    if (known === undefined) t.processes.insert({ tenant, owner, label, at, body });
+    else t.processes.update(known, { label, at, body });
+    return changed(1);
+  },
+
+  "process.drop": (t, p: { tenant: string; owner: string }) =>
+    changed(t.processes.deleteAll(present(t.processes.get(keyOf(p.tenant, p.owner))))),
+
+  "process.purge": (t, p: { olderMs: number }, { at }) =>
+    changed(t.processes.deleteAll(t.processes.all().filter((one) => one.at < at - p.olderMs))),
+
+  "process.list"(t, p: { tenant: string; olderMs: number; limit: number }, { at }) {
+    const lately = t.processes.by.tenant(p.tenant).filter((one) => one.at >= at - p.olderMs);
+    const found = page(
+      lately,
+      p.limit,
+      ({ label }) => label,
+      ({ owner }) => owner,
+    );
+    return rows(found.map((one) => ({ ...one, ago_ms: at - one.at })));
   },
 
   "audit.page"(t, p: { before: number; tenant: string | null; limit: number }) {

@@ -24,6 +24,13 @@ export type RecordRow = {
   readonly body: string;
 };
 export type RepeatRow = Stored<RepeatKey> & { readonly answer: string; readonly at: number };
+export type ProcessRow = {
+  readonly tenant: string;
+  readonly owner: string;
+  readonly label: string;
+  readonly at: number;
+  readonly body: string;
+};
 export type MetaRow = {
   readonly store_id: string;
   readonly epoch: number;
@@ -112,6 +119,10 @@ export class Tables {
   readonly repeats = new Table(this.undo, (row: RepeatRow) => keyOf(row.tenant, row.key), {});
 
   readonly tokens = new Table(this.undo, (row: Stored<ApiToken>) => row.id, {});
+
+  readonly processes = new Table(this.undo, (row: ProcessRow) => keyOf(row.tenant, row.owner), {
+    tenant: (row) => row.tenant,
+  });
 
   readonly tombstones = new Table(this.undo, (row: Stored<model.TombstoneRow>) => keyOf(row.tenant, row.id), {});
 }

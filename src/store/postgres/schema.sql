@@ -152,6 +152,17 @@ table tape.note_keys(
   note_keys_pkey PRIMARY KEY (journal, key)
 );
 
+table tape.processes(
+  tenant text not null,
+  owner text not null,
+  label text not null,
+  at bigint not null,
+  body text not null,
+  processes_pkey PRIMARY KEY (tenant, owner)
+);
+
+CREATE INDEX processes_at ON tape.processes USING btree (at);
+
 table tape.records(
   journal bigint not null,
   seq bigint not null,

@@ -9,6 +9,7 @@ import {
   apiTokenOf,
   budgetRowOf,
   claimRowOf,
+  processOf,
   recordOf,
   runProgressOf,
   scheduleRowOf,
@@ -22,6 +23,9 @@ import { findPlan, pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import * as lists from "./plans/lists.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
+
+/** Four reports may be lost before a process is taken for gone. */
+const reportedMs = 60_000;
 
 /** The contract over a driver: encode the input, then run one plan. The entrance has looked at every argument. */
 export function assembleStore(driver: Driver, random: Random): Store {
@@ -162,6 +166,8 @@ function readOf(driver: Driver, limits: Limits): Read {
     audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
     token: (id) => row("token.get", { id }, apiTokenOf),
     tokens: (tenant) => rows("token.list", { tenant: tenant ?? null }, apiTokenOf),
+    processes: async (tenant) =>
+      rows("process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
     settings: () => driver.settings(),
     now: async () => (await row("meta.get", {}, (r) => Number(r.at))) ?? 0,
   };

@@ -1,13 +1,13 @@
 import { encode } from "../../base/codec.ts";
 import type { Limits } from "../../model/limits.ts";
 import { checkBatch, eachVerdict } from "../calls.ts";
-import { checkPayload, checkRunSpec, encodeRecord, verdictOf } from "../check.ts";
+import { checkPayload, checkReport, checkRunSpec, encodeRecord, verdictOf } from "../check.ts";
 import type { Intake, RepeatKey } from "../contract.ts";
 import { valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { ask, type Ground, type Plan } from "./plan.ts";
 import * as plans from "./plans/intake.ts";
-import { oncePlan, purgePlan, putTokenPlan, revokeTokenPlan } from "./plans/service.ts";
+import { oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
 
 /** One write of the intake, by its name. */
 type Write = <T>(what: string, make: (ground: Ground) => Plan<T>) => Promise<T>;
@@ -107,6 +107,14 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     },
     async touchToken(id) {
       await driver.write(() => ask("token.touch", { id }));
+    },
+    async report(tenant, report) {
+      const { owner, label } = report;
+      const body = checkReport(report, limits);
+      await driver.write(() => reportPlan({ tenant, owner, label, body }));
+    },
+    async unreport(tenant, owner) {
+      await driver.write(() => ask("process.drop", { tenant, owner }));
     },
   };
 }

@@ -81,6 +81,13 @@ CREATE TABLE note_keys(
   journal integer not null, key text not null, n integer not null, primary key(journal, key)
 ) strict, without rowid;
 
+CREATE TABLE processes(
+  tenant text not null, owner text not null, label text not null, at integer not null, body text not null,
+  primary key(tenant, owner)
+) strict, without rowid;
+
+CREATE INDEX processes_at on processes(at);
+
 CREATE TABLE records(
   id integer primary key,
   journal integer not null,

@@ -16,6 +16,7 @@ import { misplaced } from "./misplaced.ts";
 import { notes } from "./notes.ts";
 import { obligations } from "./obligations.ts";
 import { phases } from "./phases.ts";
+import { presence } from "./presence.ts";
 import { projection } from "./projection.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
@@ -65,6 +66,7 @@ const groups: Readonly<Record<string, Cases>> = {
   lostAnswers,
   apiTokens,
   audit,
+  presence,
   projection,
 };
 

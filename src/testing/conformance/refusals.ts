@@ -76,6 +76,11 @@ export const refusals: Cases = ({ it }, fresh) => {
       "fireSchedule tenant": () => intake.fireSchedule(name, "s", 1, null, []),
       "fireSchedule id": () => intake.fireSchedule(tenant, name, 1, null, []),
       "prune tenant": () => intake.prune(name, 5, 1),
+      "report tenant": () => intake.report(name, { owner: "o", label: "l", body: {} }),
+      "report owner": () => intake.report(tenant, { owner: name, label: "l", body: {} }),
+      "report label": () => intake.report(tenant, { owner: "o", label: name, body: {} }),
+      "unreport tenant": () => intake.unreport(name, "o"),
+      "unreport owner": () => intake.unreport(tenant, name),
       "acquire tenant": () => claim.acquire(name, request({ run: run.id })),
       "acquire run": () => claim.acquire(tenant, request({ run: name })),
       "acquire name": () => claim.acquire(tenant, request({ name })),
@@ -114,6 +119,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       "read history": () => read.valueHistory(tenant, name, 0),
       "read lease": () => read.lease(tenant, { name }),
       "read leases": () => read.leases(name),
+      "read processes": () => read.processes(name),
       "read terms": () => read.terms(tenant, { run: name }),
     });
     // A key of an object is always text, so these two cannot lie about it.

@@ -151,6 +151,7 @@ class Stage {
         leaseTtl: this.#ttlMs,
         random: seededRandom(`${this.#tenant} ${process.name}`),
         clock: process.clock,
+        report: false, // what is no truth is no boundary to crash at
       }),
     );
     this.#tapes.push({ process, tape });

@@ -50,7 +50,7 @@ export class VirtualTape {
       ...(leaseTtl === undefined ? {} : { leaseTtl }),
       ...(log === undefined ? {} : { log }),
     };
-    const tape = await time.during(Tape.open({ store, runner, clock: time, random, ...more }));
+    const tape = await time.during(Tape.open({ store, runner, clock: time, random, report: false, ...more }));
     return new VirtualTape(time, store, tape);
   }
 

@@ -63,7 +63,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     await time.during(play.run());
     return await time.during(gather(stage, effects.ledger, play));
   } finally {
-    await shared.close();
+    await time.during(shared.close()); // what was under way when everybody was cut off is still written
   }
 }
 

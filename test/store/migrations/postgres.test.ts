@@ -35,6 +35,7 @@ describe("PostgreSQL migrations", () => {
       { number: 2, name: "0002_open_runs.sql" },
       { number: 3, name: "0003_service.sql" },
       { number: 4, name: "0004_lists.sql" },
+      { number: 5, name: "0005_processes.sql" },
     ]);
     expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
   }

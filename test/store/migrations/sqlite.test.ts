@@ -28,6 +28,7 @@ async function expectWhole(file: string): Promise<void> {
     { number: 2, name: "0002_open_runs.sql" },
     { number: 3, name: "0003_service.sql" },
     { number: 4, name: "0004_lists.sql" },
+    { number: 5, name: "0005_processes.sql" },
   ]);
   expect(db.prepare("select count(*) as n from meta").get()).toEqual({ n: 1 });
   db.close();
@@ -81,7 +82,7 @@ describe("SQLite migrations", () => {
     await Promise.all(processes.map(({ ready }) => ready));
     const answers = processes.map(({ lines }) => once(lines, "data"));
     for (const { started } of processes) started.stdin.write("go\n");
-    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 4 });
+    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 5 });
     await expectWhole(place.file);
     const { n } = place.raw().prepare("select count(*) as n from runs").get() as { n: number };
     expect(n).toBe(4); // three of theirs and one of ours: none got a number twice

@@ -32,7 +32,7 @@ const wide: Readonly<Record<string, string>> = {
 };
 /** The others have one row, or a handful. */
 const tables =
-  "runs records leases effects timers gates claims budgets names note_keys vals val_log tombstones witness repeats";
+  "runs records leases effects timers gates claims budgets names note_keys vals val_log tombstones witness repeats processes";
 
 describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) => {
   let scene: Scene;

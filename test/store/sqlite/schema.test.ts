@@ -21,6 +21,7 @@ const wide: Readonly<Record<string, string>> = {
   "gate.list": "a page for people",
   "timer.list": "a page for people",
   "token.list": "a page for people",
+  "process.list": "who reported lately, sorted by label: a page for people",
   "repeat.purge": "once in 128 calls, a thousand of the oldest",
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };
@@ -74,6 +75,8 @@ describe("SQLite", () => {
     ["budget.open", "SEARCH budgets USING INDEX budgets_tenant (tenant=?)"],
     ["repeat.find", "SEARCH repeats USING PRIMARY KEY (tenant=? AND key=?)"],
     ["repeat.purge", "SEARCH repeats USING INDEX repeats_at (at<?)"],
+    ["process.list", "SEARCH p USING PRIMARY KEY (tenant=?)"],
+    ["process.purge", "SEARCH processes USING INDEX processes_at (at<?)"],
   ])("%s: %s", (name, step) => {
     expect(planOf(textOf(name))).toContain(step);
   });

@@ -73,3 +73,17 @@ export function* revokeTokenPlan(tenant: string | undefined, id: string, act: Ma
   }
   return apiTokenOf(known);
 }
+
+/** Long after it is listed no more: whoever looks into the table itself finds lately lost ones too. */
+const silentMs = 600_000;
+
+/** Rows of processes that died are nobody's to delete: whoever reports does it. */
+export function* reportPlan(row: {
+  readonly tenant: string;
+  readonly owner: string;
+  readonly label: string;
+  readonly body: string;
+}): Plan<void> {
+  yield* ask("process.put", row);
+  yield* ask("process.purge", { olderMs: silentMs });
+}

@@ -1,0 +1,159 @@
+import type { Clock } from "../base/clock.ts";
+import type { Log } from "../base/log.ts";
+import type { Identity } from "../lease/identity.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { Tally } from "../reactor/loop.ts";
+import type { Store } from "../store/contract.ts";
+import type { SingletonView } from "./singleton.ts";
+
+/** What a process has to tell: what its reactors have done, which singletons it runs or stands by for. */
+export interface AtWork {
+  readonly tallies: readonly Readonly<Record<string, Tally>>[];
+  readonly singletons: readonly SingletonView[];
+  /** Runs driven now. */
+  readonly driving: number;
+}
+
+export interface PresenceGround {
+  readonly store: Store;
+  readonly tenant: string;
+  readonly identity: Identity;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** Four of them fit into the minute after which a process is listed no more. */
+const everyMs = 15_000;
+/** A program that is over within a second is nobody's replica, and need not pay for saying so. */
+const firstMs = 1_000;
+const rateMs = 60_000;
+/** Nobody waits longer than this for a row that would be forgotten by itself. */
+const farewellMs = 2_000;
+
+type Sums = Readonly<Record<string, Omit<Tally, "looks">>>;
+interface Sample {
+  readonly at: number;
+  readonly sums: Sums;
+}
+
+/**
+ * Says what this process is at, for people who look: nothing depends on it, and whatever goes wrong with it is nobody's
+ * error. Its timer keeps no process alive.
+ *
+ *   silent ──begin──▶ telling ──end, or a refusal that no repetition helps──▶ over
+ *     └────────────────end────────────────────────────────────────────────────▲
+ */
+export class Presence {
+  readonly #ground: PresenceGround;
+  readonly #look: () => AtWork;
+  readonly #samples: Sample[] = [];
+  #state: "silent" | "telling" | "over" = "silent";
+  #startedAt = 0;
+  /** There may be a row of ours. */
+  #listed = false;
+  #saying: Promise<void> = Promise.resolve();
+  #cancel = () => {};
+
+  constructor(ground: PresenceGround, look: () => AtWork) {
+    this.#ground = ground;
+    this.#look = look;
+  }
+
+  /** There is something to tell; it may be said again. */
+  begin(): void {
+    if (this.#state !== "silent") return;
+    this.#become("telling");
+    const { clock } = this.#ground;
+    this.#startedAt = clock.wall();
+    this.#samples.push({ at: clock.mono(), sums: {} });
+    this.#sayIn(firstMs);
+  }
+
+  /** The last word, within a bound. */
+  async end(): Promise<void> {
+    this.#become("over");
+    this.#cancel();
+    const over = new AbortController();
+    await Promise.race([this.#leave(), this.#ground.clock.sleep(farewellMs, over.signal)]);
+    over.abort();
+  }
+
+  #become(state: "telling" | "over"): void {
+    this.#state = state;
+  }
+
+  #sayIn(ms: number): void {
+    this.#cancel = this.#ground.clock.after(ms, () => {
+      this.#saying = this.#say().then(() => {
+        if (this.#state === "telling") this.#sayIn(everyMs);
+      });
+    });
+  }
+
+  async #say(): Promise<void> {
+    const { store, tenant, identity, log } = this.#ground;
+    const { tallies, singletons, driving } = this.#look();
+    const reactors = this.#rated(summed(tallies));
+    if (singletons.length + Object.keys(reactors).length === 0) return this.#leave();
+    const body = { startedAt: this.#startedAt, driving, reactors, singletons: singletons.map(shown) };
+    this.#listed = true;
+    try {
+      await store.intake.report(tenant, { owner: identity.owner, label: identity.label, body });
+    } catch (error) {
+      if (isTapeError(error) && error.retry === "no") this.#become("over");
+      log("debug", "presence.not_reported", { error: String(error) });
+    }
+  }
+
+  async #leave(): Promise<void> {
+    const { store, tenant, identity } = this.#ground;
+    if (this.#state === "over") await this.#saying;
+    if (!this.#listed) return;
+    this.#listed = false;
+    await store.intake.unreport(tenant, identity.owner).catch(() => {}); // forgotten in a minute all the same
+  }
+
+  /** With how much of it was in the last minute, or since the beginning where that is less. */
+  #rated(sums: Sums): Readonly<Record<string, object>> {
+    const at = this.#ground.clock.mono();
+    while (this.#samples.length > 1 && this.#samples[1]!.at <= at - rateMs) this.#samples.shift();
+    const before = this.#samples[0]!.sums;
+    this.#samples.push({ at, sums });
+    return Object.fromEntries(
+      Object.entries(sums).map(([name, now]) => {
+        const then = before[name];
+        const perMinute = now.done - (then?.done ?? 0);
+        const errorsPerMinute = errorsOf(now) - (then === undefined ? 0 : errorsOf(then));
+        return [name, { ...now, perMinute, errorsPerMinute }];
+      }),
+    );
+  }
+}
+
+const errorsOf = ({ failed, faults }: Sums[string]): number => failed + faults;
+
+/** A process may drive the workflows of several runners, each with reactors beside it. */
+function summed(all: readonly Readonly<Record<string, Tally>>[]): Sums {
+  const sums: Record<string, Sums[string]> = {};
+  for (const [name, { looks: _looks, ...one }] of all.flatMap((tallies) => Object.entries(tallies))) {
+    const { unserved, ...more } = sums[name] ?? nothing;
+    sums[name] = {
+      found: more.found + one.found,
+      done: more.done + one.done,
+      failed: more.failed + one.failed,
+      faults: more.faults + one.faults,
+      busy: more.busy + one.busy,
+      unserved: unserved + one.unserved,
+      lagMs: Math.max(more.lagMs, one.lagMs),
+    };
+  }
+  return sums;
+}
+
+const nothing: Sums[string] = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
+
+const shown = ({ name, state, token }: SingletonView) => ({
+  name,
+  state,
+  ...(token === undefined ? {} : { token: String(token) }),
+});
