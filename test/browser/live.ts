@@ -35,10 +35,10 @@ export function describeLive(browser: () => Browser): void {
           // From here on at most three seconds of the page's own time pass: it hears of it, it does not come across it by
           // looking every five.
           await page.clock.pauseAt((await page.evaluate("Date.now() + 1000")) as number);
-          let ticks = 40;
+          let ticks = 110;
           const seen = async (): Promise<number> => {
             // The stream alone is open: a slow answer costs no time of the page's, and no rest after it.
-            if (asked.size <= 1 && ticks-- > 0) await page.clock.runFor(50);
+            if (asked.size <= 1 && ticks-- > 0) await page.clock.runFor(25);
             return page.getByRole("link", { name: "from-elsewhere" }).count();
           };
           other.send("start");
