@@ -226,8 +226,11 @@ function played(
   return broken;
 }
 
-/** libfaketime looks once a second, each process at its own moment: so long the machine has two clocks. */
-const unsteadyMs = 2_500;
+/**
+ * libfaketime looks once a second, each process at its own moment, and one that is stopped only when it is awake again:
+ * so long the machine has two clocks, which no real one has.
+ */
+const unsteadyMs = 12_000;
 
 function setUnder(deeds: readonly Deed[], forward: readonly number[]): boolean {
   const [from, to] = [deeds.at(0)?.at ?? 0, deeds.at(-1)?.at ?? 0];

@@ -29,7 +29,7 @@ export interface Session {
   onUndo(fn: () => void): void;
   /** A statement of the item may have changed a row. */
   changed(): void;
-  /** The item wrote this record: if it is in the file after a failed COMMIT, the whole group is. */
+  /** The item wrote this record, which nobody else could: if it is in the file after a failed COMMIT, the group is. */
   wrote(journal: number, seq: number, token: bigint): void;
 }
 
@@ -283,7 +283,7 @@ export class Committer {
     if (!item.atomic) this.#statements.release();
   }
 
-  /** A group that wrote no record of its own leaves a row that says it was here. */
+  /** A group without a record that only it could write leaves a row that says it was here. */
   #bearWitness(session: Group, group: readonly Waiting[]): void {
     if (session.witness !== undefined || group.every((item) => "error" in item.outcome!)) return;
     const id = this.#options.random.bits63();

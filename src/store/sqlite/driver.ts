@@ -40,6 +40,8 @@ export class SqliteDriver implements Driver {
   readonly transactionBoundMs: number;
   readonly exclusive: boolean;
   readonly #options: SqliteDriverOptions;
+  /** The fence that the plan under way has passed. */
+  #admitted: { readonly journal: number; readonly token: bigint } | undefined;
   #nextJournal = 0;
   #journalsLeft = 0;
   #bareEnd: unknown;
@@ -183,6 +185,7 @@ export class SqliteDriver implements Driver {
   }
 
   #perform<T>(session: Session, make: (ground: Ground) => Plan<T>): T {
+    this.#admitted = undefined;
     return runPlan(make(this.#ground(session)), (call) => this.#answer(session, call));
   }
 
@@ -190,16 +193,20 @@ export class SqliteDriver implements Driver {
     if (call.sql === "fence") {
       const { journal, token, nonce, after } = call.params as unknown as Fence & { readonly after: number };
       const head = this.#options.heads.admit(session, makeFence(journal, token, nonce), after);
-      return head === undefined ? { rows: [], count: 0 } : { rows: [{ ...head }], count: 1 };
+      if (head === undefined) return { rows: [], count: 0 };
+      this.#admitted = { journal, token };
+      return { rows: [{ ...head }], count: 1 };
     }
     const known = this.#knownOf(call);
     if (known !== undefined) return known;
     this.#options.heads.noticeWrite(call);
     if (session.statements.get(call.sql).statement.role !== "read") session.changed();
     const answer = session.statements.run(call.sql, call.params, session.times);
-    if (call.sql === "record.append" || call.sql === "record.create") {
+    if (call.sql === "record.append") {
       const { journal, seq, token } = call.params as { journal: number; seq: number; token: bigint };
-      session.wrote(journal, seq, token);
+      // Only the holder of a token writes under it. One that this transaction issues itself is no witness: if the
+      // transaction fails, the next claimant is issued the same.
+      if (this.#admitted?.journal === journal && this.#admitted.token === token) session.wrote(journal, seq, token);
     }
     return answer;
   }

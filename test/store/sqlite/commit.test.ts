@@ -31,11 +31,14 @@ class Faults {
   next: "after" | "before" | undefined;
   /** How often the file cannot be opened again. */
   closed = 0;
+  /** What somebody else does to the file between the failure and the next look at it. */
+  meanwhile: ((file: string) => void) | undefined;
   bitten = 0;
   opened = 0;
 
   readonly open = (file: string): DatabaseSync => {
     if (this.closed-- > 0) throw new Error("no such device");
+    if (this.bitten > 0) this.meanwhile?.(file);
     this.opened++;
     return new Failing(file, this);
   };
@@ -130,6 +133,21 @@ describe("a COMMIT that fails", () => {
     expect(await store.read.terms(tenant, { run: run.id })).toHaveLength(2);
     expect(await codeOf(store.fenced.append(run.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_FENCED");
     expect((await store.fenced.append(term.fence, { after: term.head, records: [step(0)] })).head).toBe(3);
+  });
+
+  it("of a takeover, while a rival is faster: who was issued the same token in between is not mistaken for us", async () => {
+    const run = await held(store);
+    const ask = request({ run: run.id }, { claimant: lasting, expect: "any", by: "ann", why: "drill" });
+    faults.next = "before";
+    faults.meanwhile = (file) => {
+      using rival = new DatabaseSync(file);
+      rival.exec(`update leases set token = token + 1, nonce = 77, owner = 'rival' where journal = ${run.journal}`);
+      rival.exec(`insert into records(journal, seq, token, at, kind, body)
+        values (${run.journal}, 2, 2, 0, 'term.begun', '{"owner":"rival"}')`);
+    };
+    expect(await codeOf(store.claim.acquire(tenant, ask))).toBe("TAPE_STORE_UNREACHABLE");
+    expect(faults.bitten).toBe(1);
+    expect((await store.read.lease(tenant, { run: run.id }))?.owner).toBe("rival");
   });
 
   it("and a file that cannot be opened again: nobody can tell; later writes work once it can", async () => {

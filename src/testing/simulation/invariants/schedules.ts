@@ -13,8 +13,13 @@ const started = ({ runs }: Evidence, { plan }: ScheduleStory) =>
     .map((run) => ({ ...run, slot: slotOf(run.id) }))
     .sort((a, b) => a.slot - b.slot);
 
-const deedOf = ({ did }: ScheduleStory, what: ScheduleStory["did"][number]["what"]) =>
-  did.find((one) => one.what === what);
+type Deed = ScheduleStory["did"][number];
+
+const deedOf = ({ did }: ScheduleStory, what: Deed["what"]): Deed | undefined => did.find((one) => one.what === what);
+
+/** A store that went back may have forgotten it: then its schedule goes on as if nobody had said anything. */
+const isForgotten = ({ lost }: Evidence, { from, to }: Deed): boolean =>
+  lost !== undefined && from < lost.to && to > lost.from;
 
 /** A run for each time at which it is due and for no other: neither early, nor before its making or after its end. */
 export const slotsAreRight: Invariant = (evidence) =>
@@ -26,7 +31,7 @@ export const slotsAreRight: Invariant = (evidence) =>
       if (run !== runIdOf(id, slot) || ((slot / secondMs) % 60) % everySeconds !== 0) faults.push(`${run} is no slot`);
       if (createdAt < slot) faults.push(`${run} was started ${slot - createdAt} ms early`);
       if (slot < (made?.from ?? 0)) faults.push(`${run} is older than its schedule`);
-      if (gone !== undefined && createdAt > gone.to && !story.loose)
+      if (gone !== undefined && createdAt > gone.to && !story.loose && !isForgotten(evidence, gone))
         faults.push(`${run} was started after its schedule was deleted`);
       return faults;
     });
@@ -36,7 +41,7 @@ export const slotsAreRight: Invariant = (evidence) =>
 export const pausesHold: Invariant = (evidence) =>
   evidence.schedules.flatMap((story) => {
     const [paused, resumed] = [deedOf(story, "pause"), deedOf(story, "resume")];
-    if (paused === undefined || story.loose) return [];
+    if (paused === undefined || story.loose || isForgotten(evidence, paused)) return [];
     const until = resumed?.from ?? Number.POSITIVE_INFINITY;
     return started(evidence, story)
       .filter(({ slot }) => slot > paused.to && slot < until)
