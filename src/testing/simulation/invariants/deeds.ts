@@ -9,8 +9,9 @@ export const deedsAreAudited: Invariant = ({ plan, deeds, audit, lost }) => {
     // What asks a run's owner (a signal, a cancellation) and what makes a new run explain themselves.
     // Who pauses what is paused changes nothing, and is not written down.
     const idle = what === "pause the singleton" && audit.some(({ action }) => action === "lease.pause");
-    // Over the wire a takeover whose answer got lost is asked for again, and happens again: each of them is a deed.
-    if (what.startsWith("take") && plan.remote.includes(true) && found.length > 1) return [];
+    // Over the wire a takeover or a redrive whose answer got lost is asked for again, and where there is again something
+    // to do, happens again: each of them is a deed.
+    if (/^(take|redrive)/.test(what) && plan.remote.includes(true) && found.length > 1) return [];
     if (what === "fork" || at === undefined || gone || idle)
       return found.length > 1 ? [twice(who, what, found.length)] : [];
     return found.length === 1 ? [] : [twice(who, what, found.length)];
