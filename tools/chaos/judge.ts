@@ -11,6 +11,12 @@ export interface Started {
   readonly said?: string;
 }
 
+/** From when a clock was set until every process had noticed: so long the machine has two clocks, which no real one has. */
+export interface Stretch {
+  readonly from: number;
+  until: number;
+}
+
 export interface Evidence {
   readonly started: readonly Started[];
   /** Every run of the store, children included. */
@@ -22,8 +28,8 @@ export interface Evidence {
   readonly leads?: readonly Lead[];
   /** Who came to the world with which token. */
   readonly owners?: ReadonlyMap<string, ReadonlySet<string>>;
-  /** When the clock of the whole machine was set forward: a timer by the wall clock may then rightly be early. */
-  readonly forward?: readonly number[];
+  /** Whenever the machine's clock was being set forward: a timer by the wall clock may then rightly be early. */
+  readonly forward?: readonly Stretch[];
   /** An asynchronous standby was promoted: acknowledged commits may be gone, and with them what had been done. */
   readonly loss?: boolean;
 }
@@ -226,15 +232,9 @@ function played(
   return broken;
 }
 
-/**
- * libfaketime looks once a second, each process at its own moment, and one that is stopped only when it is awake again:
- * so long the machine has two clocks, which no real one has.
- */
-const unsteadyMs = 12_000;
-
-function setUnder(deeds: readonly Deed[], forward: readonly number[]): boolean {
+function setUnder(deeds: readonly Deed[], forward: readonly Stretch[]): boolean {
   const [from, to] = [deeds.at(0)?.at ?? 0, deeds.at(-1)?.at ?? 0];
-  return forward.some((at) => at <= to && from <= at + unsteadyMs);
+  return forward.some((stretch) => stretch.from <= to && from <= stretch.until);
 }
 
 /** Between the deeds before and after a sleep or a time-out lies at least its length. */

@@ -5,7 +5,7 @@ import { seededRandom } from "../../src/base/random.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { checkProjection } from "../../src/testing/projection.ts";
 import { allEffects, allRuns, statesOf, summary, whyUnsettled } from "./evidence.ts";
-import { type Evidence, judge, type Rule } from "./judge.ts";
+import { type Evidence, judge, type Rule, type Stretch } from "./judge.ts";
 import { liveRuns, remind } from "./load.ts";
 import { type Loader, LoaderProcess, loaderHere } from "./loader.ts";
 import type { Place } from "./places.ts";
@@ -38,7 +38,7 @@ export interface RoundOptions {
   /** Nobody but the processes under fault may touch the store before the faults are over. */
   readonly secluded?: boolean;
   /** Filled while the faults last: see {@link Evidence.forward}. */
-  readonly forward?: readonly number[];
+  readonly forward?: readonly Stretch[];
   /** See {@link Evidence.loss}. */
   readonly loss?: boolean;
   readonly progress?: (line: string) => void;

@@ -6,6 +6,7 @@ import { connectionFaults, type Line } from "./faults/connections.ts";
 import { asyncKind, failoverFault, restartFault, syncKind } from "./faults/database.ts";
 import { processFaults } from "./faults/processes.ts";
 import { postgresStop, sqliteStop } from "./faults/transaction.ts";
+import type { Stretch } from "./judge.ts";
 import { Pair } from "./pair.ts";
 import { postgresPlace, serverTtl, shortTtl, sqlitePlace } from "./places.ts";
 import { playRound, type RoundOptions, type RoundReport } from "./round.ts";
@@ -50,7 +51,7 @@ export const sqliteProcesses: Round = {
     const { tools, folder } = setting;
     const ttlMs = shortTtl();
     const place = sqlitePlace(folder);
-    const forward: number[] = [];
+    const forward: Stretch[] = [];
     const clock = join(folder, "clock");
     const faketime = "library" in tools.faketime ? tools.faketime.library : undefined;
     const faults: RoundOptions["faults"] = (deployment) => [

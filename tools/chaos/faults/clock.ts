@@ -1,5 +1,6 @@
 import { existsSync, globSync, renameSync, writeFileSync } from "node:fs";
 import { systemClock } from "../../../src/base/clock.ts";
+import type { Stretch } from "../judge.ts";
 import type { Replica } from "../replicas.ts";
 import { anyOf, type Deployment, type Fault, targets } from "../strike.ts";
 
@@ -42,8 +43,8 @@ export interface Clocks {
   /** One for each replica: on a database the clocks of its clients do not matter. Else the machine's one clock. */
   readonly of: (replica: Replica) => string;
   readonly shared: boolean;
-  /** When the machine's clock was set forward, by the world's: timers by the wall clock are then rightly early. */
-  readonly forward: number[];
+  /** Whenever the machine's clock was being set forward, by the world's: timers by the wall clock are rightly early then. */
+  readonly forward: Stretch[];
 }
 
 /** Sets the wall clock forward and back while processes work. */
@@ -52,10 +53,27 @@ export function clockFault(deployment: Deployment, { of, shared, forward }: Cloc
   const set = new Map<string, number>();
   const step = (file: string, to: number): number => {
     const from = set.get(file) ?? 0;
-    if (shared && to > from) forward.push(systemClock.wall());
     set.set(file, to);
+    if (shared && to > from) {
+      const stretch = { from: systemClock.wall(), until: Number.POSITIVE_INFINITY };
+      forward.push(stretch);
+      void noticed(file).then(() => {
+        stretch.until = systemClock.wall() + seenMs;
+      });
+    }
     setClock(file, to);
     return to - from;
+  };
+  /** libfaketime looks once a second, each process at its own moment, and one that is stopped when it is awake again. */
+  const noticed = async (file: string): Promise<void> => {
+    for (const replica of replicas) {
+      for (;;) {
+        await systemClock.sleep(500);
+        const skew = await skewOf(replica);
+        const knows = skew !== undefined && Math.abs(skew - (set.get(file) ?? 0)) < hourMs / 2;
+        if (knows || !(replica.up || replica.paused)) break; // who starts anew knows at once
+      }
+    }
   };
   return {
     kind: clockKind,
