@@ -82,7 +82,10 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
       const listed = await app.store.read.processes("default");
       return listed.length > 0 && listed;
     });
-    expect(process).toMatchObject({ label: "side", body: { driving: expect.any(Number), reactors: { outbox: {}, timers: {} } } });
+    expect(process).toMatchObject({
+      label: "side",
+      body: { driving: expect.any(Number), reactors: { outbox: {}, timers: {} } },
+    });
     expect(await sidecar.stop()).toBe(0);
     expect(await app.store.read.processes("default")).toEqual([]);
     expect(sidecar.lines.map(({ event }) => event)).toContain("reactors.stopping");
