@@ -1,6 +1,6 @@
 // Plain JavaScript that an old Node understands: it must get as far as the sentence below.
 
-/** Starts a program of this package: `cli/main` from dist, or in a checkout, which has none, from the sources. */
+/** Starts a program of this package: `cli/main` from its bundle, or in a checkout, which has none, from the sources. */
 export async function start(program) {
   refuseOldNode();
   // `| head` has seen enough: that is no failure.
@@ -9,7 +9,7 @@ export async function start(program) {
     throw error;
   });
   const { existsSync } = await import("node:fs");
-  const built = new URL(`../dist/${program}.js`, import.meta.url);
+  const built = new URL(`../dist/${program.replace(/\//g, "-")}.js`, import.meta.url);
   const source = new URL(`../src/${program}.ts`, import.meta.url);
   const { main } = await import((existsSync(built) ? built : source).href);
   return main(process.argv.slice(2));

@@ -1,34 +1,53 @@
-// Builds what is published: Node refuses TypeScript under node_modules, so dist holds JavaScript, declarations and SQL,
-// and the dashboard as files that a browser loads.
+// Builds what is published: Node refuses TypeScript under node_modules, so dist holds JavaScript and declarations, in few
+// files because npm's time goes by their number, and the dashboard as files that a browser loads.
 import { spawnSync } from "node:child_process";
-import { copyFileSync, cpSync, globSync, mkdirSync, rmSync } from "node:fs";
+import { copyFileSync, cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { bundle } from "./build/bundle.ts";
+import { Declarations } from "./build/declarations.ts";
+import { inlined } from "./build/inlined.ts";
+import { licences } from "./build/licences.ts";
+import { bundledName } from "./build/places.ts";
 import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
+const doors = ["exports/index", "exports/testing"];
 
 rmSync(dist, { recursive: true, force: true });
-
-const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
-const flags = ["--project", join(root, "tsconfig.build.json")];
-const { status } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...flags], {
-  cwd: root,
-  stdio: "inherit",
-});
-if (status !== 0) {
+try {
+  const files = await bundle(root, dist);
+  declare();
+  mkdirSync(join(dist, "config"));
+  copyFileSync(join(root, "src", "config", "tape.schema.json"), join(dist, "config", "tape.schema.json"));
+  await buildIfStale();
+  cpSync(join(root, "dashboard", "dist"), join(dist, "dashboard"), { recursive: true });
+  writeFileSync(join(dist, "THIRD-PARTY-LICENCES.txt"), licences(root, inlined));
+  console.log(`built dist: ${files} files of JavaScript, declarations, the dashboard`);
+} catch (error) {
   // A half-built dist would be found by bin/durable-tape.js and hide the sources.
   rmSync(dist, { recursive: true, force: true });
-  process.exit(1);
+  throw error;
 }
 
-const statements = globSync("**/*.sql", { cwd: join(root, "src") });
-for (const path of [...statements, "config/tape.schema.json"]) {
-  mkdirSync(dirname(join(dist, path)), { recursive: true });
-  copyFileSync(join(root, "src", path), join(dist, path));
+function declare(): void {
+  const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
+  const flags = ["--project", join(root, "tsconfig.build.json")];
+  const { status } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...flags], {
+    cwd: root,
+    stdio: "inherit",
+  });
+  if (status !== 0) throw new Error("the sources do not compile");
+  const { dependencies } = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as { dependencies: object };
+  const comesAlong = (specifier: string): boolean => specifier.startsWith("node:") || specifier in dependencies;
+  const compiled = join(dist, ".declarations");
+  const declarations = new Declarations(compiled, doors, comesAlong);
+  rmSync(compiled, { recursive: true });
+  for (const door of doors) {
+    const file = bundledName(`${door}.ts`).replace(/\.js$/, ".d.ts");
+    writeFileSync(join(dist, file), declarations.door(door, "./types.js"));
+  }
+  writeFileSync(join(dist, "types.d.ts"), declarations.text());
 }
-await buildIfStale();
-cpSync(join(root, "dashboard", "dist"), join(dist, "dashboard"), { recursive: true });
-console.log(`built dist with the dashboard and ${statements.length} SQL files`);

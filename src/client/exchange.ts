@@ -1,8 +1,7 @@
-import { type ClientRequest, type IncomingMessage, Agent as PlainAgent, request as plainRequest } from "node:http";
-import { Agent as TlsAgent, request as tlsRequest } from "node:https";
+import type { ClientRequest, IncomingMessage } from "node:http";
 import { promisify } from "node:util";
-import { gunzip, gzip } from "node:zlib";
 import type { Clock } from "../base/clock.ts";
+import { network } from "../base/network.ts";
 import { type Exchange, linesType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
 import type { Address } from "./address.ts";
 import { TooLong, Unsent } from "./faults.ts";
@@ -41,9 +40,6 @@ const leastCompressed = 4 * 1024;
 /** More than any page of any listing; an answer without end must not fill the memory. */
 const mostAnswerBytes = 512 * 1024 * 1024;
 
-const zip = promisify(gzip);
-const unzip = promisify(gunzip);
-
 /** HTTP/1.1 over kept connections. Throws {@link Unsent} where it is certain that nothing has left. */
 export function httpExchange(options: HttpOptions): Wire {
   const { address, clock, tls = {}, connectMs = defaultConnectMs, answerMs = defaultAnswerMs } = options;
@@ -51,13 +47,13 @@ export function httpExchange(options: HttpOptions): Wire {
   const kept = { keepAlive: true, scheduling: "lifo" as const };
   // TLS 1.2 at least, names checked, nothing else to choose: there is no way down.
   const secured = { ...kept, ...tls, minVersion: "TLSv1.2" as const, rejectUnauthorized: true };
-  const agent = address.secure ? new TlsAgent(secured) : new PlainAgent(kept);
-  const open = address.secure ? tlsRequest : plainRequest;
+  const agent = address.secure ? new network.https.Agent(secured) : new network.http.Agent(kept);
+  const open = address.secure ? network.https.request : network.http.request;
 
   const exchange: Exchange = async (request) => {
     const body = request.body;
     const zipped = compress && body !== undefined && body.length >= leastCompressed;
-    const sent = zipped ? await zip(body) : body;
+    const sent = zipped ? await promisify(network.zlib.gzip)(body) : body;
     const headers: Record<string, string> = {
       ...request.headers,
       ...(sent === undefined ? {} : { "content-length": String(sent.length) }),
@@ -169,5 +165,6 @@ async function whole(response: IncomingMessage): Promise<Uint8Array> {
   }
   if (!response.complete) throw new Error("the answer broke off");
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-  return response.headers["content-encoding"] === "gzip" ? unzip(bytes, { maxOutputLength: mostAnswerBytes }) : bytes;
+  if (response.headers["content-encoding"] !== "gzip") return bytes;
+  return promisify(network.zlib.gunzip)(bytes, { maxOutputLength: mostAnswerBytes });
 }

@@ -2,55 +2,21 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { defaultLimits } from "../model/limits.ts";
-import type { AnswerOf, CallOf, RouteName } from "../protocol/contract.ts";
-import type { Role } from "../protocol/route.ts";
-import type { Exchange } from "../protocol/wire.ts";
-import type { Store } from "../store/contract.ts";
+import type { AnswerOf } from "../protocol/contract.ts";
 import { guarded } from "../store/entrance.ts";
 import { type Address, addressOf } from "./address.ts";
-import { Caller, type CallOptions } from "./call.ts";
+import { Caller } from "./call.ts";
 import { claimOver } from "./claim.ts";
 import { Creations } from "./create.ts";
-import { httpExchange, type TlsOptions } from "./exchange.ts";
+import { httpExchange } from "./exchange.ts";
 import { fencedOver } from "./fenced.ts";
 import type { Ground } from "./ground.ts";
 import { intakeOver } from "./intake.ts";
 import { readOver } from "./read.ts";
+import type { RemoteOptions, RemoteStore } from "./remote.ts";
 import { WakeStream } from "./wakes.ts";
 
-export interface RemoteOptions {
-  /** `id.secret`, as the server gave it. Absent: a server on this machine that asks for none. */
-  readonly token?: string | undefined;
-  readonly tls?: TlsOptions;
-  /** A token may travel in clear to another machine: only where the network itself is closed. Default false. */
-  readonly allowPlain?: boolean;
-  /** How long a call is repeated while no server answers. Default 20 s. */
-  readonly patienceMs?: number;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly log?: Log;
-  /** Carries requests instead of sockets: a seam for tests. */
-  readonly exchange?: Exchange;
-}
-
-/** A store behind a server. Everything that works on a store works on it, with the same guarantees. */
-export interface RemoteStore extends Store {
-  readonly remote: {
-    readonly tenant: string;
-    readonly role: Role;
-    /** Every call of the contract, also those that a store does not have. */
-    call<N extends RouteName>(name: N, parts: CallOf<N>, options?: CallOptions): Promise<AnswerOf<N>>;
-  };
-}
-
-export const isRemote = (store: Store): store is RemoteStore => "remote" in store;
-
-/**
- * Connects to a server, or to several replicas of one, and learns what its credential may do.
- *
- * @example
- * const store = await openRemote("https://tape.example", { token: process.env.TAPE_TOKEN });
- */
+/** Connects, and puts the store together. Programs call the one of open.ts, which loads this module when it is needed. */
 export async function openRemote(urls: string | readonly string[], options: RemoteOptions = {}): Promise<RemoteStore> {
   const { token, clock = systemClock, random = systemRandom, log = silentLog, patienceMs, tls } = options;
   const rules = { token: token !== undefined, allowPlain: options.allowPlain ?? false };

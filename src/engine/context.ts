@@ -22,7 +22,7 @@ import { attemptOf, beginAct, EffectFailed } from "./acts.ts";
 import { budgetOf } from "./budget.ts";
 import { spawnChild } from "./children.ts";
 import type { Driver } from "./driver.ts";
-import { openGate, sleepFor } from "./gates.ts";
+import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { nowName } from "./history.ts";
 import { Operations, outcomeOf, type Turn } from "./operations.ts";
 import { any, race } from "./race.ts";
@@ -201,6 +201,10 @@ export class Context extends Operations implements TapeContext {
 
   sleep(duration: Duration): Promise<void> {
     return sleepFor(this, duration);
+  }
+
+  sleepUntil(moment: Date | number): Promise<void> {
+    return sleepUntil(this, moment);
   }
 
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<Child<O>> {

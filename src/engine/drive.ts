@@ -8,9 +8,10 @@ import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
 import { closeRun, type Decided } from "./ending.ts";
 import { withKept } from "./fork.ts";
 import { giveBack } from "./give-back.ts";
-import { foldHistory, freshHistory, type History, isProgress, type Note } from "./history.ts";
+import { foldHistory, freshHistory, type History, isProgress } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
+import { readAll } from "./pages.ts";
 import { Reservations } from "./reservations.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
@@ -103,6 +104,24 @@ export class Drive implements Driver {
   /** A hint may have been lost: the last renewal knows how many notes there are. */
   look(): void {
     this.#inbox?.notice(this.options.lease.notes);
+  }
+
+  /**
+   * The time of its sleep at this position has come: fires the timer and goes on, in one write. False: it does not sleep
+   * here, or the store knows better; then whoever found the timer fires it, with a note. Unanswered when the drive ends.
+   */
+  rise(pos: number): Promise<boolean> {
+    const wait = this.hears && !this.cancelling ? this.waits.sleeper(pos) : undefined;
+    if (wait?.rise === undefined) return Promise.resolve(false);
+    const record = wait.rise();
+    return new Promise((answer) => {
+      const risen = (): void => {
+        answer(true);
+        this.waits.remove(wait);
+        wait.written();
+      };
+      this.journal.writeApart([record], risen, () => answer(false));
+    });
   }
 
   /** Whatever it was kept for can wait. */
@@ -373,14 +392,5 @@ export class Drive implements Driver {
   #whyAborted(): TapeError {
     if (this.cancelled) return new TapeError("TAPE_CANCELLED", "the run was cancelled");
     return new TapeError("TAPE_LEASE_LOST", "this drive is over");
-  }
-}
-
-async function readAll(pageRows: number, page: (from: number) => Promise<Note[]>): Promise<Note[]> {
-  const all: Note[] = [];
-  for (;;) {
-    const some = await page(all.length + 1);
-    all.push(...some);
-    if (some.length < pageRows) return all;
   }
 }

@@ -63,7 +63,22 @@ function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
 }
 
 export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
-  const inMs = milliseconds(duration);
+  return sleep(ops, { inMs: milliseconds(duration) }, ({ inMs }) => `sleep of ${inMs} ms`);
+}
+
+/** By the store's clock: the moment is what was named, however long it took to say so. */
+export function sleepUntil(ops: Operations, moment: Date | number): Promise<void> {
+  const until = Math.ceil(Number(moment));
+  if (!Number.isSafeInteger(until) || until < 0) {
+    throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: a Date, or milliseconds since 1970`);
+  }
+  const inMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
+  return sleep(ops, { inMs, until }, () => `sleep until ${new Date(until).toISOString()}`);
+}
+
+type Timing = Pick<RecordData<"timer.set">, "inMs" | "until">;
+
+function sleep(ops: Operations, timing: Timing, about: (timing: Timing) => string): Promise<void> {
   return ops.operation<void>({
     kinds: ["timer.set", "step.done"],
     name: "sleep",
@@ -71,12 +86,13 @@ export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
     begin: (turn) => {
       const { pos } = turn;
       ops.wait<void>(turn, {
-        about: `sleep of ${inMs} ms`,
-        opening: { kind: "timer.set", data: { pos, purpose: "sleep", inMs } },
+        about: about(timing),
+        opening: { kind: "timer.set", data: { pos, purpose: "sleep", ...timing } },
         match: (note) =>
           note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "sleep"
             ? { kind: "timer.passed", data: { pos } }
             : undefined,
+        rise: { kind: "timer.passed", data: { pos, fired: true } },
         answer: () => undefined,
       });
     },

@@ -89,9 +89,14 @@ export class Journal {
     return new Promise((resolve, reject) => this.write(records, resolve, reject));
   }
 
-  /** After everything before it, and by itself: a step of the run, whose refusal the driver deals with. */
+  /** After everything before it, and by itself: every refusal is its own. */
+  writeApart(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
+    this.#enqueue({ records, written, refused, alone: true });
+  }
+
+  /** The same for a step of the run, whose refusal the driver deals with. */
   writeAlone(records: readonly NewRecord[]): Promise<void> {
-    return new Promise((written, refused) => this.#enqueue({ records, written, refused, alone: true }));
+    return new Promise((written, refused) => this.writeApart(records, written, refused));
   }
 
   /** Resolves when nothing is under way, or never once the drive is over. */

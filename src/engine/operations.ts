@@ -15,6 +15,8 @@ export interface Waiting<T> {
   readonly opening?: NewRecord;
   readonly match: (note: Note, opened: JournalRecord | undefined) => NewRecord | undefined;
   readonly answer: (record: NewRecord) => T;
+  /** What ends a sleep without a note. */
+  readonly rise?: NewRecord;
 }
 
 /** Kinds of operations that may be done again at another position: each leaves nothing but its record. */
@@ -156,7 +158,7 @@ export class Operations implements Told {
   /** Writes what opens the wait, unless the journal has it already, then waits for a note that ends it. */
   wait<T>(turn: Turn<T>, waiting: Waiting<T>): void {
     const { drive } = this;
-    const { opening, about, match, answer } = waiting;
+    const { opening, about, match, answer, rise } = waiting;
     const opened =
       opening === undefined ? undefined : drive.history.byPos.get(turn.pos)?.find(({ kind }) => kind === opening.kind);
     const wait = (): void => {
@@ -169,6 +171,12 @@ export class Operations implements Told {
           return ended;
         },
         written: () => settleWith(() => answer(ended!), turn),
+        ...(rise && {
+          rise: () => {
+            ended = rise;
+            return rise;
+          },
+        }),
       });
       drive.matchWaits();
     };

@@ -12,6 +12,8 @@ export interface Wait {
   readonly written: () => void;
   /** The effect whose outcome it waits for, if it is one. */
   readonly effect?: string;
+  /** It sleeps: the record with which its driver ends that by itself once the time has come. */
+  readonly rise?: () => NewRecord;
 }
 
 /** An effect that only a person can settle. */
@@ -102,6 +104,16 @@ export class Waits {
 
   add(wait: Wait): void {
     this.#waits.push(wait);
+  }
+
+  /** Who sleeps at this position. */
+  sleeper(pos: number): Wait | undefined {
+    return this.#waits.find((wait) => wait.pos === pos && wait.rise !== undefined);
+  }
+
+  /** It needs no note any more. */
+  remove(wait: Wait): void {
+    this.#waits = this.#waits.filter((one) => one !== wait);
   }
 
   /** Every wait is refused (the run is cancelled): they are gone, the notes stay. */

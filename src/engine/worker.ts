@@ -106,6 +106,13 @@ export class Worker {
     return driving !== undefined && driving.drive?.over !== true;
   }
 
+  /** A sleep of a run that is driven here is over: its driver fires the timer itself. False: somebody else has to. */
+  async rise({ run, pos, purpose }: { run: number; pos: number; purpose: string }): Promise<boolean> {
+    const driving = purpose === "sleep" ? this.#drives.get(run) : undefined;
+    if (driving?.drive === undefined) return false;
+    return Promise.race([driving.drive.rise(pos), driving.done.then(() => false)]);
+  }
+
   /** How many more runs this worker would drive now. */
   get room(): number {
     if (this.#draining || this.#suspects.alone) return 0;

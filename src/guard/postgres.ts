@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 import { fenceToWire } from "../model/fence.ts";
+import { sqlFiles } from "../store/sql/files.ts";
 import { bigintParams, loadStatements, type Statement } from "../store/sql/statement.ts";
 import { assertBearer, type Bearer, type Holder, refuseOutside, refuseStale, scopeOf } from "./bearer.ts";
 import { type GuardTable, guardTable } from "./table.ts";
@@ -26,7 +27,7 @@ function statements(schema = "tape"): ReadonlyMap<string, Statement> {
   if (found === undefined) {
     const cast = (position: number, param: string, _name: string, done: boolean): string =>
       `$${position}${done ? "" : bigintParams.has(param) ? "::bigint" : "::text"}`;
-    found = loadStatements(new URL("sql/postgres/", import.meta.url), cast, schema);
+    found = loadStatements(sqlFiles(new URL("sql/postgres/", import.meta.url)), cast, schema);
     loaded.set(schema, found);
   }
   return found;

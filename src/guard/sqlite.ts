@@ -1,3 +1,4 @@
+import { sqlFiles } from "../store/sql/files.ts";
 import { loadStatements } from "../store/sql/statement.ts";
 import { assertBearer, type Bearer, type Holder, refuseOutside, refuseStale, scopeOf } from "./bearer.ts";
 
@@ -11,7 +12,7 @@ export interface SqliteDatabase {
   readonly inTransaction?: boolean;
 }
 
-const statements = loadStatements(new URL("sql/sqlite/", import.meta.url), (position) => `?${position}`);
+const statements = loadStatements(sqlFiles(new URL("sql/sqlite/", import.meta.url)), (position) => `?${position}`);
 
 function run(
   database: SqliteDatabase,

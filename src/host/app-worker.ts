@@ -31,7 +31,13 @@ export class AppWorker implements AsyncDisposable {
     const { store, clock, log, tenant, runner } = ground;
     this.#serves = new Set(runner.workflows.keys());
     this.runs = new Worker({ ...ground, concurrency, onSettled, ...(tracing && { tracing }) });
-    const reactors = [recovery(this.runs), reconciler(ground), outbox(ground), timers(ground), compensation(ground)];
+    const reactors = [
+      recovery(this.runs),
+      reconciler(ground),
+      outbox(ground),
+      timers(ground, this.runs),
+      compensation(ground),
+    ];
     this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant });
   }
 

@@ -2,12 +2,12 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { suggest } from "../base/suggest.ts";
-import { openRemote, type RemoteOptions } from "../client/store.ts";
+import { openRemote } from "../client/open.ts";
+import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Store } from "../store/contract.ts";
 import { openMemory } from "../store/memory/open.ts";
-import { openPostgres } from "../store/postgres/open.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
 
 export interface OpenStoreOptions {
@@ -41,8 +41,11 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
       return openSqlite({ ...options, ...parseSqliteUrl(url) });
     case "postgres":
     case "postgresql":
-    case "alloydb":
+    case "alloydb": {
+      // With its driver it is the largest part of what can be loaded, and whoever keeps a file does not need it.
+      const { openPostgres } = await import("../store/postgres/open.ts");
       return openPostgres({ ...options, url });
+    }
     case "http":
     case "https": {
       const { limits: _, open: _open, remote, ...seams } = options; // the limits are the server's

@@ -1,4 +1,4 @@
-import { isRemote, type RemoteStore } from "../client/store.ts";
+import { isRemote, type RemoteStore } from "../client/remote.ts";
 import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { type PreemptTarget, preempt } from "../engine/preempt.ts";

@@ -6,10 +6,9 @@ import { TapeError } from "../model/errors.ts";
 import { resolve } from "../reactor/resolve.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { ServerLimits } from "../server/limits.ts";
-import { type ListenOptions, listen, type Timeouts } from "../server/listen.ts";
+import type { ListenOptions, Timeouts } from "../server/listen.ts";
 import { isLoopback } from "../server/origin.ts";
-import { TapeServer } from "../server/server.ts";
-import { builtDashboard } from "../server/static.ts";
+import type { TapeServer } from "../server/server.ts";
 import type { Store } from "../store/contract.ts";
 import { openStore } from "./open-store.ts";
 
@@ -71,6 +70,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
   }
+  // Loaded here: most programs that load this module serve nothing.
+  const [{ TapeServer }, { listen }, { builtDashboard }] = await Promise.all([
+    import("../server/server.ts"),
+    import("../server/listen.ts"),
+    import("../server/static.ts"),
+  ]);
   const runner = options.runner ?? createRunner({ workflows: [] });
   const seams = { clock, random, log };
   const opened = typeof options.store === "string";

@@ -140,6 +140,7 @@ export type Change =
       readonly pos: number;
       readonly purpose: string;
       readonly inMs: number;
+      readonly until: number | null;
     }
   | {
       readonly do: "timer.status";
@@ -149,6 +150,7 @@ export type Change =
       readonly to: TimerStatus;
       readonly must: boolean;
     }
+  | { readonly do: "timer.fire"; readonly run: number; readonly pos: number; readonly purpose: string }
   | { readonly do: "timers.cancel"; readonly run: number }
   | { readonly do: "budget.create"; readonly run: number; readonly unit: string; readonly cap: number }
   | {
@@ -221,6 +223,7 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "gates.withdraw": null,
   "timer.create": "TAPE_ILLEGAL_TRANSITION",
   "timer.status": "TAPE_ILLEGAL_TRANSITION",
+  "timer.fire": "TAPE_ILLEGAL_TRANSITION",
   "timers.cancel": null,
   "budget.create": "TAPE_INVARIANT",
   "budget.reserve": "TAPE_BUDGET_EXCEEDED",

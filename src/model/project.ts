@@ -86,7 +86,7 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
         payload: payload(record.data.payload),
       };
       if (timeoutMs === undefined) return [gate];
-      return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", inMs: timeoutMs }];
+      return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", inMs: timeoutMs, until: null }];
     }
     case "gate.resolved": {
       const { pos, to, value } = record.data;
@@ -95,10 +95,12 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
         { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", must: false },
       ];
     }
-    case "timer.set":
-      return [
-        { do: "timer.create", run: own, pos: record.data.pos, purpose: record.data.purpose, inMs: record.data.inMs },
-      ];
+    case "timer.set": {
+      const { pos, purpose, inMs, until = null } = record.data;
+      return [{ do: "timer.create", run: own, pos, purpose, inMs, until }];
+    }
+    case "timer.passed":
+      return record.data.fired ? [{ do: "timer.fire", run: own, pos: record.data.pos, purpose: "sleep" }] : [];
     case "timer.cancelled": {
       const { pos, purpose } = record.data;
       return [{ do: "timer.status", run: own, pos, purpose, to: "CANCELLED", must: true }];

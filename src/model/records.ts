@@ -265,10 +265,17 @@ const schemas = {
   }),
   "signal.sent": z.strictObject({ name, value, key: name.optional(), binds: text.optional(), by: text.optional() }),
   "cancel.asked": z.strictObject({ reason: text, by: text.optional() }),
-  "timer.set": z.strictObject({ pos: count, purpose: z.enum(["sleep", "redrive", "reconcile"]), inMs: delayMs }),
+  /** `until`: the moment by the calendar, where one was named; else it is `inMs` after the record. */
+  "timer.set": z.strictObject({
+    pos: count,
+    purpose: z.enum(["sleep", "redrive", "reconcile"]),
+    inMs: delayMs,
+    until: z.int().nonnegative().optional(),
+  }),
   "timer.fired": z.strictObject({ pos: count, purpose: name }),
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
-  "timer.passed": z.strictObject({ pos: count }),
+  /** `fired`: by the holder of the run itself, with this very record; else the inbox has the note of who fired it. */
+  "timer.passed": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
   "child.received": z.strictObject({ pos: count, of: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
   "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),

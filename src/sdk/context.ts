@@ -71,6 +71,8 @@ export interface TapeContext {
   attempt<R>(act: Act<R>): Promise<Attempted<R>>;
   gate<T>(gate: GateDefinition<T>, options?: GateOptions): Promise<GateAnswer<T>>;
   sleep(duration: Duration): Promise<void>;
+  /** Until a moment of the calendar, as a Date or in milliseconds since 1970; one that has passed ends it at once. */
+  sleepUntil(moment: Date | number): Promise<void>;
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
   /** Promise.race whose winner is recorded. */
   race<T extends readonly unknown[]>(branches: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T[number]>;

@@ -96,6 +96,10 @@ export interface CheckedEntry {
   readonly plain: boolean;
 }
 
+/** A sleep that is over, by the word of its run's holder: the timer is fired with the record. */
+export const isRise = ({ plain, records }: CheckedEntry): boolean =>
+  !plain && records.length === 1 && records[0]!.kind === "timer.passed";
+
 const plainKinds: ReadonlySet<string> = new Set([
   "step.done",
   "decision.made",
@@ -128,7 +132,7 @@ export function checkEntry(entry: Entry, limits: Limits): CheckedEntry {
   const bodies = records.map((record, k) => {
     const body = encodeRecord(record, limits);
     bytes += body.length;
-    if (!plainKinds.has(record.kind)) plain = false;
+    if (!plainKinds.has(record.kind) || (record.kind === "timer.passed" && record.data.fired)) plain = false;
     if (record.kind === "term.ended" || record.kind === "run.ended") {
       releases = true;
       if (k !== records.length - 1) {

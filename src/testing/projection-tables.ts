@@ -44,7 +44,7 @@ export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
   outcome: string | null;
 };
 export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
-export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs"> & { status: string };
+export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs" | "until"> & { status: string };
 export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
 export type ClaimState = Omit<Stored<"claim.create">, "do"> & { tenant: string };
 
@@ -195,6 +195,8 @@ export class ProjectionTables {
         timer.status = change.to;
         return true;
       }
+      case "timer.fire":
+        return this.#carryOut({ ...change, do: "timer.status", to: "FIRED", must: true });
       case "timers.cancel":
         for (const timer of this.timers.values()) {
           if (timer.run === change.run && timer.status === "SET") timer.status = "CANCELLED";

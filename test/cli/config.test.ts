@@ -2,14 +2,15 @@
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 import { expect, it } from "vitest";
+import { plainEnv } from "./plain-env.ts";
 import { project } from "./reactors-stage.ts";
 
 const program = resolve(import.meta.dirname, "../../bin/durable-tape.js");
 
 function config(yaml: string, args: readonly string[] = [], env: Record<string, string> = {}) {
   const cwd = project({ "tape.yaml": yaml });
-  const { PATH = "" } = process.env;
-  return spawnSync(process.execPath, [program, "config", ...args], { cwd, encoding: "utf8", env: { PATH, ...env } });
+  const options = { cwd, encoding: "utf8", env: { ...plainEnv, ...env } } as const;
+  return spawnSync(process.execPath, [program, "config", ...args], options);
 }
 
 const yaml =

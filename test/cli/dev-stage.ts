@@ -5,10 +5,9 @@ import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
 import { onTestFinished } from "vitest";
+import { plainEnv } from "./plain-env.ts";
 
 const program = resolve(import.meta.dirname, "../../bin/durable-tape.js");
-const { PATH = "", HOME = "", TMPDIR } = process.env;
-const plainEnv = { PATH, HOME, ...(TMPDIR === undefined ? {} : { TMPDIR }) };
 
 /** `durable-tape dev` in a process, and what it has written so far, without colours. */
 export class Dev {

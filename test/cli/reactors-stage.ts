@@ -6,6 +6,7 @@ import { join, resolve } from "node:path";
 import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { onTestFinished } from "vitest";
+import { plainEnv } from "./plain-env.ts";
 
 const root = resolve(import.meta.dirname, "../..");
 export const program = join(root, "bin/tape-reactors.js");
@@ -36,8 +37,7 @@ export class Sidecar {
   #stdout = "";
 
   constructor(folder: string, args: readonly string[] = [], env: Readonly<Record<string, string>> = {}) {
-    const { PATH = "", HOME = "" } = process.env;
-    const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { PATH, HOME, ...env } });
+    const child = spawn(process.execPath, [program, ...args], { cwd: folder, env: { ...plainEnv, ...env } });
     this.process = child;
     child.stdout.on("data", (data: Buffer) => {
       this.#stdout += data.toString();

@@ -1,5 +1,6 @@
 import { expect, it, onTestFinished } from "vitest";
-import { openRemote, type RemoteStore } from "../../src/client/store.ts";
+import type { RemoteStore } from "../../src/client/remote.ts";
+import { openRemote } from "../../src/client/store.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";

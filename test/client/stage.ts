@@ -1,4 +1,5 @@
-import { openRemote, type RemoteOptions, type RemoteStore } from "../../src/client/store.ts";
+import type { RemoteOptions, RemoteStore } from "../../src/client/remote.ts";
+import { openRemote } from "../../src/client/store.ts";
 import type { Exchange } from "../../src/protocol/wire.ts";
 import { type Resolving, resolve } from "../../src/reactor/resolve.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";

@@ -9,6 +9,17 @@ const sleeper = workflow("sleeper", async (tape, ms: number) => {
   return "awake";
 });
 
+const until = workflow("until", async (tape, moment: number) => {
+  await tape.sleepUntil(new Date(moment));
+  woken.push(tape.now());
+  return "awake";
+});
+const racing = workflow("racing", async (tape, _: null) => {
+  const slow = tape.step("slow", () => new Promise<string>((resolve) => gates.push(() => resolve("slow"))));
+  return tape.race([slow, tape.sleep(2_000).then(() => "rested")]);
+});
+const gates: (() => void)[] = [];
+
 let tape: VirtualTape | undefined;
 afterEach(async () => {
   await tape?.close();
@@ -17,12 +28,63 @@ afterEach(async () => {
 });
 
 async function open(): Promise<VirtualTape> {
-  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper] }) });
+  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, racing] }) });
   return tape;
 }
 
 const statusOf = async (t: VirtualTape, id: string): Promise<string> =>
   (await t.time.during(t.tape.runs.get(id)))!.status;
+
+const kindsOf = async (t: VirtualTape, run: string): Promise<string[]> =>
+  (await t.time.during(t.store.read.journal("default", { run }))).map(({ kind }) => kind);
+const notesOf = async (t: VirtualTape, run: string): Promise<number> =>
+  (await t.time.during(t.store.read.journal("default", { run }, { inbox: true }))).length;
+
+describe("a sleep that ends while its run is driven", () => {
+  it("is one record of its driver: no note, nothing to take", async () => {
+    const t = await open();
+    const run = await t.start(sleeper, 5_000, { id: "s" });
+    await t.elapse(5_100);
+    expect(await t.result(run)).toBe("awake");
+    expect(await notesOf(t, "s")).toBe(0);
+    const kinds = await kindsOf(t, "s");
+    expect(kinds.filter((kind) => kind === "timer.passed" || kind === "notes.taken")).toEqual(["timer.passed"]);
+  });
+
+  it("wins its race beside a step that goes on", async () => {
+    const t = await open();
+    const run = await t.start(racing, null, { id: "r" });
+    await t.elapse(1_900);
+    expect(await statusOf(t, "r")).toBe("RUNNING");
+    await t.elapse(300);
+    for (const open of gates.splice(0)) open();
+    expect(await t.result(run)).toBe("rested");
+    expect(await notesOf(t, "r")).toBe(0);
+  });
+});
+
+describe("sleepUntil", () => {
+  it("ends at that moment, and a moment that has passed ends it at once", async () => {
+    const t = await open();
+    const moment = t.time.wall() + 3_600_000;
+    const run = await t.start(until, moment, { id: "u" });
+    await t.elapse(3_599_000);
+    expect(woken).toEqual([]);
+    await t.elapse(1_100);
+    expect(await t.result(run)).toBe("awake");
+    expect(woken[0]! - moment).toBeGreaterThanOrEqual(0);
+    const past = await t.start(until, 0, { id: "p" });
+    await t.elapse(100);
+    expect(await t.result(past)).toBe("awake");
+  });
+
+  it("takes a moment and nothing else, before anything is written", async () => {
+    const t = await open();
+    const run = await t.start(until, Number.NaN, { id: "bad" });
+    await expect(t.result(run)).rejects.toMatchObject({ code: "TAPE_RUN_FAILED" });
+    expect(await kindsOf(t, "bad")).not.toContain("timer.set");
+  });
+});
 
 describe("a run whose timer is about to fall due", () => {
   it("is held a second before, does not go on early, and needs no other term", async () => {

@@ -1,9 +1,11 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { inlined } from "../../tools/build/inlined.ts";
+import { filesBelow, packagesImported, program } from "./published.ts";
 import { packTarball, type Ran, runIn, type Tarball } from "./tarball.ts";
 
 /** The commands of a block of the quickstart, each as the words after `npx durable-tape`. */
@@ -58,16 +60,34 @@ describe("the first minute", () => {
     const test = runIn(project, "--test", ["test/agent.test.ts"]);
     expect(test.stdout).toMatch(/pass 1\n[\s\S]*fail 0/);
     expect(test.code).toBe(0);
+    writeFileSync(join(project, "test", "types.ts"), program);
     const typescript = dirname(createRequire(import.meta.url).resolve("typescript/package.json"));
     const types = join(dirname(typescript), "@types");
-    const flags = "--noEmit --strict --skipLibCheck --module nodenext --target es2024 --allowImportingTsExtensions";
-    const words = [...flags.split(" "), "--types", "node", "--typeRoots", types, "test/agent.test.ts"];
+    // Not skipLibCheck: what is published has to hold by itself.
+    const flags = "--noEmit --strict --module nodenext --target es2024 --allowImportingTsExtensions";
+    const words = [...flags.split(" "), "--types", "node", "--typeRoots", types, "test/agent.test.ts", "test/types.ts"];
     const { status, stdout } = spawnSync(process.execPath, [join(typescript, "bin", "tsc"), ...words], {
       cwd: project,
       encoding: "utf8",
     });
     expect({ status, stdout }).toEqual({ status: 0, stdout: "" });
   }, 60_000);
+
+  it("what is published is few files that need one package, and says what else is in them", () => {
+    // npm's time goes by their number; there were 1149 before they were bundled.
+    expect(filesBelow(tarball.unpacked).length).toBeLessThan(100);
+    expect(packagesImported(tarball.unpacked)).toEqual(["pg"]);
+    const licences = readFileSync(join(tarball.unpacked, "dist", "THIRD-PARTY-LICENCES.txt"), "utf8");
+    for (const name of [...inlined, "react", "scheduler", "@tanstack/query-core"]) {
+      expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(\\w+\\)\n\n.{20}`, "ms"));
+    }
+  });
+
+  it("a demo finds the programs that it starts", () => {
+    const { code, stdout } = tape("demo", "unknown");
+    expect(stdout).toMatch(/run: COMPLETED\nworld: 1 wire\n$/);
+    expect(code).toBe(0);
+  });
 
   it("dev serves; start, inspect and lease history answer", async () => {
     dev = spawn(process.execPath, ["node_modules/.bin/durable-tape", "dev"], {

@@ -1,8 +1,8 @@
-import { execFile } from "node:child_process";
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
 import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
-import { promisify } from "node:util";
 import { type Patch, patched } from "./bug.ts";
 import type { Asked, Played } from "./player.ts";
 
@@ -15,6 +15,8 @@ const patienceMs = 120_000;
 export class Workshop {
   readonly folder = mkdtempSync(join(tmpdir(), "tape-planted-"));
   readonly #closed = new AbortController();
+  #process: ChildProcess | undefined;
+  #asked = 0;
 
   constructor() {
     cpSync(join(root, "src"), join(this.folder, "src"), { recursive: true });
@@ -23,7 +25,7 @@ export class Workshop {
   }
 
   /** Plays seeds with these patches applied, and takes them back. */
-  async play(patches: readonly Patch[], asked: Omit<Asked, "folder">): Promise<Played> {
+  async play(patches: readonly Patch[], asked: Omit<Asked, "folder" | "number">): Promise<Played> {
     const healthy = new Map<string, string>();
     try {
       for (const patch of patches) {
@@ -32,15 +34,7 @@ export class Workshop {
         if (!healthy.has(file)) healthy.set(file, text);
         writeFileSync(file, patched(text, patch));
       }
-      const args = [player, JSON.stringify({ folder: this.folder, ...asked } satisfies Asked)];
-      const { stdout } = await promisify(execFile)(process.execPath, args, {
-        timeout: patienceMs,
-        signal: this.#closed.signal,
-        maxBuffer: 64 * 1024 * 1024,
-        cwd: this.folder,
-        env: { NODE_COMPILE_CACHE: join(this.folder, "compiled"), ...process.env },
-      });
-      return JSON.parse(stdout) as Played;
+      return await this.#ask({ folder: this.folder, number: ++this.#asked, ...asked });
     } finally {
       if (!this.#closed.signal.aborted) for (const [file, text] of healthy) writeFileSync(file, text);
     }
@@ -50,5 +44,29 @@ export class Workshop {
   close(): void {
     this.#closed.abort();
     rmSync(this.folder, { recursive: true, force: true });
+  }
+
+  /** One process plays one bug after the other, until one of them is its end. */
+  async #ask(asked: Asked): Promise<Played> {
+    const used = this.#process !== undefined;
+    this.#process ??= fork(player, { signal: this.#closed.signal, cwd: this.folder }).on("error", () => {});
+    const child = this.#process;
+    const settled = new AbortController();
+    const { signal } = settled;
+    const timer = setTimeout(() => child.kill("SIGKILL"), patienceMs);
+    try {
+      child.send(asked);
+      const answer = once(child, "message", { signal }).then(([played]) => played as Played);
+      const end = once(child, "exit", { signal }).then(([code, by]) => ({ code, by }) as const);
+      const first = await Promise.race([answer, end]);
+      if ("besides" in first) return first;
+      this.#process = undefined;
+      // Something of an earlier bug may have been its end: by itself, this one has nobody else to blame.
+      if (used && first.by !== "SIGKILL" && !this.#closed.signal.aborted) return await this.#ask(asked);
+      throw new Error(`the player ended with ${first.code ?? first.by} before it had an answer`);
+    } finally {
+      clearTimeout(timer);
+      settled.abort();
+    }
   }
 }

@@ -10,6 +10,7 @@ const onlyInOne: Record<string, string> = {
   "create.sql": "the same",
   "create.check.sql": "the same",
   "park.sql": "the same",
+  "rise.sql": "the same",
   "end.sql": "the same",
   "append.check.sql": "the answer to such a statement can be lost on its way",
   "renew.sql": "PostgreSQL renews many leases in one statement",

@@ -6,7 +6,7 @@ const ten = workflow("ten", async (tape, _input: number) => {
 });
 const one = workflow("one", async (tape, _input: number) => tape.step("only", () => ({ ok: true, value: payload })));
 const nap = workflow("nap", async (tape, due: number) => {
-  await tape.sleep(Math.max(1, due - tape.now()));
+  await tape.sleepUntil(due);
   return Date.now();
 });
 

@@ -10,11 +10,10 @@ export class Actor<Said extends object, Heard> {
   #wake = () => {};
   #gone = false;
 
-  constructor(label: string, program: string, args: readonly string[]) {
+  /** `program`: the module that the process runs. */
+  constructor(label: string, program: URL, args: readonly string[]) {
     this.label = label;
-    const here = import.meta.url;
-    const script = new URL(`${program}${here.endsWith(".ts") ? ".ts" : ".js"}`, here);
-    this.process = fork(fileURLToPath(script), args, {
+    this.process = fork(fileURLToPath(program), args, {
       env: { ...process.env, TAPE_REPLICA_ID: label },
       stdio: ["ignore", "inherit", "inherit", "ipc"],
     });

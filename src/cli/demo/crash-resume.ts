@@ -27,7 +27,8 @@ export async function crashResumeDemo(screen: Screen): Promise<number> {
   const workers: Worker[] = [];
   try {
     return await play(screen, app, fileLedger(path), (label, part) => {
-      const worker: Worker = new Actor(label, "crash-worker", [url, path, run, day, String(ttlMs), part]);
+      const program = new URL("crash-worker.ts", import.meta.url);
+      const worker: Worker = new Actor(label, program, [url, path, run, day, String(ttlMs), part]);
       workers.push(worker);
       return worker;
     });

@@ -28,7 +28,7 @@ export async function reactorsDemo(screen: Screen): Promise<number> {
   try {
     return await play(screen, app, fileLedger(path), (label, part) => {
       const args = [url, path, run, String(ttlMs[part]), String(restMs), part];
-      const worker: Worker = new Actor(label, "reactors-worker", args);
+      const worker: Worker = new Actor(label, new URL("reactors-worker.ts", import.meta.url), args);
       workers.push(worker);
       return worker;
     });

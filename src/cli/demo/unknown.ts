@@ -24,7 +24,8 @@ export async function unknownDemo(screen: Screen): Promise<number> {
   const path = join(folder, "world.jsonl");
   // The director only looks and signals; the worker drives.
   const app = await Tape.open({ store: url, runner: createRunner({ workflows: [] }), work: false });
-  const worker: Worker = new Actor("worker-a", "../dev/worker", [url, path, String(ttlMs)]);
+  const program = new URL("../dev/worker.ts", import.meta.url);
+  const worker: Worker = new Actor("worker-a", program, [url, path, String(ttlMs)]);
   try {
     return await play(screen, app, fileLedger(path), worker);
   } finally {

@@ -42,7 +42,7 @@ export async function zombieDemo(screen: Screen, options: { readonly unfenced?: 
   const actors: Worker[] = [];
   const start = (label: string): Worker => {
     const args = [url, run, String(ttlMs), world, ...(unfenced === undefined ? [] : [unfenced])];
-    const actor: Worker = new Actor(label, "zombie-worker", args);
+    const actor: Worker = new Actor(label, new URL("zombie-worker.ts", import.meta.url), args);
     actors.push(actor);
     return actor;
   };

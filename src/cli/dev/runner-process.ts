@@ -99,8 +99,7 @@ export class RunnerProcess {
 
   async #run(): Promise<{ code: number | null; signal: string | null; started: boolean }> {
     const { args, tell } = this.#options;
-    const here = import.meta.url;
-    const script = new URL(`./runner-child${here.endsWith(".ts") ? ".ts" : ".js"}`, here);
+    const script = new URL("runner-child.ts", import.meta.url);
     // A group of its own: a terminal's Ctrl-C goes to us alone, and we let it drain.
     const child = fork(fileURLToPath(script), args, { stdio: ["ignore", "pipe", "pipe", "ipc"], detached: true });
     this.#child = child;

@@ -145,7 +145,8 @@ export class Treasury {
     const { url, worldFile, ttlMs } = this.#options;
     const k = this.#named++;
     const label = `worker-${k < 26 ? String.fromCharCode(97 + k) : k + 1}`;
-    const worker: Worker = new Actor(label, "../dev/worker", [url, worldFile, String(ttlMs)]);
+    const program = new URL("worker.ts", import.meta.url);
+    const worker: Worker = new Actor(label, program, [url, worldFile, String(ttlMs)]);
     this.#workers.set(label, worker);
     worker.process.once("exit", () => {
       this.#workers.delete(label);

@@ -19,13 +19,28 @@ const open6 = "2000::/3";
 /** Inside of it: protocol assignments with Teredo, documentation, and 6to4, which carries an IPv4 address. */
 const closed6 = "2001::/23 2001:db8::/32 2002::/16 3fff::/20";
 
-const refused4 = blocks(closed4.split(" "));
-const public6 = blocks([open6]);
-const refused6 = blocks(closed6.split(" "));
+interface Lists {
+  readonly refused4: BlockList;
+  readonly public6: BlockList;
+  readonly refused6: BlockList;
+}
+
+let lists: Lists | undefined;
+
+/** Made when they are first needed: most programs that load this never ask. */
+function known(): Lists {
+  lists ??= {
+    refused4: blocks(closed4.split(" ")),
+    public6: blocks([open6]),
+    refused6: blocks(closed6.split(" ")),
+  };
+  return lists;
+}
 
 /** Whether an address belongs to the public internet. */
 export function isPublic({ address, family }: Address): boolean {
   if (isIP(address) !== family || address.includes("%")) return false; // a zone names an interface of this machine
+  const { refused4, public6, refused6 } = known();
   if (family === 4) return !refused4.check(address, "ipv4");
   return public6.check(address, "ipv6") && !refused6.check(address, "ipv6");
 }

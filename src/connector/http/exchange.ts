@@ -1,5 +1,6 @@
-import { request as httpRequest, type IncomingMessage } from "node:http";
+import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
+import { network } from "../../base/network.ts";
 import { AckLost, NotSent } from "../../sdk/outcomes.ts";
 import { type Reach, reach, wordsOf } from "./reach.ts";
 
@@ -62,7 +63,7 @@ export const placeOf = (url: URL): string => `${url.origin}${url.pathname}`;
 function send(ask: Ask, socket: Socket): Promise<IncomingMessage> {
   const { method, url, headers, body } = ask;
   return new Promise((resolve, reject) => {
-    const outgoing = httpRequest({
+    const outgoing = network.http.request({
       method,
       path: `${url.pathname}${url.search}`,
       headers: { host: url.host, ...headers, connection: "close" },

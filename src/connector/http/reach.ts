@@ -1,7 +1,7 @@
-import { lookup } from "node:dns/promises";
 import { type BlockList, connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls, type TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
+import { network } from "../../base/network.ts";
 import { NotSent } from "../../sdk/outcomes.ts";
 import { type Address, allowed, isPublic } from "./addresses.ts";
 
@@ -18,7 +18,7 @@ export interface Reach {
 }
 
 export const systemResolve: Resolve = async (host) => {
-  const found = await lookup(host, { all: true, verbatim: true });
+  const found = await network.dns.lookup(host, { all: true, verbatim: true });
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
@@ -73,7 +73,7 @@ function open(url: URL, { address, family }: Address, by: Reach, signal: AbortSi
   // A name is shown to the server and compared with its certificate; a bare address is compared as such.
   const named = isIP(url.hostname.replace(/^\[(.*)\]$/, "$1")) === 0;
   const socket: Socket | TLSSocket = secure
-    ? connectTls({ ...target, ...by.tls, servername: named ? url.hostname : "", ALPNProtocols: ["http/1.1"] })
+    ? network.tls.connect({ ...target, ...by.tls, servername: named ? url.hostname : "", ALPNProtocols: ["http/1.1"] })
     : connectTcp({ ...target, autoSelectFamily: false });
   socket.on("error", () => {}); // one that comes when nobody listens any more must not end the process
   return new Promise((resolve, reject) => {

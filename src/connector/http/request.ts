@@ -1,4 +1,4 @@
-import { validateHeaderName, validateHeaderValue } from "node:http";
+import { network } from "../../base/network.ts";
 import type { ConnectorContext } from "../../sdk/connector.ts";
 import type { Ask } from "./exchange.ts";
 
@@ -86,8 +86,8 @@ export function lowered(headers: Readonly<Record<string, string>>): Record<strin
     const name = key.toLowerCase();
     if (ours.has(name)) throw bad(`the header ${key} is set by the connector`);
     try {
-      validateHeaderName(name);
-      validateHeaderValue(name, value);
+      network.http.validateHeaderName(name);
+      network.http.validateHeaderValue(name, value);
     } catch {
       throw bad(`the header ${JSON.stringify(key)} cannot be sent`); // not its value: it may be a secret
     }

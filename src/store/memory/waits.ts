@@ -56,10 +56,10 @@ export const waits = {
   },
 
   "timer.create"(t, p: Do<"timer.create">, { at }) {
-    const { run, pos, purpose, inMs } = p;
+    const { run, pos, purpose, inMs, until } = p;
     const owner = t.runs.get(run);
     if (owner === undefined || t.timers.get(keyOf(run, pos, purpose)) !== undefined) return none;
-    t.timers.insert({ run, pos, purpose, tenant: owner.tenant, status: "SET", due_at: at + inMs });
+    t.timers.insert({ run, pos, purpose, tenant: owner.tenant, status: "SET", due_at: until ?? at + inMs });
     return changed(1);
   },
 

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { TapeError } from "../../model/errors.ts";
+import { sqlFiles } from "../sql/files.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statement.ts";
 import type { PostgresSettings } from "./url.ts";
@@ -45,7 +46,7 @@ export class Connections {
   constructor(settings: PostgresSettings) {
     this.settings = settings;
     this.#statements = loadStatements(
-      new URL("sql/", import.meta.url),
+      sqlFiles(new URL("sql/", import.meta.url)),
       (position, param, name, cast) => `$${position}${cast ? "" : castOf(param, name)}`,
       settings.schema,
     );

@@ -4,7 +4,7 @@ import type { Fence } from "../../model/fence.ts";
 import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
-import type { CheckedEntry } from "../check.ts";
+import { type CheckedEntry, isRise } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
 import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
@@ -43,6 +43,7 @@ export interface PostgresDriverOptions {
 /** The batchers of the hot writes. */
 export interface HotWrites {
   readonly append: Batcher<Appending, Appended>;
+  readonly rise: Batcher<Appending, Appended>;
   readonly park: Batcher<Appending, Appended>;
   readonly end: Batcher<Appending, Appended>;
   readonly create: Batcher<Creating, Created>;
@@ -88,8 +89,9 @@ export class PostgresDriver implements Driver {
 
   async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
     this.#assertOpen();
-    const { append, park, end } = this.#options.hot;
+    const { append, rise, park, end } = this.#options.hot;
     if (entry.plain) return append.submit({ fence, entry });
+    if (isRise(entry)) return rise.submit({ fence, entry });
     if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
@@ -291,7 +293,7 @@ export class PostgresDriver implements Driver {
   async #close(): Promise<void> {
     const { hot, notifier, connections, stop } = this.#options;
     stop();
-    await Promise.all([hot.append.close(), hot.park.close(), hot.end.close(), hot.create.close(), hot.fire.close()]);
+    await Promise.all(Object.values(hot).map((batcher: { close(): Promise<void> }) => batcher.close()));
     await notifier.close();
     await connections.close();
   }

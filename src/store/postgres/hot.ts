@@ -66,6 +66,17 @@ export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appendi
   alone,
 });
 
+/** A sleep that is over: its timer is fired by the holder of its run, together with the record that says so. */
+export const riseWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
+  ...ofFence,
+  sql: "rise",
+  params: (batch) => ({
+    ...fenceParams(batch),
+    poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"timer.passed">).pos)),
+  }),
+  alone,
+});
+
 const endedOf = ({ entry }: Appending): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
 
 /** A term that ends with nothing else to say: a run parks, a lease is given back. */

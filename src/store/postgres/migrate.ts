@@ -1,9 +1,10 @@
 import type pg from "pg";
+import { sqlFiles } from "../sql/files.ts";
 import { type Applied, loadMigrations, pendingMigrations } from "../sql/migrations.ts";
 import { qualify } from "../sql/statement.ts";
 import type { Connections } from "./connections.ts";
 
-export const migrations = loadMigrations(new URL("migrations/", import.meta.url));
+export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
 const newest = migrations.at(-1)?.number ?? 0;
 
 /** Any number, the same for every Tape: two processes must not migrate one schema at once. */

@@ -12,7 +12,16 @@ import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
 import { type HotWrites, PostgresDriver } from "./driver.ts";
 import { faultOf, unreachable } from "./faults.ts";
-import { type Appending, appendAlone, appendWrite, createWrite, endWrite, fireWrite, parkWrite } from "./hot.ts";
+import {
+  type Appending,
+  appendAlone,
+  appendWrite,
+  createWrite,
+  endWrite,
+  fireWrite,
+  parkWrite,
+  riseWrite,
+} from "./hot.ts";
 import { Journals } from "./journals.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
@@ -84,6 +93,7 @@ function hotWrites(options: BatcherOptions): HotWrites {
   return {
     append: new Batcher(appendWrite(alone), options),
     park: new Batcher(parkWrite(alone), options),
+    rise: new Batcher(riseWrite(alone), options),
     end: new Batcher(endWrite(alone), options),
     create: new Batcher(
       createWrite(({ tenant, data, first }) => writer.perform((ground) => createPlan(ground, tenant, data, first))),

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { readdirSync, readFileSync } from "node:fs";
 import { TapeError } from "../../model/errors.ts";
+import type { SqlFiles } from "./files.ts";
 
 /**
  * Numbered files, applied in order, one transaction each, under a lock of the store. DDL is transactional on both
@@ -13,12 +13,10 @@ export interface Migration {
   readonly statements: readonly string[];
 }
 
-export function loadMigrations(folder: URL): Migration[] {
-  return readdirSync(folder)
-    .filter((file) => /^\d{4}_.*\.sql$/.test(file))
-    .sort()
-    .map((file) => {
-      const source = readFileSync(new URL(file, folder), "utf8");
+export function loadMigrations(files: SqlFiles): Migration[] {
+  return [...files]
+    .filter(([file]) => /^\d{4}_.*\.sql$/.test(file))
+    .map(([file, source]) => {
       const checksum = createHash("sha256").update(source).digest("hex");
       return { number: Number(file.slice(0, 4)), name: file, checksum, statements: splitStatements(source) };
     });

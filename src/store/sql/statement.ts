@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from "node:fs";
+import type { SqlFiles } from "./files.ts";
 
 /**
  * SQL lives in plain named files, one statement each. The first line says what the statement may do:
@@ -22,12 +22,15 @@ export interface Statement {
 /** How the backend writes the parameter `param` of the statement `name`; `cast`: the SQL casts it by itself. */
 export type Placeholder = (position: number, param: string, name: string, cast: boolean) => string;
 
-export function loadStatements(folder: URL, placeholder: Placeholder, schema?: string): ReadonlyMap<string, Statement> {
+export function loadStatements(
+  files: SqlFiles,
+  placeholder: Placeholder,
+  schema?: string,
+): ReadonlyMap<string, Statement> {
   const statements = new Map<string, Statement>();
-  for (const file of readdirSync(folder).sort()) {
-    if (!file.endsWith(".sql")) continue;
+  for (const [file, source] of files) {
     const name = file.slice(0, -".sql".length);
-    statements.set(name, parseStatement(name, readFileSync(new URL(file, folder), "utf8"), placeholder, schema));
+    statements.set(name, parseStatement(name, source, placeholder, schema));
   }
   return statements;
 }
@@ -82,7 +85,7 @@ export function toCamel(snake: string): string {
 /** One name, one type, in every statement. What is not listed is text. */
 export const bigintParams: ReadonlySet<string> = new Set(
   (
-    "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs " +
+    "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs until " +
     "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
     "olderMs n stamp id number since edge startedSince startedUntil endedSince endedUntil buckets"
   ).split(" "),

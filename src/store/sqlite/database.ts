@@ -1,6 +1,7 @@
 import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { TapeError } from "../../model/errors.ts";
+import { sqlFiles } from "../sql/files.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { loadStatements, type Statement } from "../sql/statement.ts";
 
@@ -56,13 +57,16 @@ export function connect(options: DatabaseOptions): DatabaseSync {
   }
 }
 
+/** Rows of many at once that have neither token nor nonce nor a witness's id in them. */
+const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.soon"]);
+
 /** Prepared statements by name. */
 export class Statements {
   readonly #db: DatabaseSync;
   readonly #prepared = new Map<string, { sql: StatementSync; statement: Statement }>();
   // A bare parameter as the limit is part of SQLite's plan: it would prepare the statement anew for every execution, which
   // costs up to thirty times as much as the execution of a look that finds nothing.
-  static readonly all = loadStatements(new URL("sql/", import.meta.url), (position, param) =>
+  static readonly all = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (position, param) =>
     param === "limit" ? `(?${position} + 0)` : `?${position}`,
   );
 
@@ -115,8 +119,9 @@ export class Statements {
       const statement = Statements.all.get(name);
       if (statement === undefined) throw new TapeError("TAPE_INVARIANT", `there is no statement ${name}`, { name });
       const sql = this.#db.prepare(statement.text);
-      // Tokens go up to 2^63; what fits a number becomes one again in `plainRow`.
-      if (statement.returnsRows) sql.setReadBigInts(true);
+      // Tokens go up to 2^63; what fits a number becomes one again in `plainRow`. That costs more than all the rest where
+      // many rows are read, so those without a token say so.
+      if (statement.returnsRows) sql.setReadBigInts(!smallNumbers.has(name));
       found = { sql, statement };
       this.#prepared.set(name, found);
     }
@@ -130,7 +135,8 @@ export class Statements {
       values.push(bindable(param === "at" || param === "now" ? times[param] : params[param]));
     }
     if (statement.returnsRows) {
-      const rows = sql.all(...values).map(plainRow);
+      const rows = sql.all(...values) as Row[];
+      if (!smallNumbers.has(name)) rows.forEach(plainRow);
       return { rows, count: rows.length };
     }
     return { rows: [], count: Number(sql.run(...values).changes) };
@@ -148,11 +154,10 @@ function bindable(value: unknown): SQLInputValue {
   return value === undefined ? null : (value as SQLInputValue);
 }
 
-function plainRow(row: Record<string, unknown>): Row {
+function plainRow(row: Record<string, unknown>): void {
   for (const key in row) {
     const value = row[key];
     if (typeof value === "bigint" && value >= -9007199254740991n && value <= 9007199254740991n)
       row[key] = Number(value);
   }
-  return row;
 }

@@ -4,12 +4,12 @@ import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../mod
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
 import { positionOf } from "../calls.ts";
-import type { CheckedEntry } from "../check.ts";
+import { type CheckedEntry, isRise } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
 import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, askRow, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
-import { appendPlan, repeatPlan } from "../sql/plans/append.ts";
+import { appendPlan, refusalOf, repeatPlan } from "../sql/plans/append.ts";
 import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { Wakes } from "../wakes.ts";
@@ -81,6 +81,7 @@ export class SqliteDriver implements Driver {
     const { bytes, records, releases } = entry;
     // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
     const atomic = releases && records.length === 1;
+    if (isRise(entry)) return committer.submit((session) => this.#rise(session, fence, entry), { atomic: true, bytes });
     if (!entry.plain)
       return committer.submit((s) => this.#perform(s, (ground) => appendPlan(ground, fence, entry)), { bytes, atomic });
     return committer.submit((session) => this.#appendPlain(session, fence, entry), { atomic: true, bytes });
@@ -105,11 +106,23 @@ export class SqliteDriver implements Driver {
     return { head: head.seq, notes: head.notes };
   }
 
+  /** A sleep that is over: the timer first, which is what may refuse, then its record. */
+  #rise(session: Session, fence: Fence, entry: CheckedEntry): Appended {
+    const { heads } = this.#options;
+    const head = heads.admit(session, fence, entry.after);
+    if (head?.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
+    const { pos } = entry.records[0]!.data as RecordData<"timer.passed">;
+    const timer = { do: "timer.fire", run: fence.journal, pos, purpose: "sleep" } as const;
+    const { count } = session.statements.run(timer.do, timer, session.times);
+    if (count === 0) throw this.#perform(session, () => refusalOf(timer, head.tenant));
+    return this.#appendPlain(session, fence, entry);
+  }
+
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
     const create = (session: Session): Created => {
       const created = this.#perform(session, (ground) => createPlan(ground, tenant, data, first));
       // With more than its first record it is an old one, created by a call whose answer was lost.
-      if (created.term?.head === 1) this.#options.heads.remember(created.term);
+      if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
       return created;
     };
     // The plan refuses at its first write or not at all: there is nothing to undo, and no savepoint to pay for.
@@ -126,7 +139,14 @@ export class SqliteDriver implements Driver {
   }
 
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
-    const terms = journals.map((journal) => this.write(() => takeFoundPlan(journal, request)));
+    const { committer, heads } = this.#options;
+    const terms = journals.map((journal) =>
+      committer.submit((session) => {
+        const term = this.#perform(session, () => takeFoundPlan(journal, request));
+        if (term !== undefined) heads.remember(term, false);
+        return term;
+      }),
+    );
     return (await Promise.all(terms)).filter((term) => term !== undefined);
   }
 

@@ -57,8 +57,8 @@ export class HeadCache {
     return head;
   }
 
-  /** The term of a run that was created in this transaction. */
-  remember(term: Term): void {
+  /** A term that was granted in this transaction; bare: of a run that was created in it. */
+  remember(term: Term, bare: boolean): void {
     const { fence, kind, tenant, run, notes, head } = term;
     this.#set({
       fence: makeFence(fence.journal, fence.token, fence.nonce),
@@ -68,7 +68,7 @@ export class HeadCache {
       notes,
       bound: boundOf(fence.token),
       seq: head,
-      bare: true,
+      bare,
     });
   }
 

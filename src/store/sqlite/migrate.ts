@@ -1,8 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
+import { sqlFiles } from "../sql/files.ts";
 import { type Applied, loadMigrations, pendingMigrations } from "../sql/migrations.ts";
 import { Statements } from "./database.ts";
 
-export const migrations = loadMigrations(new URL("migrations/", import.meta.url));
+export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
 const noTimes = { at: 0, now: 0 };
 
 /** Runs inside one BEGIN IMMEDIATE: other processes wait, a crash leaves the schema as it was. Returns the version. */

@@ -23,6 +23,7 @@ import { renewals } from "./renewals.ts";
 import { lostAnswers, repeats } from "./repeats.ts";
 import { runs } from "./runs.ts";
 import { apiTokens, audit } from "./service.ts";
+import { sleeps } from "./sleeps.ts";
 import { strangers } from "./strangers.ts";
 import { takeover } from "./takeover.ts";
 import { tokens } from "./tokens.ts";
@@ -39,6 +40,7 @@ const groups: Readonly<Record<string, Cases>> = {
   takeover,
   finding,
   crowds,
+  sleeps,
   ledger,
   tokens,
   concurrency,

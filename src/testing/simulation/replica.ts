@@ -1,5 +1,6 @@
 import { seededRandom } from "../../base/random.ts";
-import { openRemote, type RemoteStore } from "../../client/store.ts";
+import type { RemoteStore } from "../../client/remote.ts";
+import { openRemote } from "../../client/store.ts";
 import { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { WireRequest } from "../../protocol/wire.ts";

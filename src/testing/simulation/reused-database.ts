@@ -11,6 +11,7 @@ const word = (...words: string[]): string => words.join(" ");
  */
 export class ReusedDatabase extends DatabaseSync {
   readonly #prepared = new Map<string, StatementSync>();
+  readonly #settings = new Set<string>();
   readonly #put: StatementSync;
   readonly #keep: StatementSync;
   readonly #undo: StatementSync;
@@ -35,6 +36,7 @@ export class ReusedDatabase extends DatabaseSync {
 
   override exec(text: string): void {
     if (text === "rollback") this.#rollBack();
+    else if (text.startsWith("pragma ")) this.#set(text);
     else super.exec(text);
   }
 
@@ -43,6 +45,12 @@ export class ReusedDatabase extends DatabaseSync {
     this.#begun = false;
     this.#inside = false;
     this.#release();
+  }
+
+  /** Whoever opens it sets what is set already, and after some settings SQLite prepares every statement anew. */
+  #set(text: string): void {
+    if (!this.#settings.has(text)) super.exec(text);
+    this.#settings.add(text);
   }
 
   #make(text: string): StatementSync {

@@ -115,7 +115,7 @@ export const journalBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/timer.due.sql",
-        find: "-- read\nselect t.*, :at - t.due_at as late_ms from timers t where t.status = 'SET' and t.due_at <= :at and (:tenant is null or t.tenant = :tenant) order by t.due_at limit :limit",
+        find: "-- read\nselect t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t where t.status = 'SET' and t.due_at <= :at and (:tenant is null or t.tenant = :tenant) order by t.due_at limit :limit",
         replace:
           "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= :at and (:tenant is null or tenant = :tenant) and (:limit = :limit)\nreturning *, :at - due_at as late_ms",
       },

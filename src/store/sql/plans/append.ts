@@ -114,7 +114,7 @@ export function* sendNote(
   return seq;
 }
 
-function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
+export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
   const code = refusals[change.do] ?? "TAPE_INVARIANT";
   switch (change.do) {
     case "effect.status":

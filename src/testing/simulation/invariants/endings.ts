@@ -57,6 +57,13 @@ export const newestFirst: Invariant = (evidence) =>
       : [`${id} undid in the order ${positions.join(", ")}`];
   });
 
+/** The timer that this record fires: by a note, or by the holder of the run itself. */
+function firedBy(record: FeedRecord): string | undefined {
+  if (record.kind === "timer.fired" && record.in === "inbox") return `${record.data.pos} ${record.data.purpose}`;
+  if (record.kind === "timer.passed" && record.data.fired) return `${record.data.pos} sleep`;
+  return undefined;
+}
+
 export const timersKeepTime: Invariant = (evidence) =>
   evidence.runs.flatMap((run) => {
     const faults: string[] = [];
@@ -64,15 +71,15 @@ export const timersKeepTime: Invariant = (evidence) =>
     for (const record of evidence.feed) {
       if (record.in !== "journal" || record.journal !== run.journal) continue;
       if (record.kind === "timer.set")
-        due.set(`${record.data.pos} ${record.data.purpose}`, record.at + record.data.inMs);
+        due.set(`${record.data.pos} ${record.data.purpose}`, record.data.until ?? record.at + record.data.inMs);
       if (record.kind === "gate.opened" && record.data.timeoutMs !== undefined) {
         due.set(`${record.data.pos} gate_timeout`, record.at + record.data.timeoutMs);
       }
     }
     const fired = new Set<string>();
-    for (const record of inboxOf(evidence, run.journal)) {
-      if (record.kind !== "timer.fired") continue;
-      const name = `${record.data.pos} ${record.data.purpose}`;
+    for (const record of evidence.feed.filter(({ journal }) => journal === run.journal)) {
+      const name = firedBy(record);
+      if (name === undefined) continue;
       if (fired.has(name)) faults.push(`${run.id}: timer ${name} fired twice`);
       fired.add(name);
       if (record.at < (due.get(name) ?? Number.POSITIVE_INFINITY)) faults.push(`${run.id}: timer ${name} fired early`);

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+
+/** Files below a folder, with forward slashes, but for a linked node_modules. */
+export function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(folder.length + 1)
+        .replaceAll("\\", "/"),
+    )
+    .filter((path) => !path.startsWith("node_modules/"));
+}
+
+/** What the published code and declarations import that is neither Node's nor beside them. */
+export function packagesImported(folder: string): string[] {
+  const found = filesBelow(join(folder, "dist"))
+    .filter((path) => /^[\w-]+\.(js|d\.ts)$/.test(path))
+    .flatMap((path) => {
+      const text = readFileSync(join(folder, "dist", path), "utf8");
+      const statements = text.matchAll(/^(?:import|export)\b[^;"]*?"([^"\n]+)";|\bimport\("([^"]+)"\)/gm);
+      return [...statements].map(([, from, loaded]) => (from ?? loaded)!);
+    });
+  return [...new Set(found.filter((specifier) => !/^(\.|node:)/.test(specifier)))].sort();
+}
+
+/** A user's program that touches the types in which the sources have zod, and both doors. */
+export const program = `import { type JournalRecord, openRemote, type RecordData, Tape, type TapeOptions } from "durable-tape";
+import { VirtualTape } from "durable-tape/testing";
+
+export function pos(record: JournalRecord): number | undefined {
+  return record.kind === "step.done" ? record.data.pos : undefined;
+}
+export const taken: RecordData<"notes.taken"> = { through: 3 };
+// @ts-expect-error it is a number
+export const wrong: RecordData<"notes.taken"> = { through: "3" };
+export async function secretOf(url: string): Promise<string> {
+  const { remote } = await openRemote(url);
+  // @ts-expect-error there is no such call
+  await remote.call("tokens.guess", {});
+  const { secret } = await remote.call("tokens.create", { body: { name: "ci", role: "reader", reason: "a test" } });
+  return secret satisfies string;
+}
+export const open = (options: TapeOptions): Promise<Tape> => Tape.open(options);
+export type Kit = typeof VirtualTape;
+`;
