@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
 
@@ -14,6 +15,11 @@ const until = workflow("until", async (tape, moment: number) => {
   woken.push(tape.now());
   return "awake";
 });
+const approval = gate<string>("approval");
+const thenAsks = workflow("thenAsks", async (tape, ms: number) => {
+  await tape.sleep(ms);
+  return tape.gate(approval);
+});
 const racing = workflow("racing", async (tape, _: null) => {
   const slow = tape.step("slow", () => new Promise<string>((resolve) => gates.push(() => resolve("slow"))));
   return tape.race([slow, tape.sleep(2_000).then(() => "rested")]);
@@ -28,7 +34,7 @@ afterEach(async () => {
 });
 
 async function open(): Promise<VirtualTape> {
-  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, racing] }) });
+  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, racing, thenAsks] }) });
   return tape;
 }
 
@@ -49,6 +55,32 @@ describe("a sleep that ends while its run is driven", () => {
     expect(await notesOf(t, "s")).toBe(0);
     const kinds = await kindsOf(t, "s");
     expect(kinds.filter((kind) => kind === "timer.passed" || kind === "notes.taken")).toEqual(["timer.passed"]);
+  });
+
+  it("is waited for no longer by the time that the run waits for something else", async () => {
+    const t = await open();
+    await t.start(thenAsks, 5_000, { id: "a" });
+    await t.elapse(6_000);
+    const last = (await t.time.during(t.store.read.journal("default", { run: "a" }))).at(-1);
+    expect(last).toMatchObject({ kind: "term.ended", data: { waits: ["gate approval"] } });
+  });
+
+  it("or its run is cancelled at that very moment: nothing comes behind the cancellation", async () => {
+    const t = await open();
+    for (let k = 0; k < 40; k++) {
+      const id = `c${k}`;
+      await t.start(sleeper, 5_000, { id });
+      await t.elapse(4_995);
+      const cancelled = t.cancel(id);
+      for (let turn = 0; turn < k; turn++) await Promise.resolve();
+      await t.elapse(10);
+      await cancelled;
+      await t.elapse(1_000);
+      const kinds = await kindsOf(t, id);
+      const taken = kinds.indexOf("notes.taken");
+      expect(["CANCELLED", "COMPLETED"]).toContain(await statusOf(t, id));
+      if (taken >= 0) expect(kinds.slice(taken), id).not.toContain("timer.passed");
+    }
   });
 
   it("wins its race beside a step that goes on", async () => {
