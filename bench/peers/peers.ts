@@ -6,11 +6,12 @@ import { parseArgs } from "node:util";
 import { packTarball } from "../../test/package/tarball.ts";
 import { startPostgres } from "../../test/postgres/server.ts";
 import { say } from "../work.ts";
+import { measureFloor } from "./floor.ts";
 import { measureInstall } from "./install.ts";
 import { absurdSchemaHash, type Grounds, notRunnable, place } from "./places.ts";
 import { measureRecovery, recoveryTtlSeconds } from "./recovery.ts";
 import { startRestate } from "./restate-server.ts";
-import { duplicatesOf, figuresOf, type Results, type Round, ratiosOf } from "./results.ts";
+import { atMostOf, duplicatesOf, figuresOf, type Results, type Round, ratiosOf } from "./results.ts";
 import { WorkerProcess } from "./spawn.ts";
 import { type SystemName, systemNames } from "./system.ts";
 
@@ -24,17 +25,18 @@ interface Plan {
   readonly only: readonly SystemName[];
   readonly parts: readonly Part[];
   readonly rounds: number;
-  /** How long each number of runs at a time is measured, and how many runs and timers there are. */
+  /** How long each number of runs at a time is measured, and warmed up for before, and how many runs and timers there are. */
   readonly sizes: {
     readonly stepsMs: number;
+    readonly warmMs: number;
     readonly shortRuns: number;
     readonly timers: number;
     readonly timersInMs: number;
   };
 }
 
-const full = { stepsMs: 1_200, shortRuns: 2_000, timers: 1_000, timersInMs: 4_000 };
-const quick = { stepsMs: 500, shortRuns: 400, timers: 200, timersInMs: 2_000 };
+const full = { stepsMs: 1_200, warmMs: 400, shortRuns: 2_000, timers: 1_000, timersInMs: 4_000 };
+const quick = { stepsMs: 500, warmMs: 100, shortRuns: 400, timers: 200, timersInMs: 2_000 };
 
 export function planOf(args: readonly string[]): Plan {
   const { values } = parseArgs({
@@ -131,6 +133,7 @@ export async function measurePeers(plan: Plan): Promise<Results> {
     notRun,
     systems: figures,
     ratios: ratiosOf(figures),
+    atMost: atMostOf(figures),
     duplicates: duplicatesOf(rounds),
   };
 }
@@ -141,17 +144,19 @@ async function measureSpeed(
   grounds: Grounds,
   plan: Plan,
 ): Promise<Omit<Round, "system" | "round">> {
-  const { stepsMs, shortRuns, timers, timersInMs } = plan.sizes;
+  const { stepsMs, warmMs, shortRuns, timers, timersInMs } = plan.sizes;
   const spot = await place(name, `speed${round}`, grounds);
+  const floor = await measureFloor(name, spot.url, stepsMs);
   const worker = await WorkerProcess.start(
     { system: name, url: spot.url, world: spot.world, ttlSeconds: 30, recovers: false },
     spot.prefix,
   );
   try {
     const steps: Record<string, Readonly<Record<string, number>>> = {};
-    for (const runs of [1, 16, 128]) steps[runs] = await worker.ask({ ask: "steps", runs, ms: stepsMs });
+    for (const runs of [1, 16, 128]) steps[runs] = await worker.ask({ ask: "steps", runs, ms: stepsMs, warmMs });
     const short = await worker.ask({ ask: "short", runs: shortRuns });
-    return { steps, short, timers: await worker.ask({ ask: "timers", runs: timers, inMs: timersInMs }) };
+    const woken = await worker.ask({ ask: "timers", runs: timers, inMs: timersInMs });
+    return { steps, short, timers: woken, ...(floor && { floor }) };
   } finally {
     await worker.close();
     await spot.close();

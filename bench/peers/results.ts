@@ -1,4 +1,5 @@
 import { median } from "../work.ts";
+import { commitsPerStep, type Floor } from "./floor.ts";
 import type { Install } from "./install.ts";
 import type { Recovery } from "./recovery.ts";
 import { isOurs, onPostgres, type SystemName } from "./system.ts";
@@ -10,6 +11,7 @@ export interface Round {
   readonly steps?: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly short?: Readonly<Record<string, number>>;
   readonly timers?: Readonly<Record<string, number>>;
+  readonly floor?: Floor;
   readonly recovery?: Recovery;
   readonly install?: Install;
 }
@@ -29,6 +31,8 @@ export interface Figures {
   readonly stepsTwice?: number;
   readonly installMs?: number;
   readonly installMb?: number;
+  readonly floor1?: number;
+  readonly floor128?: number;
 }
 
 export interface Results {
@@ -43,6 +47,8 @@ export interface Results {
   readonly systems: Readonly<Partial<Record<SystemName, Figures>>>;
   /** Ours ÷ the best peer: above 1 is better for rates, below 1 for times. */
   readonly ratios: Readonly<Record<RatioName, number | null>>;
+  /** Of the same ratios, one run at a time: what they would be if the engine took no time at all, on this disk. */
+  readonly atMost: Readonly<Record<"steps1Sqlite" | "steps1Postgres", number | null>>;
   /** Wires that the world saw twice after kill -9, summed over all rounds. */
   readonly duplicates: Readonly<Partial<Record<SystemName, number>>>;
 }
@@ -81,6 +87,8 @@ export function figuresOf(rounds: readonly Round[]): Figures {
     stepsTwice: found(({ recovery }) => recovery?.stepsTwice),
     installMs: found(({ install }) => install?.ms),
     installMb: found(({ install }) => install?.diskMb),
+    floor1: found(({ floor }) => floor?.rows1),
+    floor128: found(({ floor }) => floor?.rows128),
   };
   return Object.fromEntries(Object.entries(all).filter(([, value]) => value !== undefined));
 }
@@ -102,6 +110,18 @@ export function ratiosOf(systems: Results["systems"]): Results["ratios"] {
     return [name, Math.round((mine / other) * 1000) / 1000];
   });
   return Object.fromEntries(entries) as Results["ratios"];
+}
+
+/** One run at a time waits for the disk, and for nothing else that could be gathered: that bounds these two. */
+export function atMostOf(systems: Results["systems"]): Results["atMost"] {
+  const ratios = ratiosOf(systems);
+  const bound = (name: keyof Results["atMost"]): number | null => {
+    const { steps1, floor1 } = systems[ratioRules[name].ours] ?? {};
+    const ratio = ratios[name];
+    if (ratio === null || steps1 === undefined || floor1 === undefined) return null;
+    return Math.round((ratio / steps1) * (floor1 / commitsPerStep) * 1000) / 1000;
+  };
+  return { steps1Sqlite: bound("steps1Sqlite"), steps1Postgres: bound("steps1Postgres") };
 }
 
 export function duplicatesOf(rounds: readonly Round[]): Results["duplicates"] {

@@ -35,6 +35,7 @@ const rows = (results: Results): readonly Row[] => [
   ["10-step runs, 1 at a time: steps/s", ({ steps1 }) => count(steps1)],
   ["10-step runs, 16 at a time: steps/s", ({ steps16 }) => count(steps16)],
   ["10-step runs, 128 at a time: steps/s", ({ steps128 }) => count(steps128)],
+  ["what the disk allows, 1 / 128 at a time: rows/s", (f) => both(f.floor1, f.floor128)],
   ["latency of such a run at 16, p50 / p99: ms", (f) => both(f.latency16P50Ms, f.latency16P99Ms)],
   [`${results.settings.shortRuns} one-step runs: runs/s`, (f) => count(f.shortRunsPerSecond)],
   [`${results.settings.timers} timers due at once, lag p50 / p99: ms`, (f) => both(f.timersP50Ms, f.timersP99Ms)],
@@ -49,6 +50,7 @@ const rows = (results: Results): readonly Row[] => [
 function generatedPart(results: Results): string {
   const names = systemNames.filter((name) => results.systems[name] !== undefined);
   const { machine, versions, settings } = results;
+  const atMost = Object.fromEntries(Object.entries(results.atMost).map(([name, bound]) => [name, String(bound ?? "")]));
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = rows(results).map(([title, cell]) =>
     line([title, ...names.map((name) => cell(results.systems[name]!, name) ?? "–")]),
@@ -65,9 +67,11 @@ function generatedPart(results: Results): string {
     "",
     ...missing,
     ...(missing.length > 0 ? [""] : []),
-    line(["ours ÷ the best peer", "ratio"]),
-    line(["---", "---:"]),
-    ...Object.entries(results.ratios).map(([name, ratio]) => line([`\`${name}\``, String(ratio ?? "–")])),
+    line(["ours ÷ the best peer", "ratio", "at most, on this disk"]),
+    line(["---", "---:", "---:"]),
+    ...Object.entries(results.ratios).map(([name, ratio]) =>
+      line([`\`${name}\``, String(ratio ?? "–"), atMost[name] ?? ""]),
+    ),
     "",
     `Measured ${results.at.slice(0, 10)} on ${machine.cores} cores (${machine.cpu}, ${machine.platform}), Node ${machine.node.slice(1)}, ` +
       `medians of ${settings.rounds} rounds; leases of ${settings.recoveryTtlSeconds} s in the killing workload. ` +

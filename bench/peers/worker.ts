@@ -4,7 +4,7 @@ import type { Open, System, WorkerSettings } from "./system.ts";
 import { World } from "./world.ts";
 
 export type Ask =
-  | { readonly ask: "steps"; readonly runs: number; readonly ms: number }
+  | { readonly ask: "steps"; readonly runs: number; readonly ms: number; readonly warmMs: number }
   | { readonly ask: "short"; readonly runs: number }
   | { readonly ask: "timers"; readonly runs: number; readonly inMs: number }
   | { readonly ask: "pay"; readonly ids: readonly string[] }
@@ -19,11 +19,15 @@ export interface Answer {
 
 type Figures = Record<string, number>;
 
-async function steps(system: System, runs: number, ms: number): Promise<Figures> {
+async function steps(system: System, runs: number, ms: number, warmMs: number): Promise<Figures> {
   await system.concurrency(runs);
   const writers = system.pulls ? 2 * runs : runs;
-  const warm = Array.from({ length: writers }, () => system.ten());
-  await Promise.all(warm);
+  const warmUntil = performance.now() + warmMs;
+  const warm = async (): Promise<void> => {
+    do await system.ten();
+    while (performance.now() < warmUntil);
+  };
+  await Promise.all(Array.from({ length: writers }, warm));
   const latencies: number[] = [];
   const cpu = process.cpuUsage();
   const begun = performance.now();
@@ -79,7 +83,7 @@ async function idle(system: System, ms: number): Promise<Figures> {
 async function answer(system: System, message: Ask): Promise<Figures> {
   switch (message.ask) {
     case "steps":
-      return steps(system, message.runs, message.ms);
+      return steps(system, message.runs, message.ms, message.warmMs);
     case "short":
       return short(system, message.runs);
     case "timers":

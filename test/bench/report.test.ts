@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { chartFile, charts, drawChart, pageFile, readResults, resultsFile } from "../../bench/charts.ts";
 import { planOf } from "../../bench/peers/peers.ts";
-import { duplicatesOf, figuresOf, type Round, ratiosOf } from "../../bench/peers/results.ts";
+import { atMostOf, duplicatesOf, figuresOf, type Round, ratiosOf } from "../../bench/peers/results.ts";
 import { systemNames } from "../../bench/peers/system.ts";
 import { withTable } from "../../bench/peers/table.ts";
 
@@ -27,6 +27,7 @@ describe("docs/benchmarks.md says what bench/results/peers.json holds", () => {
       if (results.systems[name] !== undefined)
         expect(results.systems[name]).toEqual(figuresOf(results.rounds.filter(({ system }) => system === name)));
     expect(results.ratios).toEqual(ratiosOf(results.systems));
+    expect(results.atMost).toEqual(atMostOf(results.systems));
     expect(results.duplicates).toEqual(duplicatesOf(results.rounds));
   });
 
@@ -45,6 +46,16 @@ describe("ratios", () => {
     system,
     round,
     steps: { 128: { stepsPerSecond } },
+  });
+
+  it("stand beside what the disk would allow, where one run at a time waits for it", () => {
+    const systems = {
+      "tape-sqlite": { steps1: 2_000, floor1: 6_000 },
+      "tape-postgres": { steps1: 500 },
+      restate: { steps1: 500 },
+      dbos: { steps1: 100 },
+    };
+    expect(atMostOf(systems)).toEqual({ steps1Sqlite: 10, steps1Postgres: null });
   });
 
   it("are ours by the best peer, those on PostgreSQL among themselves", () => {
