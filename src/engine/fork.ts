@@ -155,13 +155,31 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
   const acts = await store.read.effects(tenant, { run: id, role: "act" });
   const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
-  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records: expanded(raw), statuses };
+  const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
+  const records = withoutAftermath(expanded(raw), notes);
+  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses };
 }
 
-async function readJournal(store: Store, tenant: string, journal: number, through: number): Promise<JournalRecord[]> {
+/**
+ * What a cancelled run asks for is refused, but for giving back what it had reserved: that answers the cancellation, and
+ * a fork, which nobody has cancelled, would be told that it had asked for it.
+ */
+function withoutAftermath(records: readonly JournalRecord[], notes: readonly JournalRecord[]): JournalRecord[] {
+  const asked = notes.find(({ kind }) => kind === "cancel.asked")?.seq ?? Number.POSITIVE_INFINITY;
+  const told = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= asked);
+  return records.filter(({ kind }, k) => told < 0 || k < told || kind !== "budget.charged");
+}
+
+async function readJournal(
+  store: Store,
+  tenant: string,
+  journal: number,
+  through: number,
+  inbox = false,
+): Promise<JournalRecord[]> {
   const all: JournalRecord[] = [];
   for (;;) {
-    const page = await store.read.journal(tenant, { journal }, { from: (all.at(-1)?.seq ?? 0) + 1 });
+    const page = await store.read.journal(tenant, { journal }, { from: (all.at(-1)?.seq ?? 0) + 1, inbox });
     const wanted = page.filter(({ seq }) => seq <= through);
     all.push(...wanted);
     if (page.length === 0 || wanted.length < page.length) return all;

@@ -1,6 +1,7 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
-import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
+import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
 import { checkProjection } from "../../src/testing/projection.ts";
 import { stage, tenant } from "./stage.ts";
 
@@ -27,4 +28,36 @@ it("a fork whose source was deleted before it began is STUCK and says so; nothin
   }
   expect((await s.records("fork")).filter(({ kind }) => kind === "run.stuck")).toHaveLength(1); // it rests
   expect(await checkProjection(s.store, [tenant])).toEqual([]);
+});
+
+describe("a fork of a run that was cancelled while it held a reservation", () => {
+  it("asks again for what the cancellation refused: nothing is kept that answered it", async () => {
+    let release = (): void => {};
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const buy = workflow("buy", async (tape, _: null) =>
+      tape.budget.spend({ usd: 1 }, async () => {
+        await held;
+        await tape.sleep("1s");
+        return { cost: { usd: 1 }, value: "bought" };
+      }),
+    );
+    const t = await VirtualTape.open({ runner: createRunner({ workflows: [buy] }) });
+    try {
+      await t.start(buy, null, { id: "first", budget: { usd: 5 } });
+      await t.elapse(10);
+      await t.cancel("first");
+      await t.elapse(10);
+      release();
+      await t.elapse(1_000);
+      expect((await t.time.during(t.tape.runs.get("first")))?.status).toBe("CANCELLED");
+      const by = { by: "ada", reason: "it was cancelled by mistake" };
+      const { id } = await t.time.during(t.tape.fork("first", { ...by, id: "second" }));
+      await t.elapse(5_000);
+      expect((await t.time.during(t.tape.runs.get(id)))?.status).toBe("COMPLETED");
+    } finally {
+      await t.close();
+    }
+  });
 });
