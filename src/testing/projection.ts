@@ -181,7 +181,9 @@ class Fold {
     }
     lease.notes++;
     if (lease.notes !== seq) this.#fault(`${where(record)}: it is note number ${lease.notes}`);
-    if (lease.owner === null && !lease.doomed) lease.wants = lease.kind === "run" ? "recovery" : "reconciler";
+    // An item that already waits for its reactor goes on waiting for that one.
+    if (lease.owner === null && !lease.doomed)
+      lease.wants = lease.kind === "run" ? "recovery" : (lease.wants ?? "reconciler");
     if (kind === "timer.fired") {
       const { pos, purpose } = data;
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", must: true });
