@@ -1,10 +1,16 @@
 import { defineConfig } from "vitest/config";
 import { Order } from "./test/order.ts";
 
-/** These change what is global to a process, or start so many others that loading the sources does not count. */
-const alone = ["browser", "chaos", "cli", "package", "planted"]
-  .map((folder) => `test/${folder}/**/*.test.ts`)
-  .concat("test/run.test.ts", "test/host/telemetry.test.ts");
+/** These change what is global to a process, or go on for so long that loading the sources does not count. */
+const alone = [
+  "browser/*",
+  "chaos/{reactors,server}",
+  "cli/{dev,dev-project,operating,reactors}",
+  "host/telemetry",
+  "package/*",
+  "planted/planted",
+  "simulation/seeds-*",
+].map((files) => `test/${files}.test.ts`);
 
 const common = { testTimeout: 30_000, hookTimeout: 60_000 };
 

@@ -1,22 +1,23 @@
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/** What takes longest: begun late, such a file would end alone, with nothing left to do for the other cores. */
+/**
+ * What takes longest: begun late, such a file would end alone, with nothing left to do for the other cores. What keeps a
+ * core busy all the time stands beside what waits for other processes.
+ */
 export const longest: readonly string[] = [
   "test/cli/reactors.test.ts",
   "test/browser/flows.test.ts",
+  "test/simulation/seeds-1.test.ts",
   "test/chaos/reactors.test.ts",
   "test/package/first-minute.test.ts",
+  "test/simulation/seeds-2.test.ts",
   "test/chaos/server.test.ts",
   "test/cli/dev.test.ts",
+  "test/simulation/seeds-3.test.ts",
   "test/browser/dashboard.test.ts",
   "test/planted/planted.test.ts",
-  "test/cli/demo.test.ts",
   "test/cli/dev-project.test.ts",
-  "test/cli/config.test.ts",
   "test/store/postgres-18.test.ts",
-  "test/simulation/seeds-1.test.ts",
-  "test/simulation/seeds-2.test.ts",
-  "test/simulation/seeds-3.test.ts",
   "test/processes/engine-crash.test.ts",
   "test/client/sockets.test.ts",
   "test/store/sqlite.test.ts",
@@ -24,6 +25,7 @@ export const longest: readonly string[] = [
   "test/docs/examples.test.ts",
   "test/kit/crash.test.ts",
   "test/examples/crash-postgres.test.ts",
+  "test/cli/demo.test.ts",
   "test/kit/postgres.test.ts",
   "test/store/postgres-14.test.ts",
   "test/engine/parked.test.ts",

@@ -97,9 +97,12 @@ describe("examples in the docs", () => {
       );
       for (const example of examples)
         await writeFile(join(types, `${example.name}.ts`), toSources(example, "../../../"));
-      const { stdout } = await run(join(root, "node_modules/.bin/tsc"), ["--noEmit", "-p", types]).catch(
-        (error: { stdout: string }) => error,
-      );
+      const { stdout } = await run(join(root, "node_modules/.bin/tsc"), [
+        "--noEmit",
+        "--singleThreaded",
+        "-p",
+        types,
+      ]).catch((error: { stdout: string }) => error);
       expect(stdout).toBe("");
     } finally {
       await rm(types, { recursive: true, force: true });

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { inlined } from "../../tools/build/inlined.ts";
-import { filesBelow, packagesImported, program } from "./published.ts";
+import { filesBelow, loadedBy, packagesImported, program } from "./published.ts";
 import { packTarball, type Ran, runIn, type Tarball } from "./tarball.ts";
 
 /** The commands of a block of the quickstart, each as the words after `npx durable-tape`. */
@@ -81,6 +81,13 @@ describe("the first minute", () => {
     for (const name of [...inlined, "react", "scheduler", "@tanstack/query-core"]) {
       expect(licences).toMatch(new RegExp(`^${name} \\d+\\.\\d+\\.\\d+ \\(\\w+\\)\n\n.{20}`, "ms"));
     }
+  });
+
+  it("an embedded program loads neither the driver of a store that it does not use nor the network", () => {
+    const loaded = loadedBy(tarball.unpacked, "exports-index.js");
+    expect(loaded).toContain("node:sqlite");
+    const network = ["node:http", "node:https", "node:tls", "node:zlib"];
+    expect(loaded.filter((one) => !one.startsWith("node:") || network.includes(one))).toEqual([]);
   });
 
   it("a demo finds the programs that it starts", () => {

@@ -41,7 +41,10 @@ export const page = new URL("../../page/", import.meta.url);`,
   expect(names.sort()).toEqual(["deep-child.js", "main.js"]);
 });
 
-it("refuses a place that it cannot follow", async () => {
-  const text = "export const place = new URL(process.argv[2], import.meta.url);";
-  await expect(bundled({ "main.ts": text })).rejects.toThrow("main.ts uses import.meta.url in a form");
+it.each([
+  ["new URL(process.argv[2], import.meta.url)", "main.ts uses import.meta.url in a form"],
+  ['new URL("sql/", import.meta.url)', "main.ts looks for sql/, which is not published"],
+])("refuses %s, which it cannot follow", async (place, why) => {
+  const files = { "main.ts": `export const place = ${place};`, "sql/a.sql": "-- read\nselect 1" };
+  await expect(bundled(files)).rejects.toThrow(why);
 });

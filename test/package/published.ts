@@ -25,6 +25,15 @@ export function packagesImported(folder: string): string[] {
   return [...new Set(found.filter((specifier) => !/^(\.|node:)/.test(specifier)))].sort();
 }
 
+/** Everything that a published file loads before its first line runs, from elsewhere: Node's modules and packages. */
+export function loadedBy(folder: string, file: string, seen = new Set<string>()): string[] {
+  if (seen.has(file)) return [];
+  seen.add(file);
+  const text = readFileSync(join(folder, "dist", file), "utf8");
+  const specifiers = [...text.matchAll(/^(?:import|export)\b[^;"]*?"([^"\n]+)";/gm)].map(([, specifier]) => specifier!);
+  return specifiers.flatMap((one) => (one.startsWith("./") ? loadedBy(folder, one.slice(2), seen) : one));
+}
+
 /** A user's program that touches the types in which the sources have zod, and both doors. */
 export const program = `import { type JournalRecord, openRemote, type RecordData, Tape, type TapeOptions } from "durable-tape";
 import { VirtualTape } from "durable-tape/testing";

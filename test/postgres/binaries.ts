@@ -32,9 +32,12 @@ function nobody(): { uid: number; gid: number } {
   return { uid: Number(uid), gid: Number(gid) };
 }
 
-/** A temporary folder that the server's user can enter: TMPDIR of root may well be private to root. */
-export function scratchFolder(): string {
-  const candidates = [tmpdir(), "/tmp", "/var/tmp"];
+/**
+ * A temporary folder that the server's user can enter: TMPDIR of root may well be private to root. `lasting`: one that
+ * is not made for this run alone.
+ */
+export function scratchFolder(lasting = false): string {
+  const candidates = lasting ? ["/tmp", "/var/tmp", tmpdir()] : [tmpdir(), "/tmp", "/var/tmp"];
   const found = candidates.find((folder) => existsSync(folder) && writable(folder) && (!serverUser || open(folder)));
   if (!found) throw new Error(`no temporary folder that another user can enter among ${candidates.join(", ")}`);
   return found;
@@ -77,7 +80,7 @@ function versionOf(folder: string): string {
 export function nativeFolder(major: Major): string {
   const source = packageFolder(major);
   const owner = process.getuid?.() ?? 0;
-  const base = scratchFolder();
+  const base = scratchFolder(true);
   const name = `tape-postgres-${versionOf(source)}-${process.platform}-${process.arch}-${owner}`;
   const target = join(base, name);
   if (isOurs(target, owner)) return target;

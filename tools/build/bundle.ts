@@ -6,6 +6,19 @@ import { bundledName, places } from "./places.ts";
 /** What is loaded from outside: the doors of the package, and what bin/ starts. */
 const entries = ["exports/index.ts", "exports/testing.ts", "cli/main.ts", "cli/reactors/main.ts"];
 
+/**
+ * Each file holds these modules with all that they import, but for what is in one before it. The first is all that an
+ * embedded program on SQLite or in memory loads; the others are loaded when they are needed.
+ */
+const groups = [
+  ["embedded", "exports/index.ts"],
+  ["postgres", "store/postgres/"],
+  ["wire", "client/store.ts"],
+  ["server", "server/"],
+  ["programs", "cli/reactors/main.ts"],
+  ["demos", "cli/demo/treasury/"],
+] as const;
+
 /** A few files in place of hundreds: npm unpacks and Node loads them several times faster. Returns their number. */
 export async function bundle(root: string, dist: string): Promise<number> {
   const src = join(root, "src");
@@ -27,6 +40,13 @@ export async function bundle(root: string, dist: string): Promise<number> {
     // Errors and stack traces name classes and functions as the sources do.
     keepNames: true,
     minify: false,
+    codeSplitting: {
+      groups: groups.map(([name, module], k) => ({
+        name,
+        test: (id) => id.startsWith(join(src, module)),
+        priority: groups.length - k,
+      })),
+    },
   });
   await build.close();
   return output.length;

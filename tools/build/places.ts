@@ -1,14 +1,17 @@
-import { readdirSync, readFileSync } from "node:fs";
-import { join, posix, relative, sep } from "node:path";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, posix, relative, sep } from "node:path";
 import type { Plugin } from "rolldown";
 
 /** Every file of the bundle lies in dist itself, under the path of its module with dashes: `cli/main.ts`, `cli-main.js`. */
 export const bundledName = (module: string): string => module.replaceAll("/", "-").replace(/\.ts$/, ".js");
 
+const place = /\bnew URL\("([^"]+)", import\.meta\.url\)/g;
+const sqlFolder = new RegExp(`\\bsqlFiles\\(${place.source}\\)`, "g");
+
 /**
  * Sources find what lies beside them by `new URL("…", import.meta.url)`. A bundle has another place, so each of these is
- * written anew: SQL files become text, a module that is started as a process becomes an entry of its own, and a file or
- * a folder is found from dist. A use of import.meta.url in any other form cannot be followed, and ends the build.
+ * written anew: SQL files become text, a module that is started as a process becomes an entry of its own, and what is
+ * published as it is gets found from dist. What cannot be followed ends the build.
  */
 export function places(src: string): Plugin {
   return {
@@ -17,20 +20,21 @@ export function places(src: string): Plugin {
       filter: { id: /\.ts$/, code: "import.meta.url" },
       handler(code, id) {
         const module = relative(src, id).split(sep).join("/");
-        const placed = code
-          .replace(/\bsqlFiles\(new URL\("([^"]+)", import\.meta\.url\)\)/g, (_, path: string) =>
-            sqlText(join(id, "..", path)),
-          )
-          .replace(/\bnew URL\("([^"]+)", import\.meta\.url\)/g, (_, path: string) => {
-            const target = posix.join(posix.dirname(module), path);
-            if (!target.endsWith(".ts")) return `new URL("${target}", import.meta["url"])`;
-            const fileName = bundledName(target);
-            this.emitFile({ type: "chunk", id: join(src, target), fileName });
-            return `new URL("${fileName}", import.meta["url"])`;
-          });
-        if (placed.includes("import.meta.url"))
+        if (code.replace(place, "").includes("import.meta.url")) {
           this.error(`${module} uses import.meta.url in a form that tools/build/places.ts does not know`);
-        return placed;
+        }
+        const target = (path: string): string => {
+          const found = posix.join(posix.dirname(module), path);
+          if (!found.endsWith(".ts")) {
+            if (!existsSync(join(src, found)) || found.startsWith("../")) return found;
+            this.error(`${module} looks for ${path}, which is not published; SQL is read by sqlFiles(new URL(…))`);
+          }
+          this.emitFile({ type: "chunk", id: join(src, found), fileName: bundledName(found) });
+          return bundledName(found);
+        };
+        return code
+          .replace(sqlFolder, (_, path: string) => sqlText(join(dirname(id), path)))
+          .replace(place, (_, path: string) => `new URL("${target(path)}", import.meta.url)`);
       },
     },
   };

@@ -28,6 +28,7 @@ const fine: ReadonlySet<string> = new Set([
   "TAPE_NOTES_WAIT",
   "TAPE_ILLEGAL_TRANSITION",
   "TAPE_BAD_INPUT",
+  "TAPE_FORK_REPEATS", // it happened between the look at the plan and the word
 ]);
 
 const pauseMs = 3_000;
