@@ -6,6 +6,7 @@ const alone = [
   "browser/*",
   "chaos/{reactors,server}",
   "cli/{dev,dev-project,operating,reactors}",
+  "client/engine",
   "host/telemetry",
   "package/*",
   "planted/planted",

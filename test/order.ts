@@ -15,6 +15,7 @@ export const longest: readonly string[] = [
   "test/cli/dev.test.ts",
   "test/simulation/seeds-3.test.ts",
   "test/browser/dashboard.test.ts",
+  "test/client/engine.test.ts",
   "test/planted/planted.test.ts",
   "test/cli/dev-project.test.ts",
   "test/store/postgres-18.test.ts",
@@ -32,7 +33,6 @@ export const longest: readonly string[] = [
   "test/examples/crash.test.ts",
   "test/client/conformance.test.ts",
   "test/guard/postgres.test.ts",
-  "test/client/engine.test.ts",
   "test/examples/examples.test.ts",
   "test/store/migrations/postgres.test.ts",
 ];
