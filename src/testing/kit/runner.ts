@@ -16,6 +16,8 @@ export interface Call {
   readonly attempt: number;
   readonly args: unknown;
   readonly at: number;
+  /** When the process was about to call: earlier than `at` if it was stopped in between. */
+  readonly asked: number;
   /** What the body answered: whether or not anybody heard it. */
   came: { readonly value: unknown } | { readonly error: unknown } | undefined;
 }
@@ -42,6 +44,7 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Cal
     work: () => T | Promise<T>,
   ): Promise<T> => {
     const { runId, key, token, attempt } = fx;
+    const asked = process.at;
     const kind = role === "inverse" ? (inverse?.semantics ?? semantics) : semantics;
     return process.act(role === "act" ? name : `${role} ${name}`, async () => {
       const { at } = process;
@@ -56,6 +59,7 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Cal
         attempt,
         args,
         at,
+        asked,
         came: undefined,
       };
       calls.push(call);

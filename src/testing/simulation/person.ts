@@ -55,7 +55,7 @@ export class Person {
     if (found !== undefined) return { as: "happened", value: found.result };
     if (ageMs < surelyMs) return "later";
     // A sender that was stopped before it sent may still send: who has it done again would have it done twice.
-    const stopped = this.#stage.plan.faults.some((one) => one.strike === "pause" && one.at === "act");
+    const stopped = this.#stage.plan.faults.some((one) => one.strike === "pause");
     if (doubt.name === null) return { as: "happened" }; // undone by hand
     if (doubt.role === "inverse") return stopped ? "never" : { as: "again" };
     return stopped || this.#random.int(2) === 0 ? { as: "failed" } : { as: "again" };

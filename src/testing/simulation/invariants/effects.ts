@@ -52,8 +52,7 @@ export const oneVerdict: Invariant = (evidence) =>
   });
 
 /** Stopped between the last look at its lease and the call: that window no lease can close. */
-const stoppedBeforeAnAct = ({ bites }: Evidence): boolean =>
-  bites.some(({ fault }) => fault.strike === "pause" && fault.at === "act" && fault.edge === "before");
+const stoppedBeforeAnAct = ({ calls }: Evidence): boolean => calls.some(({ asked, at }) => asked < at);
 
 /** Such a sender may act after the deadline and the settle delay: then nobody could have known. */
 const lateMs = 4_000 + 12_000;

@@ -39,7 +39,11 @@ export const certaintyIsRight: Invariant = (evidence) => {
     const next = terms.find((record) => record.token > token);
     if (next?.kind !== "term.begun" || next.at >= Math.floor(at)) return [];
     const taken = next.data.reason === "manual" || next.data.previous?.end === "superseded";
-    return taken ? [] : [`${process} swept under ${token}, which ${next.data.owner} had taken over with ${next.token}`];
+    // A term that the restored store has never heard of: its successor found nothing to supersede.
+    const forgotten = evidence.lost !== undefined && !terms.some((record) => record.token === token);
+    return taken || (forgotten && at < next.at + evidence.plan.ttlMs)
+      ? []
+      : [`${process} swept under ${token}, which ${next.data.owner} had taken over with ${next.token}`];
   });
 };
 
