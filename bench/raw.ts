@@ -27,7 +27,7 @@ function journalsFor(rate: number, ms: number, w: number): number[] {
 export function rawSqlite(file: string): RawWriter {
   const db = new DatabaseSync(file);
   db.exec("pragma journal_mode = wal; pragma synchronous = 2; pragma cache_size = -65536; pragma temp_store = memory");
-  db.exec("pragma wal_autocheckpoint = 4000");
+  db.exec("pragma wal_autocheckpoint = 1000");
   const begin = db.prepare("begin immediate");
   const commit = db.prepare("commit");
   const statement = db.prepare("insert into records(journal, seq, token, at, kind, body) values (?, ?, ?, ?, ?, ?)");

@@ -47,8 +47,9 @@ export function connect(options: DatabaseOptions): DatabaseSync {
     }
     // 2 = FULL: every commit is on disk before it is acknowledged. NORMAL loses acknowledged rows in a power cut.
     db.exec(`pragma synchronous = ${durable ? 2 : 1}`);
-    // 64 MiB of cache, and a checkpoint every 16 MiB of log: fewer, larger write-backs.
-    db.exec("pragma cache_size = -65536; pragma temp_store = memory; pragma wal_autocheckpoint = 4000");
+    // 64 MiB of cache, and a checkpoint every 4 MiB of log: from then on the log is written over instead of growing, and
+    // to flush a block that exists already takes half the time. Fewer, larger checkpoints gain nothing that is as much.
+    db.exec("pragma cache_size = -65536; pragma temp_store = memory; pragma wal_autocheckpoint = 1000");
     db.exec("pragma trusted_schema = off");
     return db;
   } catch (error) {
