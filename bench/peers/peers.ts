@@ -32,11 +32,12 @@ interface Plan {
     readonly shortRuns: number;
     readonly timers: number;
     readonly timersInMs: number;
+    readonly timerMoments: number;
   };
 }
 
-const full = { stepsMs: 1_200, warmMs: 400, shortRuns: 2_000, timers: 1_000, timersInMs: 4_000 };
-const quick = { stepsMs: 500, warmMs: 100, shortRuns: 400, timers: 200, timersInMs: 2_000 };
+const full = { stepsMs: 1_200, warmMs: 400, shortRuns: 2_000, timers: 1_000, timersInMs: 4_000, timerMoments: 3 };
+const quick = { stepsMs: 500, warmMs: 100, shortRuns: 400, timers: 200, timersInMs: 2_000, timerMoments: 1 };
 
 export function planOf(args: readonly string[]): Plan {
   const { values } = parseArgs({
@@ -144,7 +145,7 @@ async function measureSpeed(
   grounds: Grounds,
   plan: Plan,
 ): Promise<Omit<Round, "system" | "round">> {
-  const { stepsMs, warmMs, shortRuns, timers, timersInMs } = plan.sizes;
+  const { stepsMs, warmMs, shortRuns, timers, timersInMs, timerMoments } = plan.sizes;
   const spot = await place(name, `speed${round}`, grounds);
   const floor = await measureFloor(name, spot.url, stepsMs);
   const worker = await WorkerProcess.start(
@@ -155,7 +156,7 @@ async function measureSpeed(
     const steps: Record<string, Readonly<Record<string, number>>> = {};
     for (const runs of [1, 16, 128]) steps[runs] = await worker.ask({ ask: "steps", runs, ms: stepsMs, warmMs });
     const short = await worker.ask({ ask: "short", runs: shortRuns });
-    const woken = await worker.ask({ ask: "timers", runs: timers, inMs: timersInMs });
+    const woken = await worker.ask({ ask: "timers", runs: timers, inMs: timersInMs, moments: timerMoments });
     return { steps, short, timers: woken, ...(floor && { floor }) };
   } finally {
     await worker.close();

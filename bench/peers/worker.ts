@@ -6,7 +6,7 @@ import { World } from "./world.ts";
 export type Ask =
   | { readonly ask: "steps"; readonly runs: number; readonly ms: number; readonly warmMs: number }
   | { readonly ask: "short"; readonly runs: number }
-  | { readonly ask: "timers"; readonly runs: number; readonly inMs: number }
+  | { readonly ask: "timers"; readonly runs: number; readonly inMs: number; readonly moments: number }
   | { readonly ask: "pay"; readonly ids: readonly string[] }
   | { readonly ask: "serve"; readonly runs: number }
   | { readonly ask: "idle"; readonly ms: number }
@@ -63,11 +63,18 @@ async function short(system: System, runs: number): Promise<Figures> {
   return { runsPerSecond: (runs * 1000) / (performance.now() - begun) };
 }
 
-async function timers(system: System, runs: number, inMs: number): Promise<Figures> {
+/**
+ * At several moments, all lags together: whoever looks at intervals is quick or slow by when its look happens to come, and
+ * the moments lie differently in the second, so that each finds it elsewhere.
+ */
+async function timers(system: System, runs: number, inMs: number, moments: number): Promise<Figures> {
   await system.concurrency(1_000);
-  const due = Date.now() + inMs;
-  const woken = await Promise.all(Array.from({ length: runs }, () => system.nap(due)));
-  const lags = woken.map((at) => at - due);
+  const lags: number[] = [];
+  for (let k = 0; k < moments; k++) {
+    const due = Math.ceil((Date.now() + inMs) / 1_000) * 1_000 + Math.round((k * 1_000) / moments);
+    const woken = await Promise.all(Array.from({ length: runs }, () => system.nap(due)));
+    lags.push(...woken.map((at) => at - due));
+  }
   return { p50Ms: median(lags), p99Ms: percentile(lags, 0.99), earliestMs: Math.min(...lags) };
 }
 
@@ -87,7 +94,7 @@ async function answer(system: System, message: Ask): Promise<Figures> {
     case "short":
       return short(system, message.runs);
     case "timers":
-      return timers(system, message.runs, message.inMs);
+      return timers(system, message.runs, message.inMs, message.moments);
     case "idle":
       return idle(system, message.ms);
     case "pay":
