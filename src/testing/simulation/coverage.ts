@@ -101,6 +101,9 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     ),
   "gate answered": some((r) => r.kind === "gate.resolved" && r.data.to === "RECEIVED"),
   "gate timed out": some((r) => r.kind === "gate.resolved" && r.data.to === "TIMED_OUT"),
+  "sleep ended by its driver": some((r) => r.kind === "timer.passed" && r.data.fired === true),
+  "sleep ended by a note": some((r) => r.kind === "timer.fired" && r.data.purpose === "sleep"),
+  "slept until a moment": some((r) => r.kind === "timer.set" && r.data.until !== undefined),
   "signal before its gate": ({ feed }) =>
     feed.some(
       (r) =>

@@ -50,7 +50,7 @@ export function programs(effects: SimulatedEffects): {
       case "gate":
         return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
       case "sleep":
-        return tape.sleep(op.ms);
+        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(tape.now() + op.ms);
       case "child": {
         const child = await tape.spawn(once, { ops: op.ops, attempts: 1 });
         return op.awaited ? child.result() : child.id;
