@@ -117,14 +117,14 @@ describe("the judge of the chaos", () => {
     expect([spent(3), spent(4), spent(2)].map(({ length }) => length)).toEqual([0, 1, 1]);
   });
 
-  it("does not judge a timer under which the machine's clock was set forward", () => {
-    const napped = (...forward: { from: number; until: number }[]) =>
+  it("does not judge a timer under which the machine's clock was set", () => {
+    const napped = (...unsteady: { from: number; until: number }[]) =>
       judge(
         evidence({
           started: [one("nap", { ms: 5_000 })],
           runs: [run("r", "COMPLETED")],
           deeds: deeds("r", "mail 1", "mail 2").map((deed) => ({ ...deed, at: deed.at + 20_000 })),
-          forward,
+          unsteady,
         }),
       );
     const set = (from: number, until: number): number => napped({ from, until }).length;

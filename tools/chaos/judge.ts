@@ -28,8 +28,8 @@ export interface Evidence {
   readonly leads?: readonly Lead[];
   /** Who came to the world with which token. */
   readonly owners?: ReadonlyMap<string, ReadonlySet<string>>;
-  /** Whenever the machine's clock was being set forward: a timer by the wall clock may then rightly be early. */
-  readonly forward?: readonly Stretch[];
+  /** Whenever the machine's clock was being set: a timer by the wall clock may then be early. */
+  readonly unsteady?: readonly Stretch[];
   /** An asynchronous standby was promoted: acknowledged commits may be gone, and with them what had been done. */
   readonly loss?: boolean;
 }
@@ -71,7 +71,7 @@ const roundingMs = 2;
 
 /** Looks at every rule. */
 export function judge(evidence: Evidence): Verdict {
-  const { deeds, effects, runs, loss = false, leads = [], forward = [] } = evidence;
+  const { deeds, effects, runs, loss = false, leads = [], unsteady = [] } = evidence;
   const owners = evidence.owners ?? new Map<string, ReadonlySet<string>>();
   const there = new Set(runs.map(({ id }) => id));
   // What was lost with its commits is nobody's run any more; the rest is judged as ever.
@@ -86,7 +86,7 @@ export function judge(evidence: Evidence): Verdict {
   const asked = started.filter(({ flow }) => flow === "asked" || flow === "late");
   const spenders = started.filter(({ flow }) => flow === "spender");
   const timers = started.filter(
-    ({ id, flow }) => (flow === "nap" || flow === "late") && !setUnder(byRun.get(id) ?? [], forward),
+    ({ id, flow }) => (flow === "nap" || flow === "late") && !setUnder(byRun.get(id) ?? [], unsteady),
   );
   const lostRuns = evidence.started.length - started.length;
   const rule = (words: string, looked: number, broken: readonly string[]): Rule => ({ rule: words, looked, broken });
@@ -232,9 +232,9 @@ function played(
   return broken;
 }
 
-function setUnder(deeds: readonly Deed[], forward: readonly Stretch[]): boolean {
+function setUnder(deeds: readonly Deed[], unsteady: readonly Stretch[]): boolean {
   const [from, to] = [deeds.at(0)?.at ?? 0, deeds.at(-1)?.at ?? 0];
-  return forward.some((stretch) => stretch.from <= to && from <= stretch.until);
+  return unsteady.some((stretch) => stretch.from <= to && from <= stretch.until);
 }
 
 /** Between the deeds before and after a sleep or a time-out lies at least its length. */

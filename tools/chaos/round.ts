@@ -37,8 +37,8 @@ export interface RoundOptions {
   readonly env?: (slot: number) => Readonly<Record<string, string>>;
   /** Nobody but the processes under fault may touch the store before the faults are over. */
   readonly secluded?: boolean;
-  /** Filled while the faults last: see {@link Evidence.forward}. */
-  readonly forward?: readonly Stretch[];
+  /** Filled while the faults last: see {@link Evidence.unsteady}. */
+  readonly unsteady?: readonly Stretch[];
   /** See {@link Evidence.loss}. */
   readonly loss?: boolean;
   readonly progress?: (line: string) => void;
@@ -151,7 +151,7 @@ export async function playRound(options: RoundOptions): Promise<RoundReport> {
         deeds: world.deeds,
         leads: world.leads,
         owners: world.owners,
-        forward: options.forward ?? [],
+        unsteady: options.unsteady ?? [],
         loss: options.loss ?? false,
       };
       writeFileSync(join(folder, "started.json"), JSON.stringify(started));

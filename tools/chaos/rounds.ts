@@ -51,14 +51,14 @@ export const sqliteProcesses: Round = {
     const { tools, folder } = setting;
     const ttlMs = shortTtl();
     const place = sqlitePlace(folder);
-    const forward: Stretch[] = [];
+    const unsteady: Stretch[] = [];
     const clock = join(folder, "clock");
     const faketime = "library" in tools.faketime ? tools.faketime.library : undefined;
     const faults: RoundOptions["faults"] = (deployment) => [
       ...processFaults(deployment),
       sqliteStop(deployment, place.file),
       // All processes of a file share a machine, and with it a clock.
-      ...(faketime === undefined ? [] : [clockFault(deployment, { of: () => clock, shared: true, forward })]),
+      ...(faketime === undefined ? [] : [clockFault(deployment, { of: () => clock, shared: true, unsteady })]),
     ];
     return playRound({
       ...settingOf(setting),
@@ -67,7 +67,7 @@ export const sqliteProcesses: Round = {
       replicas: 3,
       ttlMs,
       faults,
-      forward,
+      unsteady,
       notRun: "why" in tools.faketime ? [{ kind: clockKind, why: tools.faketime.why }] : [],
       ...(faketime === undefined ? {} : { env: () => clockEnv(faketime, clock) }),
     });
@@ -95,7 +95,7 @@ export const postgresProcesses: Round = {
           ...connectionFaults(deployment, lines, place.admin),
           ...(faketime === undefined
             ? []
-            : [clockFault(deployment, { of: ({ slot }) => clockOf(slot), shared: false, forward: [] })]),
+            : [clockFault(deployment, { of: ({ slot }) => clockOf(slot), shared: false, unsteady: [] })]),
           restartFault(deployment, () => server),
         ];
       };

@@ -43,20 +43,24 @@ export interface Clocks {
   /** One for each replica: on a database the clocks of its clients do not matter. Else the machine's one clock. */
   readonly of: (replica: Replica) => string;
   readonly shared: boolean;
-  /** Whenever the machine's clock was being set forward, by the world's: timers by the wall clock are rightly early then. */
-  readonly forward: Stretch[];
+  /**
+   * Whenever the machine's clock was being set, by the world's clock. Forward, timers by the wall clock are rightly early.
+   * Back, one process already lives an hour earlier than another, which no machine knows: what the one sets is long due
+   * for the other.
+   */
+  readonly unsteady: Stretch[];
 }
 
 /** Sets the wall clock forward and back while processes work. */
-export function clockFault(deployment: Deployment, { of, shared, forward }: Clocks): Fault {
+export function clockFault(deployment: Deployment, { of, shared, unsteady }: Clocks): Fault {
   const { random, strikes, replicas } = deployment;
   const set = new Map<string, number>();
   const step = (file: string, to: number): number => {
     const from = set.get(file) ?? 0;
     set.set(file, to);
-    if (shared && to > from) {
+    if (shared && to !== from) {
       const stretch = { from: systemClock.wall(), until: Number.POSITIVE_INFINITY };
-      forward.push(stretch);
+      unsteady.push(stretch);
       void noticed(file).then(() => {
         stretch.until = systemClock.wall() + seenMs;
       });
