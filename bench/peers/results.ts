@@ -97,17 +97,27 @@ export function figuresOf(rounds: readonly Round[]): Figures {
 const figureIn = (figures: Figures, figure: string): number | undefined =>
   figure === "recovery" ? (figures.recoveryFromExpiryMs ?? figures.recoveryMs) : (figures as Values)[figure];
 
+/** Ours ÷ each of those that it stands beside. */
+export function ratiosBeside(systems: Results["systems"], name: RatioName): ReadonlyMap<SystemName, number> {
+  const { ours, beside, figure } = ratioRules[name];
+  const mine = systems[ours] === undefined ? undefined : figureIn(systems[ours], figure);
+  const peers = (Object.keys(systems) as SystemName[]).filter(
+    (system) => !isOurs(system) && (beside === "all" || onPostgres(system)),
+  );
+  const ratios = new Map<SystemName, number>();
+  for (const peer of peers) {
+    const theirs = figureIn(systems[peer]!, figure);
+    if (mine !== undefined && theirs !== undefined) ratios.set(peer, Math.round((mine / theirs) * 1000) / 1000);
+  }
+  return ratios;
+}
+
 export function ratiosOf(systems: Results["systems"]): Results["ratios"] {
-  const names = Object.keys(systems) as SystemName[];
-  const entries = Object.entries(ratioRules).map(([name, { ours, beside, figure, best }]) => {
-    const mine = systems[ours] === undefined ? undefined : figureIn(systems[ours], figure);
-    const theirs = names
-      .filter((system) => !isOurs(system) && (beside === "all" || onPostgres(system)))
-      .map((system) => figureIn(systems[system]!, figure))
-      .filter((value) => value !== undefined);
-    if (mine === undefined || theirs.length === 0) return [name, null];
-    const other = best === "most" ? Math.max(...theirs) : Math.min(...theirs);
-    return [name, Math.round((mine / other) * 1000) / 1000];
+  const entries = Object.entries(ratioRules).map(([name, { best }]) => {
+    const ratios = [...ratiosBeside(systems, name as RatioName).values()];
+    if (ratios.length === 0) return [name, null];
+    // The best of them is the one that ours looks worst beside.
+    return [name, best === "most" ? Math.min(...ratios) : Math.max(...ratios)];
   });
   return Object.fromEntries(entries) as Results["ratios"];
 }

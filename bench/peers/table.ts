@@ -1,5 +1,5 @@
-import type { Figures, Results } from "./results.ts";
-import { type SystemName, systemNames } from "./system.ts";
+import { type Figures, type RatioName, type Results, ratiosBeside } from "./results.ts";
+import { isOurs, type SystemName, systemNames } from "./system.ts";
 
 /** What people call them; ours first. */
 export const titles: Readonly<Record<SystemName, string>> = {
@@ -50,6 +50,7 @@ const rows = (results: Results): readonly Row[] => [
 function generatedPart(results: Results): string {
   const names = systemNames.filter((name) => results.systems[name] !== undefined);
   const { machine, versions, settings } = results;
+  const peers = names.filter((name) => !isOurs(name));
   const atMost = Object.fromEntries(Object.entries(results.atMost).map(([name, bound]) => [name, String(bound ?? "")]));
   const line = (cells: readonly string[]): string => `| ${cells.join(" | ")} |`;
   const table = rows(results).map(([title, cell]) =>
@@ -67,11 +68,13 @@ function generatedPart(results: Results): string {
     "",
     ...missing,
     ...(missing.length > 0 ? [""] : []),
-    line(["ours ÷ the best peer", "ratio", "at most, on this disk"]),
-    line(["---", "---:", "---:"]),
-    ...Object.entries(results.ratios).map(([name, ratio]) =>
-      line([`\`${name}\``, String(ratio ?? "–"), atMost[name] ?? ""]),
-    ),
+    line(["ours ÷ theirs", "the best peer", "at most, on this disk", ...peers.map((name) => titles[name])]),
+    line(["---", "---:", "---:", ...peers.map(() => "---:")]),
+    ...Object.entries(results.ratios).map(([name, ratio]) => {
+      const each = ratiosBeside(results.systems, name as RatioName);
+      const cells = peers.map((peer) => each.get(peer)?.toString() ?? "");
+      return line([`\`${name}\``, `**${ratio ?? "–"}**`, atMost[name] ?? "", ...cells]);
+    }),
     "",
     `Measured ${results.at.slice(0, 10)} on ${machine.cores} cores (${machine.cpu}, ${machine.platform}), Node ${machine.node.slice(1)}, ` +
       `medians of ${settings.rounds} rounds; leases of ${settings.recoveryTtlSeconds} s in the killing workload. ` +
