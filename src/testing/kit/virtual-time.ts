@@ -10,6 +10,9 @@ interface Event {
 /** So many events without time moving are a loop that rests nowhere. */
 const standstill = 100_000;
 
+/** When virtual time begins, by the calendar. */
+export const beginning = 1_700_000_000_000;
+
 /**
  * Virtual time as a heap of events: nothing happens unless it is run, one event at a time with all promises settled in
  * between, in an order that depends on nothing but the calls. An hour in which nothing happens costs nothing.
@@ -32,7 +35,7 @@ export class VirtualTime implements Clock {
   /** Events run so far: what a simulation cost. */
   events = 0;
 
-  constructor(wall = 1_700_000_000_000) {
+  constructor(wall = beginning) {
     this.#began = wall;
   }
 

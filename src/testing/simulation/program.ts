@@ -1,6 +1,7 @@
 import type { TapeContext } from "../../sdk/context.ts";
 import { gate } from "../../sdk/gate.ts";
 import { type Workflow, workflow } from "../../sdk/workflow.ts";
+import { beginning } from "../kit/virtual-time.ts";
 import type { ActArgs, SimulatedEffects } from "./effects.ts";
 
 export type Op =
@@ -50,7 +51,8 @@ export function programs(effects: SimulatedEffects): {
       case "gate":
         return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
       case "sleep":
-        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(tape.now() + op.ms);
+        // A moment of the world's calendar, come or to come: one reckoned by a wrong clock would be an hour away.
+        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(beginning + 3 * op.ms);
       case "child": {
         const child = await tape.spawn(once, { ops: op.ops, attempts: 1 });
         return op.awaited ? child.result() : child.id;
