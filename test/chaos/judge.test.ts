@@ -151,6 +151,21 @@ describe("the judge of the chaos", () => {
       expect([brokenIn(verdict), verdict.lost]).toEqual([[], ["1 acknowledged starts"]]);
     });
 
+    it("what was undone again, because that was forgotten, had its place in the order the first time", () => {
+      const undone = (...lines: string[]) => {
+        const started = [one("saga")];
+        const tokens = lines.map((_, k) => String(epoch * BigInt(k + 1)));
+        const all = deeds("r", ...saga, ...lines).map((deed, k) => ({
+          ...deed,
+          token: tokens[k - saga.length] ?? "1",
+        }));
+        return judge(evidence({ started, runs: [run("r", "COMPENSATED")], deeds: all, loss: true }));
+      };
+      const [fourth, third, second, first] = saga.toReversed().map((line) => `un${line}`) as [string, ...string[]];
+      expect(undone(fourth, third!, second!, third!, first!)).toEqual([]);
+      expect(undone(fourth, second!, third!, first!)).toEqual([expect.stringContaining("newest first")]);
+    });
+
     it("an act may be done once more in the next epoch, and in no other way", () => {
       const again = lossy(["pay 2", ...acts], [3n]);
       expect([brokenIn(again), again.lost]).toEqual([

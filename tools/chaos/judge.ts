@@ -78,7 +78,6 @@ export function judge(evidence: Evidence): Verdict {
   const started = loss ? evidence.started.filter(({ id }) => there.has(id)) : evidence.started;
   const doubles = twice(deeds, loss);
   const byRun = Map.groupBy(deeds, ({ run }) => run);
-  const of = (id: string): readonly Deed[] => (loss ? latest(byRun.get(id) ?? []) : (byRun.get(id) ?? []));
   const wholes = started.flatMap(({ id, flow }) => [
     { id, flow, script: scripts[flow]! },
     ...(parents.has(flow) ? [1, 2] : []).map((k) => ({ id: `${id}/${k}`, flow, script: childScript })),
@@ -97,7 +96,7 @@ export function judge(evidence: Evidence): Verdict {
       rule(
         "everything was done, and undone newest first where the run failed",
         wholes.length,
-        wholes.flatMap(({ id, flow, script }) => played(id, script, failing.has(flow), of(id), loss)),
+        wholes.flatMap(({ id, flow, script }) => played(id, script, failing.has(flow), byRun.get(id) ?? [], loss)),
       ),
       rule("what the journal believes is what the world did", effects.length, believed(evidence)),
       rule("a signal arrived, a gate that timed out said so", asked.length, answered(asked, runs)),
@@ -183,6 +182,11 @@ function latest(deeds: readonly Deed[]): Deed[] {
   return deeds.filter((deed, k) => !deeds.slice(k + 1).some((other) => nameOf(other) === nameOf(deed)));
 }
 
+/** And only the first time: what a journal has forgotten is done again, or found to have been done. */
+function earliest(deeds: readonly Deed[]): Deed[] {
+  return deeds.filter((deed, k) => !deeds.slice(0, k).some((other) => nameOf(other) === nameOf(deed)));
+}
+
 /** Whoever comes with a token has it alone, for ever. */
 function oneOwner(owners: ReadonlyMap<string, ReadonlySet<string>>): string[] {
   return [...owners]
@@ -210,9 +214,10 @@ function played(
   run: string,
   script: readonly string[],
   undone: boolean,
-  deeds: readonly Deed[],
+  all: readonly Deed[],
   loss: boolean,
 ): string[] {
+  const deeds = loss ? latest(all) : all;
   const done = deeds.filter(({ name }) => !name.startsWith("un")).map(nameOf);
   const undoings = deeds.filter(({ name }) => name.startsWith("un"));
   const broken: string[] = [];
@@ -220,7 +225,8 @@ function played(
     broken.push(`run ${run} did ${done.join(", ") || "nothing"} in the world, not ${script.join(", ")}`);
   }
   const wanted = undone ? script.toReversed().map((line) => `un${line}`) : [];
-  if (undoings.map(nameOf).join() !== wanted.join()) {
+  const inOrder = (some: readonly Deed[]): boolean => some.map(nameOf).join() === wanted.join();
+  if (!inOrder(undoings) && !(loss && inOrder(earliest(all).filter(({ name }) => name.startsWith("un"))))) {
     const order = wanted.length > 0 ? `${wanted.join(", ")}, newest first` : "nothing";
     broken.push(`run ${run} undid ${undoings.map(lineOf).join(", ") || "nothing"}, not ${order}`);
   }
