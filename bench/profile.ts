@@ -12,7 +12,7 @@ import { say } from "./work.ts";
 const shown = 25;
 const folder = new URL("profiles/", import.meta.url);
 
-/** Where the process's time goes while 128 runs of ten steps are driven: kept under bench/profiles, as tables. */
+/** Where the process's time goes while runs of ten steps are driven, 1 and 128 at a time: kept as tables in bench/profiles. */
 export async function benchProfile({ only, seconds }: BenchOptions): Promise<object> {
   const shares: Record<string, object> = {};
   if (only !== "postgres") {
@@ -31,18 +31,28 @@ export async function benchProfile({ only, seconds }: BenchOptions): Promise<obj
   return shares;
 }
 
-async function profile(name: string, url: string, seconds: number): Promise<Record<string, number>> {
+async function profile(store: string, url: string, seconds: number): Promise<Record<string, object>> {
+  return { 1: await profileAt(1, store, url, seconds), 128: await profileAt(128, store, url, seconds) };
+}
+
+async function profileAt(
+  runs: number,
+  store: string,
+  url: string,
+  seconds: number,
+): Promise<Readonly<Record<string, number>>> {
+  const name = `${store}-${runs}`;
   const app = await Tape.open({ store: url, runner: createRunner({ workflows: [ten] }), concurrency: 500 });
   const session = new Session();
   session.connect();
   try {
-    await stepsFor(app, 128, 2_000); // warm
+    await stepsFor(app, runs, 2_000); // warm
     await session.post("Profiler.enable");
     await session.post("Profiler.start");
-    await stepsFor(app, 128, seconds * 1_000);
+    await stepsFor(app, runs, seconds * 1_000);
     const self = selfTimes((await session.post("Profiler.stop")).profile);
     await mkdir(folder, { recursive: true });
-    await writeFile(new URL(`${name}.md`, folder), tableOf(name, self));
+    await writeFile(new URL(`${name}.md`, folder), tableOf(`${runs} at a time, ${store}`, self));
     say(`${name}: bench/profiles/${name}.md`);
     return Object.fromEntries([...self].slice(0, 5));
   } finally {
@@ -77,9 +87,9 @@ function nameOf({ functionName, url }: { functionName: string; url: string }): s
   return [functionName === "" ? "(anonymous)" : functionName, file].filter((part) => part !== "").join(" · ");
 }
 
-function tableOf(name: string, self: ReadonlyMap<string, number>): string {
-  const rows = [...self].slice(0, shown).map(([what, share]) => `| ${(100 * share).toFixed(1)} % | ${what} |`);
+function tableOf(what: string, self: ReadonlyMap<string, number>): string {
+  const rows = [...self].slice(0, shown).map(([name, share]) => `| ${(100 * share).toFixed(1)} % | ${name} |`);
   const rest = [...self.values()].slice(shown).reduce((sum, share) => sum + share, 0);
-  const head = `# Ten-step runs, 128 at a time, ${name}\n\nThe process's own time by function, made by \`npm run bench -- profile\`.\n`;
+  const head = `# Ten-step runs, ${what}\n\nThe process's time by function, made by \`npm run bench -- profile\`.\n`;
   return `${[head, "| share | function |", "|---|---|", ...rows, `| ${(100 * rest).toFixed(1)} % | everything else |`].join("\n")}\n`;
 }

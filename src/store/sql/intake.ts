@@ -1,4 +1,5 @@
 import { encode } from "../../base/codec.ts";
+import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { checkBatch, eachVerdict } from "../calls.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, verdictOf } from "../check.ts";
@@ -30,6 +31,7 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
       const answer = await driver.write((ground) => oncePlan(repeat, make(ground)));
       // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
+      if (answer instanceof TapeError) throw answer;
       return answer;
     };
   const written = intakeOf(driver, limits, (_what, make) => driver.write(make));

@@ -99,11 +99,17 @@ export const repeats: Cases = ({ it }, fresh) => {
     await unchanged(store, () => refused("TAPE_RUN_UNKNOWN", send()));
     await store.intake.createRuns(tenant, [run]);
     assert.deepEqual([await send(), await send()], Array(2).fill({ n: 1, duplicate: false }));
-    const write = (hash: string, when: "must_create" | "unconditional") =>
-      store.once(repeatOf("v", hash)).putValue(tenant, "v", hash, when);
-    await store.intake.putValue(tenant, "v", 1, "must_create");
-    await refused("TAPE_VERSION_CONFLICT", write("a", "must_create"));
-    assert.equal((await write("b", "unconditional")).version, 2, "the key is still free");
+  });
+
+  it("but a conflict of versions is: a copy of the call that comes late does nothing, and says the same", async () => {
+    const { store } = fresh();
+    const write = () => store.once(repeatOf("v")).putValue(tenant, "v", 2, "must_create");
+    const { version } = await store.intake.putValue(tenant, "v", 1, "must_create");
+    const first = await refused("TAPE_VERSION_CONFLICT", write());
+    await store.intake.deleteValue(tenant, "v", version);
+    const second = await unchanged(store, () => refused("TAPE_VERSION_CONFLICT", write()));
+    assert.deepEqual([second.message, second.details], [first.message, first.details]);
+    assert.equal((await store.once(repeatOf("other")).putValue(tenant, "v", 2, "must_create")).version, version + 2);
   });
 
   it("of many callers with one key one does it, and all get its answer", async () => {

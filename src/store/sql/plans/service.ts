@@ -1,5 +1,5 @@
 import { decode, encode } from "../../../base/codec.ts";
-import { TapeError } from "../../../model/errors.ts";
+import { isTapeError, TapeError } from "../../../model/errors.ts";
 import { bodyOf } from "../../../model/project.ts";
 import type { RecordData } from "../../../model/records.ts";
 import type { ApiToken, ManualAct, NewToken, RepeatKey } from "../../contract.ts";
@@ -10,9 +10,11 @@ import { ask, askRow, type Plan } from "../plan.ts";
 
 /**
  * Performs the work, or answers as it was answered before. The key is claimed first: a second caller waits there for the
- * first one's commit, and then finds its answer. Work that throws takes the claim back with everything else.
+ * first one's commit, and then finds its answer. Work that throws takes the claim back with everything else, but for a
+ * conflict of versions: that has changed nothing, and is the answer. A copy of the call that comes late would else find
+ * the way free meanwhile, and do what its caller was told had not been done.
  */
-export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>): Plan<T> {
+export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>): Plan<T | TapeError> {
   const { tenant, key, hash } = repeat;
   while ((yield* ask("repeat.claim", { tenant, key, hash })).count === 0) {
     const known = yield* askRow("repeat.find", { tenant, key });
@@ -20,11 +22,20 @@ export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>): Plan<T> {
     if (known.hash !== hash) {
       throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
     }
-    return decode(known.answer as string) as T;
+    return decode(known.answer as string) as T | TapeError;
   }
-  const answer = yield* work;
+  const answer = yield* orConflict(work);
   yield* ask("repeat.answer", { tenant, key, answer: encode(answer) });
   return answer;
+}
+
+function* orConflict<T>(work: Plan<T>): Plan<T | TapeError> {
+  try {
+    return yield* work;
+  } catch (error) {
+    if (isTapeError(error, "TAPE_VERSION_CONFLICT")) return error;
+    throw error;
+  }
 }
 
 /** A client gives up within minutes; a day lets a queue that was down overnight send its calls again. */
