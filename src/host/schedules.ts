@@ -112,7 +112,7 @@ export class Schedules {
     return this.#change(id, (plan) => ({ plan, paused: true }));
   }
 
-  /** Fires again, from now on: what fell due while it was paused is not made up for. */
+  /** Fires again, from now on: what fell due while it was paused, or was not fired yet when it was, is not made up for. */
   resume(id: string): Promise<ScheduleView> {
     return this.#change(id, (plan, now, paused) => ({
       plan: paused ? { ...plan, due: model.cronOf(plan).next(now) ?? null } : plan,

@@ -114,7 +114,8 @@ export class Clients {
     await time.sleep(run.atMs + run.again.atMs);
     const known = this.acknowledged.some(({ what, run: id }) => what === "run" && id === run.id);
     const { other } = run.again;
-    if (other && !known) return; // it would be the first
+    // It would be the first, or the first that a store knows which has gone back.
+    if (other && (!known || this.#stage.plan.rewind !== undefined)) return;
     const program = other ? { ...run.program, attempts: 7 } : run.program;
     const options = { id: run.id, ...(run.usd === undefined ? {} : { budget: { usd: run.usd } }) };
     const told = await this.ask((tape) => tape.start(this.#workflows[run.workflow], program, options));
