@@ -82,3 +82,22 @@ function requiredFields(kind: RecordKind): string[] {
     (field) => !anything.includes(field) && !(optional[kind] ?? []).includes(field),
   );
 }
+
+describe("records that are looked at by hand", () => {
+  it.each<["step.done" | "timer.passed", unknown, boolean]>([
+    ["timer.passed", { pos: 0, fired: true }, true],
+    ["timer.passed", { pos: 7 }, true],
+    ["timer.passed", { pos: 0, fired: false }, false],
+    ["timer.passed", { pos: 0, fired: true, more: 1 }, false],
+    ["timer.passed", { pos: -1, fired: true }, false],
+    ["timer.passed", { pos: 0.5, fired: true }, false],
+    ["timer.passed", { fired: true }, false],
+    ["timer.passed", null, false],
+    ["step.done", { pos: 0, name: "s", value: 1 }, true],
+    ["step.done", { pos: 0, name: "" }, false],
+    ["step.done", { pos: "0", name: "s" }, false],
+    ["step.done", { pos: 0, name: "s", more: 1 }, false],
+  ])("%s %j: %s, as the schema has it", (kind, data, right) => {
+    expect(recordFault(kind, data) === undefined).toBe(right);
+  });
+});
