@@ -137,6 +137,14 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   expect((await fresh.read.settings()).epoch).toBe(1); // once, not by each who sees it
   numbers.push(...(await created(fresh, 3)), ...(await created(other, 3)), ...(await created(store, 3)));
   expect(new Set(numbers).size).toBe(numbers.length);
+
+  // A timeline between, on which the epoch was raised and tokens were issued, and which was lost with all that: as many
+  // epochs as timelines have passed, or this one would be the lost one again.
+  await admin.query("update tape.meta set timeline = '00000000'");
+  const later = await openPostgres({ url });
+  expect((await later.read.settings()).epoch).toBe(3);
+  expect((await acquired(later, request(lead, byForce))).fence.token > 3n << 40n).toBe(true);
+  await later.close();
   await admin.end();
   await Promise.all([store.close(), other.close(), fresh.close()]);
 });
