@@ -83,7 +83,7 @@ function selfTimes({ nodes, samples = [], timeDeltas = [] }: Profile): Map<strin
 }
 
 function nameOf({ functionName, url }: { functionName: string; url: string }): string {
-  const file = /\/(?:src|node_modules)\/(.*)$/.exec(url)?.[1] ?? url.replace(/^node:/, "node ");
+  const file = /\/(?:src|node_modules|bench)\/(.*)$/.exec(url)?.[1] ?? url.replace(/^node:/, "node ");
   return [functionName === "" ? "(anonymous)" : functionName, file].filter((part) => part !== "").join(" · ");
 }
 

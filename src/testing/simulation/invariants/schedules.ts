@@ -49,7 +49,7 @@ export const pausesHold: Invariant = (evidence) =>
   });
 
 /** What has fallen due and is not fired yet when the schedule is paused stays so: from when on that may be. */
-const firingMs = 5_000;
+const firingMs = 1_000;
 
 /** With `all` and `allow` none is left out between the first and the last, but what fell due in a pause. */
 export const slotsAreNotLost: Invariant = (evidence) =>
