@@ -64,7 +64,7 @@ export function rawSqlite(file: string): RawWriter {
 
 /** As many connections as the store's own batcher uses, and batches split as it splits them. */
 const lanes = 4;
-const leastShare = 32;
+const leastShare = 64;
 
 export async function rawPostgres(url: string, schema: string): Promise<RawWriter> {
   const options = "-c plan_cache_mode=force_generic_plan -c synchronous_commit=on";

@@ -63,22 +63,24 @@ function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
 }
 
 export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
-  return sleep(ops, { inMs: milliseconds(duration) }, ({ inMs }) => `sleep of ${inMs} ms`);
+  const inMs = milliseconds(duration);
+  return sleep(ops, { inMs }, `sleep of ${inMs} ms`);
 }
 
 /** By the store's clock: the moment is what was named, however long it took to say so. */
 export function sleepUntil(ops: Operations, moment: Date | number): Promise<void> {
-  const until = Math.ceil(Number(moment));
-  if (!Number.isSafeInteger(until) || until < 0) {
+  const until = moment instanceof Date ? moment.getTime() : typeof moment === "number" ? Math.ceil(moment) : Number.NaN;
+  if (!(until >= 0 && until <= lastMoment)) {
     throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: a Date, or milliseconds since 1970`);
   }
   const inMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
-  return sleep(ops, { inMs, until }, () => `sleep until ${new Date(until).toISOString()}`);
+  return sleep(ops, { inMs, until }, `sleep until ${new Date(until).toISOString()}`);
 }
 
-type Timing = Pick<RecordData<"timer.set">, "inMs" | "until">;
+/** The last that a Date can name. */
+const lastMoment = 8.64e15;
 
-function sleep(ops: Operations, timing: Timing, about: (timing: Timing) => string): Promise<void> {
+function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "until">, about: string): Promise<void> {
   return ops.operation<void>({
     kinds: ["timer.set", "step.done"],
     name: "sleep",
@@ -86,7 +88,7 @@ function sleep(ops: Operations, timing: Timing, about: (timing: Timing) => strin
     begin: (turn) => {
       const { pos } = turn;
       ops.wait<void>(turn, {
-        about: about(timing),
+        about,
         opening: { kind: "timer.set", data: { pos, purpose: "sleep", ...timing } },
         match: (note) =>
           note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "sleep"

@@ -15,6 +15,7 @@ const until = workflow("until", async (tape, moment: number) => {
   woken.push(tape.now());
   return "awake";
 });
+const plainly = workflow("plainly", async (tape, moment: unknown) => tape.sleepUntil(moment as number));
 const approval = gate<string>("approval");
 const thenAsks = workflow("thenAsks", async (tape, ms: number) => {
   await tape.sleep(ms);
@@ -34,7 +35,7 @@ afterEach(async () => {
 });
 
 async function open(): Promise<VirtualTape> {
-  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, racing, thenAsks] }) });
+  tape = await VirtualTape.open({ runner: createRunner({ workflows: [sleeper, until, plainly, racing, thenAsks] }) });
   return tape;
 }
 
@@ -112,9 +113,11 @@ describe("sleepUntil", () => {
 
   it("takes a moment and nothing else, before anything is written", async () => {
     const t = await open();
-    const run = await t.start(until, Number.NaN, { id: "bad" });
-    await expect(t.result(run)).rejects.toMatchObject({ code: "TAPE_RUN_FAILED" });
-    expect(await kindsOf(t, "bad")).not.toContain("timer.set");
+    for (const bad of [Number.NaN, -1, 9e15, null, "2026-11-16"]) {
+      const run = await t.start(plainly, bad, { id: String(bad) });
+      await expect(t.result(run), String(bad)).rejects.toMatchObject({ cause: { code: "TAPE_BAD_INPUT" } });
+      expect(await kindsOf(t, String(bad))).not.toContain("timer.set");
+    }
   });
 });
 

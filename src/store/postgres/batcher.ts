@@ -36,7 +36,7 @@ export interface BatcherOptions {
 const mostLanes = 4;
 const mostItems = 256;
 /** Below this a batch is not split among free lanes: a round trip costs more than it saves. */
-const leastShare = 32;
+const leastShare = 64;
 
 /** The connections that batches may use at once. */
 export class Lanes {
