@@ -4,9 +4,10 @@ import { payload, payment } from "../system.ts";
 const queue = "bench";
 
 /**
- * pg-boss has jobs, not steps: a run is a chain of jobs, each of which sends the next. One worker takes as many jobs in
- * a batch as may be at work, sends their successors in one insert, and is woken by LISTEN/NOTIFY. A dead worker is
- * noticed by the heartbeat, whose least value is ten seconds.
+ * pg-boss has jobs, not steps: a run is a chain of jobs, each of which sends the next and hands its result on to it (the
+ * others keep the result of a step too). One worker takes as many jobs in a batch as may be at work, sends their
+ * successors in one insert, and is woken by LISTEN/NOTIFY. A dead worker is noticed by the heartbeat, whose least value
+ * is ten seconds.
  *
  * @type {import("../system.ts").Open}
  */
@@ -33,7 +34,10 @@ export const open = async ({ url, recovers }, world) => {
   const handle = async (jobs) => {
     const results = await Promise.all(jobs.map(({ data }) => kinds[data.kind].step(data)));
     const isLast = ({ data }) => data.at === kinds[data.kind].length - 1;
-    const next = jobs.filter((job) => !isLast(job)).map(({ data }) => ({ data: { ...data, at: data.at + 1 } }));
+    const after = ({ data: { kind, key, run, at } }, k) => ({
+      data: { kind, key, run, at: at + 1, result: results[k] },
+    });
+    const next = jobs.flatMap((job, k) => (isLast(job) ? [] : [after(job, k)]));
     if (next.length > 0) await boss.insert(queue, next);
     jobs.forEach((job, k) => {
       if (!isLast(job)) return;

@@ -1,4 +1,5 @@
 -- unfenced: creating is unique by the run's id; the creator's first term begins in the same transaction
+-- IS TRUE keeps `in` from becoming a join, which compared every item with every other: it is a look-up in a hash now.
 with i as materialized (
   select * from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
       :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
@@ -14,8 +15,8 @@ l as (insert into tape.leases(journal, kind, tenant, run, token, nonce, owner, l
   select i.journal, 'run', i.tenant, i.journal, case when i.owner is null then 0 else m.token_floor + 1 end, i.nonce, i.owner,
     i.label, i.reactor, i.ttl, m.at + i.ttl, m.at, m.at, m.at, i.stall, case when i.owner is not null then 'start' end,
     case when i.owner is null then 'recovery' end, m.at
-  from i cross join m where i.journal in (select journal from c) returning journal, token),
+  from i cross join m where (i.journal in (select journal from c)) is true returning journal, token),
 r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select i.journal, 1, 0, m.stamp, m.at, 'run.created', i.body from i cross join m where i.journal in (select journal from c)),
+  select i.journal, 1, 0, m.stamp, m.at, 'run.created', i.body from i cross join m where (i.journal in (select journal from c)) is true),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, cast(token as text) as token from l

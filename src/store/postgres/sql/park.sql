@@ -11,7 +11,8 @@ with f as materialized (
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p
   where l.kind = 'name' or l.notes = i.taken),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = tape.now_ms(), doomed = false, last_end = f."end", wants = f.wants, due_at = tape.now_ms() + f.in_ms
+    expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", wants = f.wants,
+    due_at = (select tape.now_ms()) + f.in_ms
   from f where l.journal = f.journal),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
