@@ -98,7 +98,7 @@ function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean
     },
   };
   const records: NewRecord[] = [{ kind: "effect.intended", data }];
-  if (inline) records.push(dispatched(act, pos, 1));
+  if (inline) records.push(dispatched(drive, act, pos, 1));
   const refused = (error: TapeError): void => {
     const stored = asStored(error);
     turn.endWith(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
@@ -108,9 +108,9 @@ function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean
   drive.journal.write(records, written, refused);
 }
 
-const dispatched = (act: Act<unknown>, pos: number, attempt: number): NewRecord => ({
+const dispatched = (drive: Driver, act: Act<unknown>, pos: number, attempt: number): NewRecord => ({
   kind: "effect.dispatched",
-  data: { pos, attempt, sendWithinMs: sendWithin(act.effect.timeoutMs) },
+  data: { pos, attempt, sendWithinMs: sendWithin(drive.options.lease, act.effect.timeoutMs) },
 });
 
 /** run id + position: stable over re-drives, and never the same for two decisions. */
@@ -160,7 +160,7 @@ async function perform(
   let answer: Promise<Result> | undefined;
   try {
     assertHeld(lease);
-    assertInTime(authorised, drive.options.clock);
+    assertInTime(lease, authorised, drive.options.clock);
     const late = new Promise<never>((_, reject) =>
       timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
     );
@@ -326,7 +326,7 @@ function dispatchAgain(
   const next = attempt + 1;
   const authorised = momentOf(drive.options.clock);
   const begin = (): void => call(drive, act, turn, next, failures, authorised);
-  return settleAct(drive, [dispatched(act, turn.pos, next)], begin);
+  return settleAct(drive, [dispatched(drive, act, turn.pos, next)], begin);
 }
 
 /** The item journal decides; the run parks and is woken by the note. */

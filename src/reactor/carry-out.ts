@@ -32,7 +32,7 @@ export async function carryOut(
     throw error;
   }
   try {
-    assertInTime(limits.authorised, ground.clock);
+    assertInTime(lease, limits.authorised, ground.clock);
   } catch (error) {
     return { came: "not_sent", error };
   }

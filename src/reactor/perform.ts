@@ -31,7 +31,7 @@ export async function perform(
     const confirmed = item.settled({ to: "CONFIRMED", reason: "evidence", value });
     return item.finish([...before, authorised, confirmed, ...item.armed(value)]);
   }
-  const sendWithinMs = sendWithin(definition.timeoutMs);
+  const sendWithinMs = sendWithin(item.lease, definition.timeoutMs);
   const authorised = momentOf(ground.clock);
   await item.write([...before, { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs } }]);
   const carried = await carryOut(item, ground, { ...definition, authorised }, (signal) =>

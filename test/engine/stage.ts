@@ -47,6 +47,7 @@ export interface ProcessOptions {
   readonly store?: Store;
   readonly concurrency?: number;
   readonly seed?: number | string;
+  readonly ttlMs?: number;
 }
 
 let runs = 0;
@@ -100,7 +101,7 @@ export async function stage(
       const seeded = seededRandom(`${more.seed ?? "seed"} ${n}`);
       const identity = { owner: `owner-${n}-${seeded.int(2 ** 40)}`, label: `process ${n}` };
       const ground = { store: own.store, tenant, clock, random: seeded, log, runner };
-      const keeper = new LeaseKeeper({ ...ground, identity, timings: { ttlMs } });
+      const keeper = new LeaseKeeper({ ...ground, identity, timings: { ttlMs: more.ttlMs ?? ttlMs } });
       const worker = new Worker({ ...ground, keeper, concurrency: more.concurrency ?? 2_000 });
       const all = [timers, outbox, reconciler, compensation].map((make) => make({ ...ground, keeper }));
       const reactors = async (): Promise<void> => {

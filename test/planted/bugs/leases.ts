@@ -197,7 +197,7 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "engine/sending.ts",
-        find: "if (elapsedSince(authorised, clock) <= beginWithinMs) return;",
+        find: "if (elapsedSince(authorised, clock) <= beginWithin(lease)) return;",
         replace: "if (elapsedSince(authorised, clock) >= 0) return;",
       },
     ],

@@ -1,0 +1,46 @@
+import { describe, expect, it } from "vitest";
+import { assertInTime, sendWithin } from "../../src/engine/sending.ts";
+import { momentOf } from "../../src/lease/belief.ts";
+import { timingsOf } from "../../src/lease/timings.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { NotSent } from "../../src/sdk/outcomes.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { ManualClock } from "../../src/testing/clock.ts";
+import { stage } from "./stage.ts";
+
+const held = (ttlMs: number) => ({ timings: timingsOf({ ttlMs }, 1_000) });
+
+describe.each([
+  ["the time of a lease, where that is short", 4_000, 4_000],
+  ["ten seconds, however long a lease is", 30_000, 10_000],
+] as const)("an authorised attempt has %s", (_, ttlMs, beginMs) => {
+  it("to begin, and not a moment longer", async () => {
+    const clock = new ManualClock();
+    const authorised = momentOf(clock);
+    await clock.elapse(beginMs);
+    expect(() => assertInTime(held(ttlMs), authorised, clock)).not.toThrow();
+    await clock.elapse(1);
+    expect(() => assertInTime(held(ttlMs), authorised, clock)).toThrow(NotSent);
+  });
+
+  it("and says so in the journal, by itself and in the outbox: absence is believed after that and its time-out", async () => {
+    expect(sendWithin(held(ttlMs), 500)).toBe(beginMs + 500);
+    const s = await stage();
+    const own = { semantics: "idempotent", timeout: "700ms" } as const;
+    const inline = effect("inline", (_: null) => "done", own);
+    const later = effect("later", (_: null) => "done", { ...own, dispatch: "outbox" });
+    const run = workflow("run", async (tape, _: null) => {
+      await tape.effect(inline.with(null));
+      await tape.effect(later.with(null));
+    });
+    const p = s.process(createRunner({ workflows: [run], effects: [inline, later] }), { ttlMs });
+    const id = await p.start(run);
+    expect((await p.over(id)).status).toBe("COMPLETED");
+    const journals = (await s.store.read.feed(undefined, 100)).records;
+    const dispatched = journals.filter(({ kind }) => kind === "effect.dispatched");
+    expect(dispatched.map(({ data }) => (data as { sendWithinMs: number }).sendWithinMs)).toEqual([
+      beginMs + 700,
+      beginMs + 700,
+    ]);
+  });
+});
