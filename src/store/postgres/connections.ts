@@ -18,7 +18,9 @@ const types = {
 
 /**
  * Plans must not depend on when the tables were last analysed: index look-ups per item, generic plans, always. (A
- * sequential scan chosen on an empty table stays chosen for as long as the connection lives.)
+ * sequential scan chosen on an empty table stays chosen for as long as the connection lives.) Statements of many items
+ * say it themselves, too: LIMIT 1 makes a look-up no join, and `= any (array[x])` is an equality that cannot be used the
+ * other way round, beginning with the whole table.
  */
 const plans = {
   enable_seqscan: "off",
@@ -33,6 +35,14 @@ const plans = {
 };
 
 /**
+ * After so many statements a connection makes its plans anew, and after twice as many, and so on. Whoever vacuums or
+ * analyses tables while they are nearly empty tells the planner that reading all of one costs nothing; a plan made then
+ * would read all of it for as long as the connection lives, however much it has grown. Made anew, it sees how large the
+ * tables are.
+ */
+const firstLife = 32;
+
+/**
  * Said each time, because a role or a database may have another default: under an older snapshot a takeover would not
  * see what its predecessor wrote last.
  */
@@ -42,6 +52,7 @@ export class Connections {
   readonly settings: PostgresSettings;
   readonly pool: pg.Pool;
   readonly #statements: ReadonlyMap<string, Statement>;
+  readonly #lives = new WeakMap<pg.ClientBase, { statements: number; next: number }>();
 
   constructor(settings: PostgresSettings) {
     this.settings = settings;
@@ -97,12 +108,22 @@ export class Connections {
     return text.replace(/\$(\d+)/g, (_whole, position: string) => String(numbers[params[Number(position) - 1]!]));
   }
 
-  async query(
-    client: pg.ClientBase | pg.Pool,
-    name: string,
-    params: Readonly<Record<string, unknown>>,
-  ): Promise<Answer> {
+  /** One statement on a connection of its own. */
+  async ask(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+    const client = await this.pool.connect();
+    try {
+      const answer = await this.query(client, name, params);
+      client.release();
+      return answer;
+    } catch (error) {
+      client.release(error as Error);
+      throw error;
+    }
+  }
+
+  async query(client: pg.ClientBase, name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
     const statement = this.statement(name);
+    if (this.settings.pooler === "none" && this.#outgrown(client)) await client.query("discard plans");
     const values = statement.params.map((param) => {
       const value = params[param];
       // Times come as fractions of milliseconds; the columns hold whole ones.
@@ -111,6 +132,15 @@ export class Connections {
     const config = this.settings.pooler === "none" ? { name: `tape.${name}` } : {};
     const result = await client.query({ ...config, text: statement.text, values });
     return { rows: result.rows as Row[], count: result.rowCount ?? 0 };
+  }
+
+  /** Whether the plans of this connection are to be made anew. */
+  #outgrown(client: pg.ClientBase): boolean {
+    const life = this.#lives.get(client) ?? { statements: 0, next: firstLife };
+    if (life.statements === 0) this.#lives.set(client, life);
+    if (++life.statements < life.next) return false;
+    life.next *= 2;
+    return true;
   }
 
   async close(): Promise<void> {

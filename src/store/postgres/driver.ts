@@ -84,7 +84,7 @@ export class PostgresDriver implements Driver {
 
   #ask(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
     const { connections, patience } = this.#options;
-    return patience.insist(() => connections.query(connections.pool, name, params));
+    return patience.insist(() => connections.ask(name, params));
   }
 
   async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {

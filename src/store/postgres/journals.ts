@@ -57,7 +57,7 @@ export class Journals {
   async #take(size: number): Promise<unknown> {
     const connections = this.#connections;
     try {
-      const ask = () => connections.query(connections.pool, "journals.block", { size });
+      const ask = () => connections.ask("journals.block", { size });
       return (await this.#patience.insist(ask)).rows[0]?.first;
     } catch (error) {
       throw readFault(error);

@@ -152,7 +152,7 @@ function purgeWitnesses(connections: Connections, clock: Clock): () => void {
   const again = (): void => {
     if (stopped) return;
     cancel = clock.after(purgeEveryMs, () => {
-      connections.query(connections.pool, "witness.purge", { olderMs: witnessMs }).then(again, again);
+      connections.ask("witness.purge", { olderMs: witnessMs }).then(again, again);
     });
   };
   again();

@@ -60,7 +60,7 @@ export class Timeline {
 }
 
 export async function metaOf(connections: Connections): Promise<Row> {
-  const { rows } = await connections.query(connections.pool, "meta.get", {});
+  const { rows } = await connections.ask("meta.get", {});
   if (rows[0] === undefined) throw new TapeError("TAPE_INVARIANT", "the store has no meta row");
   return rows[0];
 }

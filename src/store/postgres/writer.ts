@@ -144,7 +144,7 @@ export class Writer {
     const { connections, patience } = this.#options;
     try {
       // Whatever goes wrong is no answer: so long as the first transaction is open, ours waits for it.
-      const ask = () => connections.query(connections.pool, "witness.settle", { id: witness });
+      const ask = () => connections.ask("witness.settle", { id: witness });
       return (await patience.insist(ask, () => true)).rows[0]?.void === false;
     } catch {
       throw unclear(cause);

@@ -115,8 +115,8 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   expect(await codeOf(store.fenced.append(lost[2]!.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_FENCED");
 
   const raw = new Connections(parsePostgresUrl(url));
-  expect((await raw.query(raw.pool, "journals.block", { size: 1 })).rows).toEqual([]);
-  expect((await raw.query(raw.pool, "lease.take", taking(first.fence, lasting.claimant.owner, 9n))).rows).toEqual([]);
+  expect((await raw.ask("journals.block", { size: 1 })).rows).toEqual([]);
+  expect((await raw.ask("lease.take", taking(first.fence, lasting.claimant.owner, 9n))).rows).toEqual([]);
   await raw.close();
 
   // The handles of before notice by themselves, also when both ask at once.

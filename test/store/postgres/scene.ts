@@ -13,7 +13,7 @@ import type { Statement } from "../../../src/store/sql/statement.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
 const folder = new URL("../../../src/store/postgres/sql/", import.meta.url);
-const statementNames = readdirSync(folder).map((file) => file.replace(/\.sql$/, ""));
+export const statementNames = readdirSync(folder).map((file) => file.replace(/\.sql$/, ""));
 
 /** A database with a store in it, and the means to hold its own statements open in the middle of a transaction. */
 export interface Scene {
@@ -36,8 +36,6 @@ export interface Hand {
   readonly client: pg.PoolClient;
   readonly pid: number;
   statement(name: string): Statement;
-  /** The names of all statements. */
-  statements(): string[];
   run(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer>;
   sql(text: string): Promise<pg.QueryResult>;
 }
@@ -76,7 +74,6 @@ export async function sceneOn(server: string, params = ""): Promise<Scene> {
         client,
         pid: rows[0]!.pid,
         statement: (name) => connections.statement(name),
-        statements: () => statementNames,
         run: (name, values) => connections.query(client, name, values),
         sql: (text) => client.query(text),
       };

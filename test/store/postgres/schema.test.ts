@@ -2,18 +2,8 @@ import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { heldRun } from "../../../src/testing/conformance/frame.ts";
 import { postgresSchema, schemaFiles } from "../../../tools/schema.ts";
-import { type Hand, type Scene, sceneOn, until } from "./scene.ts";
-
-interface Node {
-  readonly "Node Type": string;
-  readonly "Relation Name"?: string;
-  readonly "Index Name"?: string;
-  readonly "Index Cond"?: string;
-  readonly Filter?: string;
-  readonly "Shared Hit Blocks"?: number;
-  readonly "Shared Read Blocks"?: number;
-  readonly Plans?: readonly Node[];
-}
+import { type PlanReader, planReader } from "./plan-reader.ts";
+import { type Scene, sceneOn, statementNames, until } from "./scene.ts";
 
 /** Statements that may look at more than they answer, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
@@ -30,76 +20,24 @@ const wide: Readonly<Record<string, string>> = {
   "timer.list": "a page for people",
   "witness.purge": "once a minute, and the table holds ten minutes",
 };
-/** The others have one row, or a handful. */
-const tables =
-  "runs records leases effects timers gates claims budgets names note_keys vals val_log tombstones witness repeats processes";
+const narrow = statementNames.filter((name) => name !== "migrations.create" && !Object.hasOwn(wide, name));
 
 describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) => {
   let scene: Scene;
-  let hand: Hand;
-  let firstColumn: Map<string, string>;
+  let plans: PlanReader;
 
   beforeAll(async () => {
     scene = await sceneOn(inject(server));
-    hand = await scene.hand();
-    const { rows } = await scene.admin.query<{ index: string; first: string }>(`
-      select i.indexrelid::regclass::text as index, a.attname::text as first from pg_index i
-      join pg_class c on c.oid = i.indexrelid and c.relnamespace = 'tape'::regnamespace
-      join pg_attribute a on a.attrelid = i.indrelid and a.attnum = i.indkey[0]`);
-    firstColumn = new Map(rows.map(({ index, first }) => [index.replace(/^tape\./, ""), first]));
+    plans = await planReader(scene);
   });
   afterAll(() => scene.close());
 
-  /** As the store runs it: a named statement whose plan does not depend on the values. */
-  async function explain(name: string, how: string, values: readonly string[]): Promise<Node> {
-    const list = values.length === 0 ? "" : `(${values.join(", ")})`;
-    await hand.sql(`prepare p as ${hand.statement(name).text}`);
-    try {
-      const { rows } = await hand.sql(`explain (${how}, format json) execute p${list}`);
-      return (rows[0] as { "QUERY PLAN": { Plan: Node }[] })["QUERY PLAN"][0]!.Plan;
-    } finally {
-      await hand.sql("deallocate p");
-    }
-  }
-
-  /** Every look at a table that could be a look at all of it. */
-  async function scans(name: string): Promise<string[]> {
-    const found: string[] = [];
-    const visit = (node: Node, parent?: Node): void => {
-      const { "Relation Name": table = "", "Index Name": index = "", "Index Cond": condition = "" } = node;
-      const first = firstColumn.get(index);
-      const byIndex = first !== undefined && new RegExp(`\\b${first}\\b`).test(condition);
-      // The smallest or largest of all: one entry of the index.
-      const oneEntry = first !== undefined && parent?.["Node Type"] === "Limit" && node.Filter === undefined;
-      if (/ Scan$/.test(node["Node Type"]) && tables.split(" ").includes(table) && !byIndex && !oneEntry) {
-        found.push(`${name}: ${node["Node Type"]} of ${table} by ${index}`);
-      }
-      for (const child of node.Plans ?? []) visit(child, node);
-    };
-    visit(
-      await explain(
-        name,
-        "costs off",
-        hand.statement(name).params.map(() => "null"),
-      ),
-    );
-    return found;
-  }
-
-  async function allScans(): Promise<string[]> {
-    const found: string[] = [];
-    for (const name of hand.statements()) {
-      if (name !== "migrations.create" && !Object.hasOwn(wide, name)) found.push(...(await scans(name)));
-    }
-    return found;
-  }
-
   it("look things up by the first column of an index, also before anything is known about the tables", async () => {
-    expect(await allScans()).toEqual([]);
+    expect(await plans.scansOf(narrow)).toEqual([]);
   });
 
   it("the list of exceptions holds nothing else", async () => {
-    for (const name of Object.keys(wide)) expect(await scans(name), name).not.toEqual([]);
+    for (const name of Object.keys(wide)) expect(await plans.scansOf([name]), name).not.toEqual([]);
   });
 
   const rows = async (text: string) => (await scene.admin.query(text)).rows as Record<string, unknown>[];
@@ -163,11 +101,8 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
   it("do not change when 20 000 finished runs are in the store, and claiming reads a handful of pages", async () => {
     await scene.admin.query(finishedRuns(20_000));
     await scene.admin.query("vacuum analyze tape.runs, tape.leases, tape.records, tape.timers");
-    expect(await allScans()).toEqual([]);
-    const pages = async (name: string, ...values: string[]): Promise<number> => {
-      const top = await explain(name, "analyze, buffers", values);
-      return (top["Shared Hit Blocks"] ?? 0) + (top["Shared Read Blocks"] ?? 0);
-    };
+    expect(await plans.scansOf(narrow)).toEqual([]);
+    const pages = (name: string, ...values: string[]): Promise<number> => plans.pages(name, values);
     const served = `'["w"]'`;
     expect(await pages("lease.due", "'recovery'", "null", served, "100")).toBeLessThan(20);
     expect(await pages("lease.stale", "'agent,recovery'", "null", "null", "100")).toBeLessThan(20);
@@ -181,11 +116,10 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
   });
 
   it("a page of a list reads that page, wherever in the 20 000 runs it is, and by whatever it is asked for", async () => {
-    const page = async (name: string, given: Readonly<Record<string, string>>): Promise<number> => {
-      const { params } = hand.statement(name);
+    const page = (name: string, given: Readonly<Record<string, string>>): Promise<number> => {
+      const { params } = plans.statement(name);
       const values = params.map((param) => given[param] ?? (param === "doubt" ? "false" : "null"));
-      const top = await explain(name, "analyze, buffers", values);
-      return (top["Shared Hit Blocks"] ?? 0) + (top["Shared Read Blocks"] ?? 0);
+      return plans.pages(name, values);
     };
     const acme = { tenant: "'acme'", limit: "20" };
     // They all began in one millisecond and ended in the next: nothing but the number tells them apart.

@@ -8,7 +8,7 @@ with i as materialized (
 m as materialized (select token_floor, pg_current_xact_id()::text::bigint + feed_offset as stamp, tape.now_ms() as at from tape.meta),
 c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at)
   select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, i.journal, m.at from i cross join m
-  where not exists (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id)
+  where (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id limit 1) is null
   order by i.tenant, i.id on conflict do nothing returning journal),
 l as (insert into tape.leases(journal, kind, tenant, run, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
     renewed_at, progress_at, max_stall_ms, reason, wants, due_at)

@@ -3,4 +3,4 @@
 select i.journal, false as held
 from unnest(:journals::bigint[], :poses::bigint[], :purposes::text[]) as i(journal, pos, purpose)
 cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
-  and t.status || '' = 'FIRED' and t.xmin = (select w.xmin from tape.witness w where w.id = :id)) t
+  and t.status || '' = 'FIRED' and t.xmin = (select w.xmin from tape.witness w where w.id = :id) limit 1) t

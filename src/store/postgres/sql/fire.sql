@@ -9,10 +9,10 @@ with f as materialized (
     and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
   cross join lateral (select l.notes, l.owner is not null or l.doomed as held from tape.leases l
     where l.journal = i.journal and l.open and l.kind = 'run' for no key update skip locked) l),
-t as (update tape.timers t set status = 'FIRED' from f where t.run = f.journal and t.pos = f.pos and t.purpose = f.purpose),
+t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),
 u as (update tape.leases l set notes = f.seq, wants = case when f.held then l.wants else 'recovery' end,
     due_at = case when f.held then l.due_at else tape.now_ms() end
-  from f where l.journal = f.journal),
+  from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select -f.journal, f.seq, 0, greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m),
       coalesce((select p.stamp from tape.records p where p.journal = -f.journal and p.seq = f.seq - 1), 0)),

@@ -8,12 +8,12 @@ with f as materialized (
     as i(journal, token, nonce, after, body, taken, "end", wants, in_ms)
   cross join lateral (select l.kind, l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
-  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p
+  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where l.kind = 'name' or l.notes = i.taken),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
     expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", wants = f.wants,
     due_at = (select tape.now_ms()) + f.in_ms
-  from f where l.journal = f.journal),
+  from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
     greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),

@@ -5,4 +5,4 @@ select i.journal, i.seq, i.token,
   greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), p.stamp), tape.now_ms(), :kind, i.body
 from unnest(:journals::bigint[], :seqs::bigint[], :tokens::bigint[], string_to_array(:bodies, chr(31)))
   as i(journal, seq, token, body)
-join tape.records p on p.journal = i.journal and p.seq = i.seq - 1
+cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.seq - 1 limit 1) p

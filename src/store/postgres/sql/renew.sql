@@ -12,5 +12,5 @@ update tape.leases l set expires_at = tape.now_ms() + l.ttl_ms, renewals = l.ren
   longest_gap_ms = greatest(l.longest_gap_ms, tape.now_ms() - l.renewed_at), renewed_at = tape.now_ms(),
   progress_at = case when f.progress > l.progress then tape.now_ms() else l.progress_at end,
   progress = greatest(l.progress, f.progress), progress_note = coalesce(f.note, l.progress_note), stalled = false
-from f where l.journal = f.journal
+from f where l.journal = any (array[f.journal])
 returning l.journal, cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.notes, l.ttl_ms

@@ -8,10 +8,11 @@ with f as materialized (
     as i(journal, token, nonce, after, pos, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
-  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after) p
+  cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = 'sleep'
     and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t),
-t as (update tape.timers t set status = 'FIRED' from f where t.run = f.journal and t.pos = f.pos and t.purpose = 'sleep'),
+t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos
+    and t.purpose || '' = 'sleep'),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
     greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),

@@ -10,5 +10,5 @@ update tape.leases l set token = greatest(l.token, (select token_floor from tape
   reason = f.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0,
   progress_at = tape.now_ms(), progress_note = null, max_stall_ms = :max_stall_ms, doomed = false, stalled = false,
   wants = null, last_end = case when l.owner is null then l.last_end else 'expired' end
-from f where l.journal = f.journal
+from f where l.journal = any (array[f.journal])
 returning l.journal, cast(l.token as text) as token, l.notes
