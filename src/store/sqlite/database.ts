@@ -51,11 +51,16 @@ export function connect(options: DatabaseOptions): DatabaseSync {
     // to flush a block that exists already takes half the time. Fewer, larger checkpoints gain nothing that is as much.
     db.exec("pragma cache_size = -65536; pragma temp_store = memory; pragma wal_autocheckpoint = 1000");
     db.exec("pragma trusted_schema = off");
-    return db;
+    if (db.prepare("pragma table_info(sqlite_stat1)").get() === undefined) return db;
+    // Somebody ran ANALYZE. What it saw of small tables says for ever that reading all of one costs nothing; no statement
+    // here needs it.
+    db.exec("drop table if exists sqlite_stat1; drop table if exists sqlite_stat4");
   } catch (error) {
     db.close();
     throw error;
   }
+  db.close(); // what it has read of them already goes with it
+  return connect(options);
 }
 
 /** Rows of many at once that have neither token nor nonce nor a witness's id in them. */

@@ -1,6 +1,9 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { Statements } from "../../../src/store/sqlite/database.ts";
+import type { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { openDatabase, Statements } from "../../../src/store/sqlite/database.ts";
+import { tenant } from "../../../src/testing/conformance/frame.ts";
+import { heldRuns } from "../../../src/testing/conformance/holding.ts";
 import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";
 import { type Place, placeForFile } from "./files.ts";
 
@@ -36,24 +39,40 @@ describe("SQLite", () => {
   });
   afterAll(() => place.close());
 
-  const planOf = (text: string): string[] =>
-    place
-      .raw()
+  const planOf = (text: string, db = place.raw()): string[] =>
+    db
       .prepare(`explain query plan ${text}`)
       .all()
       .map((row) => String(row.detail));
-  const scans = (text: string): string[] =>
-    planOf(text).filter((step) => /^(SCAN|USE TEMP B-TREE)/.test(step) && !harmless.test(step));
+  const scans = (text: string, db?: DatabaseSync): string[] =>
+    planOf(text, db).filter((step) => /^(SCAN|USE TEMP B-TREE)/.test(step) && !harmless.test(step));
   const textOf = (name: string): string => Statements.all.get(name)!.text;
+  const scanning = (db?: DatabaseSync): string[] =>
+    [...Statements.all.keys()]
+      .filter((name) => name !== "migrations.create" && scans(textOf(name), db).length > 0)
+      .sort();
 
   it("has the committed schema (npm run schema writes it anew)", () => {
     expect(sqliteSchema(place.raw())).toBe(readFileSync(schemaFiles.sqlite, "utf8"));
   });
 
   it("no statement scans a table, but for the named ones", () => {
-    const names = [...Statements.all.keys()].filter((name) => name !== "migrations.create");
-    const found = names.filter((name) => scans(textOf(name)).length > 0);
-    expect(found.sort()).toEqual(Object.keys(wide).sort());
+    expect(scanning()).toEqual(Object.keys(wide).sort());
+  });
+
+  it("nor after somebody has analysed the tables while they were small, once it is opened again", async () => {
+    const small = placeForFile();
+    onTestFinished(() => small.close());
+    const store = await small.open();
+    await heldRuns(store, 1);
+    await store.close();
+    const somebody = small.raw();
+    somebody.exec("analyze");
+    expect(scanning(somebody)).toContain("run.get");
+    const opened: DatabaseSync[] = [];
+    const again = await small.open({ open: (file) => opened[opened.push(openDatabase(file)) - 1]! });
+    expect(scanning(opened.at(-1))).toEqual(Object.keys(wide).sort());
+    expect((await again.read.runs(tenant)).length).toBe(1);
   });
 
   it.each([
