@@ -12,7 +12,7 @@ export interface Floor {
 /** A ten-step run is made durable twelve times, one after the other: when it begins, after each step, when it ends. */
 export const commitsPerStep = 1.2;
 
-/** The floor under one of ours, measured right before it; undefined for all others. */
+/** The floor under one of ours, measured right after it; undefined for all others. */
 export async function measureFloor(name: SystemName, url: string, ms: number): Promise<Floor | undefined> {
   if (name !== "tape-sqlite" && name !== "tape-postgres") return undefined;
   const raw = name === "tape-sqlite" ? await besideFile(url) : await besideSchema(url);
