@@ -39,7 +39,11 @@ type What = Effect<Ask, string>;
 export type Flow = Workflow<Task, unknown>;
 
 /** Everything that the five reactors have to do with: acts of each kind, sagas, sleeps, gates, children, retries. */
-export function buildProgram({ world, worker }: Pick<Orders, "world" | "worker">): {
+export function buildProgram(
+  { world, worker }: Pick<Orders, "world" | "worker">,
+  /** Called when an act is about to be sent: nothing looks at the lease any more. */
+  sending: () => void = () => {},
+): {
   readonly runner: Runner;
   readonly flows: Readonly<Record<string, Flow>>;
 } {
@@ -57,7 +61,10 @@ export function buildProgram({ world, worker }: Pick<Orders, "world" | "worker">
       url: world,
       allow: ["127.0.0.1"],
       headers: { "x-worker": worker },
-      request: (ask: Ask) => ({ url: `${verb}/${name}`, body: ask }),
+      request: (ask: Ask) => {
+        sending();
+        return { url: `${verb}/${name}`, body: ask };
+      },
       observe: look,
     });
   };

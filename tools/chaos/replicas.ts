@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Orders } from "./program.ts";
@@ -6,7 +7,7 @@ import type { Orders } from "./program.ts";
 const script = fileURLToPath(new URL("worker.ts", import.meta.url));
 
 /** What a worker is asked, and what it says. */
-export type Order = "clock" | "stop in a transaction" | "go on";
+export type Order = "clock" | "stop in a transaction" | "stop before sending" | "go on";
 export type Word = { readonly say: "ready" } | { readonly say: "clock"; readonly wall: number };
 
 export interface ReplicaOptions {
@@ -126,6 +127,15 @@ export class Replica {
   /** It will stop by itself, or has: from now on it counts as stopped. */
   expectStop(): void {
     this.#paused = true;
+  }
+
+  /** Its process is stopped, whoever did it. */
+  get stands(): boolean {
+    try {
+      return / T /.test(readFileSync(`/proc/${this.pid}/stat`, "utf8"));
+    } catch {
+      return false; // it is gone
+    }
   }
 
   /** What its wall clock says; undefined: it does not answer. */

@@ -33,13 +33,21 @@ StatementSync.prototype.run = function stopping(this: StatementSync, ...values: 
   return changes;
 } as typeof run;
 
+let stopBeforeSending = false;
+const sending = (): void => {
+  if (!stopBeforeSending) return;
+  stopBeforeSending = false;
+  process.kill(process.pid, "SIGSTOP");
+};
+
 process.on("message", (order: Order) => {
-  if (order === "clock") process.send!({ say: "clock", wall: systemClock.wall() });
-  else stopInside = order === "stop in a transaction";
+  if (order === "clock") return void process.send!({ say: "clock", wall: systemClock.wall() });
+  stopInside = order === "stop in a transaction";
+  stopBeforeSending = order === "stop before sending";
 });
 process.on("disconnect", () => process.exit()); // whoever started it is gone
 
-const { runner } = buildProgram(orders);
+const { runner } = buildProgram(orders, sending);
 const options = { runner, leaseTtl: orders.ttlMs, concurrency: 100, log };
 const app = await persistently(() =>
   orders.servers.length > 0 ? Tape.connect(orders.servers, options) : Tape.open({ ...options, store: orders.url }),

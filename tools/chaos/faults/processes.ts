@@ -6,12 +6,14 @@ import type { Scene, Stage } from "../world.ts";
 type Kind = "kill" | "pause";
 /**
  * Where a fault waits for somebody: in an act, just before the deed or just after it, or where a timer falls due; or
- * whom it looks for: the holder of the singleton.
+ * whom it looks for: the holder of the singleton, or one that stops itself when it is about to send, for a process cannot
+ * be stopped from outside between the look at its lease and the request, but for luck.
  */
-type Moment = Stage | "due" | "leading" | undefined;
+type Moment = Stage | "due" | "leading" | "sending" | undefined;
 
 /** How long a fault waits for somebody to be in the middle of an act, before it strikes anywhere. */
 const patienceMs = 400;
+const lookMs = 15;
 /** From when a timer falls due to when it has been fired, roughly. */
 const firingMs = 15;
 
@@ -23,12 +25,16 @@ const overture: Readonly<Record<Kind, readonly Moment[]>> = {
   kill: ["after", "before", "due"],
   pause: ["before", "leading", "after"],
 };
-const moments: readonly Moment[] = ["before", "after", "due", "leading", undefined];
+const moments: Readonly<Record<Kind, readonly Moment[]>> = {
+  kill: ["before", "after", "due", "leading", undefined],
+  pause: ["before", "after", "due", "leading", "sending", undefined],
+};
 const words: Readonly<Record<Exclude<Moment, undefined>, string>> = {
   before: "just before the deed",
   after: "just after the deed",
   due: "where a timer fell due",
   leading: "while it led",
+  sending: "about to send",
 };
 
 /** Kills and stops processes, at random or in the very middle of an act. */
@@ -69,10 +75,11 @@ class Striker {
     if (targets(this.#deployment).length === 0) return;
     const planned = overture[kind];
     const drawn = this.#drawn[kind]++;
-    const moment = drawn < planned.length ? planned[drawn] : anyOf(moments, random);
+    const moment = drawn < planned.length ? planned[drawn] : anyOf(moments[kind], random);
     if (moment === undefined) this.#anywhere(kind, undefined);
     else if (moment === "due") await this.#atTimer(kind);
     else if (moment === "leading") await this.#leader(kind);
+    else if (moment === "sending") await this.#sender();
     else await this.#inAct(kind, moment);
   }
 
@@ -98,6 +105,17 @@ class Striker {
       if (leases.singleton !== undefined && replica.up) return this.#strike(kind, replica, "leading");
     }
     this.#anywhere(kind, undefined);
+  }
+
+  /** Has somebody stop between the look at its lease and the request, and wakes it when another has had its turn. */
+  async #sender(): Promise<void> {
+    const replica = anyOf(targets(this.#deployment), this.#deployment.random);
+    if (replica === undefined) return;
+    replica.tell("stop before sending");
+    const until = systemClock.mono() + patienceMs;
+    while (!replica.stands && replica.up && systemClock.mono() < until) await systemClock.sleep(lookMs);
+    replica.tell("go on");
+    if (replica.up) this.#strike("pause", replica, replica.stands ? "sending" : undefined);
   }
 
   /** Strikes whoever is next in the middle of an act; each run is hit so only once, or it would look like poison. */
@@ -127,7 +145,7 @@ class Striker {
     const acts = world.openOf(worker);
     // The first one outlives its leases; of the others some do and some do not.
     const long = this.#drawn.pause <= 1 || moment === "leading";
-    const terms = long ? 1.4 : 0.2 + 1.6 * random.float();
+    const terms = moment === "sending" ? 2 : long ? 1.4 : 0.2 + 1.6 * random.float();
     const pausedMs = kind === "kill" ? 0 : Math.round(ttlMs * terms);
     const backMs = 50 + random.int(300);
     if (kind === "kill") replica.kill();
