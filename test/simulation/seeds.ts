@@ -3,7 +3,16 @@ import { describe, it } from "vitest";
 import { neverReached, simulateSeeds } from "../../src/testing/simulation/suite.ts";
 
 /** Seeds that once found a fault, in the engine or in the simulation itself. */
-const regressions: readonly string[] = ["113219", "400988", "404778", "416100", "426514", "431753", "728388"];
+const regressions: readonly string[] = [
+  "113219",
+  "400988",
+  "404778",
+  "416100",
+  "426514",
+  "431753",
+  "728388",
+  "20773028472",
+];
 
 const perFile = 1_000;
 const fresh = 50;

@@ -153,15 +153,18 @@ export const doubtIsKept: Invariant = (evidence) =>
       : [];
   });
 
-/** An act whose owner had been replaced is seen only from a process that was stopped just before it. */
-/** Of a lease that a person took away before its time its holder hears at its next renewal, not before. */
-function takenByHand({ feed, plan }: Evidence, sent: FeedRecord, token: bigint, at: number): boolean {
+/**
+ * A lease that was ended before its time, by a person or with a store that was put back: its holder hears of it at its
+ * next renewal, not before.
+ */
+function endedEarly({ feed, plan }: Evidence, sent: FeedRecord, token: bigint, at: number): boolean {
   const next = feed.find((r) => r.in === "journal" && r.journal === sent.journal && r.token > token);
-  return (
-    next?.kind === "term.begun" && next.data.reason === "manual" && sent.at <= next.at && at < next.at + plan.ttlMs
-  );
+  const byHand = next?.kind === "term.begun" && next.data.reason === "manual" ? [next] : [];
+  const putBack = feed.filter((r) => r.kind === "store.restored" && r.data.epoch > 0);
+  return [...byHand, ...putBack].some((end) => sent.at <= end.at && at < end.at + plan.ttlMs);
 }
 
+/** An act whose owner had been replaced is seen only from a process that was stopped just before it. */
 export const fencedIsQuiet: Invariant = (evidence) => {
   if (stoppedBeforeAnAct(evidence)) return [];
   return stories(evidence).flatMap((story) =>
@@ -170,7 +173,7 @@ export const fencedIsQuiet: Invariant = (evidence) => {
         const sent = story.records.find((r) => r.kind === "effect.dispatched" && r.data.attempt === attempt);
         const newer = (r: FeedRecord): boolean =>
           r.journal === sent?.journal && r.token > token && r.at < Math.floor(at);
-        return story.records.some(newer) && !takenByHand(evidence, sent!, token, at);
+        return story.records.some(newer) && !endedEarly(evidence, sent!, token, at);
       })
       .map(({ token }) => `${name(story)} was called under ${token}, which had been replaced`),
   );
