@@ -96,9 +96,11 @@ export function describeDoubts(at: () => Place): void {
     const { page, stage, give } = at();
     const nodes = () => page.getByRole("region", { name: "Tree" }).locator(".node").allInnerTexts();
     await page.goto("/runs/trip-204?tab=tree");
-    await soon(async () => (await nodes()).map((text) => text.replaceAll(/\s+/g, " "))).toEqual([
+    await soon(async () =>
+      (await nodes()).map((text) => text.replaceAll(/\s+/g, " ").replace(/took [\d.]+ s/, "took a while")),
+    ).toEqual([
       "compensating trip-204 trip",
-      "completed trip-204.1 hotel, started at 1, took 1.1 s",
+      "completed trip-204.1 hotel, started at 1, took a while",
       "compensated undo hotel.book at 0 ref: hotel.book-1",
       "committed undo flight.book at 0 ref: flight.book-1",
     ]);

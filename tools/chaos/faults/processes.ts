@@ -13,6 +13,8 @@ type Moment = Stage | "due" | "leading" | "sending" | undefined;
 
 /** How long a fault waits for somebody to be in the middle of an act, before it strikes anywhere. */
 const patienceMs = 400;
+/** How long it waits for one to send something: each does so every second or so. */
+const sendingMs = 2_000;
 const lookMs = 15;
 /** From when a timer falls due to when it has been fired, roughly. */
 const firingMs = 15;
@@ -112,7 +114,7 @@ class Striker {
     const replica = anyOf(targets(this.#deployment), this.#deployment.random);
     if (replica === undefined) return;
     replica.tell("stop before sending");
-    const until = systemClock.mono() + patienceMs;
+    const until = systemClock.mono() + sendingMs;
     while (!replica.stands && replica.up && systemClock.mono() < until) await systemClock.sleep(lookMs);
     replica.tell("go on");
     if (replica.up) this.#strike("pause", replica, replica.stands ? "sending" : undefined);
