@@ -1,0 +1,69 @@
+// A process beside the attack: asks a server's /livez all the time, and in turn a control that does nothing, so that the
+// machine's own noise is known. What it has seen it sends when it is asked with "report".
+import { readFileSync } from "node:fs";
+import { Agent, createServer, request } from "node:http";
+import type { AddressInfo } from "node:net";
+import { isMainThread, parentPort, Worker } from "node:worker_threads";
+
+export interface Seen {
+  /** Milliseconds that each answer took, in order. */
+  readonly server: readonly number[];
+  readonly control: readonly number[];
+  /** The most memory that the server had, in bytes; 0 where the system does not say. */
+  readonly rss: number;
+}
+
+/** Apart enough to leave a core to the attack. */
+const pauseMs = 5;
+
+async function probe(port: number, pid: number): Promise<void> {
+  const control = await new Promise<number>((ready) => new Worker(new URL(import.meta.url)).once("message", ready));
+  const agent = new Agent({ keepAlive: true });
+  let seen: { server: number[]; control: number[]; rss: number } = { server: [], control: [], rss: 0 };
+  let asked = false;
+  process.on("message", () => {
+    asked = true;
+  });
+  process.once("disconnect", () => process.exit());
+  const took = (of: number): Promise<number> => {
+    const begun = performance.now();
+    return new Promise((done) => {
+      const end = (): void => done(performance.now() - begun);
+      const options = { host: "127.0.0.1", port: of, path: "/livez", agent };
+      request(options, (answer) => answer.resume().once("end", end).once("error", end))
+        .once("error", end)
+        .end();
+    });
+  };
+  process.send?.("ready");
+  for (;;) {
+    // Both at the same moment: a stall of the machine is in both figures.
+    const [ours, theirs] = await Promise.all([took(port), took(control)]);
+    seen.server.push(ours);
+    seen.control.push(theirs);
+    seen.rss = Math.max(seen.rss, rssOf(pid));
+    // Only here: an answer that is still awaited belongs to what is asked about.
+    if (asked) {
+      process.send?.(seen satisfies Seen);
+      seen = { server: [], control: [], rss: 0 };
+      asked = false;
+    }
+    await new Promise((again) => setTimeout(again, pauseMs));
+  }
+}
+
+function rssOf(pid: number): number {
+  try {
+    return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+if (isMainThread) {
+  const [port, pid] = process.argv.slice(2).map(Number);
+  await probe(port!, pid!);
+} else {
+  const server = createServer((_request, answer) => answer.end("ok"));
+  server.listen(0, "127.0.0.1", () => parentPort?.postMessage((server.address() as AddressInfo).port));
+}
