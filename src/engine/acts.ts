@@ -5,7 +5,7 @@ import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { Attempted } from "../sdk/context.ts";
 import type { Act, EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { AckLost, NotSent, settlesDoubt } from "../sdk/outcomes.ts";
+import { AckLost, NotSent, requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
 import type { Driver } from "./driver.ts";
 import { denial, isDefinite, leaveEvidence, type Result } from "./evidence.ts";
 import type { EffectState } from "./history.ts";
@@ -259,8 +259,8 @@ async function doubt(
   if (repeatable && charged < effect.attempts) {
     if (!notSent) doubted.add(turn);
     await settleAct(drive, [settled("PENDING", notSent ? "not_sent" : "ack_lost")], () => {});
-    const asked = notSent ? (error.afterMs ?? 0) : 0; // the other side may want to be left alone for longer
-    const restMs = Math.max(backoffMs(Math.max(1, charged), effect.backoff, drive.options.random), asked);
+    const nominalMs = backoffMs(Math.max(1, charged), effect.backoff, drive.options.random);
+    const restMs = Math.max(nominalMs, requestedDelayMs(error));
     await drive.options.clock.sleep(restMs, drive.abortSignal);
     // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
     if (!drive.over && !drive.cancelling) await dispatchAgain(drive, act, turn, attempt, charged);

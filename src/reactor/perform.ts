@@ -5,7 +5,7 @@ import { momentOf } from "../lease/belief.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { NotSent, settlesDoubt } from "../sdk/outcomes.ts";
+import { requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
 import { type Carried, carryOut, leaveAnswer, storable } from "./carry-out.ts";
 import type { Item } from "./item.ts";
 import type { Ground } from "./reactor.ts";
@@ -69,7 +69,7 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   if ((notSent || semantics !== "non_idempotent") && failures < definition.attempts) {
     const again = item.settled({ to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", error });
     const inMs = Math.ceil(
-      Math.max(backoffMs(Math.max(1, failures), definition.backoff, ground.random), askedMs(carried.error)),
+      Math.max(backoffMs(Math.max(1, failures), definition.backoff, ground.random), requestedDelayMs(carried.error)),
     );
     return item.finish([again], { wants: item.actor, inMs });
   }
@@ -78,9 +78,6 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   if (!surely) return item.finish([item.settled({ to: "UNKNOWN", reason: "ack_lost", error })], reconciler);
   return item.finish([item.settled({ to: "FAILED", reason: notSent ? "not_sent" : "exhausted", error })]);
 }
-
-/** How long the other side asked to be left alone. */
-const askedMs = (error: unknown): number => (error instanceof NotSent ? (error.afterMs ?? 0) : 0);
 
 /** Refusals of what a record says, as against who says it or when. */
 const unfit: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO_LARGE", "TAPE_BAD_INPUT"]);

@@ -1,9 +1,8 @@
 import { fingerprint } from "../base/canonical.ts";
 import { decode, encode } from "../base/codec.ts";
-import { type Duration, durationMs } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Act, Body, ConnectorEffectOptions, EffectDefinition, EffectOptions, InverseDefinition } from "./act.ts";
-import { choice, knownKeys, named } from "./check.ts";
+import { choice, durationOf, functionOr, knownKeys, named, retryOf, textOr } from "./check.ts";
 import { currentContext } from "./current.ts";
 
 export type {
@@ -93,11 +92,16 @@ const semanticses = ["non_idempotent", "idempotent", "read"] as const;
 
 function define(name: string, body: Body<unknown, unknown> | undefined, options: Options): EffectDefinition {
   named("an effect", name);
-  knownKeys(`effect ${name}`, options, keys);
-  const { connector, businessKey, observe, retry = {}, allowUnsafe } = options;
+  const whose = `effect ${name}`;
+  knownKeys(whose, options, keys);
+  const { connector, businessKey, observe, definite, allowUnsafe } = options;
   const { semantics = "non_idempotent", dispatch = body === undefined ? "outbox" : "inline" } = options;
-  choice(`effect ${name}`, "semantics", semantics, semanticses);
-  choice(`effect ${name}`, "dispatch", dispatch, ["inline", "outbox"]);
+  choice(whose, "semantics", semantics, semanticses);
+  choice(whose, "dispatch", dispatch, ["inline", "outbox"]);
+  functionOr(whose, "businessKey", businessKey);
+  functionOr(whose, "observe", observe);
+  functionOr(whose, "definite", definite);
+  textOr(whose, "allowUnsafe", allowUnsafe);
   if (body !== undefined && connector !== undefined) {
     throw bad(`${name} has a body, which is its own connector: leave one of the two out`, name);
   }
@@ -114,16 +118,11 @@ function define(name: string, body: Body<unknown, unknown> | undefined, options:
     dispatch,
     businessKey,
     observe,
-    inverse: inverseOf(`effect ${name}`, options.compensate),
-    attempts: attemptsOf(name, retry.attempts, semantics === "non_idempotent" ? 3 : 5),
-    backoff: {
-      baseMs: ms(name, "retry.base", retry.base, 1_000),
-      factor: retry.factor ?? 2,
-      capMs: ms(name, "retry.cap", retry.cap, 60_000),
-    },
-    timeoutMs: ms(name, "timeout", options.timeout, defaultTimeoutMs),
-    settleMs: ms(name, "settle", options.settle, defaultSettleMs),
-    definite: options.definite ?? (() => false),
+    inverse: inverseOf(whose, options.compensate),
+    ...retryOf(whose, options.retry, semantics === "non_idempotent" ? 3 : 5),
+    timeoutMs: durationOf(whose, "timeout", options.timeout, defaultTimeoutMs),
+    settleMs: durationOf(whose, "settle", options.settle, defaultSettleMs),
+    definite: definite ?? (() => false),
     allowUnsafe,
   };
   // What a connector can do is known where it is registered: createRunner asks then.
@@ -153,20 +152,8 @@ export function inverseOf(
   const { run, semantics = "non_idempotent", observe } = compensate;
   choice(`compensate of ${whose}`, "semantics", semantics, semanticses);
   if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `compensate of ${whose} needs a function`);
+  functionOr(`compensate of ${whose}`, "observe", observe);
   return { run, semantics, observe };
-}
-
-function attemptsOf(name: string, attempts: number | undefined, otherwise: number): number {
-  if (attempts === undefined) return otherwise;
-  if (!Number.isSafeInteger(attempts) || attempts < 1) throw bad(`${name}: retry.attempts is at least 1`, name);
-  return attempts;
-}
-
-function ms(effectName: string, what: string, duration: Duration | undefined, otherwise: number): number {
-  if (duration === undefined) return otherwise;
-  const value = durationMs(duration);
-  if (value === undefined) throw bad(`${effectName}: ${what} is not a duration such as "30s"`, effectName);
-  return value;
 }
 
 function bad(message: string, name: unknown): TapeError {

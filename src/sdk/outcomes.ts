@@ -1,4 +1,5 @@
 import { reviveErrors } from "../base/codec.ts";
+import { durationMs } from "../base/duration.ts";
 
 /**
  * What a body may throw to say how sure it is. Anything else leaves doubt: the act may have happened.
@@ -14,6 +15,12 @@ export class NotSent extends Error {
     this.name = "NotSent";
     if (options.afterMs !== undefined) this.afterMs = options.afterMs;
   }
+}
+
+/** How long the upstream asked to be left alone. What is no time counts for nothing: a pause of NaN would never rest. */
+export function requestedDelayMs(error: unknown): number {
+  const afterMs = error instanceof NotSent ? error.afterMs : undefined;
+  return typeof afterMs === "number" ? (durationMs(afterMs) ?? 0) : 0;
 }
 
 /** Sent, but the answer got lost: nobody knows. What every unexplained error of a body is taken for. */

@@ -23,6 +23,8 @@ const plainFunction = functionConnector as unknown as (...args: unknown[]) => un
 const plainHttp = httpConnector as unknown as (...args: unknown[]) => unknown;
 const body = () => 1;
 const dispatch = () => "done";
+const retrying = (retry: unknown) => untyped("x", body, { semantics: "read", retry });
+const undone = (compensate: unknown) => untyped("x", body, { compensate });
 
 describe("an effect that is defined wrongly is refused at once", () => {
   it.each<[string, RegExp, () => unknown]>([
@@ -36,6 +38,26 @@ describe("an effect that is defined wrongly is refused at once", () => {
     ["unknown dispatch", /not later/, () => untyped("x", body, { semantics: "read", dispatch: "later" })],
     ["no attempt at all", /at least 1/, () => untyped("x", body, { semantics: "read", retry: { attempts: 0 } })],
     ["no duration", /not a duration/, () => untyped("x", body, { semantics: "read", timeout: "soon" })],
+    ["a factor that is no number", /retry.factor is a number.*NaN/, () => retrying({ factor: Number.NaN })],
+    ["a factor in letters", /retry.factor is a number.*"twice"/, () => retrying({ factor: "twice" })],
+    ["a factor below one", /retry.factor is a number/, () => retrying({ factor: -1 })],
+    ["attempts that are no number", /retry.attempts is a whole number/, () => retrying({ attempts: Number.NaN })],
+    ["a base in words", /retry.base is not a duration/, () => retrying({ base: "1 sec" })],
+    ["a negative cap", /retry.cap is not a duration/, () => retrying({ cap: -1 })],
+    ["a mistyped retry", /no option attempt; did you mean attempts/, () => retrying({ attempt: 3 })],
+    ["a number for a retry", /retry is an object such as/, () => retrying(5)],
+    ["null for a retry", /retry is an object such as/, () => retrying(null)],
+    [
+      "a text for a business key",
+      /businessKey is not a function/,
+      () => untyped("x", body, { businessKey: "invoice" }),
+    ],
+    ["an object for observe", /observe is not a function/, () => untyped("x", body, { observe: {} })],
+    ["true for definite", /definite is not a function/, () => untyped("x", body, { definite: true })],
+    ["true for allowUnsafe", /allowUnsafe is not text/, () => untyped("x", body, { allowUnsafe: true })],
+    ["null for options", /options are not an object/, () => untyped("x", body, null)],
+    ["a look at an inverse that is none", /observe is not a function/, () => undone({ run: body, observe: {} })],
+    ["null for an inverse", /options are not an object/, () => undone(null)],
     ["an inverse of nothing", /needs a function/, () => untyped("x", body, { compensate: { semantics: "read" } })],
     ["a mistyped inverse", /did you mean run/, () => untyped("x", body, { compensate: { runs: body } })],
   ])("%s", (_, words, define) => refused("TAPE_BAD_INPUT", words, define));
