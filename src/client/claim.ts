@@ -1,7 +1,7 @@
 import { TapeError } from "../model/errors.ts";
 import type { Target } from "../model/lease.ts";
 import type { Claim } from "../store/contract.ts";
-import { absentRun, assertOwn, defined, type Ground, isOwn } from "./ground.ts";
+import { absentRun, assertOwn, defined, type Ground, inParts, isOwn } from "./ground.ts";
 
 /** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
 const renewMs = 2_000;
@@ -24,10 +24,11 @@ export function claimOver(ground: Ground): Claim {
     // A holder's trust counts from before this call, however often it is sent: late news never prolong it.
     async renew(renewals) {
       if (renewals.length === 0) return [];
-      const body = {
-        renewals: renewals.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote })),
-      };
-      return (await caller.call("store.renew", { body }, { patienceMs: renewMs })).verdicts;
+      const asked = renewals.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
+      const parts = await inParts(asked, (part) =>
+        caller.call("store.renew", { body: { renewals: part } }, { patienceMs: renewMs }),
+      );
+      return parts.flatMap(({ verdicts }) => verdicts);
     },
     async pause(tenant, name, paused, by, why) {
       assertOwn(ground, tenant);

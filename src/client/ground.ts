@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Role } from "../protocol/route.ts";
+import { mostItems } from "../protocol/shapes.ts";
 import type { Caller } from "./call.ts";
 
 /** What the groups of the remote store stand on. */
@@ -36,6 +37,13 @@ export function defined<T extends object>(asked: T): Defined<T> {
 
 type MayBeOpen<T> = { [K in keyof T]-?: undefined extends T[K] ? (unknown extends T[K] ? never : K) : never }[keyof T];
 type Defined<T> = Omit<T, MayBeOpen<T>> & { [K in MayBeOpen<T>]?: Exclude<T[K], undefined> };
+
+/** A call holds so many items: of a longer list the parts are sent together, and answered in order. */
+export function inParts<I, A>(items: readonly I[], send: (part: I[]) => Promise<A>): Promise<A[]> {
+  const parts: Promise<A>[] = [];
+  for (let from = 0; from < items.length; from += mostItems) parts.push(send(items.slice(from, from + mostItems)));
+  return Promise.all(parts);
+}
 
 export const absentRun = (run: string): TapeError =>
   new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });

@@ -3,7 +3,7 @@ import type { Target } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { FeedRecord, Read, RunFilter } from "../store/contract.ts";
-import { absentRun, defined, type Ground, isOwn } from "./ground.ts";
+import { absentRun, defined, type Ground, inParts, isOwn } from "./ground.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
 export function readOver(ground: Ground): Read {
@@ -24,7 +24,8 @@ export function readOver(ground: Ground): Read {
     },
     async progress(tenant, ids) {
       if (!own(tenant) || ids.length === 0) return [];
-      return (await caller.call("store.progress", { body: { ids: [...ids] } })).runs;
+      const parts = inParts(ids, (part) => caller.call("store.progress", { body: { ids: part } }));
+      return (await parts).flatMap(({ runs }) => runs);
     },
     async journal(tenant, target, { from, limit, inbox } = {}) {
       if (!own(tenant)) return [];

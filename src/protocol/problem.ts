@@ -59,14 +59,38 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 
 export const statusOf = (code: ErrorCode): number => statuses[code] ?? 400;
 
+/** A sentence with a few names in it. What somebody sent is never sent back whole. */
+const mostLetters = 2_048;
+const mostDetails = 8_192;
+const excerptLetters = 256;
+const excerptItems = 16;
+
 /** The message already begins with the code; the wire has it in a field of its own. */
 export function problemOf(error: TapeError): Problem {
-  const { code, details } = error;
+  const { code, details, message } = error;
   const { fault, retry, next } = errorTable[code];
-  const detail = error.message.startsWith(`${code}: `) ? error.message.slice(code.length + 2) : error.message;
+  const whole = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
+  const detail = cut(whole, mostLetters);
   const type = `urn:durable-tape:error:${code}`;
   const said = { type, title: code, status: statusOf(code), detail, code, fault, retry, next };
-  return Object.keys(details).length === 0 ? said : { ...said, details: toJson(details) };
+  return Object.keys(details).length === 0 ? said : { ...said, details: within(toJson(details)) };
+}
+
+const cut = (text: string, letters: number): string =>
+  text.length <= letters ? text : `${text.slice(0, letters).toWellFormed()}…`;
+
+function within(details: unknown): unknown {
+  return JSON.stringify(details).length <= mostDetails ? details : excerptOf(details, 3);
+}
+
+/** The beginning of each text and of each list, so that the place can still be found. */
+function excerptOf(json: unknown, levels: number): unknown {
+  if (typeof json === "string") return cut(json, excerptLetters);
+  if (typeof json !== "object" || json === null) return json;
+  if (levels === 0) return null;
+  if (Array.isArray(json)) return json.slice(0, excerptItems).map((one) => excerptOf(one, levels - 1));
+  const fields = Object.entries(json).slice(0, excerptItems);
+  return Object.fromEntries(fields.map(([key, one]) => [cut(key, excerptLetters), excerptOf(one, levels - 1)]));
 }
 
 /** A code that this version does not know is an error of the other side, and says so. */

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
 import { termEnds, termReasons } from "../model/records.ts";
-import { amounts, big, fence, journal, labels, ms, name, text, value, whole } from "./shapes.ts";
+import { amounts, big, fence, journal, labels, labelsTold, mostItems, ms, name, text, value, whole } from "./shapes.ts";
 
 /** What readers see, as it travels. The types are those of the model and of the store's contract. */
 
@@ -56,7 +56,7 @@ export const runView = z.strictObject({
   cause: z.string().nullable(),
   stuckFrom: z.string().nullable(),
   inputHash: z.string(),
-  labels,
+  labels: labelsTold,
   outcome: value,
   parent: z.int().nullable(),
   root: z.int(),
@@ -130,6 +130,7 @@ export const effectRow = z.strictObject({
   policy: stored.nullable(),
   attempt: whole,
   attemptToken: big.nullable(),
+  attemptNonce: big.nullable(),
   sendUntil: at.nullable(),
   reason: z.string().nullable(),
   outcome: stored.nullable(),
@@ -198,7 +199,7 @@ export const runSpec = z.strictObject({
       through: whole,
       by: name,
       reason: name,
-      seeds: z.array(z.strictObject({ before: whole, run: name })),
+      seeds: z.array(z.strictObject({ before: whole, run: name })).max(mostItems),
     })
     .exactOptional(),
 });

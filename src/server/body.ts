@@ -67,28 +67,43 @@ function inspect(json: unknown, levels: number): void {
   }
 }
 
-/** The query as an object of texts. */
+/** Three times as many fields as any call has. */
+const mostFields = 32;
+
+/** The query as an object of texts. How many fields it has is looked at before any of them is. */
 export function queryOf(query: string): Record<string, string> {
-  const pairs = [...new URLSearchParams(query)];
-  const twice = pairs.find(([name], k) => pairs.findIndex(([other]) => other === name) !== k);
-  if (twice !== undefined) throw badInput(twice[0], "is given twice");
-  return Object.fromEntries(pairs);
+  const fields: Record<string, string> = Object.create(null) as Record<string, string>;
+  if (query === "") return fields;
+  if (query.split("&", mostFields + 1).length > mostFields) throw badInput("query", `has at most ${mostFields} fields`);
+  for (const [name, value] of new URLSearchParams(query)) {
+    if (Object.hasOwn(fields, name)) throw badInput(`query.${excerpt(name)}`, "is given twice");
+    fields[name] = value;
+  }
+  return fields;
 }
 
 /** JSON as what the program means; a refusal names the first field that is wrong, and does not repeat its value. */
 export function decodePart<S extends z.ZodType>(part: string, schema: S, json: unknown): z.output<S> {
   let decoded: ReturnType<typeof z.safeDecode<S>>;
   try {
-    decoded = z.safeDecode(schema, json as z.input<S>);
+    decoded = z.safeDecode(schema, json as z.input<S>, firstFaultOnly);
   } catch (error) {
-    if (error instanceof CodecError) throw badInput(part, error.message);
+    if (error instanceof CodecError) throw badInput(part, excerpt(error.message));
     throw error;
   }
   if (decoded.success) return decoded.data;
   const issue = deepest(decoded.error.issues[0]!);
   const field = [part, ...issue.path.map(String)].join(".");
-  throw badInput(field, issue.message);
+  throw badInput(excerpt(field), excerpt(issue.message));
 }
+
+/** What was sent is repeated in a refusal only as far as a person needs it to find the place. */
+const excerptLetters = 200;
+
+const excerpt = (text: string): string => (text.length <= excerptLetters ? text : `${text.slice(0, excerptLetters)}…`);
+
+/** Only the first is told: to collect a fault for each of a million items would cost more than the body. */
+const firstFaultOnly: z.core.ParseContextInternal<z.core.$ZodIssue> = { abortEarly: true };
 
 /** Of a union's branches the one that got furthest: its complaint is the one that was meant. */
 function deepest(issue: z.core.$ZodIssue): { path: readonly PropertyKey[]; message: string } {

@@ -54,10 +54,11 @@ function seeing(
 
 async function evidence(
   store: Store,
-  sender: Holder,
+  run: Holder,
   said: { happened: boolean; value?: unknown; error?: unknown },
 ): Promise<void> {
-  await store.intake.leaveEvidence(sender.attempt(0), said);
+  const { attemptToken, attemptNonce } = await run.effect(0);
+  await store.intake.leaveEvidence({ run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! }, said);
 }
 
 describe("reconciler", () => {
@@ -311,7 +312,7 @@ describe("reconciler", () => {
     const of = { run: run.journal };
     await item.write(dispatched(0, of), settled(0, "FAILED", { ...of, reason: "exhausted" }));
     await item.release();
-    await evidence(store, item, { happened: true, value: "late" });
+    await evidence(store, run, { happened: true, value: "late" });
     expect(await reconciler(seeing(stage, () => outcome.absent())).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await store.read.effects(tenant, { run: run.id, role: "inverse" })).toEqual([]);
   });

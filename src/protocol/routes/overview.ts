@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { listText, name, text, value, whole, wholeText } from "../shapes.ts";
+import { listText, mostSpecs, name, text, value, whole, wholeText } from "../shapes.ts";
 import { budgetRow, runStatus } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
@@ -119,7 +119,7 @@ export const overview = group({
     body: z.strictObject({
       at: whole.exactOptional(),
       id: name.exactOptional(),
-      again: z.array(whole).exactOptional(),
+      again: z.array(whole).max(mostSpecs).exactOptional(),
       reason: text.min(1),
       by: name.exactOptional(),
     }),

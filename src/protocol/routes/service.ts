@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group, roles } from "../route.ts";
-import { feedRecord, name, text, value, whole, wholeText } from "../shapes.ts";
+import { feedRecord, name, rows, spanMs, text, time, value, whole, wholeText } from "../shapes.ts";
 import { settings } from "../views.ts";
 
 const tokenView = z.strictObject({
@@ -89,7 +89,7 @@ export const service = group({
     repeat: "key",
     manual: true,
     summary: "Deletes finished runs that ended before a time; their tombstones stay",
-    body: z.strictObject({ endedBefore: z.number(), limit: z.int().positive(), reason: text.min(1) }),
+    body: z.strictObject({ endedBefore: time, limit: rows, reason: text.min(1) }),
     answer: z.strictObject({ pruned: whole }),
   },
   "store.restored": {
@@ -120,7 +120,7 @@ export const service = group({
     body: z.strictObject({
       name: text.min(1),
       role: z.enum(roles),
-      expiresInMs: z.int().positive().exactOptional(),
+      expiresInMs: spanMs.exactOptional(),
       reason: text.min(1),
     }),
     answer: z.strictObject({ token: tokenView, secret: z.string() }),

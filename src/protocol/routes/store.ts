@@ -4,13 +4,21 @@ import { group } from "../route.ts";
 import {
   big,
   claimant,
+  document,
   entry,
   fence,
   journal,
+  mostItems,
+  mostSpecs,
   name,
+  names,
   record,
   refused,
+  rows,
+  rowsOrNone,
   target,
+  text,
+  time,
   value,
   verdict,
   wake,
@@ -34,10 +42,11 @@ export const store = group({
       calls: z
         .array(
           z.strictObject({
-            specs: z.array(runSpec),
+            specs: z.array(runSpec).max(mostSpecs),
             first: z.strictObject({ ...claimant.shape, nonce: big }).exactOptional(),
           }),
         )
+        .max(mostItems)
         .min(1),
     }),
     answer: z.strictObject({ calls: z.array(z.strictObject({ verdicts: z.array(verdict(created)) })) }),
@@ -48,7 +57,7 @@ export const store = group({
     role: "worker",
     repeat: "same",
     summary: "Appends to many journals in one call: each write with its own fence and its own verdict, sharing commits",
-    body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).min(1) }),
+    body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(mostItems).min(1) }),
     answer: z.strictObject({ verdicts: z.array(verdict({ head: whole, notes: whole })) }),
   },
   "store.find": {
@@ -60,12 +69,12 @@ export const store = group({
     body: z.strictObject({
       claimant,
       wants: name,
-      staleOf: z.array(name),
-      staleLimit: whole.exactOptional(),
-      limit: z.int().positive(),
+      staleOf: names,
+      staleLimit: rowsOrNone.exactOptional(),
+      limit: rows,
       nonce: big,
-      workflows: z.array(name).exactOptional(),
-      ahead: z.strictObject({ withinMs: whole, limit: whole }).exactOptional(),
+      workflows: names.exactOptional(),
+      ahead: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
   },
@@ -81,7 +90,7 @@ export const store = group({
       nonce: big,
       expect: z.union([
         z.enum(["free", "expired", "free_or_expired", "any"]),
-        z.strictObject({ owner: z.string().nullable(), token: big }),
+        z.strictObject({ owner: name.nullable(), token: big }),
       ]),
       reason: z.enum(termReasons).exactOptional(),
       by: name.exactOptional(),
@@ -99,7 +108,7 @@ export const store = group({
     repeat: "same",
     summary: "Renews all leases of a process in one call",
     body: z.strictObject({
-      renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: z.string().exactOptional() })),
+      renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: text.exactOptional() })).max(mostItems),
     }),
     answer: z.strictObject({ verdicts: z.array(verdict({ notes: whole, ttlMs: z.number() })) }),
   },
@@ -130,7 +139,7 @@ export const store = group({
     role: "worker",
     repeat: "read",
     summary: "Timers whose time has come",
-    body: z.strictObject({ limit: z.int().positive() }),
+    body: z.strictObject({ limit: rows }),
     answer: z.strictObject({ timers: z.array(dueTimer) }),
   },
   "store.fireSchedule": {
@@ -141,10 +150,10 @@ export const store = group({
     summary: "Advances a schedule and starts the runs of this firing, in one transaction",
     body: z.strictObject({
       id: name,
-      version: z.int().positive(),
-      nextAt: z.number().nullable(),
-      runs: z.array(runSpec),
-      spec: z.strictObject({ from: z.string(), to: z.string() }).exactOptional(),
+      version: journal,
+      nextAt: time.nullable(),
+      runs: z.array(runSpec).max(mostItems),
+      spec: z.strictObject({ from: document, to: document }).exactOptional(),
     }),
     answer: z.strictObject({ fired: z.boolean() }),
   },
@@ -154,7 +163,7 @@ export const store = group({
     role: "worker",
     repeat: "read",
     summary: "Schedules that are due",
-    body: z.strictObject({ limit: z.int().positive() }),
+    body: z.strictObject({ limit: rows }),
     answer: z.strictObject({ schedules: z.array(scheduleRow) }),
   },
   "store.agenda": {
@@ -174,7 +183,7 @@ export const store = group({
     role: "worker",
     repeat: "read",
     summary: "Workflows whose runs wait for somebody who serves them, beside those that the caller serves",
-    body: z.strictObject({ workflows: z.array(name), minLagMs: whole }),
+    body: z.strictObject({ workflows: names, minLagMs: whole }),
     answer: z.strictObject({
       unserved: z.array(z.strictObject({ workflow: name, runs: whole, lagMs: z.number() })),
     }),
@@ -203,7 +212,7 @@ export const store = group({
     role: "reader",
     repeat: "read",
     summary: "How far many runs have come, in one look",
-    body: z.strictObject({ ids: z.array(name) }),
+    body: z.strictObject({ ids: names }),
     answer: z.strictObject({ runs: z.array(runProgress) }),
   },
   "store.journal": {
@@ -215,7 +224,7 @@ export const store = group({
     body: z.strictObject({
       target,
       from: whole.exactOptional(),
-      limit: z.int().positive().exactOptional(),
+      limit: rows.exactOptional(),
       inbox: z.boolean().exactOptional(),
     }),
     answer: z.strictObject({ records: z.array(record) }),

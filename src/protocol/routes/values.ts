@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { name, value, whole, wholeText } from "../shapes.ts";
+import { document, name, text, time, value, whole, wholeText } from "../shapes.ts";
 import { scheduleRow, valueView } from "../views.ts";
 
 const byKey = z.strictObject({ key: name });
@@ -14,7 +14,7 @@ export const values = group({
     role: "reader",
     repeat: "read",
     summary: "Values whose keys begin with a prefix",
-    query: z.strictObject({ prefix: z.string().max(512).exactOptional(), limit: wholeText.exactOptional() }),
+    query: z.strictObject({ prefix: text.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ values: z.array(valueView) }),
   },
   "values.get": {
@@ -90,10 +90,10 @@ export const values = group({
     summary: "Writes a schedule; with seen only from the row as it was read",
     params: byId,
     body: z.strictObject({
-      spec: z.string(),
-      nextAt: z.number().nullable(),
+      spec: document,
+      nextAt: time.nullable(),
       paused: z.boolean(),
-      seen: z.strictObject({ version: whole, spec: z.string() }).nullable().exactOptional(),
+      seen: z.strictObject({ version: whole, spec: document }).nullable().exactOptional(),
     }),
     answer: scheduleRow,
     errors: ["TAPE_VERSION_CONFLICT"],

@@ -8,9 +8,8 @@ export const evidence: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0), settled(0, "UNKNOWN", { reason: "lease_lost" }));
-    const { attemptToken, item } = await run.effect(0);
-    const attempt = run.attempt(0);
-    assert.equal(attempt.token, attemptToken);
+    const { attemptToken, attemptNonce, item } = await run.effect(0);
+    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
     const evidence = { happened: true, value: { id: 5n } };
     await unchanged(store, async () => {
       for (const wrong of [
@@ -45,8 +44,9 @@ export const evidence: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0));
+    const { token, nonce } = run.term.fence;
     await run.release(0);
-    const answer = await store.intake.leaveEvidence(run.attempt(0), { happened: false });
+    const answer = await store.intake.leaveEvidence({ run: run.journal, pos: 0, token, nonce }, { happened: false });
     assert.deepEqual(answer, { journal: run.journal, n: 1 });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
@@ -57,7 +57,8 @@ export const evidence: Cases = ({ it }, fresh) => {
     for (let k = 0; k < 20; k++) {
       const run = await begin(store);
       await run.write(intent(0), dispatched(0));
-      const attempt = run.attempt(0);
+      const { token, nonce } = run.term.fence;
+      const attempt = { run: run.journal, pos: 0, token, nonce };
       const handing = run.write(settled(0, "UNKNOWN", { reason: "lease_lost" })).then(async () => {
         const { item } = await run.effect(0);
         const own = await store.read.journal(tenant, { run: run.id }, { inbox: true });
@@ -80,7 +81,9 @@ export const evidence: Cases = ({ it }, fresh) => {
       settled(0, "PENDING", { run: run.journal, reason: "ack_lost" }),
     );
     await outbox.release(0, { wants: "outbox" });
-    await store.intake.leaveEvidence(outbox.attempt(0), { happened: true });
+    const { attemptToken, attemptNonce } = await run.effect(0);
+    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
+    await store.intake.leaveEvidence(attempt, { happened: true });
     assert.deepEqual(await find(store, "reconciler"), []);
     assert.equal((await find(store, "outbox")).length, 1);
   });
