@@ -89,16 +89,17 @@ export async function writeKept(
   data: ForkData,
   more: readonly NewRecord[] = [],
 ): Promise<void> {
-  const { journal, pos, through, by, reason } = data;
+  const { journal, pos, through } = data;
   const records = expanded(await readJournal(store, tenant, journal, through));
   if (records.length === 0) {
     throw new TapeError("TAPE_FORK_POINT", "the run it was forked from was deleted before this one began", { journal });
   }
-  const acted: NewRecord = {
-    kind: "operator.acted",
-    data: { who: by, action: "fork", reason, detail: { journal, pos, through } },
-  };
-  await store.fenced.append(fence, { after, records: [acted, ...inParts(keptOf(records, pos)), ...more] });
+  await store.fenced.append(fence, { after, records: [forkActed(data), ...inParts(keptOf(records, pos)), ...more] });
+}
+
+/** Who asked for a fork, in its journal: as its creation says, whichever process writes it. */
+export function forkActed({ journal, pos, through, by, reason }: ForkData): NewRecord {
+  return { kind: "operator.acted", data: { who: by, action: "fork", reason, detail: { journal, pos, through } } };
 }
 
 /**

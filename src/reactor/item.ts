@@ -1,5 +1,6 @@
 import { decode } from "../base/codec.ts";
 import { giveBack, type Next } from "../engine/give-back.ts";
+import { type OperatorWord, operatorWord } from "../engine/operator-word.ts";
 import type { Lease } from "../lease/lease.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
@@ -107,11 +108,8 @@ export class Item {
   }
 
   /** What the last person said since it was last settled. */
-  get #word(): { readonly as?: unknown; readonly value?: unknown } {
-    const last = this.records.findLastIndex(({ kind }) => kind === "effect.settled" || kind === "obligation.settled");
-    const acted = this.records.slice(last + 1).findLast(({ kind }) => kind === "operator.acted");
-    if (acted?.kind !== "operator.acted" || acted.data.action !== "resolve") return {};
-    return acted.data.detail as { as?: unknown; value?: unknown };
+  get #word(): OperatorWord {
+    return operatorWord(this.records);
   }
 
   /** Looks at the world, if its definition says how. */

@@ -1,9 +1,10 @@
-import { TapeError } from "../../model/errors.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Term } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { store as routes } from "../../protocol/routes/store.ts";
 import type { Entry, Wake } from "../../store/contract.ts";
+import { Authority } from "../authority.ts";
 import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
 import { absentFence, journalsIn } from "../ownership.ts";
 import { followWakes } from "../wakes.ts";
@@ -12,32 +13,39 @@ import { followWakes } from "../wakes.ts";
 export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
   const { store, ownership, service } = ground;
   const { read, intake, claim, fenced } = store;
+  const authority = new Authority(read);
   const seen = (tenant: string, terms: readonly Term[]): void => {
     for (const { journal } of terms) ownership.learn(tenant, journal);
     service.granted(terms);
   };
 
   return {
-    async "store.create"({ body }, { tenant }) {
+    async "store.create"({ body }, who) {
+      const { tenant } = who;
+      const asked = body.calls.map(({ specs, first }) => ({ specs: authority.specs(who, specs), first }));
       // All are started before any is awaited: they share commits.
-      const all = body.calls.map(({ specs, first }) => intake.createRuns(tenant, specs, first));
+      const all = asked.map(({ specs, first }) => intake.createRuns(tenant, specs, first));
       const calls = await Promise.all(all);
       const created = calls.flat().flatMap((verdict) => (verdict.ok ? [verdict] : []));
       for (const { journal } of created) ownership.learn(tenant, journal);
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
       return { calls: calls.map((verdicts) => ({ verdicts })) };
     },
-    async "store.append"({ body }, { tenant }) {
-      const batch = body.batch.map(({ fence, entry }) => [fence, entry as Entry] as const);
-      const named = batch.flatMap(([fence, { records }]) => [fence.journal, ...records.flatMap(journalsIn)]);
+    async "store.append"({ body }, who) {
+      const { tenant } = who;
+      const sent = body.batch.map(({ fence, entry }) => [fence, entry as Entry] as const);
+      const named = sent.flatMap(([fence, { records }]) => [fence.journal, ...records.flatMap(journalsIn)]);
       const strange = await ownership.strangers(tenant, named);
-      if (strange.size === 0) return { verdicts: await fenced.appendAll(batch) };
-      const refusals = batch.map(([fence, { records }]) => {
+      const judged = await authority.judged(who, sent);
+      const refusals = judged.map((item, k) => {
+        const [fence, { records }] = sent[k]!;
         if (strange.has(fence.journal)) return absentFence(fence);
         const journal = records.flatMap((record: NewRecord) => journalsIn(record)).find((one) => strange.has(one));
-        return journal === undefined ? undefined : noJournal(journal);
+        if (journal !== undefined) return noJournal(journal);
+        return isTapeError(item) ? item : undefined;
       });
-      const written = await fenced.appendAll(batch.filter((_item, k) => refusals[k] === undefined));
+      const batch = judged.flatMap((item, k) => (refusals[k] === undefined && !isTapeError(item) ? [item] : []));
+      const written = await fenced.appendAll(batch);
       let next = 0;
       return {
         verdicts: refusals.map((error) => (error === undefined ? written[next++]! : { ok: false as const, error })),

@@ -1,6 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
+import { mayDo } from "../../protocol/route.ts";
 import type { values } from "../../protocol/routes/values.ts";
-import type { HandlersOf, ServerGround } from "../handler.ts";
+import type { Caller, HandlersOf, ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof values> {
@@ -12,8 +13,14 @@ export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof
     async "values.get"({ params: { key } }, { tenant }) {
       return { value: await read.value(tenant, key) };
     },
-    "values.put": ({ params: { key }, body }, who) => who.intake.putValue(who.tenant, key, body.value, body.when),
-    "values.delete": ({ params: { key }, query }, who) => who.intake.deleteValue(who.tenant, key, query.version),
+    async "values.put"({ params: { key }, body }, who) {
+      assertMayWrite(who, key);
+      return who.intake.putValue(who.tenant, key, body.value, body.when);
+    },
+    async "values.delete"({ params: { key }, query }, who) {
+      assertMayWrite(who, key);
+      return who.intake.deleteValue(who.tenant, key, query.version);
+    },
     async "values.history"({ params: { key }, query: { after, limit } }, { tenant }) {
       return { values: await read.valueHistory(tenant, key, after, limit) };
     },
@@ -43,4 +50,20 @@ export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof
       return { deleted: await who.intake.deleteSchedule(who.tenant, id) };
     },
   };
+}
+
+/** Keys under which Tape keeps its own: what a recorded act has done, and what `durable-tape dev` shows. */
+const reserved = ["tape.act/", "tape-dev/"];
+
+/** Whoever starts runs may not forge that an act was done: only who drives them may. */
+function assertMayWrite({ role }: Caller, key: string): void {
+  const prefix = reserved.find((one) => key.startsWith(one));
+  if (prefix === undefined || mayDo(role, "worker")) return;
+  throw new TapeError(
+    "TAPE_FORBIDDEN",
+    `keys that begin with ${prefix} are Tape's own: to write one needs the role worker`,
+    {
+      ...{ needs: "worker", prefix },
+    },
+  );
 }

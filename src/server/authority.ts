@@ -1,0 +1,146 @@
+import { encode } from "../base/codec.ts";
+import { forkActed } from "../engine/fork.ts";
+import { operatorWord } from "../engine/operator-word.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
+import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import { mayDo } from "../protocol/route.ts";
+import type { Entry, Read, RunSpec } from "../store/contract.ts";
+import { authorOf, type Caller } from "./handler.ts";
+
+type Item = readonly [Fence, Entry];
+type Settled = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
+
+/** So many records are looked at together on the way back from a journal's end. */
+const backRows = 100;
+
+/**
+ * Whose word a record is. A worker writes what its code did; an operator's word comes from a credential that may act as
+ * an operator, under that credential's name. A worker may pass on what an operator has said, and only that: the
+ * settlement of an effect that an operator resolved, the end of a stuck run's wait for such a resolution, and the note in
+ * a fork's journal of who asked for it.
+ */
+export class Authority {
+  readonly #read: Read;
+
+  constructor(read: Read) {
+    this.#read = read;
+  }
+
+  /** Each item as it may be written, or why it may not. */
+  async judged(who: Caller, batch: readonly Item[]): Promise<(Item | TapeError)[]> {
+    const judged: (Item | TapeError)[] = [];
+    for (const item of batch) judged.push(item[1].records.some(isWord) ? await this.#judge(who, item) : item);
+    return judged;
+  }
+
+  /** A fork repeats what has happened: only an operator may ask for one, and the server says who it was. */
+  specs(who: Caller, specs: readonly RunSpec[]): readonly RunSpec[] {
+    return specs.map((spec) => {
+      if (spec.fork === undefined) return spec;
+      if (!mayDo(who.role, "operator")) throw forbidden("to fork a run");
+      return { ...spec, fork: { ...spec.fork, by: authorOf(who, spec.fork.by) } };
+    });
+  }
+
+  async #judge(who: Caller, [fence, entry]: Item): Promise<Item | TapeError> {
+    if (mayDo(who.role, "operator")) {
+      return [fence, { ...entry, records: entry.records.map((record) => signed(who, record)) }];
+    }
+    const { tenant } = who;
+    for (const record of entry.records) {
+      const said =
+        record.kind === "operator.acted"
+          ? await this.#forked(tenant, fence.journal, record)
+          : record.kind === "run.unstuck"
+            ? await this.#released(tenant, fence.journal, entry.after)
+            : isByOperator(record)
+              ? await this.#resolved(tenant, fence.journal, record.data)
+              : true;
+      if (!said) return forbidden(words[record.kind] ?? record.kind);
+    }
+    return [fence, entry];
+  }
+
+  /** The run was created as a fork by this operator, for this reason. */
+  async #forked(tenant: string, journal: number, record: NewRecord): Promise<boolean> {
+    const [first] = await this.#read.journal(tenant, { journal }, { from: 1, limit: 1 });
+    if (first?.kind !== "run.created" || first.data.fork === undefined) return false;
+    return encode(forkActed(first.data.fork).data) === encode(record.data);
+  }
+
+  /** An operator has said that it happened, with this very value. */
+  async #resolved(tenant: string, item: number, { to, value }: Settled): Promise<boolean> {
+    if (to !== "CONFIRMED" && to !== "COMPENSATED") return false;
+    const word = operatorWord(await this.#all(tenant, item, 1));
+    return (word.as === "happened" || word.as === "undo") && encode(word.value) === encode(value);
+  }
+
+  /** One of the effects that the run is stuck on has been resolved since. */
+  async #released(tenant: string, journal: number, head: number): Promise<boolean> {
+    const tail = await this.#sinceStuck(tenant, journal, head);
+    const [stuck] = tail;
+    const on = stuck?.kind === "run.stuck" ? (stuck.data.on ?? []) : [];
+    if (on.length === 0) return false;
+    const parked = tail.find(({ kind }) => kind === "term.ended") as { data: RecordData<"term.ended"> } | undefined;
+    const notes = await this.#all(tenant, journal, (parked?.data.taken ?? 0) + 1, true);
+    return notes.some((note) => {
+      if (note.kind !== "effect.outcome" || note.data.status === "STUCK") return false;
+      const { run = journal, pos, sub } = note.data;
+      return on.some((one) => one.run === run && one.pos === pos && one.sub === sub);
+    });
+  }
+
+  /** From the last `run.stuck` on; empty where there is none. */
+  async #sinceStuck(tenant: string, journal: number, head: number): Promise<JournalRecord[]> {
+    let tail: JournalRecord[] = [];
+    for (let from = head + 1; from > 1; ) {
+      const limit = Math.min(backRows, from - 1);
+      from -= limit;
+      const page = await this.#read.journal(tenant, { journal }, { from, limit });
+      tail = [...page.filter(({ seq }) => seq < from + limit), ...tail];
+      const at = tail.findLastIndex(({ kind }) => kind === "run.stuck");
+      if (at >= 0) return tail.slice(at);
+    }
+    return [];
+  }
+
+  async #all(tenant: string, journal: number, first: number, inbox = false): Promise<JournalRecord[]> {
+    const all: JournalRecord[] = [];
+    for (let from = first; ; ) {
+      const page = await this.#read.journal(tenant, { journal }, { from, inbox });
+      if (page.length === 0) return all;
+      all.push(...page);
+      from = page.at(-1)!.seq + 1;
+    }
+  }
+}
+
+const words: Partial<Record<NewRecord["kind"], string>> = {
+  "operator.acted": "to write what an operator did",
+  "run.unstuck": "to let a stuck run go on",
+  "effect.settled": "to settle an effect as an operator",
+  "obligation.settled": "to settle a compensation as an operator",
+};
+
+const isWord = (record: NewRecord): boolean =>
+  record.kind === "operator.acted" || record.kind === "run.unstuck" || isByOperator(record);
+
+function isByOperator(
+  record: NewRecord,
+): record is Extract<NewRecord, { kind: "effect.settled" | "obligation.settled" }> {
+  return (
+    (record.kind === "effect.settled" || record.kind === "obligation.settled") &&
+    (record.data as { readonly reason?: unknown } | null)?.reason === "operator"
+  );
+}
+
+/** Under the credential's name, whatever the caller wrote. */
+function signed(who: Caller, record: NewRecord): NewRecord {
+  if (record.kind !== "operator.acted") return record;
+  return { kind: record.kind, data: { ...record.data, who: authorOf(who, record.data.who) } };
+}
+
+function forbidden(what: string): TapeError {
+  return new TapeError("TAPE_FORBIDDEN", `${what} needs the role operator`, { needs: "operator" });
+}

@@ -1,0 +1,155 @@
+import { strict as assert } from "node:assert";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { operatorWord } from "../../src/engine/operator-word.ts";
+import type { Term } from "../../src/model/lease.ts";
+import type { NewRecord } from "../../src/model/records.ts";
+import type { Role } from "../../src/protocol/route.ts";
+import { makeScene, type Scene, tokenOf } from "../server/scene.ts";
+import { ask, type Stage, stage } from "../server/stage.ts";
+
+/** Section 9 of the findings: what a worker's token could sign for an operator. */
+let current: Stage;
+let scene: Scene;
+beforeEach(async () => {
+  current = await stage({ credentials: "required", tenant: "home" });
+  scene = await makeScene(current.store, "acme");
+});
+afterEach(() => current.close());
+
+const claimant = { owner: "w/1", label: "w", reactor: "recovery", ttlMs: 600_000 };
+let nonce = 900n;
+
+/** A term of `acme`, as a worker gets it. */
+async function hold(target: object): Promise<Term> {
+  const request = { target, claimant, nonce: nonce++, expect: "free_or_expired" } as never;
+  const answer = await current.store.claim.acquire("acme", request);
+  assert.ok(answer.ok);
+  return answer.term;
+}
+
+interface Verdict {
+  readonly ok: boolean;
+  readonly head?: number;
+  readonly error?: { readonly code: string; readonly details: unknown };
+}
+
+async function append(role: Role, { fence, head }: Term, ...records: unknown[]): Promise<Verdict> {
+  const wire = { journal: fence.journal, token: String(fence.token), nonce: String(fence.nonce) };
+  const body = { batch: [{ fence: wire, entry: { after: head, records } }] };
+  const { json } = await ask(current.server.exchange, "POST", "/v1/store/append", {
+    ...{ body, token: tokenOf("acme", role) },
+  });
+  return (json as { verdicts: [Verdict] }).verdicts[0];
+}
+
+const forbidden = { ok: false, error: { code: "TAPE_FORBIDDEN", details: { needs: "operator" } } };
+const acted = (action: string, detail?: unknown): NewRecord => ({
+  kind: "operator.acted",
+  data: { who: "ada", action, reason: "seen", ...(detail === undefined ? {} : { detail }) },
+});
+const released = (taken = 0): NewRecord => ({ kind: "term.ended", data: { end: "released", taken } });
+
+describe("a worker is no operator", () => {
+  it.each([
+    ["a named lease", () => ({ name: "mine" })],
+    ["a run", () => ({ run: scene.idle })],
+    ["an item", () => ({ journal: scene.item })],
+  ])("it cannot write into the journal of %s what an operator did", async (_what, target) => {
+    const term = await hold(target());
+    expect(await append("worker", term, acted("token.create"), released())).toMatchObject(forbidden);
+    expect(await current.store.read.audit("acme", {})).not.toContainEqual(expect.objectContaining({ who: "ada" }));
+    // Nothing of the entry was written: the lease still ends where it did.
+    expect(await append("worker", term, released())).toMatchObject({ ok: true, head: term.head + 1 });
+  });
+
+  it("an admin may, and the credential signs whatever the record says", async () => {
+    const term = await hold({ name: "mine" });
+    expect(await append("admin", term, acted("lease.takeover"))).toMatchObject({ ok: true });
+    const [entry] = await current.store.read.audit("acme", {});
+    expect(entry).toMatchObject({ who: "admin of acme for ada", action: "lease.takeover" });
+  });
+
+  it("it cannot settle an effect in an operator's name, whatever it makes of it", async () => {
+    const term = await hold({ journal: scene.item });
+    for (const to of ["CONFIRMED", "FAILED", "PENDING"]) {
+      const settled = { kind: "effect.settled", data: { pos: 0, run: await doubtful(), to, reason: "operator" } };
+      expect(await append("worker", term, settled), to).toMatchObject(forbidden);
+    }
+    const [effect] = await current.store.read.effects("acme", { run: scene.doubt });
+    expect(effect?.status).toBe("UNKNOWN");
+  });
+
+  it("it passes on what an operator has said, and nothing else", async () => {
+    const path = `/v1/runs/${scene.doubt}/effects/0/0/resolve`;
+    const body = { reason: "seen at the bank", resolution: { as: "happened", value: { receipt: 7 } } };
+    const said = await ask(current.server.exchange, "POST", path, { body, token: tokenOf("acme", "operator") });
+    expect(said.status, JSON.stringify(said.json)).toBe(200);
+    const journal = await current.store.read.journal("acme", { journal: scene.item });
+    expect(operatorWord(journal)).toEqual({ as: "happened", value: { receipt: 7 } });
+    const term = await hold({ journal: scene.item });
+    const settled = (value: unknown, to = "CONFIRMED") => ({
+      kind: "effect.settled",
+      data: { pos: 0, sub: 0, run: term.run, to, reason: "operator", value },
+    });
+    expect(await append("worker", term, settled({ receipt: 8 }))).toMatchObject(forbidden);
+    expect(await append("worker", term, settled({ receipt: 7 }, "FAILED"))).toMatchObject(forbidden);
+    expect(await append("worker", term, settled({ receipt: 7 }), released())).toMatchObject({ ok: true });
+    // The word is used up: a later doubt about the same effect needs another.
+    const [effect] = await current.store.read.effects("acme", { run: scene.doubt });
+    expect(effect).toMatchObject({ status: "CONFIRMED", reason: "operator" });
+  });
+
+  it("it cannot let a stuck run go on without an operator's word", async () => {
+    const term = await hold({ run: scene.stuck });
+    const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
+    expect(await append("worker", term, unstuck)).toMatchObject(forbidden);
+    expect((await current.store.read.run("acme", scene.stuck))?.status).toBe("STUCK");
+    expect(await append("admin", term, unstuck)).toMatchObject({ ok: true });
+  });
+
+  it("a run that is stuck on an effect goes on by a worker once an operator has resolved that", async () => {
+    const { run } = (await current.store.read.effects("acme", { run: scene.doubt }))[0]!;
+    const stuck = {
+      kind: "run.stuck",
+      data: { why: "in doubt", on: [{ run, pos: 0, sub: 0 }] },
+    };
+    const first = await hold({ run: scene.doubt });
+    expect(await append("worker", first, stuck, released(first.notes))).toMatchObject({ ok: true });
+    const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
+    const second = await hold({ run: scene.doubt });
+    expect(await append("worker", second, unstuck)).toMatchObject(forbidden);
+    expect(await append("worker", second, released(second.notes))).toMatchObject({ ok: true });
+    await ask(current.server.exchange, "POST", `/v1/runs/${scene.doubt}/effects/0/0/resolve`, {
+      ...{ body: { reason: "no", resolution: { as: "failed", error: "x" } }, token: tokenOf("acme", "operator") },
+    });
+    const third = await hold({ run: scene.doubt });
+    expect(await append("worker", third, unstuck)).toMatchObject({ ok: true });
+  });
+
+  it("it cannot fork, nor sign for whoever did; the driver of a fork may write down who asked for it", async () => {
+    const { journal } = (await current.store.read.run("acme", scene.idle))!;
+    const fork = { journal, pos: 0, through: 1, by: "ada", reason: "again", seeds: [{ before: 0, run: scene.idle }] };
+    const spec = { id: "forked", workflow: "pay", input: "canary", forkedFrom: scene.idle, fork };
+    const body = { calls: [{ specs: [spec], first: { ...claimant, nonce: "71" } }] };
+    const create = (role: Role) =>
+      ask(current.server.exchange, "POST", "/v1/store/create", { body, token: tokenOf("acme", role) });
+    expect(await create("worker")).toMatchObject({ status: 403, json: { code: "TAPE_FORBIDDEN" } });
+    expect(await current.store.read.run("acme", "forked")).toBeUndefined();
+    expect((await create("admin")).status).toBe(200);
+    const [created] = await current.store.read.journal("acme", { run: "forked" });
+    expect(created).toMatchObject({ data: { fork: { by: "admin of acme for ada" } } });
+    const term = await current.store.claim.acquire("acme", {
+      ...{ target: { run: "forked" }, claimant, nonce: 71n, expect: "free" as const },
+    });
+    assert.ok(term.ok);
+    const detail = { journal, pos: 0, through: 1 };
+    const kept = { kind: "fork.kept", data: { records: [] } };
+    const said = (who: string) => ({ kind: "operator.acted", data: { who, action: "fork", reason: "again", detail } });
+    expect(await append("worker", term.term, said("bob"), kept)).toMatchObject(forbidden);
+    expect(await append("worker", term.term, said("admin of acme for ada"), kept)).toMatchObject({ ok: true });
+  });
+});
+
+async function doubtful(): Promise<number> {
+  return (await current.store.read.run("acme", scene.doubt))!.journal;
+}
