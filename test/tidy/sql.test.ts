@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
-import { sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.ts";
+import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.ts";
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
@@ -69,6 +69,34 @@ describe("the SQL stores have the same statements", () => {
     expect(sqlParity(lonely, { "b.sql": "why", "c.sql": "why" })).toEqual([]);
     expect(sqlParity(lonely, { "a.sql": "why", "b.sql": "why", "c.sql": "why" })).toHaveLength(1);
   });
+});
+
+describe("migrations run beside processes that are at work", () => {
+  const migration = (text: string, number = "0006"): SourceFile => ({
+    path: `src/store/postgres/migrations/${number}_a.sql`,
+    text,
+  });
+
+  it("holds", () => expect(onlineMigrations(sources)).toEqual([]));
+
+  it.each([
+    "create index a on tape.runs(id);",
+    "create table tape.new(a bigint);\ncreate unique index a on tape.runs(id);",
+    "update tape.runs set id = '';",
+    "delete from tape.runs;",
+    "alter table tape.runs alter column id type varchar;",
+    "alter table tape.runs add column a bigint not null default random();",
+    "create table tape.new(a bigint);\ncreate index concurrently a on tape.runs(id);",
+  ])("refuses %j", (text) => expect(onlineMigrations([migration(text)])).toHaveLength(1));
+
+  it.each([
+    ["create table tape.new(a bigint);\ncreate index b on tape.new(a);", "0006"],
+    ["alter table tape.runs add column a bigint not null default 0;", "0006"],
+    ["create or replace function tape.a() returns bigint language sql return 1;", "0006"],
+    ["-- online\ncreate index concurrently a on tape.runs(id);", "0006"],
+    ["update tape.meta set epoch = 1;", "0006"],
+    ["create index a on tape.runs(id);", "0004"],
+  ])("allows %j in %s", (text, number) => expect(onlineMigrations([migration(text, number)])).toEqual([]));
 });
 
 describe("no SQL in strings", () => {

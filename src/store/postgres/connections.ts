@@ -3,10 +3,11 @@ import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statement.ts";
+import { isOutdatedPlan } from "./faults.ts";
 import type { PostgresSettings } from "./url.ts";
 
 /** bigint columns that fit become numbers; tokens and nonces are selected as text and never rounded. */
-const types = {
+export const types = {
   getTypeParser(oid: number, format?: "text" | "binary") {
     if (oid !== 20) return pg.types.getTypeParser(oid, format);
     return (text: string) => {
@@ -48,11 +49,15 @@ const firstLife = 32;
  */
 const begin = "begin isolation level read committed";
 
+type Client = Pick<pg.ClientBase, "query">;
+
 export class Connections {
   readonly settings: PostgresSettings;
   readonly pool: pg.Pool;
   readonly #statements: ReadonlyMap<string, Statement>;
-  readonly #lives = new WeakMap<pg.ClientBase, { statements: number; next: number }>();
+  readonly #lives = new WeakMap<Client, { statements: number; next: number }>();
+  /** How often the types of columns were found to be others than before. */
+  #preparation = 0;
 
   constructor(settings: PostgresSettings) {
     this.settings = settings;
@@ -121,7 +126,7 @@ export class Connections {
     }
   }
 
-  async query(client: pg.ClientBase, name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+  async query(client: Client, name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
     const statement = this.statement(name);
     if (this.settings.pooler === "none" && this.#outgrown(client)) await client.query("discard plans");
     const values = statement.params.map((param) => {
@@ -129,13 +134,36 @@ export class Connections {
       // Times come as fractions of milliseconds; the columns hold whole ones.
       return typeof value === "number" && isWhole(param, name) ? Math.floor(value) : (value ?? null);
     });
-    const config = this.settings.pooler === "none" ? { name: `tape.${name}` } : {};
-    const result = await client.query({ ...config, text: statement.text, values });
+    const result = await this.#send(client, statement, values);
     return { rows: result.rows as Row[], count: result.rowCount ?? 0 };
   }
 
+  /**
+   * A newer version may change the type of a column while we live. What was prepared before is then refused, on each
+   * connection and for ever: it is prepared again, under another name. Inside a transaction that was the end of it, and
+   * whoever runs it begins again (see faultOf).
+   */
+  async #send(client: Client, { name, text }: Statement, values: unknown[]): Promise<pg.QueryResult> {
+    const preparation = this.#preparation;
+    const send = () =>
+      client.query(
+        this.settings.pooler === "none"
+          ? { name: `tape.${name}.${this.#preparation}`, text, values }
+          : { text, values },
+      );
+    try {
+      return await send();
+    } catch (error) {
+      if (!isOutdatedPlan(error)) throw error;
+      if (preparation === this.#preparation) this.#preparation++;
+      return await send().catch(() => {
+        throw error; // the transaction has ended
+      });
+    }
+  }
+
   /** Whether the plans of this connection are to be made anew. */
-  #outgrown(client: pg.ClientBase): boolean {
+  #outgrown(client: Client): boolean {
     const life = this.#lives.get(client) ?? { statements: 0, next: firstLife };
     if (life.statements === 0) this.#lives.set(client, life);
     if (++life.statements < life.next) return false;

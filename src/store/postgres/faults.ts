@@ -22,11 +22,17 @@ const timeouts = new Set(["57014", "25P03", "25P04"]);
 export function faultOf(error: unknown): Fault {
   const { code, constraint, severity } = error as DatabaseError;
   if (code === "55P03") return { kind: "blocked" };
-  if (code !== undefined && transient.has(code)) return { kind: "again" };
+  if ((code !== undefined && transient.has(code)) || isOutdatedPlan(error)) return { kind: "again" };
   if (code !== undefined && timeouts.has(code)) return { kind: "slow" };
   // Class 08 connection, 57P0x shutting down, 53 resources, 25006 a standby; and every error of the socket itself.
   if (code === undefined || severity === undefined || /^(08|57P|53|25006)/.test(code)) return { kind: "connection" };
   return { kind: "refused", code, constraint };
+}
+
+/** A statement was prepared before a migration changed the type of a column that it returns. */
+export function isOutdatedPlan(error: unknown): boolean {
+  const { code, routine } = error as { code?: string; routine?: string };
+  return code === "0A000" && routine === "RevalidateCachedQuery";
 }
 
 export function unreachable(cause: unknown): TapeError {

@@ -1,41 +1,174 @@
-import type pg from "pg";
+import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
-import { type Applied, loadMigrations, pendingMigrations } from "../sql/migrations.ts";
+import {
+  type Applied,
+  loadMigrations,
+  type Migration,
+  newestOf,
+  pendingMigrations,
+  type Step,
+} from "../sql/migrations.ts";
 import { qualify } from "../sql/statement.ts";
-import type { Connections } from "./connections.ts";
+import { Progress } from "./migrating/progress.ts";
+import { type MigrationClient, Session, type SessionOptions } from "./migrating/session.ts";
 
 export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
-const newest = migrations.at(-1)?.number ?? 0;
 
-/** Any number, the same for every Tape: two processes must not migrate one schema at once. */
-const lockKey = 7_216_503;
+export interface MigrateOptions extends SessionOptions {
+  /** A seam for tests. Default: those of this version. */
+  readonly migrations?: readonly Migration[];
+}
 
-/** One transaction under an advisory lock: others wait, a crash leaves the schema as it was. Returns the version. */
-export async function migrate(client: pg.ClientBase, connections: Connections): Promise<number> {
-  const { schema } = connections.settings;
-  const done = await appliedBefore(client, connections);
-  if (done !== undefined && pendingMigrations(migrations, done).length === 0) return newest;
-  await client.query("begin");
+/** A batch holds its rows for some milliseconds; heartbeats of theirs wait no longer than that. */
+const batchRows = 1_000;
+/** Between two looks whether the other process that migrates is done. */
+const lookMs = 250;
+
+/**
+ * Brings the schema up to date, and returns its version. One process migrates, under an advisory lock, and the others wait
+ * for it; processes of the version before go on working. A crash leaves each file applied, or as if it had not been begun,
+ * or, if it is an online one, with some of its statements done that can be done again.
+ */
+export async function migrate(options: MigrateOptions): Promise<number> {
+  const { connections, migrations: known = migrations } = options;
+  const look = (client: MigrationClient): Promise<Applied[] | undefined> => appliedBefore(client, options);
+  const pool = await connections.pool.connect();
   try {
-    await client.query("set local statement_timeout = 0; set local lock_timeout = 0");
-    await client.query("select pg_advisory_xact_lock($1, hashtext($2))", [lockKey, schema]);
-    await client.query(`create schema if not exists "${schema}"`);
-    await connections.query(client, "migrations.create", {});
-    for (const migration of pendingMigrations(migrations, (await appliedBefore(client, connections)) ?? [])) {
-      for (const statement of migration.statements) await client.query(qualify(statement, schema));
-      const { number, name, checksum } = migration;
-      await connections.query(client, "migrations.add", { number, name, checksum });
-    }
-    await client.query("commit");
-  } catch (error) {
-    await client.query("rollback").catch(() => {});
-    throw error;
+    if (isDone(known, await look(pool))) return newestOf(known);
+  } finally {
+    pool.release();
   }
-  return newest;
+  const session = await Session.open(options);
+  const progress = new Progress(options);
+  try {
+    if (session.direct && !(await alone(session, options, progress))) return newestOf(known);
+    await progress.during(() => work(session, options, progress));
+  } finally {
+    await session.close();
+  }
+  return newestOf(known);
+}
+
+const isDone = (known: readonly Migration[], applied: Applied[] | undefined): boolean =>
+  applied !== undefined && pendingMigrations(known, applied).length === 0;
+
+/** Waits until this session is the one that migrates; false: meanwhile another one has done all of it. */
+async function alone(session: Session, options: MigrateOptions, progress: Progress): Promise<boolean> {
+  const { connections, clock, migrations: known = migrations } = options;
+  for (;;) {
+    const [lock] = await session.ask("lock", { schema: connections.settings.schema });
+    if (lock?.mine === true) return true;
+    await progress.look("another process migrates");
+    await clock.sleep(lookMs);
+    if (isDone(known, await appliedBefore(session.client, options))) return false;
+  }
+}
+
+async function work(session: Session, options: MigrateOptions, progress: Progress): Promise<void> {
+  const { log, migrations: known = migrations } = options;
+  const before = await appliedBefore(session.client, options);
+  if (before === undefined) return create(session, options);
+  for (const migration of pendingMigrations(known, before)) {
+    log("info", "store.migrating", { migration: migration.name, online: migration.online });
+    progress.begin(migration);
+    if (migration.online) await online(session, migration, options, progress);
+    else await inTransaction(session, migration, options);
+    log("info", "store.migrated", { migration: migration.name });
+  }
+}
+
+/** A schema that is not there yet is made in one transaction: nobody can be in its way, and it is there or not. */
+function create(session: Session, options: MigrateOptions): Promise<void> {
+  const { connections, migrations: known = migrations } = options;
+  const { schema } = connections.settings;
+  return session.transaction(
+    "a new schema",
+    async () => {
+      if (isDone(known, await appliedBefore(session.client, options))) return;
+      await session.client.query(`create schema if not exists "${schema}"`);
+      await connections.query(session.client, "migrations.create", {});
+      for (const migration of pendingMigrations(known, (await appliedBefore(session.client, options)) ?? [])) {
+        for (const { text, batch } of migration.steps) {
+          if (batch === undefined) await session.client.query(qualify(text.replace(" concurrently", ""), schema));
+        }
+        await record(session.client, migration, options);
+      }
+    },
+    { patient: true },
+  );
+}
+
+function inTransaction(session: Session, migration: Migration, options: MigrateOptions): Promise<void> {
+  const { schema } = options.connections.settings;
+  return session.transaction(migration.name, async () => {
+    const applied = (await appliedBefore(session.client, options)) ?? [];
+    if (applied.some(({ number }) => number === migration.number)) return; // by another one, behind a pooler
+    for (const { text } of migration.steps) await session.client.query(qualify(text, schema));
+    await record(session.client, migration, options);
+  });
+}
+
+async function online(
+  session: Session,
+  migration: Migration,
+  options: MigrateOptions,
+  progress: Progress,
+): Promise<void> {
+  if (!session.direct) {
+    const message = `${migration.name} changes large tables and cannot go through a pooler: run durable-tape migrate with the server's own address, or add listen_url`;
+    throw new TapeError("TAPE_BAD_STORE_URL", message, { key: "listen_url", migration: migration.name });
+  }
+  const { schema } = options.connections.settings;
+  for (const step of migration.steps) {
+    const text = qualify(step.text, schema);
+    if (step.batch !== undefined) await inBatches(session, migration, { ...step, text }, schema, progress);
+    else if (text.startsWith("create") && text.includes(" concurrently "))
+      await buildIndex(session, migration, text, schema);
+    else await session.statement(migration.name, text, text.includes(" concurrently ") ? "nothing" : "table");
+  }
+  await session.insist(migration.name, () => record(session.client, migration, options));
+}
+
+/** Built already: nothing to do. Half built, by one that was killed or met a deadlock: dropped and built again. */
+function buildIndex(session: Session, migration: Migration, text: string, schema: string): Promise<void> {
+  const name = /concurrently (\w+) on /.exec(text)![1]!;
+  const index = `"${schema}".${name}`;
+  return session.insist(migration.name, async () => {
+    const [found] = await session.ask("index", { index });
+    if (found?.valid === true) return;
+    // It locks no table against reading or writing, so it may wait for as long as it has to.
+    await session.client.query("set lock_timeout = 0");
+    if (found !== undefined) await session.client.query(`drop index concurrently ${index}`);
+    await session.client.query(text);
+  });
+}
+
+async function inBatches(
+  session: Session,
+  migration: Migration,
+  step: Step,
+  schema: string,
+  progress: Progress,
+): Promise<void> {
+  const { table, key } = step.batch!;
+  const stands = { batched_table: qualify(table, schema), batched_key: key };
+  for (let after = -(2n ** 63n), rows = 0; ; ) {
+    const [row] = await session.ask("edge", { after, size: batchRows }, stands);
+    if (typeof row?.edge !== "string") return;
+    const range = step.text.replaceAll(/:after\b/g, `${after}`).replaceAll(/:until\b/g, row.edge);
+    rows += await session.statement(migration.name, range, "rows");
+    progress.changed(table, rows);
+    after = BigInt(row.edge);
+  }
+}
+
+async function record(client: MigrationClient, migration: Migration, { connections }: MigrateOptions): Promise<void> {
+  const { number, name, checksum } = migration;
+  await connections.query(client, "migrations.add", { number, name, checksum });
 }
 
 /** undefined: the schema is not there yet. */
-async function appliedBefore(client: pg.ClientBase, connections: Connections): Promise<Applied[] | undefined> {
+async function appliedBefore(client: MigrationClient, { connections }: MigrateOptions): Promise<Applied[] | undefined> {
   const { rows } = await client.query("select to_regclass($1) as found", [
     `"${connections.settings.schema}".migrations`,
   ]);

@@ -5,6 +5,7 @@ import { TapeError } from "../../model/errors.ts";
 import { defaultLimits, type Limits } from "../../model/limits.ts";
 import type { Store, Wake } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
+import type { Migration } from "../sql/migrations.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
 import { Wakes } from "../wakes.ts";
@@ -36,6 +37,8 @@ export interface PostgresOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
+  /** A seam for tests: other migrations than those of this version. */
+  readonly migrations?: readonly Migration[];
 }
 
 /** Witnesses are asked after within seconds; after ten minutes nobody does. */
@@ -48,7 +51,14 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const limits = { ...defaultLimits, ...options.limits };
   const connections = new Connections(parsePostgresUrl(options.url));
   try {
-    const schema = await prepare(connections);
+    await assertServes(connections);
+    const schema = await migrate({
+      connections,
+      clock,
+      random,
+      log,
+      ...(options.migrations === undefined ? {} : { migrations: options.migrations }),
+    });
     const durable = await checkServer(connections, log);
     const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
     const notifier = new Notifier({ connections, wakes, clock, random, log });
@@ -108,21 +118,15 @@ function hotWrites(options: BatcherOptions): HotWrites {
   };
 }
 
-async function prepare(connections: Connections): Promise<number> {
-  const client = await connections.pool.connect();
-  try {
-    const { rows } = await client.query(
-      "select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby",
-    );
-    const { version, standby } = rows[0] as { version: number; standby: boolean };
-    if (version < oldestServer) {
-      throw new TapeError("TAPE_STORE_UNSAFE", `PostgreSQL 14 or newer is needed, this is ${version}`, { version });
-    }
-    if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
-    return await migrate(client, connections);
-  } finally {
-    client.release();
+async function assertServes(connections: Connections): Promise<void> {
+  const { rows } = await connections.pool.query(
+    "select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby",
+  );
+  const { version, standby } = rows[0] as { version: number; standby: boolean };
+  if (version < oldestServer) {
+    throw new TapeError("TAPE_STORE_UNSAFE", `PostgreSQL 14 or newer is needed, this is ${version}`, { version });
   }
+  if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
 }
 
 /** A server that loses acknowledged commits in a crash breaks every promise; somebody has to accept that by name. */

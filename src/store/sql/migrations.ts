@@ -3,14 +3,37 @@ import { TapeError } from "../../model/errors.ts";
 import type { SqlFiles } from "./files.ts";
 
 /**
- * Numbered files, applied in order, one transaction each, under a lock of the store. DDL is transactional on both
- * databases: killed at any statement, a migration has not happened and is simply run again.
+ * Numbered files, applied in order by one process at a time, beside processes of the version before.
+ *
+ * A file is one transaction: killed at any statement, it has not happened and is run again. It may make tables and columns,
+ * and indexes of tables that it makes. What takes long on a large table belongs into a file whose first line is
+ *
+ *   -- online
+ *
+ * Its statements are carried out each by itself, on PostgreSQL only: an index is built concurrently, and a statement under
+ *
+ *   -- in batches of tape.<table>(<key>)
+ *
+ * is carried out for one range of keys after the other, `key > :after and key <= :until`; the key is a bigint with an index.
+ * Killed at any statement, the file is run again from its beginning, so each statement has to be one that can be.
  */
 export interface Migration {
   readonly number: number;
   readonly name: string;
   readonly checksum: string;
-  readonly statements: readonly string[];
+  readonly online: boolean;
+  readonly steps: readonly Step[];
+}
+
+export interface Step {
+  readonly text: string;
+  readonly batch?: Batch;
+}
+
+/** The table whose keys are walked through, and the key. */
+export interface Batch {
+  readonly table: string;
+  readonly key: string;
 }
 
 export function loadMigrations(files: SqlFiles): Migration[] {
@@ -18,25 +41,53 @@ export function loadMigrations(files: SqlFiles): Migration[] {
     .filter(([file]) => /^\d{4}_.*\.sql$/.test(file))
     .map(([file, source]) => {
       const checksum = createHash("sha256").update(source).digest("hex");
-      return { number: Number(file.slice(0, 4)), name: file, checksum, statements: splitStatements(source) };
+      const online = source.startsWith("-- online\n");
+      const steps = splitSteps(source);
+      if (online) for (const step of steps) assertRepeatable(file, step);
+      else if (steps.some(({ batch }) => batch !== undefined)) throw new Error(`${file} has batches: say "-- online"`);
+      return { number: Number(file.slice(0, 4)), name: file, checksum, online, steps };
     });
 }
 
 /** Splits at semicolons outside comments, quotes and dollar quotes; enough for files that we write ourselves. */
-export function splitStatements(source: string): string[] {
-  const statements: string[] = [];
+export function splitSteps(source: string): Step[] {
+  const steps: Step[] = [];
   let current = "";
+  let batch: Batch | undefined;
+  const flush = (): void => {
+    const text = current.trim();
+    if (text !== "") steps.push(batch === undefined ? { text } : { text, batch });
+    if (text !== "") batch = undefined;
+    current = "";
+  };
   const token = /--[^\n]*|'(?:[^']|'')*'|\$\$[\s\S]*?\$\$|;|[^-';$]+|./g;
   for (const [part] of source.matchAll(token)) {
-    if (part.startsWith("--")) continue;
-    if (part !== ";") current += part;
-    else if (current.trim() !== "") {
-      statements.push(current.trim());
-      current = "";
-    }
+    if (part === ";") flush();
+    else if (part.startsWith("--")) batch = batchOf(part) ?? batch;
+    else current += part;
   }
-  if (current.trim() !== "") statements.push(current.trim());
-  return statements;
+  flush();
+  return steps;
+}
+
+function batchOf(comment: string): Batch | undefined {
+  const found = /^-- in batches of (tape\.\w+)\((\w+)\)$/.exec(comment);
+  return found === null ? undefined : { table: found[1]!, key: found[2]! };
+}
+
+/** Forms of statements that may be carried out twice, and that hold a lock for a moment only. */
+const repeatable = [
+  /^create (unique )?index concurrently \w+ on /,
+  /^drop index concurrently if exists /,
+  /^alter table \S+ add column if not exists /,
+  /^alter table \S+ drop column if exists /,
+  /^create or replace function /,
+];
+
+function assertRepeatable(file: string, { text, batch }: Step): void {
+  const inBatches = batch !== undefined && /:after\b/.test(text) && /:until\b/.test(text);
+  if (inBatches || repeatable.some((form) => form.test(text))) return;
+  throw new Error(`${file} is online and has a statement that cannot be repeated: ${text.slice(0, 80)}`);
 }
 
 export interface Applied {
@@ -47,7 +98,7 @@ export interface Applied {
 
 /** What is left to do; refuses a schema that is newer than this code, or one whose past was edited. */
 export function pendingMigrations(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
-  const newest = known.at(-1)?.number ?? 0;
+  const newest = newestOf(known);
   for (const done of applied) {
     if (done.number > newest) {
       const message = `the store is at schema ${done.number}, this Tape knows ${newest}`;
@@ -62,3 +113,5 @@ export function pendingMigrations(known: readonly Migration[], applied: readonly
   }
   return known.filter((migration) => !applied.some((done) => done.number === migration.number));
 }
+
+export const newestOf = (known: readonly Migration[]): number => known.at(-1)?.number ?? 0;

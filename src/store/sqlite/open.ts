@@ -5,12 +5,13 @@ import { TapeError } from "../../model/errors.ts";
 import { defaultLimits, type Limits } from "../../model/limits.ts";
 import type { Store } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
+import { type Migration, newestOf } from "../sql/migrations.ts";
 import { Wakes } from "../wakes.ts";
 import { Committer } from "./committer.ts";
 import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
 import { SqliteDriver } from "./driver.ts";
 import { HeadCache } from "./heads.ts";
-import { migrate, migrations } from "./migrate.ts";
+import { isBehind, migrate, migrations } from "./migrate.ts";
 
 export interface SqliteOptions {
   /** A path, or ":memory:". */
@@ -24,6 +25,8 @@ export interface SqliteOptions {
   readonly random?: Random;
   readonly log?: Log;
   readonly busyMs?: number;
+  /** A seam for tests: other migrations than those of this version. */
+  readonly migrations?: readonly Migration[];
   /** A seam for tests. */
   readonly open?: OpenDatabase;
 }
@@ -42,7 +45,15 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   if (!durable) log("warn", "store.unsafe", { file, durability: "relaxed" });
 
   const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable, open });
-  const committer = await patiently(clock, busyMs, () => {
+  const behind = (): boolean => {
+    const db = open(file);
+    try {
+      return isBehind(db, options.migrations);
+    } finally {
+      db.close();
+    }
+  };
+  const committer = await patiently({ clock, busyMs, log, behind }, () => {
     const opened = new Committer({
       connect: connectAgain,
       clock,
@@ -53,7 +64,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       forget: () => heads.clear(),
     });
     try {
-      migrate(opened.db);
+      migrate(opened.db, log, options.migrations);
       noticeBoot(opened.statements, clock, times());
       return opened;
     } catch (error) {
@@ -61,7 +72,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       throw error;
     }
   });
-  const schema = migrations.at(-1)?.number ?? 0;
+  const schema = newestOf(options.migrations ?? migrations);
   const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
   const neighbours = {
     clock,
@@ -92,16 +103,29 @@ function noticeBoot(statements: Statements, clock: Clock, times: Times): void {
   statements.commit();
 }
 
-/** Opening may meet another process that opens, migrates or recovers: wait for it, with the event loop free. */
-async function patiently<T>(clock: Clock, busyMs: number, work: () => T): Promise<T> {
-  const start = clock.mono();
+interface Patience {
+  readonly clock: Clock;
+  readonly busyMs: number;
+  readonly log: Log;
+  /** Whether the file has yet to be migrated: then whoever keeps it locked is likely to be at it. */
+  readonly behind: () => boolean;
+}
+
+/**
+ * Opening may meet another process that opens, migrates or recovers: wait for it, with the event loop free. A migration of
+ * a large file takes as long as it takes.
+ */
+async function patiently<T>({ clock, busyMs, log, behind }: Patience, work: () => T): Promise<T> {
+  let start = clock.mono();
   for (;;) {
     try {
       return work();
     } catch (error) {
       if (!isBusy(error)) throw error;
       if (clock.mono() - start > busyMs) {
-        throw new TapeError("TAPE_STORE_BUSY", "another process keeps the file locked", {}, error);
+        if (!behind()) throw new TapeError("TAPE_STORE_BUSY", "another process keeps the file locked", {}, error);
+        log("warn", "store.migration_waits", { for: "another process that keeps the file locked" });
+        start = clock.mono();
       }
       await clock.sleep(10);
     }

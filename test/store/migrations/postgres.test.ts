@@ -1,13 +1,19 @@
 import { readFileSync } from "node:fs";
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import { silentLog } from "../../../src/base/log.ts";
+import { systemRandom } from "../../../src/base/random.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
-import { migrate } from "../../../src/store/postgres/migrate.ts";
+import { migrate, migrations } from "../../../src/store/postgres/migrate.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
+import type { Migration } from "../../../src/store/sql/migrations.ts";
 import { postgresSchema, schemaFiles } from "../../../tools/schema.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { adminOf, codeOf, until } from "../postgres/scene.ts";
+
+const pidOf = (client: pg.Client): number => (client as unknown as { processID: number }).processID;
 
 const committed = readFileSync(schemaFiles.postgres, "utf8");
 
@@ -30,42 +36,34 @@ describe("PostgreSQL migrations", () => {
     await store.close();
     expect(await postgresSchema(admin, schema)).toBe(committed);
     const { rows } = await admin.query(`select number::int, name from ${schema}.migrations`);
-    expect(rows).toEqual([
-      { number: 1, name: "0001_ground.sql" },
-      { number: 2, name: "0002_open_runs.sql" },
-      { number: 3, name: "0003_service.sql" },
-      { number: 4, name: "0004_lists.sql" },
-      { number: 5, name: "0005_processes.sql" },
-    ]);
+    expect(rows).toEqual(migrations.map(({ number, name }) => ({ number, name })));
     expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
   }
 
   /** Migrates over a connection whose server process is ended after the k-th statement. Returns how many there were. */
-  async function migrateUntil(schema: string, k: number): Promise<number> {
+  async function migrateUntil(schema: string, k: number, known?: readonly Migration[]): Promise<number> {
     const connections = new Connections(parsePostgresUrl(`${url}?schema=${schema}`));
-    const client = await connections.pool.connect();
-    client.on("error", () => {});
-    const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");
     let done = 0;
-    const dying = new Proxy(client, {
-      get(target, key) {
-        const member: unknown = Reflect.get(target, key, target);
-        if (typeof member !== "function") return member;
-        if (key !== "query") return member.bind(target);
-        return async (...args: unknown[]) => {
-          const answer = (await Reflect.apply(member, target, args)) as unknown;
-          if (++done === k) await end(rows[0]!.pid);
-          return answer;
-        };
-      },
-    });
+    const wrap = (client: pg.Client): pg.Client =>
+      new Proxy(client, {
+        get(target, key) {
+          const member: unknown = Reflect.get(target, key, target);
+          if (typeof member !== "function") return member;
+          if (key !== "query") return member.bind(target);
+          return async (...args: unknown[]) => {
+            const answer = (await Reflect.apply(member, target, args)) as unknown;
+            if (++done === k) await end(pidOf(target));
+            return answer;
+          };
+        },
+      });
     try {
-      await migrate(dying, connections);
+      const seams = { clock: systemClock, random: systemRandom, log: silentLog };
+      await migrate({ connections, ...seams, wrap, ...(known === undefined ? {} : { migrations: known }) });
       expect(done).toBeLessThanOrEqual(k);
     } catch (error) {
       expect((error as Error).message).toMatch(/terminat|not queryable/i);
     } finally {
-      client.release(true);
       await connections.close();
     }
     return done;

@@ -6,6 +6,8 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { loadMigrations } from "../../../src/store/sql/migrations.ts";
+import { migrations } from "../../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
 import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";
 import { codeOf } from "../postgres/scene.ts";
@@ -23,13 +25,9 @@ async function expectWhole(file: string): Promise<void> {
   await store.close();
   const db = new DatabaseSync(file);
   expect(sqliteSchema(db)).toBe(committed);
-  expect(db.prepare("select number, name from migrations").all()).toEqual([
-    { number: 1, name: "0001_ground.sql" },
-    { number: 2, name: "0002_open_runs.sql" },
-    { number: 3, name: "0003_service.sql" },
-    { number: 4, name: "0004_lists.sql" },
-    { number: 5, name: "0005_processes.sql" },
-  ]);
+  expect(db.prepare("select number, name from migrations").all()).toEqual(
+    migrations.map(({ number, name }) => ({ number, name })),
+  );
   expect(db.prepare("select count(*) as n from meta").get()).toEqual({ n: 1 });
   db.close();
 }
@@ -82,7 +80,8 @@ describe("SQLite migrations", () => {
     await Promise.all(processes.map(({ ready }) => ready));
     const answers = processes.map(({ lines }) => once(lines, "data"));
     for (const { started } of processes) started.stdin.write("go\n");
-    for (const [line] of await Promise.all(answers)) expect(JSON.parse(String(line))).toEqual({ ok: true, schema: 5 });
+    for (const [line] of await Promise.all(answers))
+      expect(JSON.parse(String(line))).toEqual({ ok: true, schema: migrations.length });
     await expectWhole(place.file);
     const { n } = place.raw().prepare("select count(*) as n from runs").get() as { n: number };
     expect(n).toBe(4); // three of theirs and one of ours: none got a number twice
@@ -105,6 +104,24 @@ describe("SQLite migrations", () => {
     const whole = new DatabaseSync(place.file);
     expect(sqliteSchema(whole)).toBe(committed);
     whole.close();
+  });
+
+  it("a file that has yet to be migrated is waited for as long as another process keeps it locked", async () => {
+    await (await place.open()).close();
+    const more = loadMigrations(new Map([["9001_later.sql", "create table later(a integer);"]]));
+    const said: string[] = [];
+    const holder = place.raw();
+    holder.exec("begin immediate");
+    const opening = place.open({
+      busyMs: 20,
+      migrations: [...migrations, ...more],
+      log: (_, event) => {
+        said.push(event);
+        if (holder.isTransaction) holder.exec("rollback");
+      },
+    });
+    expect((await (await opening).read.settings()).schema).toBe(9_001);
+    expect(said).toEqual(["store.migration_waits", "store.migrating", "store.migrated"]);
   });
 
   it.each([

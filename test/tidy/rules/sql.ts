@@ -60,6 +60,34 @@ function namesIn(files: SourceFile[], store: string): Set<string> {
   return new Set(parts.flatMap((found) => (found?.[1] === store && found[2] ? [found[2]] : [])));
 }
 
+const migrationFile = /^src\/store\/postgres\/migrations\/(\d{4})_.*\.sql$/;
+/** The newest one from when stores were small and nobody was at work on them. */
+const lastOffline = 5;
+const longOnes: readonly (readonly [RegExp, string])[] = [
+  [/\b(update|delete from) (?!tape\.meta\b)/, "changes rows: do it in batches, in a file that says -- online"],
+  [/\balter column \w+ (set data )?type\b/, "rewrites the table: add a column and fill it in batches"],
+  [/\badd column\b.*\bdefault [^;]*\(/, "gives each row a value of its own: add the column and fill it in batches"],
+  [/\bconcurrently\b/, "cannot be part of a transaction: say -- online in the first line"],
+];
+
+/** Files that are one transaction hold their locks until its end: none may do what takes long on a large table. */
+export function onlineMigrations(files: SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) => {
+    const number = Number(migrationFile.exec(path)?.[1] ?? 0);
+    if (number <= lastOffline || text.startsWith("-- online\n")) return [];
+    const code = bareSql(text);
+    const made = [...code.matchAll(/\bcreate table (?:if not exists )?(tape\.\w+)/g)].map((found) => found[1]);
+    const blocks = [...code.matchAll(/\bcreate (?:unique )?index (?:if not exists )?\w+ on (tape\.\w+)/g)]
+      .filter((found) => !made.includes(found[1]))
+      .map(
+        (found) =>
+          `${path}: an index of ${found[1]} blocks its writers: build it concurrently, in a file that says -- online`,
+      );
+    const others = longOnes.flatMap(([form, why]) => (form.test(code) ? [`${path} ${why}`] : []));
+    return [...blocks, ...others];
+  });
+}
+
 const rowStatement = /\binsert\s+into\b|\bupdate\b[^;]*?\bset\b|\bdelete\s+from\b|\bselect\b[^;]*?\bfrom\b/i;
 const sessionStatement =
   /^\s*(begin\s+(immediate|transaction|isolation)|savepoint\s+\w|pragma\s+\w|listen\s+\w|notify\s+\w)/i;

@@ -1,0 +1,87 @@
+import { sqlFiles } from "../../sql/files.ts";
+import type { Migration } from "../../sql/migrations.ts";
+import type { Row } from "../../sql/plan.ts";
+import { loadStatements } from "../../sql/statement.ts";
+import type { SessionOptions } from "./session.ts";
+
+/** So long a migration may take without a word; then a word each time twice as much has passed, up to ten seconds. */
+const quietMs = 2_000;
+const mostQuietMs = 10_000;
+
+const text = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (position) => `$${position}`).get(
+  "progress",
+)!.text;
+
+/** Says how far a migration is, ours or another process's, for as long as it takes. */
+export class Progress {
+  readonly #options: SessionOptions;
+  #migration = "";
+  #batch: { readonly table: string; readonly rows: number } | undefined;
+  #said: number;
+  #quietMs = quietMs;
+
+  constructor(options: SessionOptions) {
+    this.#options = options;
+    this.#said = options.clock.mono();
+  }
+
+  begin(migration: Migration): void {
+    this.#migration = migration.name;
+    this.#batch = undefined;
+  }
+
+  changed(table: string, rows: number): void {
+    this.#batch = { table, rows };
+  }
+
+  /** Looks beside the work until it ends. */
+  async during<T>(work: () => Promise<T>): Promise<T> {
+    const stop = new AbortController();
+    const looking = this.#loop(stop.signal);
+    try {
+      return await work();
+    } finally {
+      stop.abort();
+      await looking;
+    }
+  }
+
+  async #loop(signal: AbortSignal): Promise<void> {
+    const { clock } = this.#options;
+    for (;;) {
+      await clock.sleep(quietMs, signal);
+      if (signal.aborted) return;
+      await this.look(this.#migration);
+    }
+  }
+
+  /** Says something if it is time to. */
+  async look(about: string): Promise<void> {
+    const { clock, connections, log } = this.#options;
+    if (clock.mono() - this.#said < this.#quietMs) return;
+    this.#said = clock.mono();
+    this.#quietMs = Math.min(mostQuietMs, this.#quietMs * 2);
+    const row = await connections.pool.query(text).then(
+      ({ rows }) => rows.find((found: Row) => found.phase !== null) ?? rows[0],
+      () => undefined, // the work itself will say what is the matter
+    );
+    log("warn", "store.migration_progress", {
+      migration: about,
+      ...this.#batch,
+      ...(row === undefined ? {} : told(row)),
+    });
+  }
+}
+
+function told(row: Row): Record<string, unknown> {
+  const of = (done: unknown, total: unknown): number | undefined =>
+    Number(total) > 0 ? Math.floor((100 * Number(done)) / Number(total)) : undefined;
+  const percent = of(row.tuples_done, row.tuples_total) ?? of(row.blocks_done, row.blocks_total);
+  const behind = row.locker ?? (row.blockers === "" ? null : row.blockers);
+  return {
+    ...(row.index === null ? {} : { index: row.index }),
+    ...(row.phase === null ? {} : { phase: row.phase }),
+    ...(percent === undefined ? {} : { percent }),
+    ...(behind === null ? {} : { behind: `process ${behind}` }),
+  };
+}

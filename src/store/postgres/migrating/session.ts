@@ -1,0 +1,161 @@
+import pg from "pg";
+import { backoffMs } from "../../../base/backoff.ts";
+import type { Clock } from "../../../base/clock.ts";
+import type { Log } from "../../../base/log.ts";
+import type { Random } from "../../../base/random.ts";
+import { sqlFiles } from "../../sql/files.ts";
+import type { Row } from "../../sql/plan.ts";
+import { loadStatements, type Statement } from "../../sql/statement.ts";
+import { type Connections, types } from "../connections.ts";
+import type { PostgresSettings } from "../url.ts";
+
+/** What a migration needs of a connection. */
+export type MigrationClient = Pick<pg.ClientBase, "query">;
+
+export interface SessionOptions {
+  readonly connections: Connections;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+  /** A seam for tests: what is sent over the session's connection passes through here. */
+  readonly wrap?: (client: pg.Client) => MigrationClient;
+}
+
+export const sessionName = "durable-tape migration";
+
+/** Behind a long reader a change of a table waits this long, and with it every start that came later. Then it lets go. */
+const lockWaitMs = 100;
+/** A range of rows waits for their writers, who hold nothing for long; nobody queues behind it but other writers of them. */
+const rowWaitMs = 2_000;
+/** Between two tries. The first come soon: mostly it is a transaction of ours. */
+const tries = { baseMs: 200, capMs: 5_000 };
+
+const plain = (position: number): string => `$${position}`;
+
+/**
+ * The connection of whoever migrates: not one of the pool's, because none of its time-outs may end a statement that takes
+ * an hour. Its server process looks every second whether we are still there: a client that is gone leaves no statement
+ * behind that works on, or waits in the queue of a lock with everybody else behind it.
+ */
+export class Session {
+  readonly client: MigrationClient;
+  readonly #own: pg.Client;
+  readonly #options: SessionOptions;
+  readonly #statements: ReadonlyMap<string, Statement>;
+  /** false: through a pooler, where nothing lasts longer than a transaction. */
+  readonly direct: boolean;
+
+  private constructor(own: pg.Client, options: SessionOptions, direct: boolean) {
+    this.#own = own;
+    this.client = options.wrap?.(own) ?? own;
+    this.#options = options;
+    this.direct = direct;
+    const { schema } = options.connections.settings;
+    this.#statements = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), plain, schema);
+  }
+
+  static async open(options: SessionOptions): Promise<Session> {
+    const { url, direct } = addressOf(options.connections.settings);
+    const own = new pg.Client({ connectionString: url, application_name: sessionName, keepAlive: true, types });
+    own.on("error", () => {}); // the statement under way says so
+    await own.connect();
+    const session = new Session(own, options, direct);
+    if (direct) await session.#settle();
+    return session;
+  }
+
+  async #settle(): Promise<void> {
+    const { transactionBoundMs } = this.#options.connections.settings;
+    await this.client.query(
+      `set statement_timeout = 0; set lock_timeout = 0; set idle_in_transaction_session_timeout = ${transactionBoundMs}`,
+    );
+    await this.client.query(
+      "set tcp_keepalives_idle = 30; set tcp_keepalives_interval = 10; set tcp_keepalives_count = 3",
+    );
+    // Not every system can, and only version 17 and newer has the last one.
+    for (const setting of ["client_connection_check_interval = 1000", "transaction_timeout = 0"]) {
+      await this.#own.query(`set ${setting}`).catch(() => {});
+    }
+  }
+
+  /** One of the statements beside this file. */
+  async ask(
+    name: string,
+    params: Readonly<Record<string, unknown>> = {},
+    stands?: Readonly<Record<string, string>>,
+  ): Promise<Row[]> {
+    const statement = this.#statements.get(name)!;
+    const text = Object.entries(stands ?? {}).reduce((sql, [word, by]) => sql.replaceAll(word, by), statement.text);
+    const values = statement.params.map((param) => params[param]);
+    return (await this.client.query({ text, values })).rows as Row[];
+  }
+
+  /** One transaction, again and again until it finds nobody in its way. */
+  transaction(about: string, work: () => Promise<void>, { patient = false } = {}): Promise<void> {
+    return this.insist(about, async () => {
+      await this.client.query("begin isolation level read committed");
+      try {
+        const [lock] = await this.ask("lock.transaction", { schema: this.#options.connections.settings.schema });
+        if (lock?.mine !== true) throw new Locked();
+        if (!patient) await this.client.query(`set local lock_timeout = ${lockWaitMs}`);
+        await work();
+        await this.client.query("commit");
+      } catch (error) {
+        await this.client.query("rollback").catch(() => {});
+        throw error;
+      }
+    });
+  }
+
+  /** One statement by itself. One that locks a table gives way to those who are there; one that locks rows waits. */
+  statement(about: string, text: string, locks: "table" | "rows" | "nothing"): Promise<number> {
+    const waitMs = { table: lockWaitMs, rows: rowWaitMs, nothing: 0 }[locks];
+    return this.insist(about, async () => {
+      await this.client.query(`set lock_timeout = ${waitMs}`);
+      return (await this.client.query(text)).rowCount ?? 0;
+    });
+  }
+
+  /** Deadlocks and locks that were not had are no errors: PostgreSQL has undone the statement and can be asked again. */
+  async insist<T>(about: string, work: () => Promise<T>): Promise<T> {
+    const { clock, random, log, connections } = this.#options;
+    for (let k = 1; ; k++) {
+      try {
+        return await work();
+      } catch (error) {
+        if (!inTheWay(error)) throw error;
+        if (k > 3) {
+          const [first] = await this.ask("blockers", { schema: connections.settings.schema });
+          log("warn", "store.migration_waits", {
+            for: about,
+            tries: k,
+            ...(first === undefined ? {} : { behind: who(first) }),
+          });
+        }
+      }
+      await clock.sleep(backoffMs(k, tries, random));
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#own.end().catch(() => {});
+  }
+}
+
+/** Somebody else migrates. */
+class Locked extends Error {}
+
+function inTheWay(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return error instanceof Locked || code === "55P03" || code === "40P01" || code === "40001";
+}
+
+function who(row: Row): string {
+  return `process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
+}
+
+/** The address for listening leads past the pooler: where there is one, migrations take it too. */
+function addressOf({ pooler, listenUrl, connectionString }: PostgresSettings): { url: string; direct: boolean } {
+  if (pooler === "none") return { url: connectionString, direct: true };
+  return { url: listenUrl ?? connectionString, direct: listenUrl !== undefined };
+}

@@ -1,0 +1,280 @@
+import type pg from "pg";
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import type { Log } from "../../../src/base/log.ts";
+import { systemRandom } from "../../../src/base/random.ts";
+import type { Store } from "../../../src/store/contract.ts";
+import { Connections } from "../../../src/store/postgres/connections.ts";
+import { type MigrateOptions, migrate, migrations } from "../../../src/store/postgres/migrate.ts";
+import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
+import { loadMigrations, type Migration } from "../../../src/store/sql/migrations.ts";
+import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
+import { startPooler } from "../../postgres/pooler.ts";
+import { adminOf, codeOf, until } from "../postgres/scene.ts";
+
+/** Migrations of a version that does not exist, beside processes of this one. */
+describe("PostgreSQL: a migration beside processes that are at work", () => {
+  let url: string;
+  let admin: pg.Client;
+  const stores: Store[] = [];
+  const pools: Connections[] = [];
+
+  beforeAll(async () => {
+    url = await freshDatabase(inject("postgres18"));
+    admin = await adminOf(url);
+    // Beyond the time-outs of a statement and of its answer, however fast the machine is.
+    await admin.query(`create function public.slow(n bigint) returns bigint language plpgsql immutable as $$
+      begin perform pg_sleep(0.002); return n; end $$`);
+  });
+  afterAll(async () => {
+    await Promise.all([...stores.map((store) => store.close()), ...pools.map((pool) => pool.close())]);
+    await admin.end();
+    await dropDatabase(url);
+  });
+
+  const later = (...files: readonly string[]): Migration[] => [
+    ...migrations,
+    ...loadMigrations(new Map(files.map((text, k) => [`${9_001 + k}_later.sql`, text]))),
+  ];
+  const slowIndex = "-- online\ncreate index concurrently runs_slow on tape.runs(public.slow(journal));";
+
+  async function open(address: string, known?: readonly Migration[], log?: Log): Promise<Store> {
+    const more = { ...(known === undefined ? {} : { migrations: known }), ...(log === undefined ? {} : { log }) };
+    const store = await openPostgres({ url: address, ...more });
+    stores.push(store);
+    return store;
+  }
+
+  async function filled(schema: string, rows: number, params = ""): Promise<{ address: string; store: Store }> {
+    const address = `${url}?schema=${schema}${params}`;
+    const store = await open(address);
+    await admin.query(
+      `insert into ${schema}.runs(journal, tenant, id, workflow, phase, input_hash, root, created_at, ended_at)
+      select -n, 'past', 'past-' || n, 'w', 'COMPLETED', '', -n, n, n from generate_series(1, $1::int) n`,
+      [rows],
+    );
+    return { address, store };
+  }
+
+  function migrating(
+    address: string,
+    known: readonly Migration[],
+    more: Partial<MigrateOptions> = {},
+  ): Promise<number> {
+    const connections = new Connections(parsePostgresUrl(address));
+    pools.push(connections);
+    const seams = { clock: systemClock, random: systemRandom, log: () => {} };
+    return migrate({ connections, ...seams, migrations: known, ...more });
+  }
+
+  /** Starts one run after the other until the work is done; how long each took. */
+  async function startsDuring(store: Store, work: Promise<unknown>): Promise<number[]> {
+    const took: number[] = [];
+    let done = false;
+    const over = () => {
+      done = true;
+    };
+    work.then(over, over);
+    while (!done) {
+      const begun = performance.now();
+      const [verdict] = await store.intake.createRuns("acme", [{ id: `s-${took.length}`, workflow: "w", input: 1 }]);
+      expect(verdict).toMatchObject({ ok: true });
+      took.push(performance.now() - begun);
+    }
+    await work;
+    return took;
+  }
+
+  const index = async (schema: string, name: string) =>
+    (
+      await admin.query("select indisvalid as valid from pg_index where indexrelid = to_regclass($1)", [
+        `${schema}.${name}`,
+      ])
+    ).rows;
+  const sessions = async (): Promise<number[]> => {
+    const { rows } = await admin.query<{ pid: number }>(
+      "select pid from pg_stat_activity where datname = current_database() and application_name = 'durable-tape migration'",
+    );
+    return rows.map(({ pid }) => pid);
+  };
+  /** A session that has begun to build an index. */
+  const untilBuilding = (schema: string, name: string) =>
+    until(async () => (await index(schema, name)).length > 0, "no index is being built");
+
+  it("three processes of the next version open at once: one builds the index, longer than any time-out; starts go on", async () => {
+    const { address, store } = await filled("built", 600, "&transaction_bound_ms=600");
+    const known = later(slowIndex);
+    const said: string[][] = [[], [], []];
+    const begun = performance.now();
+    const opened = Promise.all(said.map((events) => open(address, known, (_, event) => events.push(event))));
+    const took = await startsDuring(store, opened);
+    const whole = performance.now() - begun;
+    expect(whole).toBeGreaterThan(1_600); // the pool waits so long for an answer
+    expect(took.length).toBeGreaterThan(10);
+    expect(Math.max(...took)).toBeLessThan(whole / 2);
+    expect(await index("built", "runs_slow")).toEqual([{ valid: true }]);
+    expect(said.filter((events) => events.includes("store.migrating"))).toHaveLength(1);
+    for (const events of said) expect(events).toContain("store.migration_progress");
+    expect((await (await opened)[0]!.read.settings()).schema).toBe(9_001);
+  });
+
+  it("killed while it builds an index, it drops the half-built one and builds it again", async () => {
+    const { address } = await filled("halves", 400);
+    const known = later(slowIndex);
+    const first = codeOf(migrating(address, known));
+    await untilBuilding("halves", "runs_slow");
+    for (const pid of await sessions()) await admin.query("select pg_terminate_backend($1)", [pid]);
+    expect(await first).toBe("57P01");
+    expect(await index("halves", "runs_slow")).toEqual([{ valid: false }]);
+    expect(await migrating(address, known)).toBe(9_001);
+    expect(await index("halves", "runs_slow")).toEqual([{ valid: true }]);
+  });
+
+  it("a client that is gone leaves no statement behind on the server", async () => {
+    const { address } = await filled("gone", 2_000);
+    let socket: { destroy(): void } | undefined;
+    const wrap = (client: pg.Client): pg.Client => {
+      socket = (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
+      return client;
+    };
+    const lost = codeOf(migrating(address, later(slowIndex), { wrap }));
+    await untilBuilding("gone", "runs_slow");
+    const [pid] = await sessions();
+    socket!.destroy();
+    await lost;
+    await until(async () => !(await sessions()).includes(pid!), "its statement works on");
+    expect(await index("gone", "runs_slow")).toEqual([{ valid: false }]); // it had not got to its end
+  });
+
+  it("ended after any statement of an online migration and run again, all of it is done", async () => {
+    const known = later(`-- online
+      alter table tape.runs add column if not exists size bigint;
+      -- in batches of tape.runs(journal)
+      update tape.runs set size = 1 where size is null and journal > :after and journal <= :until;
+      create index concurrently runs_size on tape.runs(size);
+      drop index concurrently if exists tape.runs_phase;`);
+    const { address } = await filled("ends", 1_200); // two batches
+    const before = await admin.query("select pg_get_indexdef('ends.runs_phase'::regclass) as def");
+    for (let k = 1, more = true; more; k++) {
+      let sent = 0;
+      const wrap = (client: pg.Client) =>
+        new Proxy(client, {
+          get(target, key) {
+            const member: unknown = Reflect.get(target, key, target);
+            if (key !== "query" || typeof member !== "function") return member;
+            return async (...args: unknown[]) => {
+              const answer = (await Reflect.apply(member, target, args)) as unknown;
+              if (++sent === k) throw new Error("the process is gone");
+              return answer;
+            };
+          },
+        });
+      more = (await migrating(address, known, { wrap }).catch(() => 0)) === 0;
+      expect(await migrating(address, known)).toBe(9_001);
+      const { rows } = await admin.query(`select count(*)::int as n, sum(size)::int as size from ends.runs`);
+      expect(rows).toEqual([{ n: 1_200, size: 1_200 }]);
+      expect([await index("ends", "runs_size"), await index("ends", "runs_phase")]).toEqual([[{ valid: true }], []]);
+      await admin.query(
+        `delete from ends.migrations where number > 9000; alter table ends.runs drop column size; ${before.rows[0].def}`,
+      );
+      if (!more) expect(k).toBeGreaterThan(15);
+    }
+  });
+
+  it("behind a long reader it lets go and comes back: starts go on, and it says for whom it waits", async () => {
+    const { address, store } = await filled("reading", 1);
+    const reader = await adminOf(url);
+    await reader.query("begin; select 1 from reading.runs");
+    const waits: unknown[] = [];
+    const done = migrating(address, later("alter table tape.runs add column extra text;"), {
+      log: (_, event, fields) => event === "store.migration_waits" && waits.push(fields),
+    });
+    const waited = until(async () => waits.length > 0, "it says nothing");
+    await startsDuring(store, waited); // each of them within the time that a statement may wait
+    expect(waits[0]).toMatchObject({
+      for: "9001_later.sql",
+      behind: expect.stringMatching(/^process \d+ \(admin\), idle in transaction/),
+    });
+    await reader.end();
+    expect(await done).toBe(9_001);
+  });
+
+  it("a deadlock is no end of it", async () => {
+    const { address } = await filled("deadlock", 1);
+    const rival = await adminOf(url);
+    await rival.query("set deadlock_timeout = '10min'; begin; lock table deadlock.timers");
+    let met = 0;
+    const wrap = (client: pg.Client) =>
+      new Proxy(client, {
+        get(target, key) {
+          const member: unknown = Reflect.get(target, key, target);
+          if (key !== "query" || typeof member !== "function") return member;
+          return async (...args: unknown[]) => {
+            const second = typeof args[0] === "string" && args[0].includes('deadlock".timers');
+            if (second && met === 0) {
+              await Reflect.apply(member, target, ["set local deadlock_timeout = 10; set local lock_timeout = 0"]);
+              void rival.query("lock table deadlock.gates").then(() => rival.query("commit"));
+            }
+            try {
+              return (await Reflect.apply(member, target, args)) as unknown;
+            } catch (error) {
+              if ((error as { code?: string }).code === "40P01") met++;
+              throw error;
+            }
+          };
+        },
+      });
+    const known = later(
+      "alter table tape.gates add column extra text;\nalter table tape.timers add column extra text;",
+    );
+    expect(await migrating(address, known, { wrap })).toBe(9_001);
+    expect(met).toBe(1);
+    await rival.end();
+  });
+
+  it("a process of the version before prepares its statements again when a column has another type", async () => {
+    const { address, store } = await filled("types", 1);
+    const spec = (id: string) => ({ id, workflow: "w", version: "1", input: 1, budget: { usd: 7 } });
+    const everything = async (id: string) => {
+      const made = await store.intake.createRuns("acme", [spec(id)]);
+      // The second one is read inside its transaction, with all that a lost answer would need.
+      const again = await store.intake.createRuns("acme", [spec(id)]);
+      const found = await store.read.run("acme", id);
+      const listed = await store.read.runs("acme", {});
+      return { made, again, found: found?.version, listed: listed.length };
+    };
+    for (let k = 0; k < 12; k++) await Promise.all([0, 1, 2, 3].map((n) => everything(`before-${k}-${n}`)));
+    await migrating(address, later("alter table tape.runs alter column version type varchar;"));
+    const after = await Promise.all([0, 1, 2, 3, 4, 5, 6, 7].map((n) => everything(`after-${n}`)));
+    for (const { made, again, found } of after) {
+      expect(made).toMatchObject([{ ok: true, fresh: true }]);
+      expect(again).toMatchObject([{ ok: true, fresh: false }]);
+      expect(found).toBe("1");
+    }
+  });
+
+  it("through a pooler it needs an address that leads past it, and says so before it changes anything", async () => {
+    const { address } = await filled("pooled", 1);
+    const pooler = await startPooler(url);
+    const through = `${pooler.url}?schema=pooled&pooler=transaction`;
+    expect(await codeOf(open(through, later(slowIndex)))).toBe("TAPE_BAD_STORE_URL");
+    expect(await index("pooled", "runs_slow")).toEqual([]);
+    await open(`${through}&listen_url=${encodeURIComponent(url)}`, later(slowIndex));
+    expect(await index("pooled", "runs_slow")).toEqual([{ valid: true }]);
+    await pooler.close();
+    await (await open(address, later(slowIndex))).close();
+  });
+
+  it.each([
+    ["a statement that cannot be repeated", "-- online\ncreate table tape.more(a bigint);"],
+    ["an index that is not built concurrently", "-- online\ncreate index more on tape.runs(root);"],
+    ["batches without a range", "-- online\n-- in batches of tape.runs(journal)\nupdate tape.runs set root = 1;"],
+    [
+      "batches in a transaction",
+      "-- in batches of tape.runs(journal)\nupdate tape.runs set root = 1 where journal > :after and journal <= :until;",
+    ],
+  ])("a file with %s is refused when it is loaded", (_, text) => {
+    expect(() => later(text)).toThrow(/9001_later.sql/);
+  });
+});
