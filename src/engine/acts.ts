@@ -4,6 +4,7 @@ import { type Moment, momentOf } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { Attempted } from "../sdk/context.ts";
+import { standAt } from "../sdk/current.ts";
 import type { Act, EffectContext, EffectDefinition } from "../sdk/effect.ts";
 import { AckLost, NotSent, requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
 import type { Driver } from "./driver.ts";
@@ -164,7 +165,7 @@ async function perform(
     const late = new Promise<never>((_, reject) =>
       timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
     );
-    answer = resultOf(effect.body!(args, fx));
+    answer = resultOf(standAt({ context: drive.context, body: turn }, () => effect.body!(args, fx)));
     result = await Promise.race([answer, late]);
   } catch (error) {
     result = { error };

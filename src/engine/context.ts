@@ -73,6 +73,7 @@ export class Context extends Operations implements TapeContext {
   now(): number {
     // A loser of a race asks after the function has ended: on replay it would not be asked for, so it is not recorded.
     if (this.drive.returned) return Math.floor(this.drive.options.clock.wall());
+    this.refuseNested("now", "tape.now()");
     const pos = this.take({ kinds: ["sample.taken"], name: nowName });
     if (pos === undefined) throw new TapeError("TAPE_DIVERGED", "the journal holds something else here");
     const recorded = this.drive.history.byPos.get(pos)?.[0];
@@ -83,16 +84,17 @@ export class Context extends Operations implements TapeContext {
   }
 
   uuid(): string {
-    const hex = this.#chance();
+    const hex = this.#chance("tape.uuid()");
     return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
   }
 
   random(): number {
-    return Number.parseInt(this.#chance().slice(0, 12), 16) / 2 ** 48;
+    return Number.parseInt(this.#chance("tape.random()").slice(0, 12), 16) / 2 ** 48;
   }
 
   /** The same on every replay, and another in every run. */
-  #chance(): string {
+  #chance(what: string): string {
+    this.refuseNested("chance", what);
     const { tenant } = this.drive.options;
     const { inputHash, fork } = this.drive.history.created;
     // What a fork keeps was computed with the chance of the run it comes from.
@@ -115,6 +117,7 @@ export class Context extends Operations implements TapeContext {
   patched(name: string): boolean {
     const { history, returned } = this.drive;
     if (returned) return true; // as in now()
+    this.refuseNested("patch.marked", name);
     const recorded = history.byPos.get(this.asked)?.[0];
     const marked = recorded?.kind === "patch.marked" && recorded.data.name === name;
     if (!marked && history.lastPos >= this.asked) return false;

@@ -39,6 +39,24 @@ export function endedEarly(history: History, asked: number): TapeError {
   return diverged(`the code ended, but the journal goes on with ${describe(left)}`, left);
 }
 
+/** An operation that a body asks for. */
+export function nested(asked: Place, body: Place): TapeError {
+  const [inner, outer] = [placeName(asked), placeName(body)];
+  const message = `${inner} was asked for inside ${outer}, where no replay would find it. Ask for it in the workflow itself, before or after ${outer}: a body returns what the workflow then acts on. Several of them that belong together are a child run (tape.spawn)`;
+  return new TapeError("TAPE_NESTED", message, { inner, outer });
+}
+
+interface Place {
+  readonly kind: string;
+  readonly name: string;
+}
+
+/** step "greet"; what is no operation by itself goes by its name alone. */
+export function placeName({ kind, name }: Place): string {
+  const word = words[kind];
+  return word === undefined ? name : `${word} "${name}"`;
+}
+
 function diverged(message: string, record: JournalRecord): TapeError {
   const advice =
     'guard the change with `if (tape.patched("…"))` so that this run goes on as it began, or bring the old code back; then redrive the run';

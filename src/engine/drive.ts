@@ -3,7 +3,7 @@ import type { NewRecord, TermEnd } from "../model/records.ts";
 import { runWith } from "../sdk/current.ts";
 import type { AnyWorkflow } from "../sdk/workflow.ts";
 import { Context } from "./context.ts";
-import { type EffectPlace, needsResolving, placeOf, stuckRecord } from "./doubts.ts";
+import { type EffectPlace, stuckRecord } from "./doubts.ts";
 import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
 import { closeRun, type Decided } from "./ending.ts";
 import { withKept } from "./fork.ts";
@@ -11,8 +11,10 @@ import { giveBack } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { Journal } from "./journal.ts";
+import { Latecomers } from "./latecomers.ts";
 import { readAll } from "./pages.ts";
 import { Reservations } from "./reservations.ts";
+import { Resting } from "./resting.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
 import { Spans } from "./spans.ts";
@@ -22,8 +24,6 @@ import { Waits } from "./waits.ts";
 /** How long a run that this process could not drive rests before somebody looks again. */
 const laterMs = 1_000;
 const otherWorkerMs = 5_000;
-/** From when a timer falls due to when it has been fired, at the worst: then a run that was taken early rests again. */
-const firingMs = 1_000;
 
 /**
  * One term of one run: reads the journal, executes the function against it, extends it, and stops when the run ends,
@@ -52,12 +52,10 @@ export class Drive implements Driver {
   #end: DriveEnd | undefined;
   #size!: JournalSize;
   #inbox!: Inbox;
-  #checking = false;
+  #resting: Resting | undefined;
   #poked = false;
-  /** Until then it does not rest: what it waits for is about to come. */
-  #stayUntil = 0;
-  #cancelStay: (() => void) | undefined;
   readonly #acts = new Set<Promise<void>>();
+  #late: Latecomers | undefined;
 
   constructor(options: DriveOptions) {
     this.options = options;
@@ -98,7 +96,7 @@ export class Drive implements Driver {
   /** A note may have arrived. */
   poke(): void {
     this.#poked = true;
-    void this.#inbox?.take();
+    this.#inbox?.poke();
   }
 
   /** A hint may have been lost: the last renewal knows how many notes there are. */
@@ -126,12 +124,14 @@ export class Drive implements Driver {
 
   /** Whatever it was kept for can wait. */
   hurry(): void {
-    this.#stayUntil = 0;
+    this.#resting?.came();
     this.settle();
   }
 
   finish(end: DriveEnd): void {
-    if (this.#halt(end)) this.#finish(end);
+    if (!this.#halt(end)) return;
+    if (end === "ended") this.#late?.end();
+    this.#finish(end);
   }
 
   fail(error: unknown): void {
@@ -182,6 +182,17 @@ export class Drive implements Driver {
     return this.#inbox.takeLate();
   }
 
+  tooLate(what: string): Promise<never> {
+    if (this.over && this.#end !== "ended") return new Promise(() => {});
+    return this.#latecomers.ask(what, this.context.raced || this.cancelled);
+  }
+
+  get #latecomers(): Latecomers {
+    this.#late ??= new Latecomers(this.options.runId, this.options.log);
+    if (this.#end === "ended") this.#late.end();
+    return this.#late;
+  }
+
   endOfTerm(waits: readonly string[], next: { readonly wants?: string; readonly inMs?: number } = {}): NewRecord {
     const term = this.options.lease.figures();
     const data = { taken: this.waits.seen, waits: [...waits], term, ...next };
@@ -198,27 +209,17 @@ export class Drive implements Driver {
   }
 
   settle(): void {
-    // Without a wait there is nothing to rest for; whoever adds one comes here again.
-    if (this.#checking || this.over || this.waits === undefined || this.waits.empty) return;
-    this.#checking = true;
-    // Twice a turn: the code that was just set free may ask for its next operation.
-    this.options.clock.soon(() =>
-      this.options.clock.soon(() => {
-        this.#checking = false;
-        void this.#rest().catch((error: unknown) => this.fail(error));
-      }),
-    );
+    this.#resting?.settle();
   }
 
   async #begin(): Promise<void> {
     this.options.lease.assert();
-    const { store, lease, tenant, runId, clock, fresh, suspicion, log } = this.options;
+    const { store, lease, tenant, runId, clock, fresh, suspicion, log, earlyMs } = this.options;
     const target = { journal: lease.term.journal };
     const { pageRows } = store.limits;
     const read = (inbox: boolean) => readAll(pageRows, (from) => store.read.journal(tenant, target, { from, inbox }));
     const [found, notes] =
       fresh === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
-    if (this.options.earlyMs !== undefined) this.#stayUntil = clock.mono() + this.options.earlyMs + firingMs;
     const { records, lost } = await withKept(this.options, found, () => read(false));
     if (this.over) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
@@ -243,7 +244,9 @@ export class Drive implements Driver {
       onIdle: () => this.settle(),
       onLost: (error) => this.fail(error),
     });
-    this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0));
+    this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#poked);
+    this.#resting = new Resting(this, this.#inbox, (why) => this.#tellStuck(why));
+    if (earlyMs !== undefined) this.#resting.stayFor(earlyMs);
     if (history.stuck !== undefined && !(await comesUnstuck(this))) return this.#stayStuck();
     if (this.over) return;
     if (lost !== undefined) return this.stick(lost);
@@ -259,7 +262,11 @@ export class Drive implements Driver {
       asked: () => this.context.asked,
       onCancel: () => this.cancel(),
       onDiverged: (error) => this.fail(error),
-      onLive: () => this.settle(),
+      onLive: () => {
+        // What came while it was read and replayed, when nobody could hear of it.
+        if (this.#inbox.waiting) void this.#inbox.take();
+        this.settle();
+      },
     });
     if (this.#size.isFull(history.head))
       return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
@@ -269,8 +276,6 @@ export class Drive implements Driver {
     }
     this.#execute(workflow);
     this.script.start();
-    // What came after the lease was taken pokes, and every answer to an append tells of it.
-    if (this.#poked || this.#inbox.waiting) await this.#inbox.take();
   }
 
   #trace(): void {
@@ -305,14 +310,17 @@ export class Drive implements Driver {
     while (!this.over && (this.#acts.size > 0 || !this.journal.idle)) {
       await (this.#acts.size > 0 ? Promise.all(this.#acts) : this.journal.quiet());
     }
-    if (!this.over) await closeRun(this, decided).catch((error: unknown) => this.fail(error));
+    if (this.over) return;
+    const { open, raced } = this.context;
+    if (open.length > 0) this.#latecomers.leftOpen(open, raced || decided.cause !== "completed");
+    await closeRun(this, decided).catch((error: unknown) => this.fail(error));
   }
 
   #wrote(records: readonly NewRecord[], head: number): void {
     if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.lifted();
     this.#size.note(head);
     for (const record of records) this.reservations.take(record);
-    this.#stayUntil = 0; // it has come
+    this.#resting?.came();
     if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
   }
 
@@ -352,37 +360,11 @@ export class Drive implements Driver {
     );
   }
 
-  /** Parks when nothing runs, nothing is being written, and everything that is asked for waits for a note. */
-  async #rest(): Promise<void> {
-    if (!this.hears) return;
-    if (this.active > 0 || !this.journal.idle || this.#inbox.reading || this.waits.empty) return;
-    if (this.#inbox.waiting) return this.#inbox.take();
-    const { clock } = this.options;
-    const stayMs = this.#stayUntil - clock.mono();
-    if (stayMs > 0) {
-      this.#cancelStay ??= clock.after(stayMs, () => this.hurry());
-      return;
-    }
-    // Nothing but effects that only a person can settle: the run says so, instead of waiting in silence.
-    const doubts = this.waits.doubts;
-    const stuck = doubts.length === 0 ? undefined : needsResolving(doubts[0]!, false);
-    const rest = stuck === undefined ? [this.endOfTerm(this.waits.about)] : [this.endOfTerm(["a person"])];
-    try {
-      await this.journal.writeAlone(stuck === undefined ? rest : [stuckRecord(stuck, doubts.map(placeOf)), ...rest]);
-    } catch (error) {
-      if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
-      return this.#inbox.take();
-    }
-    if (stuck !== undefined) this.#tellStuck(stuck);
-    this.finish(stuck === undefined ? "parked" : "stuck");
-    this.options.lease.lost("given back");
-  }
-
   #halt(end: DriveEnd): boolean {
     if (this.#end !== undefined) return false;
     this.#end = end;
     this.spans?.over({ "tape.end": end });
-    this.#cancelStay?.();
+    this.#resting?.stop();
     this.script?.stop();
     this.journal?.stop();
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());

@@ -5,6 +5,7 @@ import type { SpanPlace, Tracing } from "../base/trace.ts";
 import type { Lease } from "../lease/lease.ts";
 import type { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
+import type { TapeContext } from "../sdk/context.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
 import type { EffectPlace } from "./doubts.ts";
@@ -67,7 +68,9 @@ export interface Driver {
   readonly reservations: Reservations;
   /** undefined: nobody traces. */
   readonly spans: Spans | undefined;
-  readonly context: { failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> };
+  readonly context: TapeContext & {
+    failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to">;
+  };
   /** The journal of the root run, whose budget this one draws on. */
   readonly root: number;
   /** Child runs that this run has started. */
@@ -99,4 +102,6 @@ export interface Driver {
   /** Parks. Notes that wait are taken first, though nothing waits for them; `look` then says how to go on. */
   parkWith(make: () => NewRecord[], look: () => Promise<void>, end?: DriveEnd): Promise<void>;
   takeLateNotes(): Promise<void>;
+  /** What is asked for after the function has ended: refused once the run has, unheard if it is driven again. */
+  tooLate(what: string): Promise<never>;
 }

@@ -8,16 +8,18 @@ export class Inbox {
   /** Notes that there are, as far as we were told. */
   #told: number;
   #reading = false;
-  #again = false;
+  /** A note may have come since it was last read, though nobody has counted it. */
+  #poked: boolean;
 
-  constructor(drive: Driver, told: number) {
+  constructor(drive: Driver, told: number, poked: boolean) {
     this.#drive = drive;
     this.#told = told;
+    this.#poked = poked;
   }
 
-  /** More notes than were taken. */
+  /** There are more notes than were taken, or there may be. */
   get waiting(): boolean {
-    return this.#told > this.#drive.waits.seen;
+    return this.#poked || this.#told > this.#drive.waits.seen;
   }
 
   get reading(): boolean {
@@ -30,16 +32,22 @@ export class Inbox {
     if (this.waiting) void this.take();
   }
 
+  /** A note may have come. Kept until it has been looked for: during replay nobody hears. */
+  poke(): void {
+    this.#poked = true;
+    void this.take();
+  }
+
   /** Reads what waits, and writes into the journal that it was taken and what it settles. */
   async take(): Promise<void> {
     const drive = this.#drive;
     if (!drive.hears) return;
-    this.#again = true; // what was read until now may be older than the note we are told of
+    this.#poked = true; // what was read until now may be older than the note we are told of
     if (this.#reading) return;
     this.#reading = true;
     try {
-      while (this.#again && drive.hears) {
-        this.#again = false;
+      while (this.#poked && drive.hears) {
+        this.#poked = false;
         this.#took(await this.#unread());
       }
     } catch (error) {

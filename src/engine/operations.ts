@@ -1,7 +1,8 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
-import { compare } from "./divergence.ts";
+import { standAt, standing } from "../sdk/current.ts";
+import { compare, nested, placeName } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
 import { asStored, handled, isThenable } from "./same.ts";
@@ -40,6 +41,9 @@ export class Operations implements Told {
   /** The kind of what was asked for, by position. */
   readonly #kinds: (string | undefined)[] = [];
 
+  /** A race was won: who lost it may still be under way when the function ends. */
+  raced = false;
+
   constructor(drive: Driver) {
     this.drive = drive;
   }
@@ -54,13 +58,25 @@ export class Operations implements Told {
 
   operation<T>(operation: Operation<T>): Promise<T> {
     const { drive } = this;
+    try {
+      this.refuseNested(operation.kinds[0]!, operation.name);
+    } catch (refusal) {
+      return handled(Promise.reject(refusal));
+    }
+    if (drive.over || drive.returned)
+      return drive.tooLate(placeName({ kind: operation.kinds[0]!, name: operation.name }));
     const pos = this.take(operation);
-    if (pos === undefined || drive.over || drive.returned) return new Promise(() => {}); // nobody is there to hear it
+    if (pos === undefined) return new Promise(() => {}); // the drive is over: nobody is there to hear it
     if (drive.cancelled && operation.always !== true) return handled(Promise.reject(cancelledError()));
     const turn = new LiveTurn<T>(this, pos, operation);
     if (operation.always !== true) this.#refusable.add(turn as LiveTurn<unknown>);
     drive.script.ask(turn);
     return turn.promise;
+  }
+
+  /** What was asked for and has no result yet. */
+  get open(): string[] {
+    return [...this.#refusable].map(placeName);
   }
 
   /** The code has its result: there is nothing left to refuse. */
@@ -72,6 +88,16 @@ export class Operations implements Told {
   failed(error: unknown, pos: number): void {
     this.#failures.push({ error, pos, asked: this.asked });
     if (this.#failures.length > mostFailures) this.#failures.shift();
+  }
+
+  /** What a body asks for is recorded live and not asked for on replay, where bodies do not run. */
+  refuseNested(kind: string, name: string): void {
+    const body = standing()?.body;
+    if (body === undefined || body.of !== this.drive) return;
+    const error = nested({ kind, name }, body);
+    const { log, runId } = this.drive.options;
+    if (!this.drive.over) log("error", "run.nested", { run: runId, error: error.message, next: error.next });
+    throw error;
   }
 
   /** The next position; undefined: the journal holds something else there, and the drive is over. */
@@ -147,7 +173,7 @@ export class Operations implements Told {
     };
     try {
       drive.options.lease.assert();
-      const result = body();
+      const result = standAt({ context: drive.context, body: turn }, body);
       if (isThenable(result)) result.then(ended).catch(failed);
       else ended(result); // most steps: no promise of their own
     } catch (thrown) {

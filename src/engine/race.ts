@@ -28,6 +28,7 @@ function firstOf<T>(
   if (branches.length === 0) {
     return Promise.reject(new TapeError("TAPE_BAD_INPUT", `${name} of nothing would wait for ever`));
   }
+  ops.raced = true;
   for (const branch of branches) branch.catch(() => {}); // a loser's failure is not the race's
   const won = (winner: number): Promise<T> => branches[winner] ?? handled(allFailed(branches));
   return ops.operation<T>({

@@ -1,5 +1,6 @@
 import type { Span } from "../base/trace.ts";
 import type { NewRecord } from "../model/records.ts";
+import type { Standing } from "../sdk/current.ts";
 import type { Driver } from "./driver.ts";
 import type { Delivery } from "./history.ts";
 import { asStored, handled, isThenable } from "./same.ts";
@@ -20,8 +21,11 @@ export interface Operation<T> {
   readonly begin: (turn: Turn<T>) => void;
 }
 
+/** Whose body is running. */
+export type BodyOf = NonNullable<Standing["body"]>;
+
 /** An operation that has gone live. */
-export interface Turn<T> {
+export interface Turn<T> extends BodyOf {
   readonly pos: number;
   /** Writes the record that ends it; the code gets the result once it is durable. */
   end(record: NewRecord, value: T | Promise<T>): void;
@@ -55,6 +59,18 @@ export class LiveTurn<T> implements Turn<T>, Asked {
       this.#resolve = resolve;
       this.#reject = reject;
     });
+  }
+
+  get of(): object {
+    return this.#operations.drive;
+  }
+
+  get kind(): string {
+    return this.#operation.kinds[0]!;
+  }
+
+  get name(): string {
+    return this.#operation.name;
   }
 
   deliver(delivery: Delivery): void {

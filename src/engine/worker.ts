@@ -47,6 +47,8 @@ export const aheadMs = 1_000;
 interface Driving {
   /** undefined while it waits for its turn. */
   drive?: Drive;
+  /** A note may have come before there was a drive to hear of it. */
+  poked: boolean;
   done: Promise<DriveEnd>;
 }
 
@@ -62,6 +64,9 @@ export class Worker {
   /** Drives that were taken ahead of their timers and are not over. */
   #early = 0;
   #freed: () => void = () => {};
+  /** Looks under way, and the hints that came meanwhile for runs that may be among what they find. */
+  #looks = 0;
+  readonly #hints = new Set<number | "any">();
   #cancelLook: (() => void) | undefined;
 
   constructor(options: WorkerOptions) {
@@ -73,8 +78,8 @@ export class Worker {
       onCompany: () => this.#freed(),
     });
     this.#stopListening = options.store.onWake((wake) => {
-      if (wake.of === "journal") this.#drives.get(wake.journal)?.drive?.poke();
-      else if (wake.of === "any") for (const { drive } of this.#drives.values()) drive?.poke();
+      if (wake.of === "journal") this.#poke(wake.journal);
+      else if (wake.of === "any") for (const journal of [...this.#drives.keys(), "any" as const]) this.#poke(journal);
     });
   }
 
@@ -182,25 +187,39 @@ export class Worker {
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
     const sent = momentOf(clock);
     const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
-    const terms = await store.claim.find({
-      claimant,
-      wants: "recovery",
-      staleOf: ["agent", "recovery"],
-      staleLimit: this.#suspects.room,
-      limit: room,
-      nonce: random.bits63(),
-      tenant,
-      workflows: this.#workflows,
-      // Who waits for a timer does nothing: half of the room stays for those who do something.
-      ahead: { withinMs: aheadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
-    });
-    const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
-    return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
+    this.#looks++;
+    try {
+      const terms = await store.claim.find({
+        claimant,
+        wants: "recovery",
+        staleOf: ["agent", "recovery"],
+        staleLimit: this.#suspects.room,
+        limit: room,
+        nonce: random.bits63(),
+        tenant,
+        workflows: this.#workflows,
+        // Who waits for a timer does nothing: half of the room stays for those who do something.
+        ahead: { withinMs: aheadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
+      });
+      const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
+      return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
+    } finally {
+      if (--this.#looks === 0) this.#hints.clear();
+    }
+  }
+
+  /** A note may have come for this journal. It may be of a run that is ours already though we have not heard so yet. */
+  #poke(journal: number | "any"): void {
+    const driving = journal === "any" ? undefined : this.#drives.get(journal);
+    if (driving?.drive !== undefined) driving.drive.poke();
+    else if (driving !== undefined) driving.poked = true;
+    else if (this.#looks > 0) this.#hints.add(journal);
   }
 
   #take(term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
     const { journal } = term;
-    const driving: Driving = { done: Promise.resolve("lost") };
+    const poked = this.#hints.has(journal) || this.#hints.has("any");
+    const driving: Driving = { poked, done: Promise.resolve("lost") };
     this.#drives.set(journal, driving);
     driving.done = this.#drive(driving, term, sent, fresh)
       .catch((error: unknown): DriveEnd => {
@@ -240,6 +259,7 @@ export class Worker {
       };
       const drive = new Drive({ ...ground, ...traced, ...more });
       driving.drive = drive;
+      if (driving.poked) drive.poke();
       const end = await drive.run();
       if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
       return end;

@@ -137,6 +137,11 @@ const table = {
     retry: "no",
     next: "Call effects inside a workflow; elsewhere nothing would record them.",
   },
+  TAPE_NESTED: {
+    fault: "caller",
+    retry: "no",
+    next: "Ask for it in the workflow itself, beside the operation that the message names, not inside its body.",
+  },
   TAPE_NO_WORKER: {
     fault: "operator",
     retry: "later",

@@ -2,15 +2,31 @@ import { AsyncLocalStorage } from "node:async_hooks";
 import { TapeError } from "../model/errors.ts";
 import type { TapeContext } from "./context.ts";
 
-/** The context of the run that is executing, for effects that are called without one. */
-const storage = new AsyncLocalStorage<TapeContext>();
-
-export function runWith<T>(context: TapeContext, body: () => T): T {
-  return storage.run(context, body);
+/** Where the code that is executing stands. */
+export interface Standing {
+  readonly context: TapeContext;
+  /** The body that is running, and whose it is: what it asks for could not be found again by a replay. */
+  readonly body?: { readonly of: object; readonly kind: string; readonly name: string };
 }
 
+const storage = new AsyncLocalStorage<Standing>();
+
+export function runWith<T>(context: TapeContext, work: () => T): T {
+  return storage.run({ context }, work);
+}
+
+export function standAt<T>(standing: Standing, work: () => T): T {
+  return storage.run(standing, work);
+}
+
+/** undefined: outside every run. */
+export function standing(): Standing | undefined {
+  return storage.getStore();
+}
+
+/** The context of the run that is executing, for effects that are called without one. */
 export function currentContext(): TapeContext {
-  const context = storage.getStore();
+  const context = storage.getStore()?.context;
   if (context === undefined) {
     throw new TapeError("TAPE_NO_RUN", "an effect was called outside a run: nothing would record it");
   }

@@ -1,0 +1,127 @@
+import { describe, expect, it } from "vitest";
+import type { TapeContext } from "../../src/sdk/context.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { stage } from "./stage.ts";
+
+const mail = effect("mail", (to: string) => `sent to ${to}`, { semantics: "idempotent" });
+const approval = gate<string>("approval");
+const child = workflow("child", () => "grown up");
+
+const inner: Readonly<Record<string, (tape: TapeContext) => unknown>> = {
+  'step "inner"': (tape) => tape.step("inner", () => 1),
+  'decision "inner"': (tape) => tape.decide("inner", () => 1),
+  'sample "inner"': (tape) => tape.sample("inner", () => 1),
+  'effect "mail"': () => mail("ada"),
+  'effect "mail" by hand': (tape) => tape.attempt(mail.with("ada")),
+  'gate "approval"': (tape) => tape.gate(approval),
+  'sleep "sleep"': (tape) => tape.sleep(10),
+  'child "child"': (tape) => tape.spawn(child, undefined),
+  'value "k"': (tape) => tape.values.put("k", 1, 0),
+  "budget reservation": (tape) => tape.budget.spend({ eur: 1 }, async () => ({ cost: {}, value: 1 })),
+  'patch "p"': (tape) => tape.patched("p"),
+  "tape.now()": (tape) => tape.now(),
+  "tape.uuid()": (tape) => tape.uuid(),
+  "tape.random()": (tape) => tape.random(),
+};
+
+describe("an operation inside a body", () => {
+  it.each(Object.entries(inner))("%s is refused at once, before anything of it is written", async (name, ask) => {
+    const s = await stage();
+    let heard: unknown;
+    const flow = workflow("flow", async (tape) => {
+      const outer = await tape.step("outer", async () => {
+        try {
+          await ask(tape);
+        } catch (error) {
+          heard = error;
+        }
+        return "outer";
+      });
+      return [outer, await tape.step("after", () => "after")];
+    });
+    const p = s.process(createRunner({ workflows: [flow, child], effects: [mail] }));
+    const id = await p.start(flow);
+    expect((await p.over(id)).status).toBe("COMPLETED");
+    const named = name.replace(" by hand", "");
+    expect(heard).toMatchObject({ code: "TAPE_NESTED", message: expect.stringContaining(named) });
+    expect(heard).toMatchObject({ message: expect.stringContaining('inside step "outer"') });
+    expect(await s.kinds(id)).toEqual(["run.created", "step.done", "step.done", "run.ended"]);
+    const [said] = s.logged.filter(({ event }) => event === "run.nested");
+    expect(said).toMatchObject({ level: "error", fields: { run: id } });
+    expect(said?.fields.error).toContain("TAPE_NESTED");
+    expect(said?.fields.next).toContain("workflow itself");
+  });
+
+  it.each([
+    ["step", (tape: TapeContext, work: () => unknown) => tape.step("outer", work)],
+    ["decision", (tape: TapeContext, work: () => unknown) => tape.decide("outer", work)],
+    ["sample", (tape: TapeContext, work: () => unknown) => tape.sample("outer", work)],
+  ])("in a %s: it fails with both names, live and in a replay of the same journal", async (what, outer) => {
+    const s = await stage();
+    const seen: unknown[] = [];
+    const flow = workflow("flow", async (tape) => {
+      const failed = await outer(tape, async () => {
+        await new Promise((resolve) => setImmediate(resolve)); // also behind something of its own
+        return mail("ada");
+      }).catch((error: unknown) => error as Error);
+      seen.push((failed as Error).message);
+      await tape.gate(approval);
+      return "done";
+    });
+    const runner = createRunner({ workflows: [flow], effects: [mail] });
+    const first = s.process(runner);
+    const id = await first.start(flow);
+    await first.until(async () => (await s.run(id)).status === "WAITING");
+    await s.store.intake.signal("t", id, { name: "approval", value: "yes" });
+    expect((await first.over(id)).status).toBe("COMPLETED");
+    expect(seen).toHaveLength(2);
+    expect(seen[0]).toBe(seen[1]);
+    expect(seen[0]).toContain(`effect "mail" was asked for inside ${what} "outer"`);
+  });
+
+  it("in an effect: its own fx and the run's log, progress and signal are no operations", async () => {
+    const s = await stage();
+    const heard: unknown[] = [];
+    let tape: TapeContext | undefined;
+    const wire = effect(
+      "wire",
+      async (_: null, fx) => {
+        heard.push(fx.key, fx.attempt, fx.businessKey, fx.abortSignal.aborted);
+        tape!.log("wiring");
+        tape!.progress("wiring");
+        heard.push(tape!.runId, tape!.abortSignal.aborted);
+        await tape!.step("inner", () => 1).catch((error: unknown) => heard.push((error as { code: string }).code));
+        return "wired";
+      },
+      { semantics: "idempotent", businessKey: () => "k" },
+    );
+    const flow = workflow("flow", (given) => {
+      tape = given;
+      return wire(null);
+    });
+    const p = s.process(createRunner({ workflows: [flow], effects: [wire] }));
+    const id = await p.start(flow);
+    expect((await p.over(id)).status).toBe("COMPLETED");
+    expect(heard).toEqual([`${id}:0`, 1, "k", false, id, false, "TAPE_NESTED"]);
+  });
+
+  it("operations between reserving and charging are the workflow's own, and so are those of another run", async () => {
+    const s = await stage();
+    const other = workflow("other", (tape) => tape.step("its own", () => "other"));
+    let started: Promise<string> | undefined;
+    const flow = workflow("flow", async (tape) => {
+      await tape.budget.spend({ eur: 1 }, async () => ({ cost: {}, value: await tape.step("bought", () => 1) }));
+      return tape.step("starts another", async () => {
+        started = p.start(other, null, { id: "another" });
+        await started;
+      });
+    });
+    const p = s.process([flow, other]);
+    const id = await p.start(flow, null, { budget: { eur: 5_000_000 } });
+    expect((await p.over(id)).status).toBe("COMPLETED");
+    expect((await p.over("another")).status).toBe("COMPLETED");
+    expect(s.logged.filter(({ event }) => event === "run.nested")).toEqual([]);
+  });
+});

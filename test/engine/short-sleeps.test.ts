@@ -1,0 +1,118 @@
+import { describe, expect, it } from "vitest";
+import { workflow } from "../../src/sdk/workflow.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { settled } from "../../src/testing/clock.ts";
+import { type Process, type Stage, stage, tenant } from "./stage.ts";
+
+/** Holds one call of the store back: `met` resolves when it has been made and answered, `go` hands the answer on. */
+function held(): { pass<T>(answer: Promise<T>): Promise<T>; readonly met: Promise<void>; go(): void; armed: boolean } {
+  let meet = (): void => {};
+  let go = (): void => {};
+  const met = new Promise<void>((resolve) => {
+    meet = resolve;
+  });
+  const going = new Promise<void>((resolve) => {
+    go = resolve;
+  });
+  const hold = {
+    met,
+    go,
+    armed: false,
+    async pass<T>(answer: Promise<T>): Promise<T> {
+      const value = await answer;
+      if (!hold.armed) return value;
+      hold.armed = false;
+      meet();
+      await going;
+      return value;
+    },
+  };
+  return hold;
+}
+
+const fire = async (s: Stage): Promise<number> => {
+  const due = await s.store.read.dueTimers(10, tenant);
+  for (const timer of due) await s.store.intake.fireTimer(timer);
+  return due.length;
+};
+
+async function parked(s: Stage, p: Process, id: string): Promise<void> {
+  for (let k = 0; k < 20 && (await s.run(id)).status !== "WAITING"; k++) await settled(5);
+  expect([(await s.run(id)).status, p.worker.driving]).toEqual(["WAITING", 0]);
+}
+
+async function awakeWithin(s: Stage, id: string, ms: number): Promise<void> {
+  await settled(20);
+  await s.clock.elapse(ms);
+  await settled(20);
+  expect((await s.run(id)).status).toBe("COMPLETED");
+}
+
+describe("a run that was taken ahead of its timer, which another process fires at that very moment", () => {
+  const naps = workflow("naps", async (tape) => {
+    await tape.sleep(15);
+    return "awake";
+  });
+
+  it.each(["memory", "sqlite"] as const)("between the claim and its answer: it wakes at once (%s)", async (backend) => {
+    const s = await stage({ backend });
+    const hold = held();
+    const store: Store = {
+      ...s.store,
+      claim: { ...s.store.claim, find: (asked) => hold.pass(s.store.claim.find(asked)) },
+    };
+    const p = s.process([naps], { store });
+    const id = await p.start(naps);
+    await parked(s, p, id);
+    hold.armed = true;
+    const finding = p.worker.begin(10);
+    await hold.met;
+    await s.clock.elapse(20);
+    expect(await fire(s)).toBe(1);
+    hold.go();
+    expect((await finding).found).toBe(1);
+    await awakeWithin(s, id, 50);
+  });
+
+  it("while its journal is read: it wakes at once", async () => {
+    const s = await stage();
+    const hold = held();
+    const store: Store = {
+      ...s.store,
+      read: { ...s.store.read, journal: (...asked) => hold.pass(s.store.read.journal(...asked)) },
+    };
+    const p = s.process([naps], { store });
+    const id = await p.start(naps);
+    await parked(s, p, id);
+    hold.armed = true;
+    expect((await p.worker.begin(10)).found).toBe(1);
+    await hold.met;
+    await s.clock.elapse(20);
+    expect(await fire(s)).toBe(1);
+    hold.go();
+    await awakeWithin(s, id, 50);
+  });
+
+  it("while it is replayed: it wakes at once", async () => {
+    const s = await stage();
+    let drives = 0;
+    const gates: (() => void)[] = [];
+    const slowly = workflow("slowly", async (tape) => {
+      if (++drives > 1) await new Promise<void>((resolve) => gates.push(resolve)); // something of its own
+      await tape.step("first", () => 1);
+      await tape.sleep(15);
+      return "awake";
+    });
+    const p = s.process([slowly]);
+    const id = await p.start(slowly);
+    await parked(s, p, id);
+    expect((await p.worker.begin(10)).found).toBe(1);
+    await settled(20);
+    expect(gates).toHaveLength(1);
+    await s.clock.elapse(20);
+    expect(await fire(s)).toBe(1);
+    await settled(20);
+    gates[0]!();
+    await awakeWithin(s, id, 50);
+  });
+});
