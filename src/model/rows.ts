@@ -81,8 +81,8 @@ export interface EffectRow {
   readonly args: string;
   readonly policy: string | null;
   readonly attempt: number;
+  /** Of the term that sent it. The nonce that goes with it is in no view: with both one could write as that term. */
   readonly attemptToken: bigint | null;
-  readonly attemptNonce: bigint | null;
   readonly sendUntil: number | null;
   readonly reason: string | null;
   readonly outcome: string | null;

@@ -130,7 +130,6 @@ export const effectRow = z.strictObject({
   policy: stored.nullable(),
   attempt: whole,
   attemptToken: big.nullable(),
-  attemptNonce: big.nullable(),
   sendUntil: at.nullable(),
   reason: z.string().nullable(),
   outcome: stored.nullable(),

@@ -123,7 +123,6 @@ export function effectRowOf(row: Raw): EffectRow {
     policy: orNull(row.policy),
     attempt: Number(row.attempt),
     attemptToken: tokenOrNull(row.attempt_token),
-    attemptNonce: tokenOrNull(row.attempt_nonce),
     sendUntil: numberOrNull(row.send_until),
     reason: orNull(row.reason),
     outcome: orNull(row.outcome),

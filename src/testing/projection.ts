@@ -216,7 +216,7 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
     const { id } = view;
     expect(`run ${id}`, seenRun(view), toldRun(run, tables));
     const effects = (await read.effects(tenant, { run: id })).map(
-      ({ tenant: _t, attemptNonce: _n, sendUntil: _s, createdAt: _c, changedAt: _h, ...effect }) => effect,
+      ({ tenant: _t, sendUntil: _s, createdAt: _c, changedAt: _h, ...effect }) => effect,
     );
     expect(`the effects of ${id}`, sorted(effects), sorted(tables.effectsOf(run.journal)));
     const gates = (await read.gates(tenant, { run: id })).map(({ tenant: _t, openedAt: _o, ...gate }) => gate);

@@ -10,8 +10,8 @@ import type { Connector } from "../../src/sdk/connector.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { AckLost, Definite, NotSent, outcome, settlesDoubt } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { hold } from "../../src/testing/conformance/scenes.ts";
-import { setStage, story, tenant, waiting } from "../reactor/stage.ts";
+import { Holder, hold } from "../../src/testing/conformance/scenes.ts";
+import { granting, setStage, story, tenant, waiting } from "../reactor/stage.ts";
 import { answer, context, json, serve } from "./server.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
@@ -134,10 +134,11 @@ describe("a process without the connector", () => {
       dispatch: () => Promise.reject(new AckLost()),
       observe: () => outcome.inconclusive("later"),
     });
-    await outbox({ ...replica(), ...ready(silent) }).runOnce(10);
-    const { attemptToken, attemptNonce, item } = await run.effect(0);
-    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
-    await store.intake.leaveEvidence(attempt, { happened: true, value: "receipt" });
+    const granted = granting(store);
+    await outbox({ ...replica({ store: granted.store }), ...ready(silent) }).runOnce(10);
+    const { item } = await run.effect(0);
+    const sender = new Holder(store, granted.terms.at(-1)!, run.id);
+    await store.intake.leaveEvidence(sender.attempt(0), { happened: true, value: "receipt" });
     const without = { ...replica(), ...ready() };
     expect(await reconciler(without).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });

@@ -2,8 +2,8 @@ import { describe, expect, it } from "vitest";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
-import { decided, hold } from "../../src/testing/conformance/scenes.ts";
-import { calm, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
+import { decided, Holder, hold } from "../../src/testing/conformance/scenes.ts";
+import { calm, granting, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
@@ -313,16 +313,16 @@ describe("outbox", () => {
   it("evidence that a repeatable act has happened is used instead of another send", async () => {
     const { store, replica, wire, world, clock } = await setStage();
     const run = await waiting(store, "idempotent");
-    const mine = mortal(store);
+    const granted = granting(store);
+    const mine = mortal(granted.store);
     const options = { semantics: "idempotent" } as const;
     void outbox(replica({ effects: [wire(options, () => mine.die())], store: mine.store })).runOnce(10);
     await mine.died;
     await clock.elapse(ttl + 1);
     const other = replica({ effects: [wire(options)] });
     await reconciler(other).runOnce(10);
-    const { attemptToken, attemptNonce } = await run.effect(0);
-    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
-    await store.intake.leaveEvidence(attempt, { happened: true, value: "receipt" });
+    const sender = new Holder(store, granted.terms.at(-1)!, run.id);
+    await store.intake.leaveEvidence(sender.attempt(0), { happened: true, value: "receipt" });
     await outbox(other).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
     expect(world).toHaveLength(1);

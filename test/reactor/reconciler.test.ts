@@ -54,11 +54,10 @@ function seeing(
 
 async function evidence(
   store: Store,
-  run: Holder,
+  sender: Holder,
   said: { happened: boolean; value?: unknown; error?: unknown },
 ): Promise<void> {
-  const { attemptToken, attemptNonce } = await run.effect(0);
-  await store.intake.leaveEvidence({ run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! }, said);
+  await store.intake.leaveEvidence(sender.attempt(0), said);
 }
 
 describe("reconciler", () => {
@@ -312,7 +311,7 @@ describe("reconciler", () => {
     const of = { run: run.journal };
     await item.write(dispatched(0, of), settled(0, "FAILED", { ...of, reason: "exhausted" }));
     await item.release();
-    await evidence(store, run, { happened: true, value: "late" });
+    await evidence(store, item, { happened: true, value: "late" });
     expect(await reconciler(seeing(stage, () => outcome.absent())).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await store.read.effects(tenant, { run: run.id, role: "inverse" })).toEqual([]);
   });

@@ -2,6 +2,7 @@ import { onTestFinished } from "vitest";
 import type { Clock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
+import type { Term } from "../../src/model/lease.ts";
 import type { Ground } from "../../src/reactor/reactor.ts";
 import { type Effect, type EffectContext, type EffectOptions, effect } from "../../src/sdk/effect.ts";
 import { type AnyWorkflow, createRunner } from "../../src/sdk/workflow.ts";
@@ -141,6 +142,20 @@ export function mortal(store: Store): Mortal {
       planned = { call, when };
     },
   };
+}
+
+/** The same store, and what it grants through this door: what a process knows of its own terms. */
+export function granting(store: Store): { readonly store: Store; readonly terms: readonly Term[] } {
+  const terms: Term[] = [];
+  const claim: Store["claim"] = {
+    ...store.claim,
+    find: async (request) => {
+      const found = await store.claim.find(request);
+      terms.push(...found);
+      return found;
+    },
+  };
+  return { store: { ...store, claim }, terms };
 }
 
 /** A promise and its switch. */

@@ -150,7 +150,7 @@ describe("doubts", () => {
   it("late evidence is shown with the act that it is about", async () => {
     const { store, scene, get } = await opened();
     const [effect] = await store.read.effects("acme", { run: scene.doubt });
-    const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: effect!.attemptNonce! };
+    const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: 103n }; // the scene's
     await store.intake.leaveEvidence(attempt, { happened: true, value: "W-1" });
     expect(await get("/v1/doubts")).toMatchObject({
       doubts: [{ evidence: [{ attempt: 1, happened: true, value: "W-1" }] }],

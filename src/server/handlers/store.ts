@@ -15,6 +15,11 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
   const { read, intake, claim, fenced } = store;
   const authority = new Authority(read);
   const seen = (tenant: string, terms: readonly Term[]): void => {
+    // The store grants a tenant nothing of another's; were it ever to, the caller must not get to know it.
+    const strange = terms.find((term) => term.tenant !== tenant);
+    if (strange !== undefined) {
+      throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: strange.journal });
+    }
     for (const { journal } of terms) ownership.learn(tenant, journal);
     service.granted(terms);
   };

@@ -218,8 +218,10 @@ export const leases = {
     ]);
   },
 
-  "lease.mine"(t, p: { owner: string; nonce: bigint }) {
-    const found = t.leases.by.state("held").filter(({ owner, nonce }) => owner === p.owner && nonce === p.nonce);
+  "lease.mine"(t, p: { owner: string; nonce: bigint; tenant: string | null }) {
+    const found = t.leases.by
+      .state("held")
+      .filter(({ owner, nonce, tenant }) => owner === p.owner && nonce === p.nonce && passes(p.tenant, tenant));
     return numbers(page(found, Number.POSITIVE_INFINITY, ({ journal }) => journal));
   },
 

@@ -10,7 +10,7 @@ type Stored<Row> = { readonly [Column in keyof Row & string as Snake<Column>]: R
 
 export type RunRow = Stored<model.RunRow>;
 export type LeaseRow = Stored<model.LeaseRow>;
-export type EffectRow = Stored<model.EffectRow>;
+export type EffectRow = Stored<model.EffectRow & { readonly attemptNonce: bigint | null }>;
 export type TimerRow = Stored<model.TimerRow>;
 export type RecordRow = {
   /** Its position in the feed. */

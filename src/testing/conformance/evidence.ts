@@ -8,8 +8,9 @@ export const evidence: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0), settled(0, "UNKNOWN", { reason: "lease_lost" }));
-    const { attemptToken, attemptNonce, item } = await run.effect(0);
-    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
+    const { attemptToken, item } = await run.effect(0);
+    const attempt = run.attempt(0);
+    assert.equal(attempt.token, attemptToken);
     const evidence = { happened: true, value: { id: 5n } };
     await unchanged(store, async () => {
       for (const wrong of [
@@ -44,9 +45,8 @@ export const evidence: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(intent(0), dispatched(0));
-    const { token, nonce } = run.term.fence;
     await run.release(0);
-    const answer = await store.intake.leaveEvidence({ run: run.journal, pos: 0, token, nonce }, { happened: false });
+    const answer = await store.intake.leaveEvidence(run.attempt(0), { happened: false });
     assert.deepEqual(answer, { journal: run.journal, n: 1 });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
@@ -57,8 +57,7 @@ export const evidence: Cases = ({ it }, fresh) => {
     for (let k = 0; k < 20; k++) {
       const run = await begin(store);
       await run.write(intent(0), dispatched(0));
-      const { token, nonce } = run.term.fence;
-      const attempt = { run: run.journal, pos: 0, token, nonce };
+      const attempt = run.attempt(0);
       const handing = run.write(settled(0, "UNKNOWN", { reason: "lease_lost" })).then(async () => {
         const { item } = await run.effect(0);
         const own = await store.read.journal(tenant, { run: run.id }, { inbox: true });
@@ -81,9 +80,7 @@ export const evidence: Cases = ({ it }, fresh) => {
       settled(0, "PENDING", { run: run.journal, reason: "ack_lost" }),
     );
     await outbox.release(0, { wants: "outbox" });
-    const { attemptToken, attemptNonce } = await run.effect(0);
-    const attempt = { run: run.journal, pos: 0, token: attemptToken!, nonce: attemptNonce! };
-    await store.intake.leaveEvidence(attempt, { happened: true });
+    await store.intake.leaveEvidence(outbox.attempt(0), { happened: true });
     assert.deepEqual(await find(store, "reconciler"), []);
     assert.equal((await find(store, "outbox")).length, 1);
   });

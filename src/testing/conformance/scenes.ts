@@ -46,6 +46,12 @@ export class Holder {
     return this.write(record("term.ended", { end: "released", taken, ...more }));
   }
 
+  /** The attempt that it dispatched, as its late answer names it. */
+  attempt(pos: number): { run: number; pos: number; token: bigint; nonce: bigint } {
+    const { token, nonce: own } = this.term.fence;
+    return { run: this.term.run, pos, token, nonce: own };
+  }
+
   view(): Promise<RunView> {
     return viewOf(this.store, this.id);
   }

@@ -1,5 +1,6 @@
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
+import type { Term } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { Fixture } from "./frame.ts";
@@ -28,6 +29,8 @@ export class Workload {
   readonly #random: Random;
   #runs: Holder[] = [];
   #items: Holder[] = [];
+  /** Every term that was held: who has dispatched something may leave evidence long after. */
+  readonly #terms: Term[] = [];
   /** How often each refusal came, and each deed was done. */
   readonly refusals: Record<string, number> = {};
   readonly done: Record<string, number> = {};
@@ -70,6 +73,11 @@ export class Workload {
     return this.#random.int(100) < percent;
   }
 
+  #keep(holder: Holder, among: Holder[]): void {
+    among.push(holder);
+    this.#terms.push(holder.term);
+  }
+
   #forgetStale(journal: unknown): void {
     this.#runs = this.#runs.filter((holder) => holder.journal !== journal);
     this.#items = this.#items.filter((holder) => holder.journal !== journal);
@@ -106,7 +114,7 @@ export class Workload {
       create: async () => {
         if (this.#runs.length > 4) return false; // few, so that much happens to each
         const run = await begin(store, { budget: { usd: 10 }, labels: { team: this.#pick(["ops", "dev"]) } });
-        this.#runs.push(run);
+        this.#keep(run, this.#runs);
         return true;
       },
       "create for later": async () =>
@@ -198,7 +206,7 @@ export class Workload {
       compensate: async () => {
         const run = this.#chance(50) && this.#runs.length > 0 ? this.#pick(this.#runs) : await begin(store);
         if (run.head === 1) await run.write(...confirmed(0), armed(0), ...confirmed(1), armed(1), decided("failed"));
-        if (!this.#runs.includes(run)) this.#runs.push(run);
+        if (!this.#runs.includes(run)) this.#keep(run, this.#runs);
         await run.write(record("run.compensating", {}));
         return true;
       },
@@ -213,7 +221,7 @@ export class Workload {
       "take over": async () => {
         if (this.#runs.length === 0 || this.#chance(70)) return false;
         const { id } = this.#pick(this.#runs);
-        this.#runs.push(await hold(store, id, { run: id }, { expect: "any", by: "ann", why: "it hangs" }));
+        this.#keep(await hold(store, id, { run: id }, { expect: "any", by: "ann", why: "it hangs" }), this.#runs);
         return true;
       },
       "hold a name": async () => {
@@ -256,7 +264,7 @@ export class Workload {
     const terms = await find(store, wants);
     const views = terms.length === 0 ? [] : await store.read.runs(tenant);
     for (const term of terms) {
-      into.push(new Holder(store, term, views.find(({ journal }) => journal === term.run)?.id ?? ""));
+      this.#keep(new Holder(store, term, views.find(({ journal }) => journal === term.run)?.id ?? ""), into);
     }
     return terms.length > 0;
   }
@@ -287,10 +295,13 @@ export class Workload {
 
   async #evidence(): Promise<boolean> {
     const { store } = this.#fixture;
-    const sent = (await store.read.effects(tenant)).filter(({ attemptNonce }) => attemptNonce !== null);
+    const sent = (await store.read.effects(tenant)).flatMap(({ run, pos, sub, authority, item, attemptToken }) => {
+      const senders = this.#terms.filter(({ journal }) => [run, authority, item].includes(journal));
+      const sender = senders.find(({ fence }) => fence.token === attemptToken);
+      return sender === undefined ? [] : [{ run, pos, sub, token: attemptToken!, nonce: sender.fence.nonce }];
+    });
     if (sent.length === 0) return false;
-    const { run, pos, sub, attemptToken, attemptNonce } = this.#pick(sent);
-    const attempt = { run, pos, sub, token: attemptToken!, nonce: attemptNonce! };
+    const attempt = this.#pick(sent);
     await store.intake.leaveEvidence(attempt, { happened: this.#chance(50) });
     return true;
   }

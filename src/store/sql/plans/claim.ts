@@ -21,7 +21,7 @@ export function* acquirePlan(ground: Ground, tenant: string, request: AcquireReq
   if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
   const lease = leaseRowOf(row);
   const now = Number(row.now);
-  if (lease.nonce === request.nonce && lease.owner === request.claimant.owner && !lease.doomed) {
+  if (isOwn(lease, tenant, request.claimant.owner, request.nonce)) {
     return { ok: true, term: yield* heldTerm(lease) }; // this very attempt: its answer was lost
   }
   const refusal = mayTake(lease, now, request);
@@ -105,13 +105,24 @@ export function begun(lease: LeaseRow, now: number, head: number, taking: Taking
 }
 
 /** The term that an attempt of this nonce was granted, if it is still the current one. */
-export function* ownTerm(journal: number, asked: { owner: string; nonce: bigint }): Plan<Term | undefined> {
+export function* ownTerm(
+  journal: number,
+  tenant: string,
+  { owner, nonce }: { owner: string; nonce: bigint },
+): Plan<Term | undefined> {
   const row = yield* askRow("lease.read", { journal });
   if (row === undefined) return undefined;
   const lease = leaseRowOf(row);
-  const own = lease.nonce === asked.nonce && lease.owner === asked.owner && !lease.doomed;
-  return own ? yield* heldTerm(lease) : undefined;
+  return isOwn(lease, tenant, owner, nonce) ? yield* heldTerm(lease) : undefined;
 }
+
+/** Whether the lease is held by this very attempt of this tenant's; undefined: of any tenant's. */
+function isOwn(lease: LeaseRow, tenant: string | undefined, owner: string, nonce: bigint): boolean {
+  return lease.nonce === nonce && lease.owner === owner && !lease.doomed && isOf(lease, tenant);
+}
+
+/** Owner and nonce are a caller's choice: they never stand in for the tenant. */
+const isOf = (lease: LeaseRow, tenant: string | undefined): boolean => tenant === undefined || lease.tenant === tenant;
 
 function* heldTerm(lease: LeaseRow): Plan<Term> {
   const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason } = lease;
@@ -126,7 +137,7 @@ export function* findPlan(request: FindRequest): Plan<number[]> {
   const { owner } = request.claimant;
   const workflows = request.workflows === undefined ? null : JSON.stringify(request.workflows);
   // What this very find acquired before comes first: its answer may have been lost.
-  const found = [...(yield* askRows("lease.mine", { owner, nonce }))];
+  const found = [...(yield* askRows("lease.mine", { owner, nonce, tenant }))];
   if (found.length < limit) {
     found.push(...(yield* askRows("lease.due", { wants, limit: limit - found.length, tenant, workflows })));
   }
@@ -150,9 +161,7 @@ export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term
   const now = Number(row.now);
   const { claimant, nonce } = request;
   const name = row.name === null ? {} : { name: String(row.name) };
-  if (lease.nonce === nonce && lease.owner === claimant.owner && !lease.doomed) {
-    return { ...(yield* heldTerm(lease)), ...name };
-  }
+  if (isOwn(lease, request.tenant, claimant.owner, nonce)) return { ...(yield* heldTerm(lease)), ...name };
   const found = foundAs(lease, now, request);
   if (found === undefined) return undefined;
   const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });
@@ -166,6 +175,7 @@ export type Found = Pick<Term, "lagMs" | "early" | "takenFrom">;
 /** As what a find takes this lease; undefined: it is none of its business, or not free. */
 export function foundAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
   const { claimant, wants, staleOf, ahead } = request;
+  if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
   const due = free && lease.wants === wants && lease.dueAt <= now;
   const stale = !free && staleOf.includes(lease.reactor ?? "");

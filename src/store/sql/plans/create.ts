@@ -65,6 +65,6 @@ function* existingRun(tenant: string, data: RecordData<"run.created">, first: Fi
   }
   const journal = Number(row.journal);
   // This very creation, whose answer was lost: its term is still the one it asked for.
-  const term = first === undefined ? undefined : yield* ownTerm(journal, first);
+  const term = first === undefined ? undefined : yield* ownTerm(journal, tenant, first);
   return term === undefined ? { journal, fresh: false } : { journal, fresh: true, term };
 }
