@@ -32,9 +32,9 @@ export function readOver(ground: Ground): Read {
       const body = { target, ...defined({ from, limit, inbox }) };
       return (await caller.call("store.journal", { body })).records as JournalRecord[];
     },
-    async effects(tenant, { run, item, role, root, status, minAgeMs, limit } = {}) {
+    async effects(tenant, { run, item, role, root, below, from, status, minAgeMs, limit } = {}) {
       if (!own(tenant) || status?.length === 0) return [];
-      const query = defined({ run, item, role, root, minAgeMs, limit, status: status && [...status] });
+      const query = defined({ run, item, role, root, below, from, minAgeMs, limit, status: status && [...status] });
       return (await caller.call("effects.list", { query })).effects as EffectRow[];
     },
     async gates(tenant, { run, open, limit } = {}) {

@@ -69,7 +69,12 @@ async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
   return true;
 }
 
-async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome">): Promise<void> {
+/** What keeps a run from ending is settled while we look, once or twice; a store that keeps refusing is asked later. */
+const refusedBackoff = { baseMs: 20, capMs: 1_000 };
+const mostRefusals = 8;
+const refusedAgainMs = 30_000;
+
+async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome">, refusals = 0): Promise<void> {
   const { store, tenant, runId } = drive.options;
   const { cause, outcome } = decided;
   const again = (): Promise<void> => proceed(drive, decided);
@@ -82,7 +87,7 @@ async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome"
     if (await stillOpen(drive, again)) return;
     if (cause === "completed") {
       if (await stillOwed(drive, again)) return;
-      return again(); // what was open has been settled while we looked
+      return tryLater(drive, decided, refusal, refusals + 1);
     }
     await drive.journal.writeAlone([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
       if (isTapeError(error, "TAPE_RUN_UNSETTLED")) return;
@@ -94,6 +99,29 @@ async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome"
   const stuck = await inverses(drive, ["STUCK"]);
   if (stuck.length > 0) return drive.stick(needsResolving(stuck[0]!, true), stuck.map(placeOf), again);
   await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
+}
+
+/**
+ * The store says that something is open, and nothing that we can see is: it has been settled meanwhile, and the next try
+ * succeeds. Never without a rest, and not for ever in this term: a run that cannot end must not keep a core busy.
+ */
+async function tryLater(
+  drive: Driver,
+  decided: Pick<Decided, "cause" | "outcome">,
+  refusal: TapeError,
+  refusals: number,
+): Promise<void> {
+  const { clock, random, log, runId } = drive.options;
+  if (refusals < mostRefusals) {
+    await clock.sleep(backoffMs(refusals, refusedBackoff, random), drive.abortSignal);
+    return drive.over ? undefined : proceed(drive, decided, refusals);
+  }
+  log("warn", "run.end_refused", { run: runId, error: refusal.message, againInMs: refusedAgainMs });
+  const later = { wants: "recovery", inMs: refusedAgainMs };
+  await drive.parkWith(
+    () => [drive.endOfTerm(["the end"], later)],
+    () => proceed(drive, decided),
+  );
 }
 
 /** true: parked or stuck, because a person has had something undone, and that is not over yet. */
@@ -131,35 +159,29 @@ async function giveUpAttempts(drive: Driver): Promise<void> {
 /** true: parked or stuck, because something of the run is not settled yet. */
 async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boolean> {
   const { store, tenant, runId } = drive.options;
-  const acts = await store.read.effects(tenant, { run: runId, role: "act" });
+  const status = ["STUCK", "DISPATCHED", "UNKNOWN", "PENDING"];
+  const acts = await store.read.effects(tenant, { run: runId, role: "act", status });
   const stuck = acts.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0) {
     await drive.stick(needsResolving(stuck[0]!, false), stuck.map(placeOf), again);
     return true;
   }
-  const open = acts.filter(({ status }) => status === "DISPATCHED" || status === "UNKNOWN" || status === "PENDING");
   const children = await liveChildren(drive);
   for (const child of children) {
     await store.intake.cancel(tenant, child, { reason: "the parent run is ending" }).catch((error: unknown) => {
       if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;
     });
   }
-  if (open.length === 0 && children.length === 0) return false;
-  const waits = [...open.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
+  if (acts.length === 0 && children.length === 0) return false;
+  const waits = [...acts.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
   await drive.parkWith(() => [drive.endOfTerm(waits)], again);
   return true;
 }
 
 /** Of the run and of everything below it: what its finished children owe is its own to wait for. */
-async function inverses(drive: Driver, status: readonly string[]): Promise<EffectRow[]> {
-  const { store, tenant, runId } = drive.options;
-  const all = await store.read.effects(tenant, { role: "inverse", status });
-  const mine = all.map(async (effect) => {
-    if (effect.surplus || effect.root !== drive.root) return [];
-    const id = (await store.read.lease(tenant, { journal: effect.run }))?.name ?? "";
-    return id === runId || id.startsWith(`${runId}.`) ? [effect] : [];
-  });
-  return (await Promise.all(mine)).flat();
+function inverses(drive: Driver, status: readonly string[]): Promise<EffectRow[]> {
+  const { store, tenant, lease } = drive.options;
+  return store.read.effects(tenant, { root: drive.root, below: lease.term.journal, status });
 }
 
 async function liveChildren(drive: Driver): Promise<string[]> {

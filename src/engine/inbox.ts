@@ -1,6 +1,10 @@
+import { backoffMs } from "../base/backoff.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
+
+/** A store that was restored, or read through something that lags: soon at first, then every half a minute. */
+const missingBackoff = { baseMs: 50, capMs: 30_000 };
 
 /** The run's inbox, as its driver reads it: whoever has something to tell leaves a note there, and only this takes it. */
 export class Inbox {
@@ -10,6 +14,9 @@ export class Inbox {
   #reading = false;
   /** A note may have come since it was last read, though nobody has counted it. */
   #poked: boolean;
+  /** Looks that brought nothing although there should have been something. */
+  #fruitless = 0;
+  #endPause = (): void => {};
 
   constructor(drive: Driver, told: number, poked: boolean) {
     this.#drive = drive;
@@ -43,12 +50,17 @@ export class Inbox {
     const drive = this.#drive;
     if (!drive.hears) return;
     this.#poked = true; // what was read until now may be older than the note we are told of
-    if (this.#reading) return;
+    if (this.#reading) {
+      this.#endPause();
+      return;
+    }
     this.#reading = true;
     try {
       while (this.#poked && drive.hears) {
         this.#poked = false;
-        this.#took(await this.#unread());
+        const notes = await this.#unread();
+        this.#took(notes);
+        if (notes.length === 0 && this.waiting && !this.#poked && drive.hears) await this.#pause();
       }
     } catch (error) {
       drive.fail(error);
@@ -61,7 +73,9 @@ export class Inbox {
   /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
   async takeLate(): Promise<void> {
     const { waits, journal } = this.#drive;
+    const before = waits.seen;
     waits.arrive(await this.#unread());
+    if (waits.seen === before) return this.#pause(); // its caller tries the same again
     await journal.writeNow([{ kind: "notes.taken", data: { through: waits.seen } }]);
   }
 
@@ -87,6 +101,18 @@ export class Inbox {
     else drive.journal.write([taken, first.record], first.wait.written, refused);
     for (const { record, wait } of others) drive.journal.write([record], wait.written, refused);
     drive.settle();
+  }
+
+  /** The store counts notes that it does not hand out. Whoever waits for them must not ask without end. */
+  async #pause(): Promise<void> {
+    const { clock, random, log, runId } = this.#drive.options;
+    if (++this.#fruitless === 1) {
+      log("warn", "run.notes_missing", { run: runId, taken: this.#drive.waits.seen, counted: this.#told });
+    }
+    const pause = new AbortController();
+    this.#endPause = () => pause.abort();
+    const signal = AbortSignal.any([pause.signal, this.#drive.abortSignal]);
+    await clock.sleep(backoffMs(this.#fruitless, missingBackoff, random), signal);
   }
 
   #unread(): Promise<Note[]> {

@@ -186,7 +186,7 @@ function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable"
 async function surplus(ground: Ground, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
   const { definition, effect } = item;
   const { run, pos } = item.ref;
-  const others = await ground.store.read.effects(ground.tenant, { run: item.runId, role: "inverse" });
+  const others = await ground.store.read.effects(ground.tenant, { run: item.runId, role: "inverse", from: pos });
   const free = Math.max(1, ...others.filter((other) => other.pos === pos).map(({ sub }) => sub)) + 1;
   const undo = item.inverse ? undefined : definition?.inverse;
   return refs.map((found, k) => {

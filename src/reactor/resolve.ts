@@ -102,7 +102,9 @@ async function effectOf({ store, tenant }: Ground, { run, pos, sub = 0 }: Resolv
   if ((await store.read.run(tenant, run)) === undefined) {
     throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
   }
-  const found = (await store.read.effects(tenant, { run })).find((effect) => effect.pos === pos && effect.sub === sub);
+  const found = (await store.read.effects(tenant, { run, from: pos })).find(
+    (effect) => effect.pos === pos && effect.sub === sub,
+  );
   if (found === undefined) {
     throw new TapeError("TAPE_BAD_INPUT", `run ${run} has no effect at ${pos}.${sub}`, { run, pos, sub });
   }

@@ -66,7 +66,7 @@ async function assertArmed({ store, tenant }: Ground, undoing: Undoing): Promise
   const { run, pos, name } = undoing;
   const [view, owed] = await Promise.all([
     store.read.run(tenant, run),
-    store.read.effects(tenant, { run, role: "inverse" }),
+    store.read.effects(tenant, { run, role: "inverse", from: pos }),
   ]);
   const obligation = owed.find((effect) => effect.pos === pos && effect.sub === 1);
   if (obligation === undefined) throw noInverse(undoing, name);

@@ -294,6 +294,8 @@ function guardedRead(read: Read, limits: Limits): Read {
       words("status", filter.status);
       optional(filter.role, (role) => names({ role }));
       optional(filter.root, (root) => checkWhole("root", root, 1));
+      optional(filter.below, (below) => checkWhole("below", below, 1));
+      optional(filter.from, (from) => checkWhole("from", from));
       optional(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
       return read.effects(tenant, filter);
     },

@@ -76,6 +76,10 @@ export interface EffectFilter {
   readonly role?: "act" | "inverse";
   /** Only obligations, of the root with this journal number and of everything below it, in the order of undoing. */
   readonly root?: number;
+  /** With `root`: only what the run with this journal number answers for, itself and everything below it; no surplus. */
+  readonly below?: number;
+  /** With `run`: from this position on. */
+  readonly from?: number;
   readonly status?: readonly string[];
   readonly minAgeMs?: number;
   readonly limit?: number;

@@ -1,5 +1,6 @@
 import pg from "pg";
 import { openStore } from "../../src/host/open-store.ts";
+import type { Limits } from "../../src/model/limits.ts";
 import type { Store } from "../../src/store/contract.ts";
 import type { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
 import { freshDatabase } from "../postgres/database.ts";
@@ -20,9 +21,9 @@ export async function startServer() {
   });
 }
 
-export async function virtualPostgres(server: string): Promise<VirtualPostgres> {
+export async function virtualPostgres(server: string, limits: Partial<Limits> = {}): Promise<VirtualPostgres> {
   const url = await freshDatabase(server);
-  const store = await openStore(`${url}?accept_loss=true&connections=4`);
+  const store = await openStore(`${url}?accept_loss=true&connections=4`, { limits });
   const clock = new pg.Client(url);
   await clock.connect();
   await clock.query(`

@@ -30,6 +30,8 @@ export const doubts = group({
       item: wholeText.exactOptional(),
       role: z.enum(["act", "inverse"]).exactOptional(),
       root: wholeText.exactOptional(),
+      below: wholeText.exactOptional(),
+      from: wholeText.exactOptional(),
       status: listText.exactOptional(),
       minAgeMs: wholeText.exactOptional(),
       limit: wholeText.exactOptional(),

@@ -52,46 +52,25 @@ export const effects = {
 
   "effect.lock": (t, p: { run: number; pos: number; sub: number }) => row(t.effects.get(keyOf(p.run, p.pos, p.sub))),
 
-  "effect.list"(
-    t,
-    p: {
-      tenant: string;
-      run: number | null;
-      item: number | null;
-      role: string | null;
-      status: string | null;
-      minAgeMs: number | null;
-      limit: number;
-    },
-    { at },
-  ) {
-    const found = t.effects.by
-      .tenant(p.tenant)
-      .filter(
-        ({ run, item, role, status, changed_at }) =>
-          passes(p.run, run) &&
-          passes(p.item, item) &&
-          passes(p.role, role) &&
-          (p.status === null || listed(p.status, status)) &&
-          (p.minAgeMs === null || changed_at <= at - p.minAgeMs),
-      );
-    return rows(page(found, p.limit, runOf, posOf, subOf).map(shown));
+  "effect.list": (t, p: Listed, { at }) =>
+    rows(page(t.effects.by.tenant(p.tenant).filter(listing(p, at)), p.limit, runOf, posOf, subOf).map(shown)),
+
+  "effect.run"(t, p: Listed & { run: number; from: number }, { at }) {
+    const found = t.effects.by.run(p.run).filter((effect) => effect.pos >= p.from && listing(p, at)(effect));
+    return rows(page(found, p.limit, posOf, subOf).map(shown));
   },
 
-  "effect.owed"(
-    t,
-    p: { tenant: string; root: number; status: string | null; minAgeMs: number | null; limit: number },
-    { at },
-  ) {
+  "effect.item"(t, p: Listed & { item: number }, { at }) {
+    const found = t.effects.by.tenant(p.tenant).filter((effect) => effect.item === p.item && listing(p, at)(effect));
+    return rows(page(found, p.limit, runOf).map(shown));
+  },
+
+  "effect.owed"(t, p: Omit<Listed, "role"> & { root: number; below: number | null }, { at }) {
+    const mine = p.below === null ? undefined : new Set(chainsOf(t, p.below));
     const found = t.effects.by
       .root(p.root)
-      .filter(
-        ({ tenant, role, status, changed_at }) =>
-          tenant === p.tenant &&
-          role === "inverse" &&
-          (p.status === null || listed(p.status, status)) &&
-          (p.minAgeMs === null || changed_at <= at - p.minAgeMs),
-      );
+      .filter(listing({ ...p, role: "inverse" }, at))
+      .filter((effect) => mine === undefined || mine.has(effect));
     return rows(
       page(
         found,
@@ -177,6 +156,22 @@ function freeItems(t: Tables, found: readonly EffectRow[]) {
     .filter((lease) => lease !== undefined)
     .filter(({ owner }) => owner === null);
 }
+
+interface Listed {
+  readonly tenant: string;
+  readonly role: string | null;
+  readonly status: string | null;
+  readonly minAgeMs: number | null;
+  readonly limit: number;
+}
+
+const listing =
+  (p: Listed, at: number) =>
+  ({ tenant, role, status, changed_at }: EffectRow): boolean =>
+    tenant === p.tenant &&
+    passes(p.role, role) &&
+    (p.status === null || listed(p.status, status)) &&
+    (p.minAgeMs === null || changed_at <= at - p.minAgeMs);
 
 function shown(effect: EffectRow): Row {
   const { attempt_token: token, attempt_nonce: nonce } = effect;

@@ -289,6 +289,9 @@ export const effects: Cases = ({ it }, fresh) => {
       [{ run: run.id, limit: 2 }, ["0.0", "1.0"]],
       [{ minAgeMs: 3_600_000 }, []],
       [{ minAgeMs: 0, run: other.id }, ["0.0"]],
+      [{ run: run.id, from: 1 }, ["1.0", "1.1", "2.0"]],
+      [{ run: run.id, from: 1, role: "act", limit: 1 }, ["1.0"]],
+      [{ run: run.id, from: 3 }, []],
     ];
     for (const [filter, expected] of table) {
       const found = await store.read.effects(tenant, filter);

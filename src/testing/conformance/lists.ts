@@ -240,6 +240,19 @@ export const lists: Cases = ({ it }, fresh) => {
     assert.deepEqual(await owed({ limit: 2 }), all.slice(0, 2));
     assert.deepEqual(await owed({ status: ["PENDING"] }), []);
     assert.deepEqual(await owed({}, "globex"), []);
+    // What one run of the tree answers for: its own and what is below it, without what was done once too often.
+    await grandchild.write(...confirmed(4), armed(4));
+    await child.write(record("obligation.surplus", { pos: 1, sub: 2, semantics: "read", key: "surplus", args: 1 }));
+    const childs = [
+      [child.journal, 1, 1],
+      [grandchild.journal, 4, 1],
+    ].sort(([a = 0], [b = 0]) => a - b);
+    assert.deepEqual(await owed({ below: child.journal }), childs);
+    assert.deepEqual(await owed({ below: child.journal, limit: 1 }), childs.slice(0, 1));
+    assert.deepEqual(await owed({ below: grandchild.journal, status: ["ARMED"] }), [[grandchild.journal, 4, 1]]);
+    assert.deepEqual(await owed({ below: other.journal }), []);
+    assert.deepEqual(await owed({ below: stranger.journal }), []);
+    assert.equal((await owed({ below: root.journal })).length, 4);
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { root: 0 }));
     await refused("TAPE_BAD_INPUT", store.read.runs(tenant, { below: -1 }));
   });

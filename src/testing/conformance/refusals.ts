@@ -204,6 +204,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       "runs limit": () => read.runs(tenant, { limit: value }),
       "runs before": () => read.runs(tenant, { before: value }),
       "effects limit": () => read.effects(tenant, { limit: value }),
+      "effects from": () => read.effects(tenant, { run: run.id, from: value }),
+      "effects below": () => read.effects(tenant, { root: run.journal, below: value }),
       "effects age": () => read.effects(tenant, { minAgeMs: value }),
       "gates limit": () => read.gates(tenant, { limit: value }),
       "timers limit": () => read.timers(tenant, { limit: value }),

@@ -32,13 +32,15 @@ function* runNumber(tenant: string, run: string | undefined): Plan<number | null
 export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limits): Plan<EffectRow[]> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
-  const { root, item = null, role = null, minAgeMs = null } = filter;
+  const { root, below = null, item, from = 0, role = null, minAgeMs = null } = filter;
   const few = { tenant, status: filter.status?.join(",") ?? null, minAgeMs, limit: pageLimit(filter.limit, limits) };
-  const rows =
-    root === undefined
-      ? yield* askRows("effect.list", { ...few, run, item, role })
-      : yield* askRows("effect.owed", { ...few, root });
-  return rows.map(effectRowOf);
+  if (root !== undefined) return (yield* askRows("effect.owed", { ...few, root, below })).map(effectRowOf);
+  if (item !== undefined) {
+    const found = (yield* askRows("effect.item", { ...few, item, role })).map(effectRowOf);
+    return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);
+  }
+  if (run === null) return (yield* askRows("effect.list", { ...few, role })).map(effectRowOf);
+  return (yield* askRows("effect.run", { ...few, run, from, role })).map(effectRowOf);
 }
 
 export function* gatesPlan(

@@ -1,6 +1,6 @@
 -- read
 select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from effects e
-where e.tenant = :tenant and (:run is null or e.run = :run) and (:item is null or e.item = :item) and (:role is null or e.role = :role)
+where e.tenant = :tenant and (:role is null or e.role = :role)
   and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
   and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
 order by e.run, e.pos, e.sub limit :limit
