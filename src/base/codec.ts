@@ -4,6 +4,7 @@ import { CodecError, codecId, isEnvelope, maxDepth } from "./codec/format.ts";
 
 export { reviveErrors } from "./codec/decoder.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
+export { unstored } from "./codec/redact.ts";
 
 /*
  * Values as text: readable JSON, plus a side-table for what JSON cannot say.

@@ -15,3 +15,21 @@ export function durationMs(duration: Duration): number | undefined {
   }
   return ms !== undefined && Number.isFinite(ms) && ms >= 0 && ms <= longestMs ? ms : undefined;
 }
+
+const spellings: Readonly<Record<string, string>> = {
+  ms: "ms msec msecs milli millis millisecond milliseconds",
+  s: "s sec secs second seconds",
+  m: "m min mins minute minutes",
+  h: "h hr hrs hour hours",
+  d: "d day days",
+};
+
+/** What a text such as "10 mins" was probably meant to say, as a duration. */
+export function nearestDuration(text: string): Duration | undefined {
+  const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]{0,12})\s*$/i.exec(text.slice(0, 64));
+  if (match === null) return undefined;
+  const word = match[2]!.toLowerCase();
+  if (word === "w" || word === "week" || word === "weeks") return `${Number(match[1]) * 7}d`;
+  const unit = word === "" ? "ms" : Object.keys(spellings).find((key) => spellings[key]!.split(" ").includes(word));
+  return unit === undefined ? undefined : `${Number(match[1])}${unit as "ms"}`;
+}

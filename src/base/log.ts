@@ -1,15 +1,77 @@
+import { systemClock } from "./clock.ts";
+import { safeJson, visible } from "./text.ts";
+
 /** One structured line. Fields are plain values; nobody above this folder writes to a console. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type Log = (level: LogLevel, event: string, fields?: Readonly<Record<string, unknown>>) => void;
 
+/** A log of one's own, the least level that the standard log writes, or nothing. */
+export type LogOption = Log | LogLevel | "silent";
+
+export const logLevels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
+
 export const silentLog: Log = () => {};
 
 /** Writes JSON lines through `write`, e.g. `(line) => process.stderr.write(line)`. */
-export function jsonLog(write: (line: string) => void, wall: () => number, least: LogLevel = "info"): Log {
-  const rank: Record<LogLevel, number> = { debug: 0, info: 1, warn: 2, error: 3 };
+export function jsonLog(
+  write: (line: string) => void,
+  wall: () => number = systemClock.wall,
+  least: LogLevel = "info",
+): Log {
+  return atLeast(least, (level, event, fields) => {
+    write(`${safeJson(stringified({ at: new Date(wall()).toISOString(), level, event, ...fields }))}\n`);
+  });
+}
+
+/** Writes a line for people: `tape warn run.failed run=pay-7: TypeError: … Next: …` */
+export function humanLog(write: (line: string) => void, least: LogLevel = "warn"): Log {
+  return atLeast(least, (level, event, { error, next, ...fields } = {}) => {
+    const about = Object.entries(fields).flatMap(([key, value]) =>
+      value === undefined || value === null || (key === "code" && said(error).includes(said(value)))
+        ? []
+        : [` ${key}=${quoted(said(value))}`],
+    );
+    const why = error === undefined ? "" : `: ${said(error)}`;
+    const then = typeof next === "string" ? ` Next: ${next}` : "";
+    write(`${visible(`tape ${level} ${event}${about.join("")}${why}${then}`)}\n`);
+  });
+}
+
+/** To stderr: for people where it is a terminal, JSON lines for programs otherwise. */
+export function standardLog(least: LogLevel = "warn", out: StandardError = process.stderr): Log {
+  const write = (line: string): void => void out.write(line);
+  return out.isTTY === true ? humanLog(write, least) : jsonLog(write, undefined, least);
+}
+
+interface StandardError {
+  readonly isTTY?: boolean;
+  write(line: string): unknown;
+}
+
+/** What an option says: nothing said is the standard log at warn. */
+export function logOf(option: LogOption | undefined): Log {
+  if (option === "silent") return silentLog;
+  return typeof option === "function" ? option : standardLog(option);
+}
+
+function atLeast(least: LogLevel, log: Log): Log {
+  const rank = logLevels.indexOf(least);
   return (level, event, fields) => {
-    if (rank[level] < rank[least]) return;
-    const line = { at: new Date(wall()).toISOString(), level, event, ...fields };
-    write(`${JSON.stringify(line, (_key, value) => (typeof value === "bigint" ? value.toString() : value))}\n`);
+    if (logLevels.indexOf(level) >= rank) log(level, event, fields);
   };
 }
+
+/** A log that throws would break the work that it tells of. */
+function stringified(line: object): string {
+  try {
+    return JSON.stringify(line, (_key, value) => (typeof value === "bigint" ? value.toString() : value));
+  } catch {
+    return JSON.stringify({ ...Object.fromEntries(Object.entries(line).map(([key, value]) => [key, String(value)])) });
+  }
+}
+
+function said(value: unknown): string {
+  return typeof value === "object" && value !== null ? stringified(value) : String(value);
+}
+
+const quoted = (text: string): string => (/^[^\s"=]+$/.test(text) ? text : JSON.stringify(text));

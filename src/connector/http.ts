@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type Duration, durationMs } from "../base/duration.ts";
+import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
-import { choice, knownKeys, named } from "../sdk/check.ts";
+import { choice, knownKeys, millisecondsOf, named } from "../sdk/check.ts";
 import type { Connector, ConnectorContext } from "../sdk/connector.ts";
 import type { Semantics } from "../sdk/effect.ts";
 import { AckLost, Definite, NotSent, type Observation } from "../sdk/outcomes.ts";
@@ -234,8 +234,8 @@ function atDefinition<T>(whose: string, field: string, check: () => T): T {
 }
 
 function msOf(whose: string, field: string, duration: Duration): number {
-  const ms = durationMs(duration);
-  if (ms === undefined || ms === 0) throw bad(whose, field, 'is not a duration such as "30s"');
+  const ms = millisecondsOf(whose, field, duration);
+  if (ms === 0) throw bad(whose, field, "is not a duration: a time-out of nothing");
   return ms;
 }
 

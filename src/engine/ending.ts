@@ -1,8 +1,8 @@
 import { backoffMs } from "../base/backoff.ts";
-import { durationMs } from "../base/duration.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
+import { retryOf } from "../sdk/check.ts";
 import { confirmation } from "./acts.ts";
 import { needsResolving, placeOf } from "./doubts.ts";
 import type { Driver, Settled } from "./driver.ts";
@@ -49,16 +49,11 @@ function storedOutcome({ cause, outcome }: Decided): unknown {
 /** A run that throws is driven again, later, if it declared so; what had failed is then tried anew. */
 async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
   const { runner, random } = drive.options;
-  const {
-    attempts = 1,
-    base = "1s",
-    factor = 2,
-    cap = "60s",
-  } = runner.workflows.get(drive.history.created.workflow)!.retry;
+  const { workflow } = drive.history.created;
+  const { attempts, backoff } = retryOf(`workflow ${workflow}`, runner.workflows.get(workflow)!.retry, 1);
   const attempt = drive.history.retries + 1;
   if (attempt >= attempts) return false;
-  const policy = { baseMs: durationMs(base) ?? 1_000, factor, capMs: durationMs(cap) ?? 60_000 };
-  const inMs = Math.ceil(backoffMs(attempt, policy, random));
+  const inMs = Math.ceil(backoffMs(attempt, backoff, random));
   const data = { attempt, error: storedError(error), inMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(

@@ -1,6 +1,7 @@
-import { type Duration, durationMs } from "../base/duration.ts";
+import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
+import { knownKeys, millisecondsOf } from "../sdk/check.ts";
 import type { GateAnswer, GateOptions } from "../sdk/context.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { type Operations, outcomeOf } from "./operations.ts";
@@ -10,9 +11,11 @@ import { asStored } from "./same.ts";
 
 export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
   const { name } = gate;
+  knownKeys(`gate ${name}`, options, ["payload", "binds", "timeout"]);
   const binds = options.binds?.hash;
   const payload = asStored(options.payload);
-  const timeoutMs = options.timeout === undefined ? undefined : milliseconds(options.timeout);
+  const timeoutMs =
+    options.timeout === undefined ? undefined : milliseconds(`gate ${name}`, "timeout", options.timeout);
   return ops.operation<GateAnswer<T>>({
     kinds: ["gate.opened", "step.done"],
     name,
@@ -63,7 +66,7 @@ function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
 }
 
 export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
-  const inMs = milliseconds(duration);
+  const inMs = milliseconds("sleep", "its duration", duration);
   return sleep(ops, { inMs }, `sleep of ${inMs} ms`);
 }
 
@@ -102,8 +105,5 @@ function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "
 }
 
 /** Whole milliseconds, never fewer than asked for. */
-function milliseconds(duration: Duration): number {
-  const ms = durationMs(duration);
-  if (ms === undefined) throw new TapeError("TAPE_BAD_INPUT", `${String(duration)} is not a duration such as "30s"`);
-  return Math.ceil(ms);
-}
+const milliseconds = (whose: string, field: string, duration: Duration): number =>
+  Math.ceil(millisecondsOf(whose, field, duration));

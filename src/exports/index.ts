@@ -1,6 +1,6 @@
 export { type Clock, systemClock } from "../base/clock.ts";
 export type { Duration } from "../base/duration.ts";
-export { jsonLog, type Log, type LogLevel, silentLog } from "../base/log.ts";
+export { jsonLog, type Log, type LogLevel, type LogOption, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
 export type { Attributes, Span, SpanOptions, SpanPlace, Tracing } from "../base/trace.ts";
 export type { TlsOptions } from "../client/exchange.ts";

@@ -1,5 +1,6 @@
-import { type Duration, durationMs } from "../base/duration.ts";
+import type { Duration } from "../base/duration.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
+import { millisecondsOf } from "../sdk/check.ts";
 import { Definite, NotSent, type Observation } from "../sdk/outcomes.ts";
 import type { Store } from "../store/contract.ts";
 import { assertBearer, type Bearer, refuseStale, scopeOf } from "./bearer.ts";
@@ -52,8 +53,7 @@ export async function recordedAct<R>(
   options: RecordedActOptions<R> = {},
 ): Promise<R> {
   assertBearer(bearer);
-  const sendMs = durationMs(options.sendWithin ?? "30s");
-  if (sendMs === undefined) throw new TapeError("TAPE_BAD_INPUT", "sendWithin is not a duration", { field: key });
+  const sendMs = millisecondsOf(`act ${key}`, "sendWithin", options.sendWithin ?? "30s");
   const name = `tape.act/${key}`;
   const { store, tenant } = place;
   const found = await store.read.value(tenant, name);

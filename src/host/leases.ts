@@ -6,10 +6,10 @@ import type { LeaseKeeper, StandbyOptions } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView, TermView } from "../model/lease.ts";
+import { knownKeys, millisecondsOf } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
 import type { Operator } from "./operator.ts";
 import type { OperatorAct } from "./singleton.ts";
-import { millis } from "./singleton-term.ts";
 
 export interface LeaseOptions {
   readonly ttl?: Duration;
@@ -50,7 +50,7 @@ export class Leases {
   /** Stands by until the lease is ours: sleeps exactly the remaining time, is woken by a release. */
   async acquire(name: string, options: LeaseOptions = {}): Promise<Lease> {
     options.signal?.throwIfAborted();
-    const lease = await this.#keeper.acquire(name, keeperOptions(options));
+    const lease = await this.#keeper.acquire(name, keeperOptions(name, options));
     if (lease !== undefined) return lease;
     options.signal?.throwIfAborted();
     throw new TapeError("TAPE_STORE_CLOSED", `the app was closed while it stood by for ${name}`, { name });
@@ -58,22 +58,22 @@ export class Leases {
 
   /** One try for a lease that nobody holds. undefined: somebody does. */
   tryAcquire(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
-    return this.#keeper.tryAcquire(name, keeperOptions(options));
+    return this.#keeper.tryAcquire(name, keeperOptions(name, options));
   }
 
   /** One try for a lease whose holder's time has run out. undefined: it has not, or nobody holds it. */
   stealExpired(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
-    return this.#keeper.stealExpired(name, keeperOptions(options));
+    return this.#keeper.stealExpired(name, keeperOptions(name, options));
   }
 
   /** One try for a lease that is free or expired. */
   acquireOrSteal(name: string, options: LeaseOptions = {}): Promise<Lease | undefined> {
-    return this.#keeper.acquireOrSteal(name, keeperOptions(options));
+    return this.#keeper.acquireOrSteal(name, keeperOptions(name, options));
   }
 
   /** Pre-empts a live holder, who is fenced at that instant; the lease is then ours. The ledger keeps who and why. */
   takeover(name: string, act: OperatorAct & LeaseOptions): Promise<Lease> {
-    return this.#keeper.takeover(name, this.#by(act), act.reason, keeperOptions(act));
+    return this.#keeper.takeover(name, this.#by(act), act.reason, keeperOptions(name, act));
   }
 
   /** Renews now instead of at the next heartbeat; the answer is what may be believed then. */
@@ -128,7 +128,10 @@ export class Leases {
 const targetOf = (lease: string | PreemptTarget): PreemptTarget =>
   typeof lease === "string" ? { name: lease } : lease;
 
-function keeperOptions(options: LeaseOptions): StandbyOptions {
+function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorAct>): StandbyOptions {
+  const whose = `lease ${name}`;
+  knownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "signal", "reason", "by"]);
+  const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
   const { ttl, heartbeat, maxStall, signal } = options;
   return {
     timings: {

@@ -1,10 +1,10 @@
 import { fingerprint } from "../base/canonical.ts";
-import { type Duration, durationMs } from "../base/duration.ts";
+import type { Duration } from "../base/duration.ts";
 import type { Random } from "../base/random.ts";
-import { suggest } from "../base/suggest.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import * as model from "../model/schedule.ts";
+import { knownKeys, millisecondsOf } from "../sdk/check.ts";
 import { check } from "../sdk/schema.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
@@ -170,19 +170,15 @@ const defaults: Settings = {
 };
 
 function settings(options: Partial<ScheduleOptions>, before: Settings): Settings {
-  for (const key of Object.keys(options)) {
-    if (optionKeys.includes(key)) continue;
-    const near = suggest(key, optionKeys);
-    throw badOption(key, `there is no option ${key}${near === undefined ? "" : `; did you mean ${near}?`}`);
-  }
+  knownKeys("a schedule", options, optionKeys);
   const { cron = before.cron, timeZone = before.timeZone, labels = before.labels, catchUpWindow } = options;
   const { overlap = before.overlap, catchUp = before.catchUp } = options;
   if (typeof cron !== "string") throw badOption("cron", "cron must be text");
   if (typeof timeZone !== "string") throw badOption("timeZone", "timeZone must be text");
   if (!model.overlaps.includes(overlap)) throw badOption("overlap", `overlap is one of ${model.overlaps.join(", ")}`);
   if (!model.catchUps.includes(catchUp)) throw badOption("catchUp", `catchUp is one of ${model.catchUps.join(", ")}`);
-  const windowMs = catchUpWindow === undefined ? before.windowMs : durationMs(catchUpWindow);
-  if (windowMs === undefined) throw badOption("catchUpWindow", "catchUpWindow is not a duration");
+  const windowMs =
+    catchUpWindow === undefined ? before.windowMs : millisecondsOf("a schedule", "catchUpWindow", catchUpWindow);
   if (labels !== undefined && Object.hasOwn(labels, "schedule")) {
     throw badOption("labels", "the label schedule is set by the schedule itself");
   }

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
-import { type Duration, durationMs } from "../base/duration.ts";
+import type { Duration } from "../base/duration.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
-import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
+import { millisecondsOf } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
 
 /** What a singleton's body gets for one term. Several child loops of one singleton share it, abort signal included. */
@@ -139,9 +139,9 @@ export class TermWork {
         this.#waiting?.abort();
         lease.progress(note);
       },
-      waitsFor: (what, within) => this.#wait(what, millis("within", within)),
+      waitsFor: (what, within) => this.#wait(what, millisecondsOf(lease.name, "within", within)),
       sleep: async (duration) => {
-        const ms = millis("duration", duration);
+        const ms = millisecondsOf(lease.name, "the sleep's duration", duration);
         this.#wait("sleeping", ms);
         await clock.sleep(ms, signal);
       },
@@ -170,10 +170,4 @@ function aborted(signal: AbortSignal): Promise<void> {
     if (signal.aborted) resolve();
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
-}
-
-export function millis(field: string, duration: Duration): number {
-  const ms = durationMs(duration);
-  if (ms === undefined) throw new TapeError("TAPE_BAD_INPUT", `${field} is not a duration`, { field });
-  return ms;
 }

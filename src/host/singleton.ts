@@ -3,11 +3,12 @@ import type { Duration } from "../base/duration.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
-import { type Timings, timingsFor } from "../lease/timings.ts";
+import { checkStall, type Timings, timingsFor } from "../lease/timings.ts";
 import { Transitions } from "../lease/transitions.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
+import { knownKeys, millisecondsOf, shown } from "../sdk/check.ts";
 import { leadAlone } from "./singleton-alone.ts";
-import { millis, type SingletonGround, type SingletonWork, TermWork } from "./singleton-term.ts";
+import { type SingletonGround, type SingletonWork, TermWork } from "./singleton-term.ts";
 
 export interface SingletonOptions {
   /** How long a dead holder keeps the others waiting. Default: the app's. */
@@ -82,7 +83,12 @@ export class Singleton {
   #living: Promise<void> | undefined;
 
   constructor(name: string, work: SingletonWork, options: SingletonOptions, ground: SingletonGround) {
+    const whose = `singleton ${name}`;
+    knownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
     const { ttl, heartbeat, maxStall, drain = "10s", every, backoff = {}, poll = "5s" } = options;
+    knownKeys(`backoff of ${whose}`, backoff, ["base", "cap"]);
+    assertWork(whose, work);
+    const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
     this.name = name;
     this.#ground = ground;
     this.#work = work;
@@ -97,10 +103,7 @@ export class Singleton {
     this.#pollMs = millis("poll", poll);
     this.#changes = new Transitions((error) => ground.log("error", "singleton.listener_failed", { error: `${error}` }));
     const timings = timingsFor(ground.keeper.timings, this.#timings, ground.store.transactionBoundMs);
-    if (this.#maxStallMs !== undefined && this.#maxStallMs <= timings.heartbeatMs) {
-      const message = `maxStall ${this.#maxStallMs} ms must be longer than the heartbeat ${timings.heartbeatMs} ms, which carries the progress`;
-      throw new TapeError("TAPE_BAD_TIMING", message, { name, maxStallMs: this.#maxStallMs });
-    }
+    checkStall(name, this.#maxStallMs, timings);
   }
 
   get state(): SingletonState {
@@ -314,4 +317,13 @@ export class Singleton {
     this.#state = state;
     this.#changes.tell(state);
   }
+}
+
+/** A function, or several by name: anything else would lead and do nothing. */
+function assertWork(whose: string, work: unknown): void {
+  if (typeof work === "function") return;
+  const bodies = typeof work === "object" && work !== null ? Object.values(work) : [];
+  if (bodies.length > 0 && bodies.every((body) => typeof body === "function")) return;
+  const message = `${whose}: its work is a function, or an object of functions by name, not ${shown(work)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "work" });
 }

@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type Duration, durationMs } from "../base/duration.ts";
-import { type Log, silentLog } from "../base/log.ts";
+import type { Duration } from "../base/duration.ts";
+import { logOf } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import type { Tracing } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
-import { isRemote, type RemoteOptions } from "../client/remote.ts";
+import { isRemote } from "../client/remote.ts";
 import type { ForkRequest } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { identify } from "../lease/identity.ts";
@@ -14,9 +14,10 @@ import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow, TimerRow } from "../model/rows.ts";
 import type { Ground } from "../reactor/reactor.ts";
 import type { Resolving } from "../reactor/resolve.ts";
+import { knownKeys, millisecondsOf, named } from "../sdk/check.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { check } from "../sdk/schema.ts";
-import { createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
+import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts";
 import { type FollowOptions, followFeed } from "../store/follow.ts";
 import { AppWorker, type AppWorkerOptions } from "./app-worker.ts";
@@ -24,6 +25,15 @@ import { type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
 import { type Operator, operatorOn } from "./operator.ts";
+import {
+  assertRunner,
+  type ConnectOptions,
+  checkConcurrency,
+  checkConnectOptions,
+  checkOpenOptions,
+  type StartOptions,
+  type TapeOptions,
+} from "./options.ts";
 import { type AtWork, Presence } from "./presence.ts";
 import { Results } from "./results.ts";
 import { Schedules } from "./schedules.ts";
@@ -31,37 +41,7 @@ import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts"
 import type { SingletonWork } from "./singleton-term.ts";
 import { Singletons } from "./singletons.ts";
 
-export interface TapeOptions {
-  /** A store URL, or an open store (which then stays open). */
-  readonly store: string | Store;
-  readonly runner: Runner;
-  readonly tenant?: string;
-  /** Runs driven at once by this process. */
-  readonly concurrency?: number;
-  readonly leaseTtl?: Duration;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  readonly log?: Log;
-  /** Spans of drives and operations, for example {@link openTelemetry}'s. */
-  readonly tracing?: Tracing;
-  /** false: this process starts and reads runs but drives nothing. Default true. */
-  readonly work?: boolean;
-  /** false: what this process is at is not reported, and the dashboard does not list it. Default true. */
-  readonly report?: boolean;
-}
-
-/** How to reach a server, and what this process does there. */
-export interface ConnectOptions extends RemoteOptions, Omit<TapeOptions, "store" | "runner" | "tenant"> {
-  /** Drives these workflows and runs the reactors here; without one this process starts and reads runs only. */
-  readonly runner?: Runner;
-}
-
-export interface StartOptions {
-  /** The caller's id: starting it again with the same input returns the same run. */
-  readonly id?: string;
-  readonly labels?: Readonly<Record<string, string>>;
-  readonly budget?: Readonly<Record<string, number>>;
-}
+export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
 
 /** A run, as its starter sees it. */
 export interface RunHandle<O> {
@@ -106,9 +86,9 @@ export class Tape implements AsyncDisposable {
       tenant = isRemote(store) ? store.remote.tenant : "default",
       concurrency = 200,
       work = true,
-      log = silentLog,
       report = true,
     } = options;
+    const log = logOf(options.log);
     this.store = store;
     this.#tracing = options.tracing;
     this.tenant = tenant;
@@ -118,8 +98,7 @@ export class Tape implements AsyncDisposable {
     this.#clock = clock;
     this.#random = random;
     this.schedules = new Schedules(store, tenant, random);
-    const ttlMs = durationMs(options.leaseTtl ?? defaultTtl);
-    if (ttlMs === undefined) throw new TapeError("TAPE_BAD_INPUT", "leaseTtl is not a duration", { field: "leaseTtl" });
+    const ttlMs = millisecondsOf("the app", "leaseTtl", options.leaseTtl ?? defaultTtl);
     const keeper = new LeaseKeeper({
       store,
       identity: identify(process.env, random),
@@ -149,10 +128,12 @@ export class Tape implements AsyncDisposable {
   }
 
   static async open(options: TapeOptions): Promise<Tape> {
-    const { log, clock, random } = options;
-    const more = { ...(log && { log }), ...(clock && { clock }), ...(random && { random }) };
-    const store = typeof options.store === "string" ? await openStore(options.store, more) : options.store;
-    return new Tape(store, options, typeof options.store === "string");
+    checkOpenOptions(options);
+    const { clock, random } = options;
+    const more = { log: logOf(options.log), ...(clock && { clock }), ...(random && { random }) };
+    if (typeof options.store !== "string") return new Tape(options.store, options, false);
+    const store = await openStore(options.store, more);
+    return closedUnless(store, () => new Tape(store, options, true));
   }
 
   /**
@@ -163,12 +144,17 @@ export class Tape implements AsyncDisposable {
    * await using app = await Tape.connect("https://tape.example", { token, runner: createRunner({ workflows: [hello] }) });
    */
   static async connect(url: string | readonly string[], options: ConnectOptions = {}): Promise<Tape> {
+    checkConnectOptions(url, options);
     const { runner, work = runner !== undefined, token = process.env.TAPE_TOKEN, ...rest } = options;
-    const store = await openRemote(url, { ...rest, token });
-    return new Tape(store, { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work }, true);
+    const log = logOf(options.log);
+    const store = await openRemote(url, { ...rest, token, log });
+    const app = { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work };
+    return closedUnless(store, () => new Tape(store, app, true));
   }
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
+    assertWorkflow(workflow);
+    knownKeys("start", options, ["id", "labels", "budget"]);
     const checked = await check(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
@@ -203,6 +189,8 @@ export class Tape implements AsyncDisposable {
     value: T,
     options: { key?: string; binds?: string | undefined; by?: string } = {},
   ): Promise<void> {
+    knownKeys("signal", options, ["key", "binds", "by"]);
+    named("signal: the gate", gate?.name);
     const { binds, ...said } = options;
     const checked = await check(gate.schema, value);
     if ("fault" in checked)
@@ -212,6 +200,7 @@ export class Tape implements AsyncDisposable {
   }
 
   async cancel(run: string, options: { reason: string; by?: string }): Promise<void> {
+    knownKeys("cancel", options, ["reason", "by"]);
     await this.store.intake.cancel(this.tenant, run, options);
   }
 
@@ -301,6 +290,9 @@ export class Tape implements AsyncDisposable {
 
   /** Drives the workflows of another runner too, in this process, until it is drained or the app is closed. */
   worker(runner: Runner, options: AppWorkerOptions = {}): AppWorker {
+    assertRunner("app.worker", runner);
+    knownKeys("app.worker", options, ["concurrency"]);
+    checkConcurrency("app.worker", options.concurrency);
     const worker = new AppWorker(
       { ...this.#ground, runner },
       {
@@ -349,12 +341,13 @@ export class Tape implements AsyncDisposable {
     role: "act" | "inverse",
     filter: { run?: string; status?: string; minAge?: Duration },
   ): Promise<EffectRow[]> {
+    knownKeys("effects.list", filter, ["run", "status", "minAge"]);
     const { run, status, minAge } = filter;
     return this.store.read.effects(this.tenant, {
       role,
       ...(run === undefined ? {} : { run }),
       ...(status === undefined ? {} : { status: [status] }),
-      ...(minAge === undefined ? {} : { minAgeMs: durationMs(minAge) ?? 0 }),
+      ...(minAge === undefined ? {} : { minAgeMs: millisecondsOf("effects.list", "minAge", minAge) }),
     });
   }
 
@@ -364,6 +357,16 @@ export class Tape implements AsyncDisposable {
       status: async () => (await this.runs.get(id))?.status ?? "RUNNABLE",
       result: (options = {}) => this.#results.of<O>(id, journal, options.signal),
     };
+  }
+}
+
+/** A store that was opened for an app that could not be made is not left open. */
+async function closedUnless<T>(store: Store, make: () => T): Promise<T> {
+  try {
+    return make();
+  } catch (error) {
+    await store.close();
+    throw error;
   }
 }
 

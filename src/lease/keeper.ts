@@ -13,7 +13,7 @@ import { sayFarewell } from "./farewell.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Identity } from "./identity.ts";
 import { Lease, type LeaseCare } from "./lease.ts";
-import { type Timings, timingsFor, timingsOf } from "./timings.ts";
+import { checkStall, type Timings, timingsFor, timingsOf } from "./timings.ts";
 
 /** What the keeper needs of a store. */
 export interface LeaseStore extends Wakes {
@@ -218,6 +218,7 @@ export class LeaseKeeper {
     this.#assertOpen();
     const timings = timingsFor(this.timings, options.timings ?? {}, this.#store.transactionBoundMs);
     const { reactor = "agent", maxStallMs } = options;
+    checkStall(name, maxStallMs, timings);
     const claimant = {
       ...this.identity,
       reactor,

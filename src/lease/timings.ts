@@ -53,6 +53,13 @@ export function checkTimings(timings: Timings, transactionBoundMs: number): void
   }
 }
 
+/** A stall shorter than a heartbeat would lose every lease: progress travels with the heartbeat. */
+export function checkStall(name: string, maxStallMs: number | undefined, { heartbeatMs }: Timings): void {
+  if (maxStallMs === undefined || maxStallMs > heartbeatMs) return;
+  const message = `${name}: maxStall ${maxStallMs} ms must be longer than the heartbeat ${heartbeatMs} ms, which carries the progress`;
+  throw new TapeError("TAPE_BAD_TIMING", message, { name, maxStallMs, heartbeatMs });
+}
+
 function refuse(timings: Timings, message: string): never {
   throw new TapeError("TAPE_BAD_TIMING", message, { ...timings });
 }

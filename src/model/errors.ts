@@ -1,4 +1,4 @@
-import { reviveErrors } from "../base/codec.ts";
+import { reviveErrors, unstored } from "../base/codec.ts";
 
 /**
  * The closed table of refusals. Every error a user can meet has a row here and a section in docs/errors.md; a test keeps
@@ -346,6 +346,13 @@ export class TapeError extends Error {
     this.name = "TapeError";
     this.code = code;
     this.details = details;
+    // Its own and enumerable: Node then prints it with an error that was not caught. A revived one has the getter.
+    Object.defineProperty(this, "next", { value: errorTable[code].next, enumerable: true, configurable: true });
+  }
+
+  /** It follows from the code. */
+  get [unstored](): readonly string[] {
+    return ["next"];
   }
 
   get fault(): ErrorEntry["fault"] {

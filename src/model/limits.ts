@@ -1,3 +1,6 @@
+import { suggest } from "../base/suggest.ts";
+import { TapeError } from "./errors.ts";
+
 /**
  * Explicit bounds, enforced at every entrance before anything is written. All can be raised when opening a store; none
  * can be switched off, because an unbounded input is somebody's outage.
@@ -36,3 +39,24 @@ export const defaultLimits: Limits = {
   valueHistory: 1_000,
   pageRows: 1_000,
 };
+
+/** Below these a store could not even write down how a run failed. What is not named here is at least 1. */
+const least: Partial<Limits> = { payloadBytes: 1_024, nameLength: 64, journalRecords: 32, appendRecords: 16 };
+
+/** The defaults with what was given, or a refusal: a bound of nothing would stop everything without a word. */
+export function limitsOf(given: Partial<Limits> = {}): Limits {
+  const known = Object.keys(defaultLimits);
+  for (const [key, value] of Object.entries(given)) {
+    if (!known.includes(key)) {
+      const near = suggest(key, known);
+      const hint = near === undefined ? `; there are ${known.join(", ")}` : `; did you mean ${near}?`;
+      throw new TapeError("TAPE_BAD_INPUT", `there is no limit ${key}${hint}`, { field: `limits.${key}` });
+    }
+    const bound = least[key as keyof Limits] ?? 1;
+    if (value === undefined || (Number.isSafeInteger(value) && value >= bound)) continue;
+    const message = `limits.${key} is a whole number of at least ${bound}, not ${String(value)}`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: `limits.${key}` });
+  }
+  const said = Object.entries(given).filter(([, value]) => value !== undefined);
+  return { ...defaultLimits, ...Object.fromEntries(said) };
+}

@@ -1,4 +1,4 @@
-import { type Duration, durationMs } from "../base/duration.ts";
+import { type Duration, durationMs, nearestDuration } from "../base/duration.ts";
 import { suggest } from "../base/suggest.ts";
 import { TapeError } from "../model/errors.ts";
 import type { RetryPolicy } from "./act.ts";
@@ -11,22 +11,31 @@ export function named(what: string, name: unknown): asserts name is string {
   throw new TapeError("TAPE_BAD_INPUT", `${what} needs a name`, { name });
 }
 
-/** A mistyped option would silently not apply. */
-export function knownKeys(whose: string, options: object, known: readonly string[]): void {
+/** A mistyped option would silently not apply. `hints` answer for keys that belong elsewhere. */
+export function knownKeys(
+  whose: string,
+  options: unknown,
+  known: readonly string[],
+  hints: Readonly<Record<string, string>> = {},
+): void {
   if (typeof options !== "object" || options === null || Array.isArray(options)) {
-    throw new TapeError("TAPE_BAD_INPUT", `${whose}: the options are not an object`);
+    throw new TapeError("TAPE_BAD_INPUT", `${whose}: the options are not an object, but ${shown(options)}`);
   }
   for (const key of Object.keys(options)) {
     if (known.includes(key)) continue;
     const near = suggest(key, known);
-    const hint = near === undefined ? "" : `; did you mean ${near}?`;
+    const did = near === undefined ? `; it knows ${known.join(", ")}` : `; did you mean ${near}?`;
+    const hint = Object.hasOwn(hints, key) ? `; ${hints[key]}` : did;
     throw new TapeError("TAPE_BAD_INPUT", `${whose} has no option ${key}${hint}`, { field: key });
   }
 }
 
 export function choice<T extends string>(whose: string, field: string, value: T, known: readonly T[]): void {
   if (known.includes(value)) return;
-  throw new TapeError("TAPE_BAD_INPUT", `${whose}: ${field} is ${known.join(" or ")}, not ${String(value)}`, { field });
+  const near = typeof value === "string" ? suggest(value, known) : undefined;
+  const hint = near === undefined ? "" : `; did you mean ${near}?`;
+  const message = `${whose}: ${field} is ${known.join(" or ")}, not ${String(value)}${hint}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field });
 }
 
 export interface NumberBounds {
@@ -52,6 +61,17 @@ export function numberOf(
   throw new TapeError("TAPE_BAD_INPUT", `${whose}: ${field} is ${what} ${range}, not ${shown(value)}`, { field });
 }
 
+/** The one parser of durations that people write: milliseconds, or a refusal that shows what was probably meant. */
+export function millisecondsOf(whose: string, field: string, value: unknown, minMs = 0): number {
+  const ms = durationMs(value as Duration);
+  if (ms !== undefined && ms >= minMs) return ms;
+  const least = minMs > 0 ? ` of at least ${minMs} ms` : "";
+  const near = typeof value === "string" ? nearestDuration(value) : undefined;
+  const hint = near === undefined ? "" : `; did you mean "${near}"?`;
+  const message = `${whose}: ${field} is not a duration${least} such as "30s" or 500 (milliseconds): ${shown(value)}${hint}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field });
+}
+
 /** Milliseconds, or `otherwise` where no duration is given. */
 export function durationOf(
   whose: string,
@@ -60,12 +80,7 @@ export function durationOf(
   otherwise: number,
   minMs = 0,
 ): number {
-  if (value === undefined) return otherwise;
-  const ms = durationMs(value);
-  if (ms !== undefined && ms >= minMs) return ms;
-  const least = minMs > 0 ? ` of at least ${minMs} ms` : "";
-  const message = `${whose}: ${field} is not a duration${least} such as "30s" or 500 (milliseconds): ${shown(value)}`;
-  throw new TapeError("TAPE_BAD_INPUT", message, { field });
+  return value === undefined ? otherwise : millisecondsOf(whose, field, value, minMs);
 }
 
 /** A function, or nothing. */
@@ -116,7 +131,7 @@ function checkedPolicy(whose: string, retry: RetryPolicy): RetryPolicy {
 }
 
 /** A wrong value in a message: short, and never what an object holds. */
-function shown(value: unknown): string {
+export function shown(value: unknown): string {
   if (typeof value === "string") return JSON.stringify(value.length > 40 ? `${value.slice(0, 40)}…` : value);
   if (typeof value === "object" && value !== null) return Array.isArray(value) ? "a list" : "an object";
   return typeof value === "function" ? "a function" : String(value);

@@ -1,5 +1,5 @@
-import { TapeError } from "../model/errors.ts";
-import type { Schema } from "./schema.ts";
+import { knownKeys, named } from "./check.ts";
+import { type Schema, schemaOf } from "./schema.ts";
 
 /** A durable wait for a signal of this name; T is what the signal carries. */
 export interface GateDefinition<T> {
@@ -12,6 +12,10 @@ export interface GateDefinition<T> {
  * const cfo = gate<{ approved: boolean }>("cfo");
  */
 export function gate<T = unknown>(name: string, options: { readonly schema?: Schema<T> } = {}): GateDefinition<T> {
-  if (typeof name !== "string" || name.length === 0) throw new TapeError("TAPE_BAD_INPUT", "a gate needs a name");
+  named("a gate", name);
+  knownKeys(`gate ${name}`, options, ["schema"], {
+    timeout: "a time-out belongs to the wait: tape.gate(gate, { timeout })",
+  });
+  schemaOf(`gate ${name}`, "schema", options.schema);
   return { name, schema: options.schema };
 }

@@ -1,3 +1,6 @@
+import { TapeError } from "../model/errors.ts";
+import { shown } from "./check.ts";
+
 /** The part of Standard Schema (standardschema.dev) that is used here: any validator that follows it fits. */
 export interface Schema<T = unknown> {
   readonly "~standard": {
@@ -11,6 +14,15 @@ export interface Schema<T = unknown> {
 export type Checked<T> =
   | { readonly value: T; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
+
+/** Refuses what is no schema where it is defined: it would throw at the first value instead. */
+export function schemaOf(whose: string, field: string, schema: unknown): void {
+  if (schema === undefined) return;
+  const standard = (schema as { "~standard"?: { validate?: unknown } } | null)?.["~standard"];
+  if (typeof standard?.validate === "function") return;
+  const message = `${whose}: ${field} is no schema of Standard Schema (zod, valibot, arktype): ${shown(schema)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field });
+}
 
 /** The checked value, or what is wrong with it in words. */
 export async function check<T>(

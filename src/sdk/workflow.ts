@@ -1,9 +1,9 @@
 import { TapeError } from "../model/errors.ts";
 import type { EffectDefinition, RetryPolicy } from "./act.ts";
-import { knownKeys } from "./check.ts";
+import { knownKeys, named, retryOf, shown } from "./check.ts";
 import { type Connector, connect } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
-import type { Schema } from "./schema.ts";
+import { type Schema, schemaOf } from "./schema.ts";
 
 export type { Workflow } from "./context.ts";
 
@@ -25,10 +25,25 @@ export function workflow<I, O>(
   run: (tape: TapeContext, input: I) => Promise<O> | O,
   options: WorkflowOptions<I> = {},
 ): Workflow<I, O> {
-  if (typeof name !== "string" || name.length === 0) throw new TapeError("TAPE_BAD_INPUT", "a workflow needs a name");
-  if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function`);
-  const { input: schema, version, retry = {} } = options;
-  return { name, run, schema, version, retry };
+  named("a workflow", name);
+  if (typeof run !== "function") {
+    throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function, not ${shown(run)}`);
+  }
+  const whose = `workflow ${name}`;
+  knownKeys(whose, options, ["input", "version", "retry"]);
+  const { input: schema, version, retry } = options;
+  schemaOf(whose, "input", schema);
+  if (version !== undefined) named(`the version of ${whose}`, version);
+  retryOf(whose, retry, 1);
+  return { name, run, schema, version, retry: retry ?? {} };
+}
+
+/** What is handed to `start` and `spawn`: a definition, not its name and not the bare function. */
+export function assertWorkflow(workflow: unknown): asserts workflow is Workflow<never, unknown> {
+  const { name, run } = (workflow ?? {}) as Partial<Workflow<never, unknown>>;
+  if (typeof workflow === "object" && typeof name === "string" && typeof run === "function") return;
+  const message = `a workflow is what workflow("name", async (tape, input) => …) returns, not ${shown(workflow)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "workflow" });
 }
 
 /** A workflow whose types are gone, as a registry holds it. */

@@ -114,7 +114,7 @@ describe("a standby", () => {
   it("what can never succeed is thrown, not waited for", async () => {
     const { keeper } = await setStage();
     expect(await codeOf(keeper().acquire(""))).toBe("TAPE_BAD_INPUT");
-    expect(await codeOf(keeper().acquire(name, { maxStallMs: -1 }))).toBe("TAPE_BAD_INPUT");
+    expect(await codeOf(keeper().acquire(name, { maxStallMs: -1 }))).toBe("TAPE_BAD_TIMING");
     expect(await codeOf(keeper().acquire(name, { timings: { ttlMs: Number.NaN } }))).toBe("TAPE_BAD_TIMING");
   });
 });

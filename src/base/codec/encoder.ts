@@ -1,5 +1,6 @@
 import { types } from "node:util";
 import { assign, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
+import { fieldOfError, mostExtraLetters, redacted, unstored } from "./redact.ts";
 
 /** Whether JSON.stringify keeps all of it. Cycles end at the depth limit; the encoder then finds the reason. */
 export function isPlain(value: unknown, depth: number): boolean {
@@ -61,6 +62,8 @@ class Encoder {
   readonly #keys: (string | number)[] = [];
   /** The containers around the current value, to see cycles. */
   readonly #around = new Set<object>();
+  /** Errors around the current value: what hangs on them is kept without their secrets. */
+  #errors = 0;
 
   envelope(value: unknown): Json {
     const data = this.#value(value);
@@ -126,7 +129,10 @@ class Encoder {
     );
     if (symbol !== undefined) return this.#refuse(`the key ${String(symbol)} cannot be stored; use a string`);
     const copy: { [key: string]: Json } = {};
-    for (const [key, item] of Object.entries(value)) assign(copy, key, this.#child(key, item));
+    for (const [key, item] of Object.entries(value)) {
+      const fate = this.#errors === 0 ? "keep" : fieldOfError(key, item);
+      if (fate !== "drop") assign(copy, key, fate === "keep" ? this.#child(key, item) : redacted);
+    }
     return copy;
   }
 
@@ -138,6 +144,15 @@ class Encoder {
 
   /** A failure must be storable whatever hangs on it (a socket, a request, itself): such extras are left out. */
   #error(error: Error & { code?: unknown; errors?: unknown }): Json {
+    this.#errors++;
+    try {
+      return this.#errorFields(error);
+    } finally {
+      this.#errors--;
+    }
+  }
+
+  #errorFields(error: Error & { code?: unknown; errors?: unknown; [unstored]?: readonly string[] }): Json {
     const copy: { [key: string]: Json } = { name: errorName(error), message: String(error.message) };
     const extras = new Map<string, unknown>();
     // These three may be inherited or not enumerable.
@@ -145,11 +160,19 @@ class Encoder {
     if (error.code !== undefined) extras.set("code", error.code);
     if (Array.isArray(error.errors)) extras.set("errors", error.errors);
     for (const [key, extra] of Object.entries(error)) extras.set(key, extra);
-    for (const hidden of ["name", "message", "stack"]) extras.delete(hidden);
+    for (const hidden of ["name", "message", "stack", ...(error[unstored] ?? [])]) extras.delete(hidden);
+    let letters = 0;
     for (const [key, extra] of extras) {
+      const fate = fieldOfError(key, extra);
+      if (fate === "drop") continue;
       const before = { types: this.#types.length, keys: this.#keys.length };
       try {
-        assign(copy, key, this.#child(key, extra));
+        const stored = fate === "redact" ? redacted : this.#child(key, extra);
+        // A cause is bounded by itself.
+        if (key !== "cause")
+          letters += typeof stored === "object" ? JSON.stringify(stored).length : String(stored).length;
+        if (letters > mostExtraLetters && key !== "cause") throw new CodecError("too_deep", key, "left out");
+        assign(copy, key, stored);
       } catch (problem) {
         if (!(problem instanceof CodecError)) throw problem;
         this.#types.length = before.types;

@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
-import { defaultLimits, type Limits } from "../../model/limits.ts";
+import { type Limits, limitsOf } from "../../model/limits.ts";
 import { bodyOf } from "../../model/project.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { Store } from "../contract.ts";
@@ -22,7 +22,7 @@ export interface MemoryOptions {
 /** A store that lives as long as its process: the shortest true reading of the contract, for tests and first steps. */
 export async function openMemory(options: MemoryOptions = {}): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits = limitsOf(options.limits);
   const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
   const tables = layGround(Buffer.from(random.bytes(16)).toString("hex"));
   return assembleStore(new MemoryDriver({ tables, clock, limits, wakes }), random);

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
-import { defaultLimits, type Limits } from "../../model/limits.ts";
+import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store, Wake } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
@@ -48,7 +48,7 @@ const oldestServer = 140_000;
 
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits = limitsOf(options.limits);
   const connections = new Connections(parsePostgresUrl(options.url));
   try {
     await assertServes(connections);

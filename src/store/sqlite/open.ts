@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
-import { defaultLimits, type Limits } from "../../model/limits.ts";
+import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import { type Migration, newestOf } from "../sql/migrations.ts";
@@ -36,7 +36,7 @@ const defaultBusyMs = 10_000;
 
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { file, clock = systemClock, random = systemRandom, log = silentLog, busyMs = defaultBusyMs } = options;
-  const limits = { ...defaultLimits, ...options.limits };
+  const limits = limitsOf(options.limits);
   const durable = options.durability !== "relaxed";
   const exclusive = options.processes === "single" || isMemory(file);
   const open = options.open ?? openDatabase;

@@ -1,0 +1,71 @@
+/** Causes of causes: beyond this many they are left out of a line for people. */
+const mostCauses = 5;
+const mostLetters = 2_000;
+
+/** What a log line says about an error. */
+export interface Fault {
+  /** Its message and its causes', in one line. */
+  readonly error: string;
+  readonly code?: string;
+  /** What to do about it, where the error says so. */
+  readonly next?: string;
+}
+
+/** An error as fields of a log line: why, with every cause, and the next step. */
+export function faultOf(error: unknown): Fault {
+  const { code, next } = fieldsOf(error);
+  return { error: reasonOf(error), ...(code !== undefined && { code }), ...(next !== undefined && { next }) };
+}
+
+/** "TypeError: x is not a function; cause: Error: …": the error, then its causes, in one line. */
+export function reasonOf(error: unknown): string {
+  const parts: string[] = [];
+  const seen = new Set<unknown>();
+  for (let one = error; one !== undefined && !seen.has(one) && parts.length <= mostCauses; one = causeOf(one)) {
+    seen.add(one);
+    const text = oneOf(one);
+    // A wrapper often repeats what it wraps.
+    if (!parts.some((part) => part.includes(text))) parts.push(text);
+  }
+  const whole = parts.join("; cause: ");
+  return whole.length > mostLetters ? `${whole.slice(0, mostLetters)}…` : whole;
+}
+
+function oneOf(error: unknown): string {
+  try {
+    if (error instanceof AggregateError && error.message === "" && error.errors.length > 0) {
+      return error.errors.slice(0, mostCauses).map(oneOf).join("; ");
+    }
+    if (error instanceof Error) {
+      // Our own carry their code in front of the message already.
+      const said = error.name === "TapeError" ? error.message : String(error);
+      const { code } = fieldsOf(error);
+      return code === undefined || said.includes(code) ? said : `${said} (${code})`;
+    }
+    if (typeof error === "object" && error !== null) {
+      const { message } = error as { message?: unknown };
+      return typeof message === "string" ? message : (JSON.stringify(error) ?? String(error));
+    }
+    return String(error);
+  } catch {
+    return "an error that cannot be shown"; // a getter or toString of the user's may throw
+  }
+}
+
+function causeOf(error: unknown): unknown {
+  try {
+    return typeof error === "object" && error !== null ? (error as { cause?: unknown }).cause : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function fieldsOf(error: unknown): { code?: string; next?: string } {
+  try {
+    if (typeof error !== "object" || error === null) return {};
+    const { code, next } = error as { code?: unknown; next?: unknown };
+    return { ...(typeof code === "string" && { code }), ...(typeof next === "string" && { next }) };
+  } catch {
+    return {};
+  }
+}

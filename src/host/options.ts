@@ -1,0 +1,110 @@
+import type { Clock } from "../base/clock.ts";
+import type { Duration } from "../base/duration.ts";
+import { type LogOption, logLevels } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
+import type { Tracing } from "../base/trace.ts";
+import type { RemoteOptions } from "../client/remote.ts";
+import { TapeError } from "../model/errors.ts";
+import { booleanOr, knownKeys, millisecondsOf, named, numberOf, shown } from "../sdk/check.ts";
+import type { Runner } from "../sdk/workflow.ts";
+import type { Store } from "../store/contract.ts";
+
+export interface TapeOptions {
+  /** A store URL, or an open store (which then stays open). */
+  readonly store: string | Store;
+  readonly runner: Runner;
+  readonly tenant?: string;
+  /** Runs driven at once by this process. */
+  readonly concurrency?: number;
+  readonly leaseTtl?: Duration;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn". */
+  readonly log?: LogOption;
+  /** Spans of drives and operations, for example {@link openTelemetry}'s. */
+  readonly tracing?: Tracing;
+  /** false: this process starts and reads runs but drives nothing. Default true. */
+  readonly work?: boolean;
+  /** false: what this process is at is not reported, and the dashboard does not list it. Default true. */
+  readonly report?: boolean;
+}
+
+/** How to reach a server, and what this process does there. */
+export interface ConnectOptions extends Omit<RemoteOptions, "log">, Omit<TapeOptions, "store" | "runner" | "tenant"> {
+  /** Drives these workflows and runs the reactors here; without one this process starts and reads runs only. */
+  readonly runner?: Runner;
+}
+
+export interface StartOptions {
+  /** The caller's id: starting it again with the same input returns the same run. */
+  readonly id?: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly budget?: Readonly<Record<string, number>>;
+}
+
+/** Options of an app, checked before a store is opened: a mistyped one must not silently mean its default. */
+
+const common = ["runner", "concurrency", "leaseTtl", "clock", "random", "log", "tracing", "work", "report"];
+const openKeys = [...common, "store", "tenant"];
+const connectKeys = [...common, "token", "tls", "allowPlain", "patienceMs", "exchange"];
+const hints = {
+  workflows: "pass runner: createRunner({ workflows })",
+  effects: "pass runner: createRunner({ workflows, effects })",
+  url: 'pass store: a URL such as "sqlite:./tape.db"',
+};
+
+export function checkOpenOptions(options: TapeOptions): void {
+  knownKeys("Tape.open", options, openKeys, hints);
+  if (typeof options.store !== "string" && !isStore(options.store)) {
+    const message = `Tape.open: store is a URL such as "sqlite:./tape.db" or an open store, not ${shown(options.store)}`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "store" });
+  }
+  assertRunner("Tape.open", options.runner);
+  if (options.tenant !== undefined) named("Tape.open: tenant", options.tenant);
+  checkCommon("Tape.open", options);
+}
+
+export function checkConnectOptions(url: unknown, options: ConnectOptions): void {
+  knownKeys("Tape.connect", options, connectKeys, {
+    ...hints,
+    store: "the server's address is the first argument",
+    tenant: "the token says whose runs they are",
+  });
+  const addresses = Array.isArray(url) ? url : [url];
+  if (addresses.length === 0 || addresses.some((one) => typeof one !== "string" || one === "")) {
+    const message = `Tape.connect: the address is a URL such as "https://tape.example", not ${shown(url)}`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "url" });
+  }
+  if (options.runner !== undefined) assertRunner("Tape.connect", options.runner);
+  checkCommon("Tape.connect", options);
+}
+
+/** What drives runs needs a runner that was made by createRunner. */
+export function assertRunner(whose: string, runner: unknown): asserts runner is Runner {
+  const { workflows, effects } = (runner ?? {}) as Partial<Runner>;
+  if (workflows instanceof Map && effects instanceof Map) return;
+  const message = `${whose}: runner is what createRunner({ workflows: […] }) returns, not ${shown(runner)}`;
+  throw new TapeError("TAPE_BAD_INPUT", message, { field: "runner" });
+}
+
+export function checkConcurrency(whose: string, concurrency: number | undefined): void {
+  numberOf(whose, "concurrency", concurrency, 1, { min: 1, max: 100_000 });
+}
+
+function checkCommon(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
+  const { concurrency, leaseTtl, log, work, report } = options;
+  checkConcurrency(whose, concurrency);
+  if (leaseTtl !== undefined) millisecondsOf(whose, "leaseTtl", leaseTtl);
+  booleanOr(whose, "work", work);
+  booleanOr(whose, "report", report);
+  const known: readonly unknown[] = [undefined, "silent", ...logLevels];
+  if (typeof log !== "function" && !known.includes(log)) {
+    const message = `${whose}: log is "silent", ${logLevels.map((level) => `"${level}"`).join(", ")} or a function, not ${shown(log)}`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { field: "log" });
+  }
+}
+
+function isStore(store: unknown): store is Store {
+  if (typeof store !== "object" || store === null) return false;
+  return ["intake", "claim", "fenced", "read"].every((group) => group in store);
+}
