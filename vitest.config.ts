@@ -26,9 +26,18 @@ export default defineConfig({
     // Node runs our TypeScript as it stands. Vite would transform each file first, and run the result more slowly.
     experimental: { viteModuleRunner: false, nodeLoader: false },
     projects: [
-      { test: { ...common, name: "alone", include: alone, setupFiles: ["test/compiled.ts"] } },
+      { test: { ...common, name: "alone", include: alone, setupFiles: ["test/quiet.ts", "test/compiled.ts"] } },
       // One loaded copy of the sources in each worker: they leave nothing behind that another file could see.
-      { test: { ...common, name: "sharing", include: ["test/**/*.test.ts"], exclude: alone, isolate: false } },
+      {
+        test: {
+          ...common,
+          name: "sharing",
+          include: ["test/**/*.test.ts"],
+          exclude: alone,
+          isolate: false,
+          setupFiles: ["test/quiet.ts"],
+        },
+      },
     ],
   },
 });

@@ -162,7 +162,10 @@ export const configSchema = z
           .describe("The HTTP interface"),
         log: z
           .strictObject({
-            level: z.enum(["debug", "info", "warn", "error"]).default("info").describe("The least that is written"),
+            level: z
+              .enum(["debug", "info", "warn", "error", "silent"])
+              .default("info")
+              .describe("The least that is written to stderr"),
           })
           .prefault({})
           .describe("What is written to standard error, as JSON lines"),

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
-import { type LogOption, logLevels } from "../base/log.ts";
+import { type Log, type LogOption, logLevels, logOf } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { Tracing } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
@@ -19,7 +19,7 @@ export interface TapeOptions {
   readonly leaseTtl?: Duration;
   readonly clock?: Clock;
   readonly random?: Random;
-  /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn". */
+  /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn", or what TAPE_LOG_LEVEL says. */
   readonly log?: LogOption;
   /** Spans of drives and operations, for example {@link openTelemetry}'s. */
   readonly tracing?: Tracing;
@@ -92,16 +92,24 @@ export function checkConcurrency(whose: string, concurrency: number | undefined)
 }
 
 function checkCommon(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
-  const { concurrency, leaseTtl, log, work, report } = options;
+  const { concurrency, leaseTtl, work, report } = options;
   checkConcurrency(whose, concurrency);
   if (leaseTtl !== undefined) millisecondsOf(whose, "leaseTtl", leaseTtl);
   booleanOr(whose, "work", work);
   booleanOr(whose, "report", report);
-  const known: readonly unknown[] = [undefined, "silent", ...logLevels];
-  if (typeof log !== "function" && !known.includes(log)) {
-    const message = `${whose}: log is "silent", ${logLevels.map((level) => `"${level}"`).join(", ")} or a function, not ${shown(log)}`;
-    throw new TapeError("TAPE_BAD_INPUT", message, { field: "log" });
-  }
+  appLog(options.log, whose);
+}
+
+/** What an app logs to: what it was given, else stderr from the level that TAPE_LOG_LEVEL names, else from warn. */
+export function appLog(given: LogOption | undefined, whose = "the app"): Log {
+  const option = given ?? process.env.TAPE_LOG_LEVEL;
+  const levels: readonly unknown[] = [undefined, "silent", ...logLevels];
+  if (typeof option === "function" || levels.includes(option)) return logOf(option as LogOption | undefined);
+  const field = given === undefined ? "TAPE_LOG_LEVEL" : "log";
+  const words = ["silent", ...logLevels].map((level) => `"${level}"`).join(", ");
+  throw new TapeError("TAPE_BAD_INPUT", `${whose}: ${field} is ${words} or a function, not ${shown(option)}`, {
+    field,
+  });
 }
 
 function isStore(store: unknown): store is Store {

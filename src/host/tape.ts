@@ -1,6 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
-import { logOf } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import type { Tracing } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
@@ -26,6 +25,7 @@ import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
 import { type Operator, operatorOn } from "./operator.ts";
 import {
+  appLog,
   assertRunner,
   type ConnectOptions,
   checkConcurrency,
@@ -88,7 +88,7 @@ export class Tape implements AsyncDisposable {
       work = true,
       report = true,
     } = options;
-    const log = logOf(options.log);
+    const log = appLog(options.log);
     this.store = store;
     this.#tracing = options.tracing;
     this.tenant = tenant;
@@ -130,7 +130,7 @@ export class Tape implements AsyncDisposable {
   static async open(options: TapeOptions): Promise<Tape> {
     checkOpenOptions(options);
     const { clock, random } = options;
-    const more = { log: logOf(options.log), ...(clock && { clock }), ...(random && { random }) };
+    const more = { log: appLog(options.log), ...(clock && { clock }), ...(random && { random }) };
     if (typeof options.store !== "string") return new Tape(options.store, options, false);
     const store = await openStore(options.store, more);
     return closedUnless(store, () => new Tape(store, options, true));
@@ -146,7 +146,7 @@ export class Tape implements AsyncDisposable {
   static async connect(url: string | readonly string[], options: ConnectOptions = {}): Promise<Tape> {
     checkConnectOptions(url, options);
     const { runner, work = runner !== undefined, token = process.env.TAPE_TOKEN, ...rest } = options;
-    const log = logOf(options.log);
+    const log = appLog(options.log);
     const store = await openRemote(url, { ...rest, token, log });
     const app = { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work };
     return closedUnless(store, () => new Tape(store, app, true));

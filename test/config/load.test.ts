@@ -136,7 +136,7 @@ describe("what is wrong is refused with its line and column", () => {
     [
       "choice",
       "tape:\n  log: { level: loud }\n",
-      ["tape.yaml:2:17: tape.log.level must be one of debug, info, warn, error"],
+      ["tape.yaml:2:17: tape.log.level must be one of debug, info, warn, error, silent"],
     ],
     ["no value", "tape:\n  tenant:\n", ["tape.yaml:2:3: tape.tenant must be text"]],
     ["section instead of a value", "tape:\n  tenant: { a: 1 }\n", ["tape.yaml:2:3: tape.tenant must be text"]],

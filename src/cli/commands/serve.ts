@@ -1,7 +1,6 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { systemClock } from "../../base/clock.ts";
-import { jsonLog, type Log } from "../../base/log.ts";
+import { type Log, logOf } from "../../base/log.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import { serve as serveStore } from "../../host/serve.ts";
@@ -30,7 +29,7 @@ async function run(asked: Asked): Promise<number> {
   const config = loadConfig({ cwd, env: process.env, flags: flagsOf(asked), ...(file === undefined ? {} : { file }) });
   const { tape, agent } = config.settings;
   const { server } = tape;
-  const log = jsonLog((line) => process.stderr.write(line), systemClock.wall, tape.log.level);
+  const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });
   const url = storeUrl(config, cwd);
   const serving = await serveStore({

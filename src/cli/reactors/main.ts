@@ -1,5 +1,5 @@
 import { systemClock } from "../../base/clock.ts";
-import { jsonLog, type Log } from "../../base/log.ts";
+import { type Log, logOf } from "../../base/log.ts";
 import { systemRandom } from "../../base/random.ts";
 import { suggest } from "../../base/suggest.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
@@ -44,7 +44,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const cwd = process.cwd();
   const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
   const { tape, project } = config.settings;
-  const log = jsonLog((line) => process.stderr.write(line), systemClock.wall, tape.log.level);
+  const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });
   const wanted = await wantedReactors(config, only, cwd);
   const runner = await runnerOf(config, wanted, cwd);
