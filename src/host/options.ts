@@ -44,9 +44,9 @@ export interface StartOptions {
 
 /** Options of an app, checked before a store is opened: a mistyped one must not silently mean its default. */
 
-const common = ["runner", "concurrency", "leaseTtl", "clock", "random", "log", "tracing", "work", "report"];
-const openKeys = [...common, "store", "tenant"];
-const connectKeys = [...common, "token", "tls", "allowPlain", "patienceMs", "exchange"];
+const workKeys = ["runner", "concurrency", "leaseTtl", "clock", "random", "log", "tracing", "work", "report"];
+const openKeys = [...workKeys, "store", "tenant"];
+const connectKeys = [...workKeys, "token", "tls", "allowPlain", "patienceMs", "exchange"];
 const hints = {
   workflows: "pass runner: createRunner({ workflows })",
   effects: "pass runner: createRunner({ workflows, effects })",
@@ -61,7 +61,7 @@ export function checkOpenOptions(options: TapeOptions): void {
   }
   assertRunner("Tape.open", options.runner);
   if (options.tenant !== undefined) named("Tape.open: tenant", options.tenant);
-  checkCommon("Tape.open", options);
+  checkWork("Tape.open", options);
 }
 
 export function checkConnectOptions(url: unknown, options: ConnectOptions): void {
@@ -76,7 +76,7 @@ export function checkConnectOptions(url: unknown, options: ConnectOptions): void
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "url" });
   }
   if (options.runner !== undefined) assertRunner("Tape.connect", options.runner);
-  checkCommon("Tape.connect", options);
+  checkWork("Tape.connect", options);
 }
 
 /** What drives runs needs a runner that was made by createRunner. */
@@ -91,7 +91,7 @@ export function checkConcurrency(whose: string, concurrency: number | undefined)
   numberOf(whose, "concurrency", concurrency, 1, { min: 1, max: 100_000 });
 }
 
-function checkCommon(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
+function checkWork(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
   const { concurrency, leaseTtl, work, report } = options;
   checkConcurrency(whose, concurrency);
   if (leaseTtl !== undefined) millisecondsOf(whose, "leaseTtl", leaseTtl);
