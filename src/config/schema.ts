@@ -91,6 +91,12 @@ export const configSchema = z
           .max(dayS)
           .default(30)
           .describe("How long a stopping process waits for what is under way"),
+        replay_patience_s: z
+          .number()
+          .min(1)
+          .max(dayS)
+          .default(60)
+          .describe("How long a replay waits for a workflow to ask for what its journal holds next"),
         store: z
           .strictObject({
             url: text.default("sqlite:./.tape/tape.db").describe("memory:, sqlite:…, postgres://… or alloydb://…"),

@@ -34,6 +34,12 @@ export function neverAsked(record: JournalRecord): TapeError {
   return diverged(`the journal goes on with ${describe(record)}, but the code has not asked for it`, record);
 }
 
+/** `times` replays have waited so long for the code to ask for it. */
+export function awaitedInVain(record: JournalRecord, ms: number, times: number): TapeError {
+  const message = `${times} replays waited ${ms / 1_000} s each for the code to ask for ${describe(record)}. To go on: if the workflow waits for something of its own there (I/O, a timer, a lock), put that into a step, or raise the patience of replay (replayPatience); if its code was changed, ${patchAdvice}`;
+  return new TapeError("TAPE_DIVERGED", message, { seq: record.seq, kind: record.kind, waitedMs: ms, times });
+}
+
 export function endedEarly(history: History, asked: number): TapeError {
   const left = [...history.byPos].filter(([pos]) => pos >= asked).sort(([a], [b]) => a - b)[0]![1][0]!;
   return diverged(`the code ended, but the journal goes on with ${describe(left)}`, left);
@@ -57,13 +63,14 @@ export function placeName({ kind, name }: Place): string {
   return word === undefined ? name : `${word} "${name}"`;
 }
 
+const patchAdvice =
+  'guard the change with `if (tape.patched("…"))` so that this run goes on as it began, or bring the old code back; then redrive the run';
+
 function diverged(message: string, record: JournalRecord): TapeError {
-  const advice =
-    'guard the change with `if (tape.patched("…"))` so that this run goes on as it began, or bring the old code back; then redrive the run';
-  return new TapeError("TAPE_DIVERGED", `${message}. To go on: ${advice}`, { seq: record.seq, kind: record.kind });
+  return new TapeError("TAPE_DIVERGED", `${message}. To go on: ${patchAdvice}`, { seq: record.seq, kind: record.kind });
 }
 
-function describe(record: JournalRecord): string {
+export function describe(record: JournalRecord): string {
   const name = nameOf(record);
   return `${wordFor(record.kind)}${name === undefined ? "" : ` "${name}"`} (${record.kind}, record ${record.seq})`;
 }

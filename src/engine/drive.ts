@@ -18,6 +18,7 @@ import { Resting } from "./resting.ts";
 import { Script } from "./script.ts";
 import { JournalSize } from "./size.ts";
 import { Spans } from "./spans.ts";
+import { defaultPatienceMs, stallReplay } from "./stalled.ts";
 import { comesUnstuck } from "./stuck.ts";
 import { Waits } from "./waits.ts";
 
@@ -262,6 +263,11 @@ export class Drive implements Driver {
       asked: () => this.context.asked,
       onCancel: () => this.cancel(),
       onDiverged: (error) => this.fail(error),
+      patienceMs: this.options.patienceMs ?? defaultPatienceMs,
+      onStalled: (record) => {
+        this.returned = true;
+        void stallReplay(this, record).catch((error: unknown) => this.fail(error));
+      },
       onLive: () => {
         // What came while it was read and replayed, when nobody could hear of it.
         if (this.#inbox.waiting) void this.#inbox.take();

@@ -32,6 +32,8 @@ export interface DriveOptions {
   readonly startedAt?: SpanPlace;
   /** Taken so long before its timer: it stays with us until that has fired. */
   readonly earlyMs?: number;
+  /** How long replay waits for the code to ask for what the journal holds next. */
+  readonly patienceMs?: number;
   /** Its last holder vanished: it may have killed the process. */
   readonly suspicion?: Suspicion;
 }

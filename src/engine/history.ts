@@ -52,6 +52,8 @@ export interface History {
   readonly crashes: number | undefined;
   /** Terms that began because the one before had vanished, since the run last made progress. */
   readonly recoveries: number;
+  /** Replays that waited in vain, since the run last made progress. */
+  readonly stalls: number;
   /** The record by which it last made progress. */
   readonly progressAt: number;
   /** Ids of the children it has started. */
@@ -104,6 +106,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
   let lastPos = -1;
   let crashes: number | undefined;
   let recoveries = 0;
+  let stalls = 0;
   let owner = first.data.holder?.owner;
   let progressAt = 1;
   const children: string[] = [];
@@ -120,6 +123,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     if (isProgress(record)) {
       crashes = undefined;
       recoveries = 0;
+      stalls = 0;
       progressAt = seq;
     }
     switch (record.kind) {
@@ -191,6 +195,9 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       case "run.suspected":
         crashes = record.data.crashes;
         break;
+      case "replay.stalled":
+        stalls = record.data.attempt;
+        break;
       default:
     }
   }
@@ -211,6 +218,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     lastPos,
     crashes,
     recoveries,
+    stalls,
     progressAt,
     children,
   };
@@ -240,6 +248,7 @@ export function isProgress(record: NewRecord): boolean {
     case "term.begun":
     case "term.ended":
     case "run.suspected":
+    case "replay.stalled":
     case "notes.taken":
       return false;
     case "effect.dispatched":

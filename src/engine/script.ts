@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { atRest } from "../base/turn.ts";
 import type { TapeError } from "../model/errors.ts";
+import type { JournalRecord } from "../model/records.ts";
 import { endedEarly, neverAsked } from "./divergence.ts";
 import type { Delivery, History } from "./history.ts";
 
@@ -22,12 +23,13 @@ export interface ScriptOptions {
   readonly onCancel: () => void;
   /** The code and the journal disagree. */
   readonly onDiverged: (error: TapeError) => void;
+  /** How long the code may wait for something of its own before it asks for what the journal holds next. */
+  readonly patienceMs: number;
+  /** It has not asked for it. */
+  readonly onStalled: (record: JournalRecord) => void;
   /** Everything recorded has been handed out: operations go live. */
   readonly onLive: () => void;
 }
-
-/** A workflow that awaits something of its own (which it should not) gets this long before it counts as diverged. */
-const patienceMs = 5_000;
 
 /**
  * Replay. Results are handed out one at a time in journal order, and the code runs to its next rest in between: else two
@@ -144,12 +146,12 @@ export class Script {
 
   /** One timer for the whole replay: whether anything was handed out since it was set. */
   #watch(from: number): void {
-    this.#cancelPatience = this.#options.clock.after(patienceMs, () => {
+    this.#cancelPatience = this.#options.clock.after(this.#options.patienceMs, () => {
       if (this.#over || this.#live) return;
       if (this.#next > from) return this.#watch(this.#next);
       const delivery = this.#options.history.deliveries[this.#next];
       if (delivery?.pos === undefined || this.#waiting.has(delivery.pos)) return this.#watch(this.#next);
-      this.#options.onDiverged(neverAsked(delivery.record));
+      this.#options.onStalled(delivery.record);
     });
   }
 }

@@ -23,6 +23,8 @@ export interface WorkerOptions {
   readonly tracing?: Tracing;
   /** Runs driven at once. */
   readonly concurrency: number;
+  /** How long a replay waits for the code to ask for what the journal holds next. */
+  readonly patienceMs?: number;
   /** A run has ended that was driven here. */
   readonly onSettled?: (journal: number, settled: Settled) => void;
 }
@@ -256,6 +258,7 @@ export class Worker {
         ...(fresh && { fresh }),
         ...(suspicion && { suspicion }),
         ...(term.early && { earlyMs: aheadMs }),
+        ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
       };
       const drive = new Drive({ ...ground, ...traced, ...more });
       driving.drive = drive;

@@ -24,13 +24,18 @@ export class AppWorker implements AsyncDisposable {
     ground: Ground,
     options: AppWorkerOptions & {
       readonly tracing?: Tracing;
+      readonly patienceMs?: number;
       readonly onSettled: NonNullable<ConstructorParameters<typeof Worker>[0]["onSettled"]>;
     },
   ) {
-    const { concurrency = 200, onSettled, tracing } = options;
+    const { concurrency = 200, onSettled, tracing, patienceMs } = options;
     const { store, clock, log, tenant, runner } = ground;
     this.#serves = new Set(runner.workflows.keys());
-    this.runs = new Worker({ ...ground, concurrency, onSettled, ...(tracing && { tracing }) });
+    this.runs = new Worker({
+      ...{ ...ground, concurrency, onSettled },
+      ...(tracing && { tracing }),
+      ...(patienceMs !== undefined && { patienceMs }),
+    });
     const reactors = [
       recovery(this.runs),
       reconciler(ground),

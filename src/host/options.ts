@@ -17,6 +17,8 @@ export interface TapeOptions {
   /** Runs driven at once by this process. */
   readonly concurrency?: number;
   readonly leaseTtl?: Duration;
+  /** How long a replay waits for the workflow to ask for what its journal holds next. Default 60 s. */
+  readonly replayPatience?: Duration;
   readonly clock?: Clock;
   readonly random?: Random;
   /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn", or what TAPE_LOG_LEVEL says. */
@@ -44,7 +46,10 @@ export interface StartOptions {
 
 /** Options of an app, checked before a store is opened: a mistyped one must not silently mean its default. */
 
-const workKeys = ["runner", "concurrency", "leaseTtl", "clock", "random", "log", "tracing", "work", "report"];
+const workKeys = [
+  ...["runner", "concurrency", "leaseTtl", "replayPatience", "clock", "random"],
+  ...["log", "tracing", "work", "report"],
+];
 const openKeys = [...workKeys, "store", "tenant"];
 const connectKeys = [...workKeys, "token", "tls", "allowPlain", "patienceMs", "exchange"];
 const hints = {
@@ -92,9 +97,10 @@ export function checkConcurrency(whose: string, concurrency: number | undefined)
 }
 
 function checkWork(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
-  const { concurrency, leaseTtl, work, report } = options;
+  const { concurrency, leaseTtl, replayPatience, work, report } = options;
   checkConcurrency(whose, concurrency);
   if (leaseTtl !== undefined) millisecondsOf(whose, "leaseTtl", leaseTtl);
+  if (replayPatience !== undefined) millisecondsOf(whose, "replayPatience", replayPatience, 1);
   booleanOr(whose, "work", work);
   booleanOr(whose, "report", report);
   appLog(options.log, whose);

@@ -78,6 +78,7 @@ export class Tape implements AsyncDisposable {
   readonly #workers: AppWorker[] = [];
   readonly #results: Results;
   readonly #presence: Presence | undefined;
+  readonly #patienceMs: number | undefined;
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
@@ -99,6 +100,8 @@ export class Tape implements AsyncDisposable {
     this.#random = random;
     this.schedules = new Schedules(store, tenant, random);
     const ttlMs = millisecondsOf("the app", "leaseTtl", options.leaseTtl ?? defaultTtl);
+    const { replayPatience } = options;
+    if (replayPatience !== undefined) this.#patienceMs = millisecondsOf("the app", "replayPatience", replayPatience, 1);
     const keeper = new LeaseKeeper({
       store,
       identity: identify(process.env, random),
@@ -298,6 +301,7 @@ export class Tape implements AsyncDisposable {
       {
         ...options,
         ...(this.#tracing && { tracing: this.#tracing }),
+        ...(this.#patienceMs !== undefined && { patienceMs: this.#patienceMs }),
         onSettled: (journal, settled) => this.#results.settled(journal, settled),
       },
     );

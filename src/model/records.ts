@@ -278,6 +278,8 @@ const schemas = {
   "timer.passed": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
   "child.received": z.strictObject({ pos: count, of: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
+  /** A replay waited in vain for the code to ask for what record `seq` holds; the run is given back and tried again. */
+  "replay.stalled": z.strictObject({ attempt: count, seq: count, awaited: text, forMs: ms }),
   "budget.reserved": z.strictObject({ pos: count, of: journal, amounts }),
   /** `for`: the reservation that it closes; without it the one at `pos`, closed because the run was over. */
   "budget.charged": z.strictObject({

@@ -110,6 +110,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   "effect.received",
   "run.retried",
   "run.suspected",
+  "replay.stalled",
   "timer.passed",
   "child.received",
   "operator.acted",

@@ -329,7 +329,7 @@ describe("divergence", () => {
           await new Promise(() => {});
         }),
       ),
-      /the journal goes on with step "b".*has not asked/,
+      /3 replays waited 60 s each for the code to ask for step "b".*put that into a step/,
     ],
   ];
 

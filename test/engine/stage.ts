@@ -48,6 +48,7 @@ export interface ProcessOptions {
   readonly concurrency?: number;
   readonly seed?: number | string;
   readonly ttlMs?: number;
+  readonly patienceMs?: number;
 }
 
 let runs = 0;
@@ -102,7 +103,12 @@ export async function stage(
       const identity = { owner: `owner-${n}-${seeded.int(2 ** 40)}`, label: `process ${n}` };
       const ground = { store: own.store, tenant, clock, random: seeded, log, runner };
       const keeper = new LeaseKeeper({ ...ground, identity, timings: { ttlMs: more.ttlMs ?? ttlMs } });
-      const worker = new Worker({ ...ground, keeper, concurrency: more.concurrency ?? 2_000 });
+      const worker = new Worker({
+        ...ground,
+        keeper,
+        concurrency: more.concurrency ?? 2_000,
+        ...(more.patienceMs !== undefined && { patienceMs: more.patienceMs }),
+      });
       const all = [timers, outbox, reconciler, compensation].map((make) => make({ ...ground, keeper }));
       const reactors = async (): Promise<void> => {
         await worker.begin(1_000);
@@ -226,7 +232,14 @@ export function watched(store: Store, onAppend: (kinds: readonly string[], n: nu
 
 /** What replay must reproduce: results by position, in journal order, without terms, tokens and times. */
 export function essence(records: readonly JournalRecord[]): unknown[] {
-  const skipped = new Set(["term.begun", "term.ended", "notes.taken", "run.suspected", "run.created"]);
+  const skipped = new Set([
+    "term.begun",
+    "term.ended",
+    "notes.taken",
+    "run.suspected",
+    "run.created",
+    "replay.stalled",
+  ]);
   return records
     .filter(({ kind }) => !skipped.has(kind))
     .map(({ kind, data }) => ({ kind, ...(data as object), term: undefined, taken: undefined }));

@@ -22,6 +22,7 @@ export const lawful = (run: number): readonly NewRecord[] => [
   { kind: "timer.passed", data: { pos: 15 } },
   { kind: "child.received", data: { pos: 16, of: 9, status: "COMPLETED" } },
   { kind: "run.suspected", data: { crashes: 1 } },
+  { kind: "replay.stalled", data: { attempt: 1, seq: 2, awaited: "step", forMs: 5 } },
   { kind: "run.retried", data: { attempt: 1, error: "e", inMs: 1 } },
   { kind: "fork.kept", data: { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] } },
   { kind: "operator.acted", data: { who: "ann", action: "look", reason: "test" } },

@@ -36,6 +36,7 @@ export interface AssembleOptions {
   readonly random: Random;
   readonly log: Log;
   readonly drainMs: number;
+  readonly patienceMs: number;
 }
 
 export interface Assembled {
@@ -48,7 +49,7 @@ export interface Assembled {
 
 /** Reactors with their knobs, in one loop. Those with equal lease timings share a keeper, and so a heartbeat. */
 export function assemble(options: AssembleOptions): Assembled {
-  const { wanted, store, runner, app, identity, tenant, clock, random, log, drainMs } = options;
+  const { wanted, store, runner, app, identity, tenant, clock, random, log, drainMs, patienceMs } = options;
   const stopping = new AbortController();
   const keepers = new Map<string, LeaseKeeper>();
   let worker: Worker | undefined;
@@ -78,7 +79,7 @@ export function assemble(options: AssembleOptions): Assembled {
       });
     }
     if (name === "recovery") {
-      worker = new Worker({ ...ground, concurrency: settings.concurrency });
+      worker = new Worker({ ...ground, concurrency: settings.concurrency, patienceMs });
       return recovery(worker);
     }
     return builders[name as keyof typeof builders](ground);

@@ -62,7 +62,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   try {
     const seams = { clock: systemClock, random: systemRandom, log };
     const drainMs = tape.drain_s * 1_000;
-    reactors = assemble({ wanted, store, runner, app, identity, tenant, drainMs, ...seams });
+    const patienceMs = tape.replay_patience_s * 1_000;
+    reactors = assemble({ wanted, store, runner, app, identity, tenant, drainMs, patienceMs, ...seams });
     await reactors.loop.start();
     const names = wanted.map(({ name }) => name);
     const { label } = identity;

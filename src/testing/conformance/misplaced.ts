@@ -52,6 +52,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "timer.passed": { pos: 0 },
   "child.received": { pos: 1, of: 0, status: "COMPLETED" },
   "run.suspected": { crashes: 1 },
+  "replay.stalled": { attempt: 1, seq: 2, awaited: "step", forMs: 5 },
   "timer.set": { pos: 0, purpose: "sleep", inMs: 5 },
   "timer.fired": { pos: 0, purpose: "sleep" },
   "timer.cancelled": { pos: 0, purpose: "sleep" },
