@@ -184,6 +184,8 @@ export class PostgresDriver implements Driver {
 
   async renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
     this.#assertOpen();
+    // On a promoted server the terms of before are over: the epoch is raised, and each holder hears that it is fenced.
+    await this.#options.timeline.look();
     const held = new Map<string, { notes: number; ttlMs: number }>();
     const sorted = [...renewals].sort((a, b) => a.fence.journal - b.fence.journal);
     for (let k = 0; k < sorted.length; k += renewalsAtOnce)

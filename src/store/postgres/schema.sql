@@ -125,6 +125,7 @@ table tape.meta(
   next_journal bigint not null,
   timeline text,
   feed_offset bigint not null,
+  channel text,
   meta_one_check CHECK (one),
   meta_pkey PRIMARY KEY (one)
 );
@@ -296,6 +297,16 @@ CREATE OR REPLACE FUNCTION tape.now_ms()
  RETURNS bigint
  LANGUAGE sql
 RETURN (floor((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric)))::bigint;
+
+CREATE OR REPLACE FUNCTION tape.on_timeline()
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $function$
+declare recorded text;
+begin
+  select m.timeline into recorded from tape.meta m;
+  return recorded is null or recorded = coalesce(tape.timeline(), recorded);
+end $function$;
 
 CREATE OR REPLACE FUNCTION tape.stamp()
  RETURNS bigint

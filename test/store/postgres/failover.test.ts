@@ -2,6 +2,7 @@ import { execFileSync } from "node:child_process";
 import { chownSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { guardPostgres } from "../../../src/guard/postgres.ts";
 import type { Term } from "../../../src/model/lease.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
@@ -121,10 +122,35 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   }
   expect(await codeOf(store.fenced.append(lost[2]!.fence, { after: 4, records: [step(3)] }))).toBe("TAPE_FENCED");
 
+  // A guard of the user's own transaction likewise, and no holder is told that it still holds: `first` was taken over on
+  // the old server, and only there is it known.
+  const user = await adminOf(address);
+  for (const { fence } of [first, spare, lost[2]!]) {
+    await user.query("begin");
+    expect(await codeOf(guardPostgres(user, { name: "lead", token: fence.token, fence }))).toBe("TAPE_FENCED");
+    await user.query("rollback");
+  }
+  await user.end();
+
   const raw = new Connections(parsePostgresUrl(url));
+  for (const { fence } of [first, spare]) {
+    const beat = { journal: fence.journal, token: fence.token, nonce: fence.nonce, progress: 1, progressNote: null };
+    expect((await raw.ask("lease.renew", beat)).rows).toEqual([]);
+    const list = (value: unknown) => `{${value}}`;
+    const many = { journals: list(beat.journal), tokens: list(beat.token), nonces: list(beat.nonce) };
+    expect((await raw.ask("renew", { ...many, progresses: "{1}", progressNotes: "{NULL}" })).rows).toEqual([]);
+    await admin.query("update tape.leases set max_stall_ms = 0, progress_at = 0 where journal = $1", [fence.journal]);
+    expect((await raw.ask("lease.stall", { ...beat, progress: 0 })).rows).toEqual([]);
+    await admin.query("update tape.leases set max_stall_ms = null where journal = $1", [fence.journal]);
+  }
   expect((await raw.ask("journals.block", { size: 1 })).rows).toEqual([]);
   expect((await raw.ask("lease.take", taking(first.fence, lasting.claimant.owner, 9n))).rows).toEqual([]);
   await raw.close();
+
+  // A heartbeat is enough to notice, and refuses its holder.
+  const beats = await store.claim.renew([run, spare, first].map(({ fence }) => ({ fence, progress: 1 })));
+  expect(beats.map((beat) => beat.ok)).toEqual([false, false, false]);
+  expect((await admin.query("select epoch::int from tape.meta")).rows).toEqual([{ epoch: 1 }]);
 
   // The handles of before notice by themselves, also when both ask at once.
   const [again, twice] = await Promise.all([
@@ -137,8 +163,6 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
   expect(new Set(tokens).size).toBe(tokens.length);
   // Who held a lease that the standby knew of is fenced as well: its store was rewound under it.
   expect(await codeOf(store.fenced.append(run.fence, { after: 3, records: [step(2)] }))).toBe("TAPE_FENCED");
-  const beats = await store.claim.renew([run, spare, first].map(({ fence }) => ({ fence, progress: 1 })));
-  expect(beats.map((beat) => beat.ok)).toEqual([false, false, false]);
 
   const fresh = await openPostgres({ url });
   expect((await fresh.read.settings()).epoch).toBe(1); // once, not by each who sees it

@@ -1,12 +1,13 @@
 -- read
 -- The store's own fence (src/store/postgres/sql/fence.sql), taken in the user's transaction: a takeover changes the
--- token and so waits until that transaction ends; heartbeats pass. Two settings last as long as the transaction: a mark,
--- by which the guard finds out whether there is one, and a bound, because a process that is stopped here would hold up
--- its successor for as long as it is stopped.
+-- token and so waits until that transaction ends; heartbeats pass. On a promoted server nothing passes until the epoch was
+-- raised. Two settings last as long as the transaction: a mark, by which the guard finds out whether there is one, and a
+-- bound, because a process that is stopped here would hold up its successor for as long as it is stopped.
 select set_config('tape.guarded', :mark, true) as mark,
   set_config('idle_in_transaction_session_timeout', (
     select case when cast(s.setting as int) between 1 and :bound_ms::int then s.setting else cast(:bound_ms::int as text) end
     from pg_catalog.pg_settings s where s.name = 'idle_in_transaction_session_timeout'
   ), true) as bound
 from tape.leases l
-where l.journal = :journal and l.token = :token and l.nonce = :nonce and not l.doomed for key share of l
+where l.journal = :journal and l.token = :token and l.nonce = :nonce and not l.doomed
+  and (select tape.on_timeline()) for key share of l

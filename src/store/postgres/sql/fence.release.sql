@@ -3,5 +3,5 @@
 -- holders of a key share that both want more would wait for each other.
 select l.kind, l.tenant, l.run, l.notes from tape.leases l
 where l.journal = :journal and l.token = :token and l.nonce = :nonce and not l.doomed
-  and (select m.timeline is null or m.timeline = coalesce(tape.timeline(), m.timeline) from tape.meta m)
+  and (select tape.on_timeline())
 for update

@@ -7,5 +7,5 @@
 -- and nothing of a term of before may be written on top of that.
 select l.kind, l.tenant, l.run, l.notes from tape.leases l
 where l.journal = :journal and l.token = :token and l.nonce = :nonce and not l.doomed
-  and (select m.timeline is null or m.timeline = coalesce(tape.timeline(), m.timeline) from tape.meta m)
+  and (select tape.on_timeline())
 for key share

@@ -10,7 +10,7 @@ with f as materialized (
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (l.kind = 'name' or l.notes = i.taken)
-    and (select m.timeline is null or m.timeline = coalesce(tape.timeline(), m.timeline) from tape.meta m)),
+    and (select tape.on_timeline())),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
     expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", wants = f.wants,
     due_at = (select tape.now_ms()) + f.in_ms

@@ -11,7 +11,7 @@ with f as materialized (
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = 'sleep'
     and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
-  where (select m.timeline is null or m.timeline = coalesce(tape.timeline(), m.timeline) from tape.meta m)),
+  where (select tape.on_timeline())),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos
     and t.purpose || '' = 'sleep'),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
