@@ -145,12 +145,11 @@ export class Connections {
    */
   async #send(client: Client, { name, text }: Statement, values: unknown[]): Promise<pg.QueryResult> {
     const preparation = this.#preparation;
-    const send = () =>
-      client.query(
-        this.settings.pooler === "none"
-          ? { name: `tape.${name}.${this.#preparation}`, text, values }
-          : { text, values },
-      );
+    const send = () => {
+      const again = this.#preparation === 0 ? "" : `.${this.#preparation}`;
+      const named = this.settings.pooler === "none" ? { name: `tape.${name}${again}` } : {};
+      return client.query({ ...named, text, values });
+    };
     try {
       return await send();
     } catch (error) {
