@@ -1,5 +1,5 @@
 import { hash } from "node:crypto";
-import { CodecError, encode, maxDepth } from "./codec.ts";
+import { CodecError, maxDepth, toJson } from "./codec.ts";
 
 /**
  * RFC 8785 canonical JSON: no white space, keys sorted by UTF-16 code units, numbers as ECMAScript prints them.
@@ -17,7 +17,7 @@ export function canonicalize(value: unknown): string {
  */
 export function fingerprint(value: unknown): string {
   // Lone surrogates stay as escapes: values that can be stored must have a fingerprint.
-  return hash("sha256", write(JSON.parse(encode(value)), 0, JSON.stringify), "hex");
+  return hash("sha256", write(toJson(value), 0, JSON.stringify), "hex");
 }
 
 function strictText(text: string): string {
@@ -29,21 +29,26 @@ function write(value: unknown, depth: number, quote: (text: string) => string): 
   if (value === null || typeof value === "boolean") return String(value);
   if (typeof value === "string") return quote(value);
   if (typeof value === "number") {
-    if (Number.isFinite(value)) return JSON.stringify(value);
+    if (Number.isFinite(value)) return String(value);
     throw noForm(String(value));
   }
   if (typeof value !== "object") throw noForm(`the type ${typeof value}`);
   // Not "≥": the codec's envelope adds one level to a value.
   if (depth > maxDepth) throw new CodecError("too_deep", "", `nested deeper than ${maxDepth} levels`);
-  if (Array.isArray(value)) return `[${Array.from(value, (item) => write(item, depth + 1, quote)).join(",")}]`;
+  if (Array.isArray(value)) {
+    let items = "";
+    for (let k = 0; k < value.length; k++) items += `${k === 0 ? "" : ","}${write(value[k], depth + 1, quote)}`;
+    return `[${items}]`;
+  }
   const proto = Object.getPrototypeOf(value);
   if (proto !== null && proto !== Object.prototype) throw noForm("an instance of a class");
   const record = value as Record<string, unknown>;
+  let members = "";
   // Without an argument, sort() compares UTF-16 code units.
-  const members = Object.keys(record)
-    .sort()
-    .map((key) => `${quote(key)}:${write(record[key], depth + 1, quote)}`);
-  return `{${members.join(",")}}`;
+  for (const key of Object.keys(record).sort()) {
+    members += `${members === "" ? "" : ","}${quote(key)}:${write(record[key], depth + 1, quote)}`;
+  }
+  return `{${members}}`;
 }
 
 function noForm(what: string): CodecError {

@@ -135,7 +135,15 @@ export const configSchema = z
                 body_bytes: whole
                   .max(2 ** 30)
                   .default(16_777_216)
-                  .describe("Bytes of one call's body, at most"),
+                  .describe("Bytes of one call's body, at most; only batches may have so many"),
+                bodies_bytes: whole
+                  .max(2 ** 40)
+                  .default(268_435_456)
+                  .describe("Bytes of all bodies together; a tenant gets half of them, a token a quarter"),
+                values: whole
+                  .max(100_000_000)
+                  .default(100_000)
+                  .describe("Values in one body, at most, where a new name counts as ten"),
                 depth: whole.max(200).default(64).describe("Levels of arrays and objects in it, at most"),
                 requests: whole
                   .max(1_000_000)

@@ -41,6 +41,8 @@ export interface Route {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodType;
+  /** What makes the body large: lists of names, a value, many values. Absent: nothing does. */
+  readonly size?: "names" | "payload" | "batch";
   /** What comes back: one JSON document, or with `stream` each line of an unending answer. */
   readonly answer: z.ZodType;
   readonly stream?: true;

@@ -1,29 +1,38 @@
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { z } from "zod";
+import type { Clock } from "../base/clock.ts";
 import { CodecError } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import { jsonType, type WireRequest } from "../protocol/wire.ts";
+import type { BodyRoom } from "./bodies.ts";
 import type { ServerLimits } from "./limits.ts";
+import { weigh } from "./weigh.ts";
 
 const unpack = promisify(gunzip);
 
-export function tooLarge(limits: ServerLimits): TapeError {
-  const message = `a body holds at most ${limits.bodyBytes} bytes`;
-  return new TapeError("TAPE_TOO_LARGE", message, { limit: "bodyBytes", most: limits.bodyBytes });
+export function tooLarge(most: number): TapeError {
+  const message = `the body of this call holds at most ${most} bytes`;
+  return new TapeError("TAPE_TOO_LARGE", message, { limit: "bodyBytes", most });
 }
 
-/** The JSON of a body. Its size is looked at before it is unpacked and again before it is parsed. */
+export interface Reading {
+  readonly limits: ServerLimits;
+  readonly room: BodyRoom;
+  readonly clock: Clock;
+}
+
+/** The JSON of a body. Its size is looked at before it is unpacked, and what it holds before it is parsed. */
 export async function jsonOf(
   headers: WireRequest["headers"],
   sent: Uint8Array | undefined,
-  limits: ServerLimits,
+  { limits, room, clock }: Reading,
 ): Promise<unknown> {
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (type !== jsonType) throw badInput("content-type", `must be ${jsonType}`);
   if (sent === undefined || sent.length === 0) throw badInput("body", "is missing");
-  if (sent.length > limits.bodyBytes) throw tooLarge(limits);
-  const bytes = await unpacked(headers["content-encoding"], sent, limits);
+  const bytes = await unpacked(headers["content-encoding"], sent, room);
+  await weigh(bytes, limits.values, clock);
   let text: string;
   try {
     text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
@@ -40,15 +49,23 @@ export async function jsonOf(
   return json;
 }
 
-async function unpacked(encoding: string | undefined, sent: Uint8Array, limits: ServerLimits): Promise<Uint8Array> {
+async function unpacked(encoding: string | undefined, sent: Uint8Array, room: BodyRoom): Promise<Uint8Array> {
   if (encoding === undefined || encoding === "identity") return sent;
   if (encoding.toLowerCase() !== "gzip") throw badInput("content-encoding", "must be gzip or identity");
+  const claimed = claimedBytes(sent);
+  if (claimed > room.most) throw tooLarge(room.most);
+  room.take(claimed);
   try {
-    return await unpack(sent, { maxOutputLength: limits.bodyBytes });
-  } catch (error) {
-    if ((error as { code?: string }).code === "ERR_BUFFER_TOO_LARGE") throw tooLarge(limits);
-    throw badInput("body", "is not valid gzip");
+    return await unpack(sent, { maxOutputLength: Math.max(1, claimed) });
+  } catch {
+    throw badInput("body", "is not valid gzip, or has several members");
   }
+}
+
+/** Gzip says at its end how long it was. One that lies is unpacked no further than it said. */
+function claimedBytes(sent: Uint8Array): number {
+  if (sent.length < 18) throw badInput("body", "is not valid gzip");
+  return new DataView(sent.buffer, sent.byteOffset + sent.length - 4, 4).getUint32(0, true);
 }
 
 /** Keys that reach for a prototype are nobody's data: whoever sends one looks for a careless copy somewhere behind. */

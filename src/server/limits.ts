@@ -2,6 +2,10 @@
 export interface ServerLimits {
   /** Bytes of one request's body, as sent and unpacked. A batch of appends is the largest thing there is. */
   readonly bodyBytes: number;
+  /** Bytes of all bodies together that are being read or worked on; a tenant gets half of them, a token a quarter. */
+  readonly bodiesBytes: number;
+  /** Values in one body, where a new name counts as ten: what it takes to parse goes by them. */
+  readonly values: number;
   /** Levels of arrays and objects in a body. */
   readonly depth: number;
   /** Calls under way at once; one tenant gets at most half of them. */
@@ -18,6 +22,8 @@ export interface ServerLimits {
 
 export const defaultServerLimits: ServerLimits = {
   bodyBytes: 16 * 1024 * 1024,
+  bodiesBytes: 256 * 1024 * 1024,
+  values: 100_000,
   depth: 64,
   requests: 4_096,
   streams: 2_048,

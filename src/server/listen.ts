@@ -6,6 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { TapeError } from "../model/errors.ts";
 import type { WireAnswer, WireRequest } from "../protocol/wire.ts";
+import type { BodyRoom } from "./bodies.ts";
 import { tooLarge } from "./body.ts";
 import type { TapeServer } from "./server.ts";
 
@@ -105,7 +106,7 @@ async function carry(server: TapeServer, request: IncomingMessage, response: Ser
     signal: gone.signal,
     ...(request.socket.remoteAddress === undefined ? {} : { from: request.socket.remoteAddress }),
   };
-  const answer = await server.take(wire, () => bodyOf(request, server));
+  const answer = await server.take(wire, (room) => bodyOf(request, room));
   const closing = server.service.draining ? { connection: "close" } : {};
   await write(response, { ...answer, headers: { ...answer.headers, ...closing } });
 }
@@ -118,15 +119,18 @@ function headersOf({ headers }: IncomingMessage): Record<string, string> {
   );
 }
 
-/** No more than may be is ever held in memory. */
-async function bodyOf(request: IncomingMessage, { limits }: TapeServer): Promise<Uint8Array> {
-  if (Number(request.headers["content-length"] ?? 0) > limits.bodyBytes) throw tooLarge(limits);
+/** No more than may be is ever held in memory: room is taken for what was announced, or for each piece as it comes. */
+async function bodyOf(request: IncomingMessage, room: BodyRoom): Promise<Uint8Array> {
+  const announced = Number(request.headers["content-length"] ?? 0);
+  if (announced > room.most) throw tooLarge(room.most);
+  room.take(announced);
   const chunks: Buffer[] = [];
   let size = 0;
   try {
     for await (const chunk of request as AsyncIterable<Buffer>) {
       size += chunk.length;
-      if (size > limits.bodyBytes) throw tooLarge(limits);
+      if (size > room.most) throw tooLarge(room.most);
+      if (announced === 0) room.take(chunk.length);
       chunks.push(chunk);
     }
   } catch (error) {

@@ -11,7 +11,8 @@ import type { Exchange, WireAnswer, WireRequest } from "../protocol/wire.ts";
 import type { Intake, Store } from "../store/contract.ts";
 import { Admission } from "./admission.ts";
 import { jsonAnswer, linesAnswer, packed, problemAnswer, refusalOf, textAnswer } from "./answer.ts";
-import { decodePart, jsonOf, queryOf } from "./body.ts";
+import { Bodies, type BodyRoom, mostBytes } from "./bodies.ts";
+import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
 import { CheckedDoor, type Credentials, openDoor } from "./credentials.ts";
 import type { Call, Caller, Handlers } from "./handler.ts";
 import { handlersOf } from "./handlers.ts";
@@ -46,6 +47,8 @@ export interface ServerOptions {
 }
 
 const keyText = /^[\x21-\x7e]{1,255}$/;
+/** Reads the body into that room. */
+export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
 type Anything = (call: unknown, who: Call) => Promise<unknown>;
 
 /**
@@ -62,6 +65,7 @@ export class TapeServer {
   readonly #credentials: Credentials;
   readonly #mode: "required" | "none";
   readonly #admission: Admission;
+  readonly #bodies: Bodies;
   readonly #handlers: Handlers;
   readonly #operator: Operator;
   readonly #history: History;
@@ -81,6 +85,7 @@ export class TapeServer {
         ? openDoor({ tenant, role: "admin", name: identity.label, token: undefined })
         : new CheckedDoor({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
     this.#admission = new Admission(this.limits, clock);
+    this.#bodies = new Bodies(this.limits);
     this.service = new Service({ clock, version, label: identity.label, home: tenant });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
     const ownership = new Ownership(store);
@@ -91,10 +96,16 @@ export class TapeServer {
   }
 
   /** The whole way, without a socket. */
-  readonly exchange: Exchange = (request) => this.take(request, async () => request.body);
+  readonly exchange: Exchange = (request) =>
+    this.take(request, async (room) => {
+      const bytes = request.body?.length ?? 0;
+      if (bytes > room.most) throw tooLarge(room.most);
+      room.take(bytes);
+      return request.body;
+    });
 
-  /** The body is read only when everything before it was in order. */
-  async take(request: WireRequest, body: () => Promise<Uint8Array | undefined>): Promise<WireAnswer> {
+  /** The body is read only when everything before it was in order, and there is room for it. */
+  async take(request: WireRequest, body: ReadBody): Promise<WireAnswer> {
     const { service } = this;
     const begun = service.begun();
     const said: { route: RouteName | "none"; who?: Caller } = { route: "none" };
@@ -124,7 +135,7 @@ export class TapeServer {
 
   async #answer(
     request: WireRequest,
-    body: () => Promise<Uint8Array | undefined>,
+    body: ReadBody,
     said: { route: RouteName | "none"; who?: Caller },
   ): Promise<WireAnswer> {
     const matched = matchRoute(request.method, request.url);
@@ -148,13 +159,19 @@ export class TapeServer {
       throw new TapeError("TAPE_FORBIDDEN", message, { needs: route.role });
     }
     if (!probes.has(route.name)) this.#admission.pace(caller.tenant);
-    const leave = this.#admission.enter(route.stream === true ? "streams" : "requests", caller.tenant);
+    const enter = this.#admission.enter(route.stream === true ? "streams" : "requests", caller.tenant);
+    const most = mostBytes(route, this.limits, this.#store.limits.payloadBytes);
+    const room = this.#bodies.room(caller.tenant, caller.token, most);
+    const leave = (): void => {
+      enter();
+      room.leave();
+    };
     try {
       const call = {
         ...(route.params !== undefined && { params: decodePart("path", route.params, matched.params) }),
         ...this.#query(matched),
         ...(route.body !== undefined && {
-          body: decodePart("body", route.body, await jsonOf(request.headers, await body(), this.limits)),
+          body: decodePart("body", route.body, await this.#json(request, body, room)),
         }),
       };
       if (route.stream === true) return await this.#stream(request, route, call, { ...caller, named }, leave);
@@ -165,6 +182,10 @@ export class TapeServer {
       leave();
       throw error;
     }
+  }
+
+  async #json({ headers }: WireRequest, body: ReadBody, room: BodyRoom): Promise<unknown> {
+    return jsonOf(headers, await body(room), { limits: this.limits, room, clock: this.#clock });
   }
 
   #query({ route, query }: Matched): { query?: unknown } {

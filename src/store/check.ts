@@ -226,13 +226,8 @@ function checkSize(what: string, text: string, limits: Limits): void {
 export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.created"> {
   checkName("id", spec?.id, limits);
   checkName("workflow", spec.workflow, limits);
-  let inputHash: string;
-  try {
-    inputHash = fingerprint(spec.input);
-  } catch (error) {
-    if (!(error instanceof CodecError)) throw error;
-    throw new TapeError("TAPE_NOT_ENCODABLE", `input: ${error.message}`, { field: "input" }, error);
-  }
+  checkPayload("input", () => encode(spec.input), limits); // first: a fingerprint takes several times as long
+  const inputHash = fingerprint(spec.input);
   const { id, workflow, input, version, labels, budget, schedule, forkedFrom, fork } = spec;
   const data: RecordData<"run.created"> = {
     id,

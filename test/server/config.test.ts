@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { limitsOf } from "../../src/cli/commands/serve.ts";
 import { describeConfig } from "../../src/config/describe.ts";
 import { loadConfig } from "../../src/config/load.ts";
 import { defaultServerLimits } from "../../src/server/limits.ts";
@@ -8,13 +9,9 @@ const load = (env: Readonly<Record<string, string>> = {}) => loadConfig({ cwd: "
 
 describe("tape.server", () => {
   it("its defaults are the server's own", () => {
-    const { limits, rate, idle_s: idle } = load().settings.tape.server;
-    expect(defaultServerLimits).toEqual({
-      ...{ bodyBytes: limits.body_bytes, depth: limits.depth, requests: limits.requests },
-      ...{ streams: limits.streams, connections: limits.connections },
-      ...{ ratePerSecond: rate.per_second, rateBurst: rate.burst, failedSignIns: rate.failed_sign_ins },
-    });
-    expect(defaultTimeouts.idleMs).toBe(idle * 1_000);
+    const { server } = load().settings.tape;
+    expect(limitsOf(server)).toEqual(defaultServerLimits);
+    expect(defaultTimeouts.idleMs).toBe(server.idle_s * 1_000);
   });
 
   it("closed unless it is opened", () => {

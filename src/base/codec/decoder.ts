@@ -1,4 +1,4 @@
-import { assign, CodecError, codecId, fromPointer, type Json } from "./format.ts";
+import { assign, bigintDigits, CodecError, codecId, fromPointer, type Json } from "./format.ts";
 
 /** Restores in place what the side-table names. The text may be hostile: every step of a path must be an own key. */
 export function openEnvelope(envelope: { [key: string]: Json }): unknown {
@@ -41,7 +41,7 @@ function locate(envelope: Parent, path: string): [parent: Parent, key: string] {
 const restorers = new Map<string, (data: unknown, path: string) => unknown>([
   ["undefined", (data, path) => (data === null ? undefined : mismatch(path, "undefined"))],
   ["number", (data, path) => specialNumbers.get(data) ?? mismatch(path, "a number")],
-  ["bigint", (data, path) => (isString(data) && /^-?\d+$/.test(data) ? BigInt(data) : mismatch(path, "a bigint"))],
+  ["bigint", restoreBigint],
   ["bytes", restoreBytes],
   ["date", restoreDate],
   ["regexp", restoreRegExp],
@@ -57,6 +57,12 @@ const specialNumbers = new Map<unknown, number>([
   ["-Infinity", Number.NEGATIVE_INFINITY],
   ["-0", -0],
 ]);
+
+/** The length is looked at first: to read digits takes time that grows with their square. */
+function restoreBigint(data: unknown, path: string): bigint {
+  if (!isString(data) || data.length > bigintDigits + 1 || !/^-?\d+$/.test(data)) return mismatch(path, "a bigint");
+  return BigInt(data);
+}
 
 function restoreBytes(data: unknown, path: string): Uint8Array {
   if (!isString(data) || data.length % 4 !== 0) return mismatch(path, "bytes");

@@ -1,5 +1,5 @@
 import { types } from "node:util";
-import { assign, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
+import { assign, bigintDigits, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
 import { fieldOfError, mostExtraLetters, redacted, unstored } from "./redact.ts";
 
 /** Whether JSON.stringify keeps all of it. Cycles end at the depth limit; the encoder then finds the reason. */
@@ -56,6 +56,8 @@ export function toEnvelope(value: unknown): Json {
   return new Encoder().envelope(value);
 }
 
+const bigintBound = 10n ** BigInt(bigintDigits);
+
 /** Builds a plain copy and the side-table. */
 class Encoder {
   readonly #types: [path: string, type: TypeName][] = [];
@@ -84,7 +86,7 @@ class Encoder {
       case "undefined":
         return this.#typed("undefined", null);
       case "bigint":
-        return this.#typed("bigint", String(value));
+        return this.#bigint(value);
       case "function":
         return this.#refuse("a function cannot be stored; store the data it needs");
       case "symbol":
@@ -92,6 +94,12 @@ class Encoder {
       default:
         return value === null ? null : this.#object(value as object);
     }
+  }
+
+  #bigint(value: bigint): Json {
+    // By its bits first: to write a huge one in decimal takes longer than its length.
+    if (value > -bigintBound && value < bigintBound) return this.#typed("bigint", String(value));
+    return this.#refuse(`an integer of more than ${bigintDigits} digits cannot be stored; store it as text or bytes`);
   }
 
   #object(value: object): Json {

@@ -5,6 +5,9 @@ export const codecId = 1;
 /** Deepest nesting of arrays and objects: far above real data, far below where recursion runs out of stack. */
 export const maxDepth = 200;
 
+/** Digits of a bigint: three times those of the largest key in use, and read within microseconds. */
+export const bigintDigits = 4_096;
+
 export type TypeName =
   | "date"
   | "bigint"

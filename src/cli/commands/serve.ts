@@ -3,8 +3,10 @@ import { resolve } from "node:path";
 import { type Log, logOf } from "../../base/log.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
+import type { Config } from "../../config/schema.ts";
 import { serve as serveStore } from "../../host/serve.ts";
 import { TapeError } from "../../model/errors.ts";
+import type { ServerLimits } from "../../server/limits.ts";
 import type { Asked, Command } from "../command.ts";
 import { loadRunner } from "../reactors/module.ts";
 import { folderOf, storeUrl } from "../reactors/place.ts";
@@ -40,16 +42,7 @@ async function run(asked: Asked): Promise<number> {
     ...(agent.runner_factory === undefined
       ? {}
       : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
-    limits: {
-      bodyBytes: server.limits.body_bytes,
-      depth: server.limits.depth,
-      requests: server.limits.requests,
-      streams: server.limits.streams,
-      connections: server.limits.connections,
-      ratePerSecond: server.rate.per_second,
-      rateBurst: server.rate.burst,
-      failedSignIns: server.rate.failed_sign_ins,
-    },
+    limits: limitsOf(server),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);
@@ -79,6 +72,21 @@ function flagsOf(asked: Asked): FlagValue[] {
     return { path, text: value, flag: `--set ${path}` };
   });
   return [...set, ...named("tape.server.listen", "listen"), ...named("tape.store.url", "store")];
+}
+
+export function limitsOf({ limits, rate }: Config["tape"]["server"]): ServerLimits {
+  return {
+    bodyBytes: limits.body_bytes,
+    bodiesBytes: limits.bodies_bytes,
+    values: limits.values,
+    depth: limits.depth,
+    requests: limits.requests,
+    streams: limits.streams,
+    connections: limits.connections,
+    ratePerSecond: rate.per_second,
+    rateBurst: rate.burst,
+    failedSignIns: rate.failed_sign_ins,
+  };
 }
 
 export function placeOf(listen: string): { readonly host: string; readonly port: number } {

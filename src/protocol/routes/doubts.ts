@@ -60,6 +60,7 @@ export const doubts = group({
     summary:
       "A person settles what nobody knows: it happened, it failed, have it done again; or has it looked at, or undone",
     params: z.strictObject({ id: name, pos: wholeText, sub: wholeText }),
+    size: "payload",
     body: z.strictObject({
       resolution: z.discriminatedUnion("as", [
         z.strictObject({ as: z.literal("happened"), value: value.exactOptional() }),

@@ -116,6 +116,7 @@ export const overview = group({
     summary:
       "Starts a new run from a point of another; acts that would happen a second time must be named in again. Without an id the Idempotency-Key is the id",
     params: byId,
+    size: "names",
     body: z.strictObject({
       at: whole.exactOptional(),
       id: name.exactOptional(),

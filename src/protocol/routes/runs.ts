@@ -27,6 +27,7 @@ export const runs = group({
     role: "starter",
     repeat: "key",
     summary: "Starts a run, or finds the same one: the id is the caller's; without one the Idempotency-Key is the id",
+    size: "payload",
     body: z.strictObject({
       id: name.exactOptional(),
       workflow: name,
@@ -158,6 +159,7 @@ export const runs = group({
     repeat: "key",
     summary: "Sends a signal to the run's gate; a repeated key is answered as a duplicate",
     params: byId,
+    size: "payload",
     body: signal,
     answer: z.strictObject({ n: whole, duplicate: z.boolean() }),
     errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED"],

@@ -38,6 +38,7 @@ export const store = group({
     repeat: "same",
     summary:
       "Creates runs, for many callers in one; with first a caller holds their first terms from the same transaction",
+    size: "batch",
     body: z.strictObject({
       calls: z
         .array(
@@ -57,6 +58,7 @@ export const store = group({
     role: "worker",
     repeat: "same",
     summary: "Appends to many journals in one call: each write with its own fence and its own verdict, sharing commits",
+    size: "batch",
     body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(mostItems).min(1) }),
     answer: z.strictObject({ verdicts: z.array(verdict({ head: whole, notes: whole })) }),
   },
@@ -66,6 +68,7 @@ export const store = group({
     role: "worker",
     repeat: "same",
     summary: "Acquires work that waits for a reactor or was abandoned; the nonce names the look",
+    size: "names",
     body: z.strictObject({
       claimant,
       wants: name,
@@ -107,6 +110,7 @@ export const store = group({
     role: "worker",
     repeat: "same",
     summary: "Renews all leases of a process in one call",
+    size: "names",
     body: z.strictObject({
       renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: text.exactOptional() })).max(mostItems),
     }),
@@ -118,6 +122,7 @@ export const store = group({
     role: "worker",
     repeat: "key",
     summary: "Leaves what a fenced-out owner learnt from the world",
+    size: "payload",
     body: z.strictObject({
       attempt: z.strictObject({ run: journal, pos: whole, sub: whole.exactOptional(), token: big, nonce: big }),
       evidence: z.strictObject({ happened: z.boolean(), value: value.exactOptional(), error: value.exactOptional() }),
@@ -148,6 +153,7 @@ export const store = group({
     role: "worker",
     repeat: "key",
     summary: "Advances a schedule and starts the runs of this firing, in one transaction",
+    size: "batch",
     body: z.strictObject({
       id: name,
       version: journal,
@@ -183,6 +189,7 @@ export const store = group({
     role: "worker",
     repeat: "read",
     summary: "Workflows whose runs wait for somebody who serves them, beside those that the caller serves",
+    size: "names",
     body: z.strictObject({ workflows: names, minLagMs: whole }),
     answer: z.strictObject({
       unserved: z.array(z.strictObject({ workflow: name, runs: whole, lagMs: z.number() })),
@@ -194,6 +201,7 @@ export const store = group({
     role: "worker",
     repeat: "same",
     summary: "A process says what it is at, for people who look",
+    size: "payload",
     body: z.strictObject({ owner: name, label: name, body: value }),
     answer: z.strictObject({}),
   },
@@ -212,6 +220,7 @@ export const store = group({
     role: "reader",
     repeat: "read",
     summary: "How far many runs have come, in one look",
+    size: "names",
     body: z.strictObject({ ids: names }),
     answer: z.strictObject({ runs: z.array(runProgress) }),
   },

@@ -33,6 +33,7 @@ export const values = group({
     repeat: "key",
     summary: "Writes a value if the condition holds",
     params: byKey,
+    size: "payload",
     body: z.strictObject({
       value,
       when: z.union([z.enum(["must_create", "unconditional"]), z.strictObject({ version: whole })]),
@@ -89,6 +90,7 @@ export const values = group({
     repeat: "key",
     summary: "Writes a schedule; with seen only from the row as it was read",
     params: byId,
+    size: "payload",
     body: z.strictObject({
       spec: document,
       nextAt: time.nullable(),
