@@ -1,6 +1,7 @@
 import { openEnvelope } from "./codec/decoder.ts";
 import { copyPlain, isPlain, toEnvelope } from "./codec/encoder.ts";
 import { CodecError, codecId, isEnvelope, maxDepth } from "./codec/format.ts";
+import { describeThrown } from "./thrown.ts";
 
 export { reviveErrors } from "./codec/decoder.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
@@ -26,19 +27,23 @@ export { unstored } from "./codec/redact.ts";
 /** `encode({ at: new Date(0) })` → `{"$codec":1,"data":{"at":"1970-01-01T00:00:00.000Z"},"types":{"/at":"date"}}` */
 export function encode(value: unknown): string {
   if (value === undefined) return undefinedText;
-  const encodable = isPlain(value, 0) && !isEnvelope(value) ? value : toEnvelope(value);
   try {
-    return JSON.stringify(encodable);
+    const text = JSON.stringify(isPlain(value, 0) && !isEnvelope(value) ? value : toEnvelope(value));
+    if (typeof text === "string") return text;
   } catch (error) {
-    // Only a text beyond the runtime's longest string gets here.
-    throw new CodecError("not_encodable", "", `too large: ${error instanceof Error ? error.message : String(error)}`);
+    throw problemOf(error);
   }
+  throw new CodecError("not_encodable", "", "it is something else each time it is read");
 }
 
 /** The JSON that {@link encode} writes, as a value: for a place inside a larger JSON text. */
 export function toJson(value: unknown): unknown {
   if (value === undefined) return JSON.parse(undefinedText);
-  return isPlain(value, 0) && !isEnvelope(value) ? value : toEnvelope(value);
+  try {
+    return isPlain(value, 0) && !isEnvelope(value) ? value : toEnvelope(value);
+  } catch (error) {
+    throw problemOf(error);
+  }
 }
 
 /** The inverse of {@link toJson}, for what a JSON parser made of it. */
@@ -48,7 +53,12 @@ export function fromJson(json: unknown): unknown {
 
 /** `decode(encode(value))`, without the text where the value is plain. Throws what either would. */
 export function throughCodec(value: unknown): unknown {
-  const copy = copyPlain(value);
+  let copy: unknown;
+  try {
+    copy = copyPlain(value);
+  } catch (error) {
+    throw problemOf(error);
+  }
   return copy === undefined || isEnvelope(copy) ? decode(encode(value)) : copy;
 }
 
@@ -71,6 +81,13 @@ export function decode(text: string): unknown {
 /** Bytes the text takes in a store (UTF-8). */
 export function sizeOf(text: string): number {
   return Buffer.byteLength(text, "utf8");
+}
+
+/** A getter or a proxy of the user's may throw while its value is read: that is a value that cannot be stored. */
+function problemOf(error: unknown): CodecError {
+  if (error instanceof CodecError) return error;
+  const what = error instanceof RangeError ? "too large" : "it throws when it is read";
+  return new CodecError("not_encodable", "", `${what}: ${describeThrown(error).slice(0, 200)}`);
 }
 
 // The result of everything that returns nothing: common enough to have it ready.

@@ -1,5 +1,6 @@
 import { backoffMs } from "../base/backoff.ts";
 import { reviveErrors } from "../base/codec.ts";
+import { tameThrown } from "../base/thrown.ts";
 import { type Moment, momentOf } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
@@ -8,7 +9,7 @@ import { standAt } from "../sdk/current.ts";
 import type { Act, EffectContext, EffectDefinition } from "../sdk/effect.ts";
 import { AckLost, NotSent, requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
 import type { Driver } from "./driver.ts";
-import { denial, isDefinite, leaveEvidence, type Result } from "./evidence.ts";
+import { denial, isDefinite, leaveEvidence, type Result, resultIn } from "./evidence.ts";
 import type { EffectState } from "./history.ts";
 import { isInterrupted } from "./interrupted.ts";
 import { storedError, type Turn } from "./operations.ts";
@@ -49,8 +50,8 @@ type ActTurn = Turn<Attempted<unknown>>;
 async function resultOf(answer: unknown): Promise<Result> {
   try {
     return { value: asStored(await answer) };
-  } catch (error) {
-    return { error };
+  } catch (thrown) {
+    return { error: tameThrown(thrown) };
   }
 }
 
@@ -180,7 +181,7 @@ async function perform(
   if ("value" in result) {
     const lost = new Promise<true>((resolve) => lease.abortSignal.addEventListener("abort", () => resolve(true)));
     // Fenced at this very write: the answer must not get lost with it.
-    if (await Promise.race([confirm(drive, act, turn, result.value), lost])) await evidence(result);
+    if (await Promise.race([confirm(drive, act, turn, result), lost])) await evidence(result);
   } else await doubt(drive, act, turn, attempt, failures, result.error);
 }
 
@@ -193,10 +194,11 @@ function assertHeld(lease: Driver["options"]["lease"]): void {
   }
 }
 
-function confirm(drive: Driver, act: Act<unknown>, turn: ActTurn, value: unknown): Promise<void> {
+function confirm(drive: Driver, act: Act<unknown>, turn: ActTurn, result: Result): Promise<void> {
   const { pos } = turn;
-  const records = confirmation(drive, act.effect, pos, act.args, { value });
-  const tell = (): void => turn.resolve({ status: "confirmed", value });
+  const records = confirmation(drive, act.effect, pos, act.args, result);
+  const tell = (): void =>
+    "error" in result ? turn.reject(result.error) : turn.resolve({ status: "confirmed", value: result.value });
   return settleAct(drive, records, tell, (refusal) => {
     // It happened, and that must be written; only its result cannot be. The code is told so, live and on replay.
     const error = asStored(refusal);
@@ -301,7 +303,7 @@ function recover(drive: Driver, act: Act<unknown>, turn: ActTurn, known: EffectS
   const { attempt, failures } = known;
   const evidence = drive.waits.evidenceFor(pos, known.token);
   if (evidence !== undefined) {
-    if (evidence.happened) drive.track(confirm(drive, act, turn, evidence.value));
+    if (evidence.happened) drive.track(confirm(drive, act, turn, resultIn(evidence)));
     else drive.track(doubt(drive, act, turn, attempt, failures, denial(evidence.error)));
     return;
   }

@@ -1,3 +1,4 @@
+import { tameThrown } from "../base/thrown.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
 import { runWith } from "../sdk/current.ts";
@@ -301,8 +302,8 @@ export class Drive implements Driver {
       try {
         const outcome = await runWith(this.context, () => workflow.run(this.context, input));
         await this.#outcome({ cause: this.cancelled ? "cancelled" : "completed", outcome });
-      } catch (outcome) {
-        await this.#outcome({ cause: this.cancelled ? "cancelled" : "failed", outcome });
+      } catch (thrown) {
+        await this.#outcome({ cause: this.cancelled ? "cancelled" : "failed", outcome: tameThrown(thrown) });
       }
     };
     void call().catch((error: unknown) => this.fail(error));

@@ -6,6 +6,7 @@ import { retryOf } from "../sdk/check.ts";
 import { confirmation } from "./acts.ts";
 import { needsResolving, placeOf } from "./doubts.ts";
 import type { Driver, Settled } from "./driver.ts";
+import { resultIn } from "./evidence.ts";
 import { storedError } from "./operations.ts";
 import { asStored } from "./same.ts";
 
@@ -142,9 +143,7 @@ async function giveUpAttempts(drive: Driver): Promise<void> {
       { kind: "effect.settled", data: { pos, to, reason } },
     ];
     if (evidence?.happened && definition !== undefined) {
-      await drive.journal.writeNow(
-        confirmation(drive, definition, pos, effect.intended.args, { value: evidence.value }),
-      );
+      await drive.journal.writeNow(confirmation(drive, definition, pos, effect.intended.args, resultIn(evidence)));
     } else if (evidence?.happened === false) await drive.journal.writeNow(settled("FAILED", "definite"));
     else await drive.journal.writeNow(settled("UNKNOWN", "lease_lost"));
     effect.status = "SETTLED";

@@ -1,10 +1,40 @@
+import { isTapeError, type TapeError } from "../model/errors.ts";
+import type { RecordData } from "../model/records.ts";
 import type { Act, EffectDefinition } from "../sdk/effect.ts";
 import { Definite, NotSent } from "../sdk/outcomes.ts";
 import type { Driver } from "./driver.ts";
 import { storedError } from "./operations.ts";
+import { asStored } from "./same.ts";
 
 /** What came of calling a body. */
 export type Result = { readonly value: unknown } | { readonly error: unknown };
+
+/** Refusals of what a record says, as against who says it or when. */
+const unstorable: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO_LARGE", "TAPE_BAD_INPUT"]);
+
+/** The store refuses what a body returned: the act happened all the same. */
+export const isUnstorable = (error: unknown): error is TapeError => isTapeError(error) && unstorable.has(error.code);
+
+/** What an act that happened came to: its result, or why that could not be stored. */
+export function resultIn({ value, error }: Pick<RecordData<"effect.evidence">, "value" | "error">): Result {
+  return error === undefined ? { value } : { error };
+}
+
+interface Said {
+  readonly happened: boolean;
+  readonly value?: unknown;
+  readonly error?: unknown;
+}
+
+/** That it happened is kept also where its result cannot be: then the evidence says why. */
+export async function leaveSaid(said: Said, leave: (said: Said) => Promise<unknown>): Promise<void> {
+  try {
+    await leave(said);
+  } catch (error) {
+    if (!said.happened || !isUnstorable(error)) throw error;
+    await leave({ happened: true, error: asStored(error) });
+  }
+}
 
 export function isDefinite(effect: EffectDefinition, error: unknown): boolean {
   if (error instanceof Definite) return true;
@@ -39,7 +69,8 @@ export async function leaveEvidence(
       "value" in result
         ? { happened: true, value: result.value }
         : { happened: false, error: storedError(result.error) };
-    await store.intake.leaveEvidence({ run: lease.term.journal, pos, token, nonce }, evidence);
+    const of = { run: lease.term.journal, pos, token, nonce };
+    await leaveSaid(evidence, (said) => store.intake.leaveEvidence(of, said));
     log("info", "effect.evidence_left", { run: runId, effect: act.effect.name, attempt });
   } catch (error) {
     log("warn", "effect.evidence_refused", { run: runId, effect: act.effect.name, error: String(error) });

@@ -1,4 +1,5 @@
 import { encode } from "../base/codec.ts";
+import { describeThrown, tameThrown } from "../base/thrown.ts";
 import { TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { standAt, standing } from "../sdk/current.ts";
@@ -162,7 +163,7 @@ export class Operations implements Told {
       drive.settle();
     };
     const failed = (thrown: unknown): void => {
-      const error = storedError(thrown);
+      const error = storedError(tameThrown(thrown));
       if (!drive.over) turn.endWith(error, record(turn.pos, { error }));
       rest();
     };
@@ -223,7 +224,7 @@ export function storedError(error: unknown): unknown {
     encode(error);
     return asStored(error);
   } catch {
-    return asStored(new Error(String(error)));
+    return new Error(describeThrown(error));
   }
 }
 

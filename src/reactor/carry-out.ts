@@ -1,4 +1,5 @@
 import { encode } from "../base/codec.ts";
+import { describeThrown, tameThrown } from "../base/thrown.ts";
 import { assertInTime } from "../engine/sending.ts";
 import type { Moment } from "../lease/belief.ts";
 import { AckLost, Definite, NotSent } from "../sdk/outcomes.ts";
@@ -79,7 +80,8 @@ export async function leaveAnswer(item: Item, carried: Carried): Promise<void> {
 async function answerOf(call: () => unknown, definite: (error: unknown) => boolean): Promise<Carried> {
   try {
     return { came: "done", value: await call() };
-  } catch (error) {
+  } catch (thrown) {
+    const error = tameThrown(thrown);
     if (error instanceof NotSent) return { came: "not_sent", error };
     const refused = error instanceof Definite || saysSo(definite, error);
     return { came: refused ? "refused" : "doubt", error };
@@ -112,5 +114,5 @@ export function storable(error: unknown): unknown {
   } catch {
     // said below
   }
-  return new Error(String(error).slice(0, 1_000).toWellFormed());
+  return new Error(describeThrown(error).slice(0, 1_000).toWellFormed());
 }

@@ -1,4 +1,5 @@
 import { decode } from "../base/codec.ts";
+import { leaveSaid, type Result } from "../engine/evidence.ts";
 import { giveBack, type Next } from "../engine/give-back.ts";
 import { type OperatorWord, operatorWord } from "../engine/operator-word.ts";
 import type { Lease } from "../lease/lease.ts";
@@ -131,6 +132,15 @@ export class Item {
     return { kind: "obligation.settled", data: { ...ref, ...data, to } };
   }
 
+  /** It happened: its result, or why that cannot be stored, and the obligation to undo it. One rule for every way to know. */
+  confirmed(reason: string, result: Result): NewRecord[] {
+    if ("error" in result) {
+      return [this.settled({ to: "CONFIRMED", reason, error: result.error }), ...this.armed(undefined)];
+    }
+    const { value } = result;
+    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armed(value)];
+  }
+
   /** The obligation to undo it, armed with the confirmation. */
   armed(result: unknown): NewRecord[] {
     const { definition } = this;
@@ -218,7 +228,8 @@ export class Item {
     const { token, nonce } = this.lease.fence;
     const about = { run: this.runId, effect: this.effect.name };
     try {
-      await store.intake.leaveEvidence({ ...this.ref, token, nonce }, evidence);
+      const of = { ...this.ref, token, nonce };
+      await leaveSaid(evidence, (said) => store.intake.leaveEvidence(of, said));
       log("info", "effect.evidence_left", about);
     } catch (error) {
       log("warn", "effect.evidence_refused", { ...about, error: String(error) });

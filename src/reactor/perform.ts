@@ -1,8 +1,8 @@
 import { backoffMs } from "../base/backoff.ts";
+import { isUnstorable, resultIn } from "../engine/evidence.ts";
 import { isInterrupted } from "../engine/interrupted.ts";
 import { sendWithin } from "../engine/sending.ts";
 import { momentOf } from "../lease/belief.ts";
-import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
 import { requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
@@ -27,9 +27,7 @@ export async function perform(
   if (happened !== undefined) {
     // A late owner says that it is done. Only an authorised attempt can be confirmed: this one sends nothing.
     const authorised: NewRecord = { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs: 0 } };
-    const { value } = happened;
-    const confirmed = item.settled({ to: "CONFIRMED", reason: "evidence", value });
-    return item.finish([...before, authorised, confirmed, ...item.armed(value)]);
+    return item.finish([...before, authorised, ...item.confirmed("evidence", resultIn(happened))]);
   }
   const sendWithinMs = sendWithin(item.lease, definition.timeoutMs);
   const authorised = momentOf(ground.clock);
@@ -50,13 +48,12 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   const { semantics } = item.effect;
   const reconciler = { wants: "reconciler" };
   if (carried.came === "done") {
-    const { value } = carried;
     try {
-      return await item.finish([item.settled({ to: "CONFIRMED", reason: "returned", value }), ...item.armed(value)]);
+      return await item.finish(item.confirmed("returned", { value: carried.value }));
     } catch (error) {
-      if (!isTapeError(error) || !unfit.has(error.code)) throw error;
-      // It happened, but its result does not fit into a record. Looking at it may bring one that does.
-      return item.finish([item.settled({ to: "UNKNOWN", reason: "unrecordable", error })], reconciler);
+      if (!isUnstorable(error)) throw error;
+      // It happened, and that is written; only its result cannot be. The run is told so, and nothing is sent again.
+      return item.finish(item.confirmed("returned", { error: storable(error) }));
     }
   }
   const { came } = carried;
@@ -78,9 +75,6 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   if (!surely) return item.finish([item.settled({ to: "UNKNOWN", reason: "ack_lost", error })], reconciler);
   return item.finish([item.settled({ to: "FAILED", reason: notSent ? "not_sent" : "exhausted", error })]);
 }
-
-/** Refusals of what a record says, as against who says it or when. */
-const unfit: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO_LARGE", "TAPE_BAD_INPUT"]);
 
 /** Why each attempt that was put back to be made again had failed. */
 function putBack(records: readonly JournalRecord[]): { readonly reason: string; readonly error?: unknown }[] {

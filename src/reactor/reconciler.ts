@@ -1,7 +1,8 @@
 import { backoffMs } from "../base/backoff.ts";
+import { describeThrown } from "../base/thrown.ts";
+import { isUnstorable, resultIn } from "../engine/evidence.ts";
 import type { Next } from "../engine/give-back.ts";
 import { isInterrupted } from "../engine/interrupted.ts";
-import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { look, storable } from "./carry-out.ts";
@@ -47,7 +48,7 @@ async function reconcile(ground: Ground, item: Item): Promise<void> {
     const settled = item.settled({ to: "CONFIRMED", reason: "operator", value: told.value });
     return item.finish([settled, ...item.owed(told.value)], done);
   }
-  if (told !== undefined) return item.finish(confirmed(item, "operator", told.value), done);
+  if (told !== undefined) return item.finish(item.confirmed("operator", told), done);
   const known = open ? await byEvidence(ground, item) : await afterwards(ground, item);
   if (known !== undefined) return item.finish(...known, heard);
   if (!open) return item.handOn();
@@ -60,7 +61,7 @@ async function byEvidence(ground: Ground, item: Item): Promise<Verdict | undefin
   const careful = effect.semantics === "non_idempotent";
   // Where the other side dedupes, any attempt that happened is the act; where it does not, only the last is in doubt.
   const happened = evidence.findLast((said) => said.happened && (!careful || said.attempt === effect.attempt));
-  if (happened !== undefined) return [confirmed(item, "evidence", happened.value), done];
+  if (happened !== undefined) return [item.confirmed("evidence", resultIn(happened)), done];
   const not = evidence.findLast((said) => said.attempt === effect.attempt);
   if (not === undefined || !careful) return undefined; // an earlier try of a repeatable act may have happened
   const { error } = not;
@@ -108,12 +109,17 @@ async function observe(ground: Ground, item: Item, heard: () => Promise<void>): 
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
   const seen: Observation =
-    carried.came === "done" ? asObservation(carried.value) : inconclusive(`the look failed: ${carried.error}`);
+    carried.came === "done"
+      ? asObservation(carried.value)
+      : inconclusive(`the look failed: ${String(storable(carried.error))}`);
   try {
     await finish(await judge(ground, item, seen, begun));
   } catch (error) {
-    if (!isTapeError(error, "TAPE_NOT_ENCODABLE") && !isTapeError(error, "TAPE_TOO_LARGE")) throw error;
-    await finish(await judge(ground, item, inconclusive(`what was seen cannot be kept: ${error.message}`), begun));
+    if (!isUnstorable(error)) throw error;
+    const why = `what was seen cannot be stored: ${error.message}`;
+    // It was seen to have happened: that holds, whatever it came to. What else was seen is as good as nothing.
+    if (seen.observed !== "confirmed") await finish(await judge(ground, item, inconclusive(why), begun));
+    else await finish([[observed(item, seen, why), ...item.confirmed("observed", { error: storable(error) })], done]);
   }
 
   function finish([records, next]: Verdict): Promise<void> {
@@ -126,17 +132,19 @@ async function judge(ground: Ground, item: Item, seen: Observation, begun: numbe
   return [[observed(item, seen), ...records], next];
 }
 
-function observed(item: Item, seen: Observation): NewRecord {
-  return { kind: "effect.observed", data: { ...item.ref, observation: seen.observed, detail: seen } };
+function observed(item: Item, seen: Observation, why?: string): NewRecord {
+  const observation = seen.observed;
+  const detail = why === undefined ? seen : { observed: observation, why };
+  return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
 async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
   const { effect, definition } = item;
   switch (seen.observed) {
     case "confirmed":
-      return [confirmed(item, "observed", seen.value), done];
+      return [item.confirmed("observed", seen), done];
     case "duplicate":
-      return [[...confirmed(item, "duplicate", seen.value), ...(await surplus(ground, item, seen.refs))], done];
+      return [[...item.confirmed("duplicate", seen), ...(await surplus(ground, item, seen.refs))], done];
     case "absent": {
       if (effect.semantics !== "non_idempotent") return sendAgain(ground, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
@@ -165,10 +173,6 @@ const told = (observation: string): boolean => observation === "inconclusive" ||
 /** A person who has it tried again begins the count anew. */
 function sinceResolved({ records }: Item): readonly JournalRecord[] {
   return records.slice(records.findLastIndex(({ kind }) => kind === "operator.acted") + 1);
-}
-
-function confirmed(item: Item, reason: string, value: unknown): NewRecord[] {
-  return [item.settled({ to: "CONFIRMED", reason, value }), ...item.armed(value)];
 }
 
 /** Back to its actor, later each time, because every try so far has led here; at last a person is asked. */
@@ -200,17 +204,25 @@ async function surplus(ground: Ground, item: Item, refs: readonly unknown[]): Pr
 
 const inconclusive = (why: string): Observation => ({ observed: "inconclusive", why: String(storable(why)) });
 
-/** Observers are the user's: what is not an answer tells nothing. */
-function asObservation(value: unknown): Observation {
-  const seen = value as Observation | null | undefined;
-  switch (seen?.observed) {
-    case "confirmed":
-    case "absent":
-    case "inconclusive":
-      return seen;
-    case "duplicate":
-      return Array.isArray(seen.refs) ? seen : inconclusive("a duplicate without refs");
-    default:
-      return inconclusive("observe gave no outcome");
+/** Observers are the user's: what is not an answer, or cannot be read, tells nothing. */
+function asObservation(answer: unknown): Observation {
+  try {
+    const seen = answer as Observation | null | undefined;
+    switch (seen?.observed) {
+      case "confirmed":
+        return { observed: "confirmed", value: seen.value };
+      case "absent":
+        return { observed: "absent", final: seen.final === true };
+      case "inconclusive":
+        return inconclusive(seen.why);
+      case "duplicate":
+        return Array.isArray(seen.refs)
+          ? { observed: "duplicate", value: seen.value, refs: [...seen.refs] }
+          : inconclusive("a duplicate without refs");
+      default:
+        return inconclusive("observe gave no outcome");
+    }
+  } catch (error) {
+    return inconclusive(`what observe answered cannot be read: ${describeThrown(error)}`);
   }
 }

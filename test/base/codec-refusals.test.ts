@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { CodecError, decode, encode, maxDepth } from "../../src/base/codec.ts";
+import { CodecError, decode, encode, maxDepth, throughCodec, toJson } from "../../src/base/codec.ts";
 
 function refusal(run: () => unknown): CodecError {
   try {
@@ -31,6 +31,39 @@ describe("what is refused, with its path", () => {
   ])("%s", (_, value, path, message) => {
     expect(refusal(() => encode(value))).toMatchObject({ code: "not_encodable", path });
     expect(refusal(() => encode(value)).message).toContain(message);
+  });
+
+  const hostile = (): never => {
+    throw new Error("do not look at me");
+  };
+  const unshowable = { toString: hostile, [Symbol.toPrimitive]: hostile };
+  const throwing = (thrown: unknown) => ({
+    get a(): never {
+      throw thrown;
+    },
+  });
+  test.each<[string, unknown, string]>([
+    ["a getter that throws", throwing(new Error("no")), "it throws when it is read: no"],
+    ["a getter that throws what cannot be shown", [throwing(unshowable)], "cannot be shown"],
+    ["a getter that throws nothing", { at: new Date(0), b: throwing(undefined) }, "undefined"],
+    ["a proxy without keys", new Proxy({}, { ownKeys: hostile }), "do not look at me"],
+    ["a proxy without a prototype", { a: new Proxy({}, { getPrototypeOf: hostile }) }, "do not look at me"],
+    ["a proxy that gives nothing", new Proxy({ a: 1 }, { get: hostile }), "do not look at me"],
+    [
+      "an error whose message throws",
+      Object.defineProperty(new Error("x"), "message", { get: hostile }),
+      "do not look",
+    ],
+  ])("%s: the user's own exception is a value that cannot be stored", (_, value, message) => {
+    for (const through of [encode, toJson, throughCodec]) {
+      expect(refusal(() => through(value))).toMatchObject({ code: "not_encodable" });
+      expect(refusal(() => through(value)).message).toContain(message);
+    }
+  });
+
+  test("what hangs on an error and throws is left out, like all of it that cannot be stored", () => {
+    const error = Object.defineProperty(new Error("refused"), "request", { enumerable: true, get: hostile });
+    expect(decode(encode(error))).toMatchObject({ message: "refused" });
   });
 
   test("cycles, but not values that appear twice", () => {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { decode } from "../../src/base/codec.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
@@ -261,15 +262,15 @@ describe("outbox", () => {
     expect(world).toHaveLength(1);
   });
 
-  it("a result that no record can hold is not lost in a loop: it is in doubt, and looked at", async () => {
+  it("a result that no record can hold: it happened, what undoes it is armed, and the record says why", async () => {
     const { store, replica, wire, world } = await setStage();
     const run = await waiting(store);
-    const observe = () => outcome.confirmed("an id");
-    const ground = replica({ effects: [wire({ businessKey: () => "k", observe }, () => () => {})] });
+    const ground = replica({ effects: [wire({ compensate: () => {} }, () => () => {})] });
     expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
-    expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "unrecordable" });
-    await reconciler(ground).runOnce(10);
-    expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "observed" });
+    const { outcome: stored, ...row } = await run.effect(0);
+    expect(row).toMatchObject({ status: "CONFIRMED", reason: "returned" });
+    expect(decode(stored!)).toMatchObject({ error: { code: "TAPE_NOT_ENCODABLE" } });
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
     expect(world).toHaveLength(1);
   });
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { decode } from "../../src/base/codec.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
@@ -59,6 +60,10 @@ async function evidence(
 ): Promise<void> {
   await store.intake.leaveEvidence(sender.attempt(0), said);
 }
+
+const hostile = (): never => {
+  throw new Error("do not look at me");
+};
 
 describe("reconciler", () => {
   it("uses evidence before it looks", async () => {
@@ -232,10 +237,21 @@ describe("reconciler", () => {
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
   });
 
-  it("what was seen and cannot be kept tells nothing; the item is not lost over it", async () => {
+  it("what was seen to have happened has happened, though what it came to cannot be stored", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store);
     await reconciler(seeing(stage, () => outcome.confirmed(() => {}))).runOnce(10);
+    expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
+    expect(decode((await run.effect(0)).outcome!)).toMatchObject({ error: { code: "TAPE_NOT_ENCODABLE" } });
+  });
+
+  it.each<[string, () => unknown]>([
+    ["surplus acts that cannot be stored", () => outcome.duplicate(1, [() => {}])],
+    ["an answer that throws when it is read", () => Object.defineProperty({}, "observed", { get: hostile })],
+  ])("%s tell nothing; the item is not lost over it", async (_, see) => {
+    const stage = await setStage();
+    const run = await doubtful(stage.store);
+    await reconciler(seeing(stage, see as never)).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["inconclusive"]);
   });
 

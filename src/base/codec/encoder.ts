@@ -162,27 +162,24 @@ class Encoder {
 
   #errorFields(error: Error & { code?: unknown; errors?: unknown; [unstored]?: readonly string[] }): Json {
     const copy: { [key: string]: Json } = { name: errorName(error), message: String(error.message) };
-    const extras = new Map<string, unknown>();
-    // These three may be inherited or not enumerable.
-    if ("cause" in error) extras.set("cause", error.cause);
-    if (error.code !== undefined) extras.set("code", error.code);
-    if (Array.isArray(error.errors)) extras.set("errors", error.errors);
-    for (const [key, extra] of Object.entries(error)) extras.set(key, extra);
+    // The first three may be inherited or not enumerable.
+    const extras = new Set(["cause", "code", "errors", ...Object.keys(error)]);
     for (const hidden of ["name", "message", "stack", ...(error[unstored] ?? [])]) extras.delete(hidden);
     let letters = 0;
-    for (const [key, extra] of extras) {
-      const fate = fieldOfError(key, extra);
-      if (fate === "drop") continue;
+    for (const key of extras) {
       const before = { types: this.#types.length, keys: this.#keys.length };
       try {
+        if (!isExtra(error, key)) continue;
+        const extra = (error as unknown as Record<string, unknown>)[key];
+        const fate = fieldOfError(key, extra);
+        if (fate === "drop") continue;
         const stored = fate === "redact" ? redacted : this.#child(key, extra);
         // A cause is bounded by itself.
         if (key !== "cause")
           letters += typeof stored === "object" ? JSON.stringify(stored).length : String(stored).length;
         if (letters > mostExtraLetters && key !== "cause") throw new CodecError("too_deep", key, "left out");
         assign(copy, key, stored);
-      } catch (problem) {
-        if (!(problem instanceof CodecError)) throw problem;
+      } catch {
         this.#types.length = before.types;
         this.#keys.length = before.keys;
       }
@@ -231,6 +228,12 @@ function instanceProblem(value: object): string {
   }
   const name = Object.getPrototypeOf(value)?.constructor?.name || "a class";
   return `an instance of ${name} would lose its methods; pass a plain object with its data, such as { ...value }`;
+}
+
+function isExtra(error: Error & { code?: unknown; errors?: unknown }, key: string): boolean {
+  if (key === "cause") return "cause" in error;
+  if (key === "code") return Object.hasOwn(error, "code") || error.code !== undefined;
+  return key !== "errors" || Object.hasOwn(error, "errors") || Array.isArray(error.errors);
 }
 
 /** `class Refused extends Error {}` answers "Error" when asked for its name, but "Refused" is what tells it apart. */
