@@ -53,7 +53,7 @@ export interface Suspicion {
   raised(drive: Driver): Promise<boolean>;
   /** It has moved on. */
   lifted(): void;
-  /** It is driven alone, or waits for that: no company for others that are. */
+  /** It waits for its turn, or is tested with nothing beside it: no company for others that are. */
   apart: boolean;
 }
 

@@ -4,46 +4,58 @@ import type { Driver, Suspicion } from "./driver.ts";
 
 export interface SuspectsOptions {
   readonly clock: Clock;
-  /** Drives besides the suspect that are under way. */
+  /** What kills its process does so at once as a rule: a suspect that lives so long is at work and holds up no other. */
+  readonly besideMs: number;
+  /** Drives under way besides those that wait for their turn here. */
   readonly others: () => readonly Promise<unknown>[];
-  /** A suspect is no longer alone: others may begin. */
-  readonly onCompany: () => void;
+  /** There is room again. */
+  readonly onRoom: () => void;
 }
 
-/** Crashes of a process that drove nothing else, without progress in between, before a person must look. */
+/** The longest time that a suspect holds up others that wait for their turn. */
+export const longestBesideMs = 5_000;
+/** Crashes of a process that tested nothing but this run, without progress in between, before a person must look. */
 const mostCrashes = 5;
-/** How long the others get to come to rest before a suspect is driven beside them, and then nothing is counted. */
-const patienceMs = 30_000;
-/** A suspect that lives so long alone gets company again. */
-const aloneMs = 30_000;
-
-/** Suspects driven beside each other until they have moved on: so many may have to be driven alone if one is poison. */
+/** From this crash on a run is tested with nothing at all beside it: a neighbour's crash must never stick it. */
+const exclusiveFrom = 3;
+/** Those that were found together come together to the line, so that the one to be tested alone is first. */
+const gatherMs = 250;
+/** Recovered once: so many may have to be told apart if one of them kills. Then a quarter of it, then each by itself. */
 const together = 16;
-/** What kills its process does so at once as a rule; a long body must not keep the others from being recovered. */
-const besideMs = 5_000;
+const sizeFor = (recoveries: number): number => Math.max(1, Math.floor(together / 4 ** Math.max(0, recoveries - 1)));
+
+interface Member {
+  /** How many may be tested at once while it is among them, itself included. */
+  readonly size: number;
+  readonly exclusive: boolean;
+  readonly begin: () => void;
+}
 
 /**
- * Runs that were held by a process that vanished. A few at a time are driven until each has moved on; no more are even
- * acquired, so whoever kills its process has no other company. One that was recovered before and has not moved on since is
- * driven alone, nothing else beside it: only a crash then counts. A neighbour's crash never sticks an innocent run.
+ * Runs that were held by a process that vanished. They are tested in small groups: each is driven until it has moved on,
+ * which proves it innocent, or has lived for a few seconds, which lets others have their turn beside it. The more often a
+ * run was recovered without moving on, the smaller its group; only a crash in a group of one counts. Runs that nobody
+ * suspects begin at any time, but for the moments in which a run is tested for the last times.
  */
 export class Suspects {
   readonly #options: SuspectsOptions;
-  /** Those that must be driven alone, one after the other. */
-  #line: Promise<void> = Promise.resolve();
-  #alone = 0;
+  readonly #line: Member[] = [];
+  readonly #tested = new Set<Member>();
   #under = 0;
+  /** Those among them beside which nothing may begin. */
+  readonly #closed = new Set<Member>();
+  #gathering = false;
 
   constructor(options: SuspectsOptions) {
     this.#options = options;
   }
 
-  /** A suspect is being driven alone, or about to be: nothing else may begin. */
+  /** A suspect is being driven with nothing beside it: nothing else may begin. */
   get alone(): boolean {
-    return this.#alone > 0;
+    return this.#closed.size > 0;
   }
 
-  /** How many more may be acquired now. */
+  /** How many more may be acquired now: beyond that, whoever kills its process would only take more with it. */
   get room(): number {
     return Math.max(0, together - this.#under);
   }
@@ -51,66 +63,102 @@ export class Suspects {
   /** One has been acquired. */
   next(): Suspicion {
     this.#under++;
-    let leave = (): void => {
-      leave = () => {};
-      stopWaiting();
-      this.#under--;
-      this.#options.onCompany();
-    };
-    // Whoever lives so long is at work: others need not wait until it has something to show for it.
-    const stopWaiting = this.#options.clock.after(besideMs, () => leave());
-    let company = (): void => {};
-    let leaveLine = (): void => {};
+    let member: Member | undefined;
+    let open = true;
+    const cancels: (() => void)[] = [];
     const lifted = (): void => {
-      company();
-      leaveLine();
-      leave();
+      if (!open) return;
+      open = false;
+      this.#under--;
+      for (const cancel of cancels) cancel();
+      if (member !== undefined) this.#leave(member);
+      this.#options.onRoom();
     };
+    const { clock, besideMs } = this.#options;
+    const later = (work: () => void): void => void cancels.push(clock.after(besideMs, work));
     const raised = async (drive: Driver): Promise<boolean> => {
       const { recoveries, crashes } = drive.history;
-      if (recoveries < 2) return false;
+      const size = sizeFor(recoveries);
       const count = crashes === undefined ? 0 : crashes + 1;
-      if (count >= mostCrashes) {
-        const { workflow, id } = drive.history.created;
-        const message = `the process died ${count} times while it drove nothing but this run of ${workflow}, without progress since record ${drive.history.progressAt}`;
-        await drive.stick(new TapeError("TAPE_RUN_STUCK", message, { run: id, crashes: count }));
+      if (size === 1 && count >= mostCrashes) {
+        await drive.stick(poisonous(drive, count));
         return true;
       }
+      const exclusive = size === 1 && count >= exclusiveFrom;
       suspicion.apart = true;
-      this.#alone++;
-      let counted = true;
-      company = () => {
-        if (!counted) return;
-        counted = false;
-        this.#alone--;
-        this.#options.onCompany();
-      };
-      const before = this.#line;
-      this.#line = new Promise((resolve) => {
-        leaveLine = resolve;
+      await new Promise<void>((begin) => {
+        member = { size, exclusive, begin };
+        this.#enter(member);
       });
-      await before;
       if (drive.over) return true; // its lease ran out in the line, or the process is draining
-      if (!(await this.#quiet())) {
-        company();
+      suspicion.apart = exclusive;
+      if (size > 1) {
+        later(lifted);
+        return false;
+      }
+      if (exclusive && !(await this.#quiet())) {
+        suspicion.apart = false;
+        later(lifted);
+        this.#reopen(member!); // with company its crash could be another's: it does not count
         return false;
       }
       await drive.journal.writeNow([{ kind: "run.suspected", data: { crashes: count } }]);
-      this.#options.clock.after(aloneMs, () => {
-        if (!counted || drive.over) return;
-        company(); // a crash from now on may be a neighbour's: it must not count
-        drive.journal.write([{ kind: "run.suspected", data: { crashes: 0 } }], leaveLine, () => {});
-      });
+      // A crash from then on may be a neighbour's: it must not count.
+      later(() => drive.journal.write([{ kind: "run.suspected", data: { crashes: 0 } }], lifted, () => {}));
       return false;
     };
     const suspicion: Suspicion = { raised, lifted, apart: false };
     return suspicion;
   }
 
+  #enter(member: Member): void {
+    // The last test first, while nothing is at work yet; then the larger groups, which are through soonest.
+    const rank = ({ exclusive, size }: Member): number => (exclusive ? Number.POSITIVE_INFINITY : size);
+    const before = this.#line.findIndex((other) => rank(other) < rank(member));
+    this.#line.splice(before < 0 ? this.#line.length : before, 0, member);
+    if (member.size < together && this.#tested.size === 0 && !this.#gathering) {
+      this.#gathering = true;
+      this.#options.clock.after(gatherMs, () => {
+        this.#gathering = false;
+        this.#advance();
+      });
+    }
+    this.#advance();
+  }
+
+  #leave(member: Member): void {
+    const at = this.#line.indexOf(member);
+    if (at >= 0) {
+      this.#line.splice(at, 1);
+      member.begin(); // its drive is over, and hears so
+    }
+    if (this.#tested.delete(member)) this.#reopen(member);
+    this.#advance();
+  }
+
+  #reopen(member: Member): void {
+    if (this.#closed.delete(member)) this.#options.onRoom();
+  }
+
+  #advance(): void {
+    for (;;) {
+      const at = this.#gathering ? this.#line.findIndex(({ size }) => size === together) : 0;
+      const member = this.#line[at];
+      if (member === undefined) return;
+      const most = Math.min(member.size, ...[...this.#tested].map(({ size }) => size));
+      if (this.#tested.size >= most) return;
+      this.#line.splice(at, 1);
+      this.#tested.add(member);
+      if (member.exclusive) this.#closed.add(member);
+      member.begin();
+    }
+  }
+
+  /** Whether nothing else is under way, or soon no more. */
   async #quiet(): Promise<boolean> {
     const enough = new AbortController();
     let late = false;
-    const patience = this.#options.clock.sleep(patienceMs, enough.signal).then(() => {
+    const patience = this.#options.clock.sleep(this.#options.besideMs, enough.signal).then(() => {
       late = true;
     });
     for (;;) {
@@ -119,6 +167,12 @@ export class Suspects {
       await Promise.race([Promise.race(others), patience]);
     }
     enough.abort();
-    return !late || this.#options.others().length === 0;
+    return this.#options.others().length === 0;
   }
+}
+
+function poisonous(drive: Driver, crashes: number): TapeError {
+  const { workflow, id } = drive.history.created;
+  const message = `the process died ${crashes} times while it tested nothing but this run of ${workflow}, without progress since record ${drive.history.progressAt}`;
+  return new TapeError("TAPE_RUN_STUCK", message, { run: id, crashes });
 }

@@ -10,7 +10,7 @@ import type { RunSpec, Store } from "../store/contract.ts";
 import { Drive } from "./drive.ts";
 import type { DriveEnd, Settled, Suspicion } from "./driver.ts";
 import { giveBack } from "./give-back.ts";
-import { Suspects } from "./suspects.ts";
+import { longestBesideMs, Suspects } from "./suspects.ts";
 
 export interface WorkerOptions {
   readonly store: Store;
@@ -76,8 +76,9 @@ export class Worker {
     this.#workflows = [...options.runner.workflows.keys()];
     this.#suspects = new Suspects({
       clock: options.clock,
+      besideMs: Math.min(longestBesideMs, options.keeper.timings.ttlMs / 2),
       others: () => this.#others(),
-      onCompany: () => this.#freed(),
+      onRoom: () => this.#freed(),
     });
     this.#stopListening = options.store.onWake((wake) => {
       if (wake.of === "journal") this.#poke(wake.journal);
@@ -273,7 +274,7 @@ export class Worker {
     }
   }
 
-  /** Drives that have begun and are no suspects' in the line. */
+  /** Drives that have begun; suspects in the line have not. */
   #others(): Promise<DriveEnd>[] {
     return [...this.#drives.values()].flatMap(({ drive, done }) =>
       drive === undefined || drive.options.suspicion?.apart ? [] : [done],

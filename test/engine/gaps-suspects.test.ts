@@ -117,3 +117,93 @@ it("a process that lost its own leases under load does not suspect its own runs"
   expect([heir.worker.driving, heir.worker.room > 0]).toEqual([3, true]);
   expect(await s.kinds("stay-0")).not.toContain("run.suspected");
 });
+
+describe("twelve runs with long steps whose process died twice", () => {
+  async function diedTwice(times = 2) {
+    const s = await stage();
+    let bodies = 0;
+    const long = flow("long", (tape) =>
+      tape.step("body", () => {
+        bodies++;
+        return s.clock.sleep(60_000);
+      }),
+    );
+    const other = flow("other", (tape) => tape.step("quick", () => "done"));
+    await create(s, "long", 12);
+    for (let k = 0; k < times; k++) {
+      const p = s.process([long, other]);
+      for (let look = 0; look < 30 && p.worker.driving < 12; look++) {
+        await p.worker.begin(100);
+        await settled(30);
+        await s.clock.elapse(200);
+      }
+      expect(p.worker.driving).toBe(12);
+      p.crash();
+      await s.clock.elapse(ttlMs + 1);
+    }
+    bodies = 0;
+    return { s, flows: [long, other], other, bodies: () => bodies };
+  }
+
+  it.each([2, 3])(
+    "all are at work again within two lease times, and a new one begins at once (%s deaths)",
+    async (times) => {
+      const { s, flows, other, bodies } = await diedTwice(times);
+      const p = s.process(flows, { concurrency: 20 });
+      let waited = 0;
+      await p.worker.begin(100);
+      await settled(30);
+      const id = await p.start(other);
+      await settled(30);
+      expect((await s.run(id)).status).toBe("COMPLETED");
+      for (; bodies() < 12 && waited < 10 * ttlMs; waited += 500) {
+        await s.clock.elapse(500);
+        await p.worker.begin(100);
+        await settled(30);
+        const fresh = await p.start(other);
+        await settled(20);
+        expect((await s.run(fresh)).status, `after ${waited} ms`).toBe("COMPLETED");
+      }
+      expect(bodies()).toBe(12);
+      expect(waited).toBeLessThanOrEqual(2 * ttlMs);
+      expect(await s.store.read.runs(tenant, { status: ["STUCK"] })).toEqual([]);
+    },
+  );
+
+  it("one that kills among eleven that do not is found, and they are not blamed", async () => {
+    const s = await stage();
+    let current: Process | undefined;
+    const long = flow("long", (tape) => tape.step("body", () => s.clock.sleep(60_000)));
+    const poison = flow("poison", (tape) =>
+      tape.step("kill", () => {
+        current!.crash();
+        return new Promise(() => {});
+      }),
+    );
+    await create(s, "long", 11);
+    await create(s, "poison", 1);
+    let lives = 0;
+    for (; lives < 30 && (await s.run("poison-0")).status !== "STUCK"; lives++) {
+      const p = s.process([long, poison]);
+      let dead = false;
+      current = {
+        ...p,
+        crash: () => {
+          dead = true;
+          p.crash();
+        },
+      };
+      for (let look = 0; look < 130 && !dead && (await s.run("poison-0")).status !== "STUCK"; look++) {
+        void p.worker.begin(100);
+        await settled(20);
+        if (!dead) await s.clock.elapse(500);
+      }
+      p.crash();
+      await s.clock.elapse(ttlMs + 1);
+    }
+    expect((await s.run("poison-0")).status).toBe("STUCK");
+    expect(lives).toBeLessThanOrEqual(10);
+    const last = s.process([long, poison]);
+    for (let k = 0; k < 11; k++) expect((await last.over(`long-${k}`)).status).toBe("COMPLETED");
+  });
+});

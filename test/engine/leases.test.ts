@@ -174,6 +174,8 @@ describe("poison", () => {
       current = p;
       void p.worker.runOnce(100);
       await settled(60);
+      await s.clock.elapse(300); // those that were found together have come to the line
+      await settled(60);
       p.crash();
       await s.clock.elapse(ttlMs + 1);
     }
@@ -219,27 +221,53 @@ describe("poison", () => {
       current = s.process(flows);
       void current.worker.runOnce(100);
       await settled(60);
+      await s.clock.elapse(300);
+      await settled(60);
       current.crash();
       await s.clock.elapse(ttlMs + 1);
     }
     expect((await s.run("p")).status).toBe("STUCK");
   });
 
-  it("one that was recovered before is driven alone: what is started meanwhile waits", async () => {
+  it("one that was recovered before is tested by itself: what is started meanwhile begins at once", async () => {
     const s = await stage();
     const stay = flow("stay", (tape) => tape.step("body", () => new Promise(() => {})));
     const other = flow("other", () => "done");
     await s.store.intake.createRuns(tenant, [{ id: "stay", workflow: "stay", input: null }]);
-    await lives(s, [stay, other], 2);
+    await lives(s, [stay, other], 3);
     const p = s.process([stay, other]);
     void p.worker.runOnce(10);
     await settled(30);
-    expect([p.worker.room, (await s.kinds("stay")).at(-1)]).toEqual([0, "run.suspected"]);
+    await s.clock.elapse(300);
+    await settled(30);
+    expect([p.worker.room > 0, (await s.kinds("stay")).at(-1)]).toEqual([true, "run.suspected"]);
+    const id = await p.start(other);
+    await settled(30);
+    expect((await s.run(id)).outcome).toBe("done");
+    p.crash();
+  });
+
+  it("nothing begins beside its last tests, for seconds; then it has lived, and starts again from nothing", async () => {
+    const s = await stage();
+    const stay = flow("stay", (tape) => tape.step("body", () => new Promise(() => {})));
+    const other = flow("other", () => "done");
+    await s.store.intake.createRuns(tenant, [{ id: "stay", workflow: "stay", input: null }]);
+    await lives(s, [stay, other], 6);
+    const p = s.process([stay, other]);
+    void p.worker.runOnce(10);
+    await settled(30);
+    await s.clock.elapse(300);
+    await settled(30);
+    expect(p.worker.room).toBe(0);
     const id = await p.start(other);
     await settled(30);
     expect((await s.run(id)).status).toBe("RUNNABLE");
-    await s.clock.elapse(31_000);
+    await s.clock.elapse(5_000);
+    await settled(30);
+    expect(p.worker.room).toBeGreaterThan(0);
     expect((await p.over(id)).outcome).toBe("done");
+    expect((await s.records("stay")).at(-1)).toMatchObject({ kind: "run.suspected", data: { crashes: 0 } });
+    p.crash();
   });
 
   it("a neighbour's crashes never stick an innocent run", async () => {
