@@ -262,6 +262,16 @@ const table = {
     retry: "no",
     next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
   },
+  TAPE_STORE_UNPROTECTED: {
+    fault: "operator",
+    retry: "no",
+    next: "Make the index or table again as schema.sql has it, with no process at work: without it a stale write would pass.",
+  },
+  TAPE_STORE_FORBIDDEN: {
+    fault: "operator",
+    retry: "no",
+    next: "Run durable-tape migrate as the schema's owner, and grant its role what durable-tape migrate --grants ROLE prints.",
+  },
   TAPE_SCHEMA_NEWER: {
     fault: "operator",
     retry: "no",

@@ -43,10 +43,20 @@ export function busy(cause: unknown): TapeError {
   return new TapeError("TAPE_STORE_BUSY", `nothing was written: ${(cause as Error).message}`, {}, cause);
 }
 
+/** The role lacks a right; to repeat it helps nobody. */
+export function isForbidden(error: unknown): boolean {
+  return (error as { code?: string }).code === "42501";
+}
+
+export function forbidden(cause: unknown): TapeError {
+  return new TapeError("TAPE_STORE_FORBIDDEN", `nothing was written: ${(cause as Error).message}`, {}, cause);
+}
+
 /** For work that changes nothing, or whose change may be repeated. */
 export function readFault(error: unknown): TapeError {
   if (error instanceof TapeError) return error;
-  return faultOf(error).kind === "connection" ? unreachable(error) : busy(error);
+  if (faultOf(error).kind === "connection") return unreachable(error);
+  return isForbidden(error) ? forbidden(error) : busy(error);
 }
 
 export function unclear(cause: unknown): TapeError {

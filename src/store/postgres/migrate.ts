@@ -9,6 +9,7 @@ import {
   type Step,
 } from "../sql/migrations.ts";
 import { qualify } from "../sql/statement.ts";
+import { isForbidden } from "./faults.ts";
 import { Progress } from "./migrating/progress.ts";
 import { type MigrationClient, Session, type SessionOptions } from "./migrating/session.ts";
 
@@ -42,11 +43,20 @@ export async function migrate(options: MigrateOptions): Promise<number> {
   const progress = new Progress(options);
   try {
     if (session.direct && !(await alone(session, options, progress))) return newestOf(known);
-    await progress.during(() => work(session, options, progress));
+    await progress
+      .during(() => work(session, options, progress))
+      .catch((error: unknown) => {
+        throw isForbidden(error) ? ownersWork(error, connections.settings.schema) : error;
+      });
   } finally {
     await session.close();
   }
   return newestOf(known);
+}
+
+function ownersWork(error: unknown, schema: string): TapeError {
+  const message = `the schema ${schema} has to be migrated, and this role may not: ${(error as Error).message}`;
+  return new TapeError("TAPE_STORE_FORBIDDEN", message, { schema }, error);
 }
 
 const isDone = (known: readonly Migration[], applied: Applied[] | undefined): boolean =>

@@ -13,12 +13,19 @@ export interface NotifierOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  /** Where hints are sent, as the store keeps it. */
+  readonly channel: string;
 }
 
 /** More hints than this in one go say no more than "look everywhere". A payload may have 8000 bytes. */
 const mostHints = 40;
 /** Between two notifications: a burst of commits becomes one. */
 const quietMs = 5;
+
+/** Between two of "look everywhere". */
+const anyMs = 100;
+/** No name of ours is longer. */
+const mostName = 4_096;
 
 /**
  * Hints between processes: NOTIFY after the commit, never inside it (there it takes a lock of the whole database and
@@ -33,11 +40,13 @@ export class Notifier {
   #listener: pg.Client | undefined;
   #listening = false;
   #closed = false;
+  #looking = false;
+  #missed = false;
 
   constructor(options: NotifierOptions) {
     this.#options = options;
     this.#sender = options.random.bits63().toString(36);
-    this.#channel = `tape_${options.connections.settings.schema}`;
+    this.#channel = options.channel;
   }
 
   /** A hint of our own: our listeners at once, other processes soon. */
@@ -96,7 +105,7 @@ export class Notifier {
         this.#listener = client;
         if (this.#closed) throw new Error("closed while connecting");
         client.on("notification", ({ payload }) => this.#receive(payload));
-        await client.query(`listen ${this.#channel}`);
+        await client.query(`listen "${this.#channel}"`);
         tries = 1;
         wakes.emit({ of: "any" }); // whatever was said while nobody listened
         await broken;
@@ -108,11 +117,29 @@ export class Notifier {
     }
   }
 
+  /** Anybody who may connect to the database can send one: what is not a hint of ours says no more than "look". */
   #receive(payload: string | undefined): void {
-    if (payload === undefined) return;
-    const { from, hints } = JSON.parse(payload) as { from: string; hints: Wake[] };
-    if (from === this.#sender) return;
-    for (const wake of hints) this.#options.wakes.emit(wake);
+    const said = hintsIn(payload);
+    if (said?.from === this.#sender) return;
+    for (const wake of said?.hints ?? [{ of: "any" } as const]) {
+      if (wake.of !== "any") this.#options.wakes.emit(wake);
+      else this.#lookEverywhere();
+    }
+  }
+
+  /** At most so often, however often it is said: each makes everything here look at the store. */
+  #lookEverywhere(): void {
+    if (this.#looking) {
+      this.#missed = true;
+      return;
+    }
+    this.#looking = true;
+    this.#options.wakes.emit({ of: "any" });
+    this.#options.clock.after(anyMs, () => {
+      this.#looking = false;
+      if (this.#missed) this.#options.wakes.emit({ of: "any" });
+      this.#missed = false;
+    });
   }
 
   async close(): Promise<void> {
@@ -122,3 +149,27 @@ export class Notifier {
     await this.#listener?.end().catch(() => {});
   }
 }
+
+/** undefined: not a message of ours. */
+function hintsIn(payload: string | undefined): { readonly from: string; readonly hints: readonly Wake[] } | undefined {
+  let said: unknown;
+  try {
+    said = JSON.parse(payload ?? "");
+  } catch {
+    return undefined;
+  }
+  const { from, hints } = (said ?? {}) as { from?: unknown; hints?: unknown };
+  if (!isName(from) || !Array.isArray(hints) || hints.length > mostHints) return undefined;
+  const wakes = hints.map(wakeOf);
+  return wakes.every((wake) => wake !== undefined) ? { from, hints: wakes } : undefined;
+}
+
+function wakeOf(hint: unknown): Wake | undefined {
+  const { of, reactor, tenant, key, journal } = (hint ?? {}) as Record<string, unknown>;
+  if (of === "any") return { of };
+  if (of === "reactor" && isName(reactor)) return { of, reactor };
+  if (of === "value" && isName(tenant) && isName(key)) return { of, tenant, key };
+  return of === "journal" && Number.isSafeInteger(journal) ? { of, journal: journal as number } : undefined;
+}
+
+const isName = (value: unknown): value is string => typeof value === "string" && value.length <= mostName;

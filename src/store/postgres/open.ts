@@ -6,13 +6,14 @@ import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store, Wake } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
+import type { Row } from "../sql/plan.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
 import { Wakes } from "../wakes.ts";
 import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
 import { type HotWrites, PostgresDriver } from "./driver.ts";
-import { faultOf, unreachable } from "./faults.ts";
+import { faultOf, forbidden, isForbidden, unreachable } from "./faults.ts";
 import {
   type Appending,
   appendAlone,
@@ -59,9 +60,12 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       log,
       ...(options.migrations === undefined ? {} : { migrations: options.migrations }),
     });
-    const durable = await checkServer(connections, log);
+    await assertProtected(connections);
+    const meta = await metaOf(connections);
+    const durable = checkServer(meta, connections, log);
+    const channel = String(meta.channel);
     const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
-    const notifier = new Notifier({ connections, wakes, clock, random, log });
+    const notifier = new Notifier({ connections, wakes, clock, random, log, channel });
     const patience = new Patience({ clock, random, boundMs: connections.settings.transactionBoundMs });
     const timeline: Timeline = new Timeline({ connections, patience, writer: () => writer, log });
     const journals = new Journals(connections, patience, () => timeline.look(true));
@@ -93,6 +97,7 @@ function notOpened(error: unknown, connections: Connections): unknown {
     return new TapeError("TAPE_BAD_STORE_URL", message, { key: "pooler" }, cause);
   }
   if (error instanceof TapeError) return error;
+  if (isForbidden(error)) return forbidden(error);
   // FATAL: no such database, wrong password. Nobody let us in.
   return faultOf(error).kind === "connection" || severity === "FATAL" ? unreachable(error) : error;
 }
@@ -129,9 +134,28 @@ async function assertServes(connections: Connections): Promise<void> {
   if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
 }
 
+/** Whoever changes the tables by hand may open the fence without knowing: then no process may begin. */
+async function assertProtected(connections: Connections): Promise<void> {
+  const { schema } = connections.settings;
+  const { rows } = await connections.ask("store.protection", { schema });
+  const { unprotected, volatile, forbidden: tables, uncallable, role } = rows[0] as Record<string, string>;
+  if (unprotected !== "" || volatile !== "") {
+    const lacks = unprotected === "" ? [] : [`the index ${unprotected} is missing or not as it has to be`];
+    const loses = volatile === "" ? [] : [`a crash would empty ${volatile}`];
+    const message = `schema ${schema}: ${[...lacks, ...loses].join("; ")}`;
+    throw new TapeError("TAPE_STORE_UNPROTECTED", message, { schema, indexes: unprotected, tables: volatile });
+  }
+  if (tables === "" && uncallable === "") return;
+  const grants = [
+    ...(tables === "" ? [] : [`select, insert, update, delete on all tables in schema ${schema}`]),
+    ...(uncallable === "" ? [] : [`execute on all functions in schema ${schema}`]),
+  ];
+  const message = `the role ${role} lacks rights (${[tables, uncallable].filter(Boolean).join(", ")}): ${grants.map((grant) => `grant ${grant} to ${role}`).join("; ")}`;
+  throw new TapeError("TAPE_STORE_FORBIDDEN", message, { role, tables, functions: uncallable });
+}
+
 /** A server that loses acknowledged commits in a crash breaks every promise; somebody has to accept that by name. */
-async function checkServer(connections: Connections, log: Log): Promise<boolean> {
-  const row = await metaOf(connections);
+function checkServer(row: Row, connections: Connections, log: Log): boolean {
   const unsafe = ["fsync", "full_page_writes"].filter((setting) => row[setting] !== "on");
   // Ours is on, unless something between us and the server drops what we ask for at the start of a connection.
   if (row.synchronous_commit === "off") unsafe.push("synchronous_commit");

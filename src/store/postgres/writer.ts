@@ -5,7 +5,7 @@ import type { Limits } from "../../model/limits.ts";
 import type { Wake } from "../contract.ts";
 import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
 import type { Connections } from "./connections.ts";
-import { busy, type Fault, faultOf, unclear, unreachable } from "./faults.ts";
+import { busy, type Fault, faultOf, forbidden, isForbidden, unclear, unreachable } from "./faults.ts";
 import type { Journals } from "./journals.ts";
 import type { Patience } from "./patience.ts";
 
@@ -158,6 +158,7 @@ function refusal(error: unknown, fault: Extract<Fault, { kind: "refused" }>): Ta
   if (fault.code === "23505" && fault.constraint === "records_head") {
     return new TapeError("TAPE_NOT_HEAD", "another writer of this term was faster", {}, error);
   }
+  if (isForbidden(error)) return forbidden(error);
   const message = `the database refused a statement (${fault.code}): ${(error as Error).message}`;
   return new TapeError("TAPE_INVARIANT", message, { sqlstate: fault.code, constraint: fault.constraint }, error);
 }

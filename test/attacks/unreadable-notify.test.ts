@@ -1,0 +1,78 @@
+import { randomBytes } from "node:crypto";
+import pg from "pg";
+import { afterAll, beforeAll, expect, inject, it } from "vitest";
+import type { Wake } from "../../src/store/contract.ts";
+import { unique } from "../../src/testing/conformance/frame.ts";
+import { codeOf, type Scene, sceneOn, until } from "../store/postgres/scene.ts";
+
+/** Whoever may connect to a database may send notifications there; a payload that nobody could read ended our processes. */
+let scene: Scene;
+let stranger: pg.Client;
+const role = `stranger_${randomBytes(6).toString("hex")}`;
+
+beforeAll(async () => {
+  scene = await sceneOn(inject("postgres18"));
+  await scene.admin.query(`create role ${role} login`);
+  const url = new URL(scene.url);
+  url.username = role;
+  stranger = new pg.Client(url.href);
+  await stranger.connect();
+});
+afterAll(async () => {
+  await stranger.end();
+  await scene.admin.query(`drop owned by ${role}; drop role ${role}`);
+  await scene.close();
+});
+
+const payloads = [
+  "",
+  "not JSON",
+  "null",
+  "[]",
+  "{}",
+  '{"from":1,"hints":[]}',
+  '{"from":"x","hints":"all"}',
+  '{"from":"x","hints":[null]}',
+  '{"from":"x","hints":[{"of":"journal","journal":"1"}]}',
+  '{"from":"x","hints":[{"of":"value","tenant":{},"key":[]}]}',
+  '{"from":"x","hints":[{"of":"reactor"}]}',
+  '{"from":"x","hints":[{"of":"__proto__"}]}',
+  `{"from":"x","hints":[${Array.from({ length: 200 }, () => '{"of":"any"}').join(",")}]}`,
+  `{"from":"x","hints":${"[".repeat(3_000)}${"]".repeat(3_000)}}`,
+];
+
+it("notifications that nobody can read neither end a process nor make it deaf, and 500 of them are one or two looks", async () => {
+  const heard: Wake[] = [];
+  const stop = scene.store.onWake((wake) => heard.push(wake));
+  await until(async () => heard.length > 0, "it does not listen");
+  const { rows } = await scene.admin.query<{ channel: string }>("select channel from tape.meta");
+  heard.length = 0;
+  for (const channel of ["tape_tape", rows[0]!.channel]) {
+    for (const payload of payloads) await stranger.query("select pg_notify($1, $2)", [channel, payload]);
+  }
+  await stranger.query("select pg_notify($1, 'x' || n) from generate_series(1, 500) n", [rows[0]!.channel]);
+  // A hint of another process that comes after all of them is heard.
+  const other = await scene.open();
+  await other.intake.putValue("acme", unique("key"), 1, "unconditional");
+  await until(async () => heard.some(({ of }) => of === "value"), "it hears nothing any more");
+  stop();
+  expect(heard.filter(({ of }) => of !== "any" && of !== "value")).toEqual([]);
+  expect(heard.filter(({ of }) => of === "any").length).toBeGreaterThan(0);
+  expect(heard.filter(({ of }) => of === "any").length).toBeLessThan(50);
+});
+
+it("a login without rights cannot find out where the hints are sent, and hears none", async () => {
+  expect(await codeOf(stranger.query("select channel from tape.meta"))).toBe("42501");
+  const heard: unknown[] = [];
+  stranger.on("notification", (message) => heard.push(message));
+  await stranger.query("listen tape; listen tape_tape");
+  const reached: Wake[] = [];
+  const other = await scene.open();
+  const stop = other.onWake((wake) => reached.push(wake));
+  await until(async () => reached.length > 0, "it does not listen");
+  await scene.store.intake.putValue("acme", unique("key"), 1, "unconditional");
+  await until(async () => reached.some(({ of }) => of === "value"), "no hint is sent");
+  await stranger.query("select 1"); // what was sent before has come by now
+  stop();
+  expect(heard).toEqual([]);
+});
