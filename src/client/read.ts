@@ -46,9 +46,10 @@ export function readOver(ground: Ground): Read {
     async dueTimers(limit, tenant) {
       return own(tenant) ? (await caller.call("store.dueTimers", { body: { limit } })).timers : [];
     },
-    async agenda(tenant) {
+    async agenda(tenant, workflows) {
       if (!own(tenant)) return [];
-      const { items } = await caller.call("store.agenda", { body: {} });
+      const body = defined({ workflows: workflows && [...workflows] });
+      const { items } = await caller.call("store.agenda", { body });
       return items.map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs }));
     },
     async unserved(workflows, minLagMs, tenant) {

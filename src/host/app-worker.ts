@@ -43,7 +43,7 @@ export class AppWorker implements AsyncDisposable {
       timers(ground, this.runs),
       compensation(ground),
     ];
-    this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant });
+    this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows: [...this.#serves] });
   }
 
   serves(workflow: string): boolean {

@@ -30,6 +30,8 @@ export type Change =
       /** null: copied from the lease of `source`. */
       readonly tenant: string | null;
       readonly source: number | null;
+      /** Of a run: the queue that it waits in. What is no run's is in the one without a name. */
+      readonly workflow: string;
       readonly token: bigint;
       readonly wants: string | null;
     }

@@ -113,8 +113,9 @@ function outcomeNote(run: number, pos: number, sub: number, to: string, data: ob
 function openItem(item: number, run: number, pos: number, sub: number, place: Place, wants: string | null): Change[] {
   const opened: RecordData<"item.opened"> = { run, pos, sub };
   const { token } = place; // the run's token: acquiring bumps it, so an item's first token is the run's plus one
+  const lease = { journal: item, kind: "item", run, tenant: null, source: place.journal, workflow: "" } as const;
   return [
-    { do: "lease.create", journal: item, kind: "item", run, tenant: null, source: place.journal, token, wants },
+    { do: "lease.create", ...lease, token, wants },
     { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: bodyOf(opened) },
   ];
 }

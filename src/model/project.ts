@@ -159,6 +159,7 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
       run: own,
       tenant,
       source: parent?.journal ?? null,
+      workflow,
       token: 0n,
       wants: "recovery",
     },

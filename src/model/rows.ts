@@ -30,6 +30,8 @@ export interface LeaseRow {
   readonly tenant: string;
   /** The run this journal belongs to; for a named lease its own number. */
   readonly run: number;
+  /** Of a run: the queue that it waits in. */
+  readonly workflow: string;
   readonly token: bigint;
   readonly nonce: bigint | null;
   readonly owner: string | null;

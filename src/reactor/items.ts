@@ -45,7 +45,7 @@ async function find(ground: Ground, options: ItemReactorOptions, limit: number):
   const { store, keeper, tenant, random } = ground;
   const { name, staleOf } = options;
   const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
-  const request: FindRequest = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant };
+  const request: FindRequest = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" };
   try {
     return await store.claim.find(request);
   } catch (error) {

@@ -13,6 +13,8 @@ export interface LoopOptions {
   readonly log: Log;
   /** Whose work is looked for; absent: everybody's. */
   readonly tenant?: string;
+  /** Whose runs can be driven here; absent: it is not known. */
+  readonly workflows?: readonly string[];
   /** Items of one reactor at a time. */
   readonly batch?: number;
   /** How long to rest when there was nothing to do; doubles up to `idleMs`. */
@@ -63,9 +65,10 @@ export class ReactorLoop {
     const reconsider = (): void => this.#probe.reconsider();
     const around = { stopped: this.#stopped.signal, hint, reconsider };
     this.#turns = options.reactors.map((reactor) => new Turn(reactor, options, around));
-    const { store, clock, log, tenant, idleMs = defaultIdleMs } = options;
+    const { store, clock, log, tenant, workflows, idleMs = defaultIdleMs } = options;
     const intervalMs = Math.min(...this.#turns.map((turn) => turn.intervalMs));
-    this.#probe = new Probe({ store, clock, log, tenant, intervalMs, idleMs, wake: (name) => this.#wake(name) });
+    const wake = (name: string | undefined): void => this.#wake(name);
+    this.#probe = new Probe({ store, clock, log, tenant, workflows, intervalMs, idleMs, wake });
     this.#life = new Lifecycle(
       () => this.#begin(),
       () => this.#end(),
@@ -93,6 +96,7 @@ export class ReactorLoop {
   }
 
   #hear(wake: Wake): void {
+    if (wake.of === "reactor" && !this.#concerns(wake)) return;
     if (wake.of === "reactor" && wake.reactor !== "timers") this.#wake(wake.reactor);
     else if (wake.of === "reactor" || wake.of === "any") {
       // A new timer is rarely due at once, and "any" may be about nothing of ours: the agenda tells.
@@ -100,6 +104,13 @@ export class ReactorLoop {
       const heard = (turn: Turn): boolean => wake.of === "any" || turn.name === wake.reactor;
       for (const turn of this.#turns) if (!turn.onAgenda && heard(turn)) turn.wake();
     }
+  }
+
+  /** Another tenant's work, or a run that cannot be driven here, is no reason to look. */
+  #concerns({ tenant, workflow }: Extract<Wake, { of: "reactor" }>): boolean {
+    const options = this.#options;
+    if (tenant !== undefined && options.tenant !== undefined && tenant !== options.tenant) return false;
+    return workflow === undefined || options.workflows === undefined || options.workflows.includes(workflow);
   }
 
   /** undefined: whoever is on the agenda. */

@@ -8,12 +8,17 @@ export interface ProbeOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly tenant: string | undefined;
+  /** Whose runs can be driven here: others are nothing to do for us. */
+  readonly workflows: readonly string[] | undefined;
   /** How long to rest after something has happened; doubles up to `idleMs`. */
   readonly intervalMs: number;
   readonly idleMs: number;
   /** Something is due for this reactor; undefined: for any of them. */
   readonly wake: (reactor: string | undefined) => void;
 }
+
+/** What nobody serves is on nobody's agenda: now and then recovery looks for it, so that it is told of. */
+const recoverMs = 10_000;
 
 /**
  * One look at the store's agenda on behalf of all reactors of a process: who has something to do, and when the next
@@ -23,12 +28,14 @@ export interface ProbeOptions {
 export class Probe {
   readonly #options: ProbeOptions;
   #again = false;
+  #recoverAt: number;
   #restMs: number;
   #rouse = (): void => {};
 
   constructor(options: ProbeOptions) {
     this.#options = options;
     this.#restMs = options.intervalMs;
+    this.#recoverAt = options.clock.mono() + recoverMs;
   }
 
   /** The agenda may have changed. */
@@ -59,9 +66,13 @@ export class Probe {
 
   /** Milliseconds until the next thing is due. */
   async #look(): Promise<number> {
-    const { store, tenant, wake } = this.#options;
+    const { store, tenant, workflows, clock, wake } = this.#options;
     let nextMs = Number.POSITIVE_INFINITY;
-    for (const { reactor, inMs } of await store.read.agenda(tenant)) {
+    if (clock.mono() >= this.#recoverAt) {
+      this.#recoverAt = clock.mono() + recoverMs;
+      wake("recovery");
+    }
+    for (const { reactor, inMs } of await store.read.agenda(tenant, workflows)) {
       if (inMs <= 0) wake(reactor);
       else nextMs = Math.min(nextMs, inMs);
       if (reactor !== "timers" || inMs <= 0) continue;

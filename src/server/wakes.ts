@@ -25,7 +25,7 @@ export async function* followWakes(
   const foreign = new Set<number>(); // a journal never changes its tenant: one look at each is enough
   let rouse = (): void => {};
   const deaf = store.onWake((wake) => {
-    if (wake.of === "value" && wake.tenant !== tenant) return;
+    if ((wake.of === "value" || wake.of === "reactor") && wake.tenant !== undefined && wake.tenant !== tenant) return;
     if (wake.of === "journal" && foreign.has(wake.journal)) return;
     const told: Wake = wake.of === "reactor" && !known.has(wake.reactor) ? { of: "any" } : wake;
     if (pending.size >= mostPending) pending = new Map([["any", { of: "any" }]]);

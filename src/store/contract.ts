@@ -68,7 +68,8 @@ export interface Health {
 }
 
 export type Wake =
-  | { readonly of: "reactor"; readonly reactor: string }
+  /** Whose work it is, and of a run which workflow's, as far as that was known: it is no news to anybody else. */
+  | { readonly of: "reactor"; readonly reactor: string; readonly tenant?: string; readonly workflow?: string }
   | { readonly of: "value"; readonly tenant: string; readonly key: string }
   /** A note arrived, a term ended, a run ended: its lease may be free. */
   | { readonly of: "journal"; readonly journal: number }
@@ -111,6 +112,8 @@ export interface FindRequest {
   readonly tenant?: string;
   /** Only runs of these workflows: what nobody here can drive is left to those who can. */
   readonly workflows?: readonly string[];
+  /** Only items, for those who work on effects: no queue of runs is looked at. */
+  readonly kind?: "item";
   /**
    * Also so many runs that rest and whose next timer falls due within so long: who reads their journals before, has
    * nothing left to do when it fires but to go on.
@@ -351,10 +354,13 @@ export interface Read {
   effects(tenant: string, filter?: EffectFilter): Promise<EffectRow[]>;
   gates(tenant: string, filter?: { run?: string; open?: boolean; limit?: number }): Promise<GateRow[]>;
   timers(tenant: string, filter?: { run?: string; limit?: number }): Promise<TimerRow[]>;
-  /** Timers whose time has come, oldest first, of all tenants or of one: the timers reactor's work. */
+  /** Timers whose time has come, of one tenant oldest first, of all of them in turn: the timers reactor's work. */
   dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
-  /** When there is next something to do, for whom. One statement: it is all that an idle process asks. */
-  agenda(tenant?: string): Promise<AgendaItem[]>;
+  /**
+   * When there is next something to do, for whom; of runs, only those of these workflows. One statement where tenant and
+   * workflows are named: it is all that an idle process asks.
+   */
+  agenda(tenant?: string, workflows?: readonly string[]): Promise<AgendaItem[]>;
   /** Runs of other workflows than these that could have gone on for `minLagMs` and that nobody has taken. */
   unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<Unserved[]>;
   schedules(tenant: string): Promise<ScheduleRow[]>;

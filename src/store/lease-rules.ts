@@ -14,6 +14,7 @@ export function leaseRowOf(row: Raw): LeaseRow {
     kind: row.kind as JournalKind,
     tenant: row.tenant as string,
     run: Number(row.run),
+    workflow: row.workflow as string,
     token: BigInt(row.token as string),
     nonce: row.nonce === null ? null : BigInt(row.nonce as string),
     owner: orNull<string>(row.owner),

@@ -8,6 +8,7 @@ const held: LeaseRow = {
   kind: "name",
   tenant: "acme",
   run: 2,
+  workflow: "",
   token: 7n,
   nonce: 5n,
   owner: "o",

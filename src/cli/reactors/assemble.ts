@@ -86,8 +86,9 @@ export function assemble(options: AssembleOptions): Assembled {
   };
 
   const reactors = wanted.map(build);
+  const workflows = [...runner.workflows.keys()];
   const knobs = Object.fromEntries(wanted.map(({ name, settings }) => [name, knobsOf(settings)]));
-  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, knobs, drainMs });
+  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, knobs, drainMs });
   return {
     loop,
     get driving() {

@@ -77,6 +77,7 @@ export const store = group({
       limit: rows,
       nonce: big,
       workflows: names.exactOptional(),
+      kind: z.literal("item").exactOptional(),
       ahead: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),
@@ -178,7 +179,7 @@ export const store = group({
     role: "worker",
     repeat: "read",
     summary: "When there is next something to do, for whom: all that an idle process asks",
-    body: z.strictObject({}),
+    body: z.strictObject({ workflows: names.exactOptional() }),
     answer: z.strictObject({
       items: z.array(z.strictObject({ reactor: z.string().optional(), inMs: z.number(), lateMs: z.number() })),
     }),

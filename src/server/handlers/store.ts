@@ -109,8 +109,9 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
     async "store.dueSchedules"({ body: { limit } }, { tenant }) {
       return { schedules: await read.dueSchedules(limit, tenant) };
     },
-    async "store.agenda"(_call, { tenant }) {
-      return { items: (await read.agenda(tenant)).map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs })) };
+    async "store.agenda"({ body: { workflows } }, { tenant }) {
+      const items = await read.agenda(tenant, workflows);
+      return { items: items.map(({ reactor, inMs, lateMs }) => ({ reactor, inMs, lateMs })) };
     },
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };

@@ -1,30 +1,14 @@
 import { admits, type Fence } from "../../model/fence.ts";
 import type { Claimant } from "../../model/lease.ts";
 import type { TermEnd, TermReason } from "../../model/records.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { Row } from "../sql/plan.ts";
 import { headOf } from "./journals.ts";
-import {
-  changed,
-  type Do,
-  listed,
-  none,
-  page,
-  passes,
-  present,
-  row,
-  rows,
-  type Statements,
-  type Times,
-} from "./statement.ts";
+import { changed, type Do, none, page, present, row, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { LeaseRow, Tables } from "./tables.ts";
-import { timesSet } from "./waits.ts";
 
 type Progress = Fence & { readonly progress: number; readonly progressNote: string | null };
 type Taking = Claimant & { readonly journal: number; readonly nonce: bigint; readonly maxStallMs: number | null };
-
-/** Those that are asked for by name. */
-const reactors = ["recovery", "reconciler", "outbox", "compensation"];
 
 export const leases = {
   /** THE FENCE (see src/model/fence.ts). A plan runs to its end within one turn: nothing comes between this and it. */
@@ -42,14 +26,15 @@ export const leases = {
   },
 
   "lease.create"(t, p: Do<"lease.create">, { now }) {
-    const { journal, kind, run, token, wants } = p;
-    t.leases.insert({ ...blank(now), journal, kind, tenant: p.tenant ?? tenantOf(t, p.source), run, token, wants });
+    const { journal, kind, run, workflow, token, wants } = p;
+    const tenant = p.tenant ?? tenantOf(t, p.source);
+    t.leases.insert({ ...blank(now), journal, kind, tenant, run, workflow, token, wants });
     return changed(1);
   },
 
-  "lease.first"(t, p: Taking & { readonly tenant: string }, { now }) {
-    const { journal, tenant } = p;
-    const lease: LeaseRow = { ...blank(now), journal, kind: "run", tenant, run: journal, token: 0n };
+  "lease.first"(t, p: Taking & { readonly tenant: string; readonly workflow: string }, { now }) {
+    const { journal, tenant, workflow } = p;
+    const lease: LeaseRow = { ...blank(now), journal, kind: "run", tenant, run: journal, workflow, token: 0n };
     return row(shown(t.leases.insert({ ...lease, ...termOf(t, lease, p, now, "start") })));
   },
 
@@ -121,108 +106,10 @@ export const leases = {
     rows(present(t.leases.get(p.journal)).map((lease) => named(t, lease, times))),
 
   "lease.list"(t, p: { tenant: string; held: boolean; limit: number }, times) {
-    const found = t.leases
-      .all()
-      .filter(({ tenant, kind, owner }) => tenant === p.tenant && kind !== "store" && (owner !== null || !p.held));
+    const found = t.leases.by
+      .tenant(p.tenant)
+      .filter(({ kind, owner }) => kind !== "store" && (owner !== null || !p.held));
     return rows(page(found, p.limit, (lease) => -lease.journal).map((lease) => named(t, lease, times)));
-  },
-
-  "lease.due"(t, p: { wants: string; tenant: string | null; limit: number; workflows: string | null }, { now }) {
-    const served = servedBy(t, p.workflows);
-    const found = t.leases.by
-      .wants(p.wants)
-      .filter(
-        ({ journal, due_at, paused, tenant }) =>
-          due_at <= now && !paused && passes(p.tenant, tenant) && served(journal),
-      );
-    return numbers(
-      page(
-        found,
-        p.limit,
-        ({ due_at }) => due_at,
-        ({ journal }) => journal,
-      ),
-    );
-  },
-
-  "lease.soon"(t, p: { aheadMs: number; tenant: string | null; limit: number; workflows: string | null }, { at }) {
-    const served = servedBy(t, p.workflows);
-    const rests = (journal: number): boolean => {
-      const lease = t.leases.get(journal);
-      return lease?.owner === null && lease.wants === null && !lease.paused && t.runs.get(journal)?.phase === "LIVE";
-    };
-    const soon = t.timers.by
-      .status("SET")
-      .filter(
-        ({ run, due_at, tenant }) => due_at > at && due_at <= at + p.aheadMs && passes(p.tenant, tenant) && rests(run),
-      )
-      .filter(({ run }) => served(run));
-    return rows(page(soon, p.limit, ({ due_at }) => due_at).map(({ run }) => ({ journal: run })));
-  },
-
-  "lease.stale"(t, p: { staleOf: string; tenant: string | null; limit: number; workflows: string | null }, { now }) {
-    const served = servedBy(t, p.workflows);
-    const found = t.leases.by
-      .state("held")
-      .filter(
-        ({ journal, expires_at, doomed, kind, reactor, tenant }) =>
-          (expires_at <= now || doomed) &&
-          kind !== "name" &&
-          listed(p.staleOf, reactor!) &&
-          passes(p.tenant, tenant) &&
-          served(journal),
-      );
-    return numbers(page(found, p.limit, ({ journal }) => journal));
-  },
-
-  "lease.unserved"(t, p: { workflows: string; minLagMs: number; tenant: string | null }, { now }) {
-    const served = servedBy(t, p.workflows);
-    const since = new Map<string, number[]>();
-    const due = t.leases.by.wants("recovery").filter(({ paused }) => !paused);
-    const held = t.leases.by.state("held").filter(({ kind }) => kind === "run");
-    for (const { journal, tenant, owner, due_at, expires_at } of [...due, ...held]) {
-      const from = owner === null ? due_at : expires_at;
-      if (from > now - p.minLagMs || !passes(p.tenant, tenant) || served(journal)) continue;
-      const { workflow } = t.runs.get(journal)!;
-      since.set(workflow, [...(since.get(workflow) ?? []), from]);
-    }
-    const found = [...since].map(([workflow, times]) => ({
-      workflow,
-      runs: times.length,
-      lag_ms: now - Math.min(...times),
-    }));
-    return rows(found.sort((a, b) => (a.workflow < b.workflow ? -1 : 1)));
-  },
-
-  agenda(t, p: { tenant: string | null }, { now, at }) {
-    const ours = t.leases.all().filter(({ kind, tenant }) => kind !== "name" && passes(p.tenant, tenant));
-    const least = (times: readonly number[], from: number) => (times.length === 0 ? null : Math.min(...times) - from);
-    const asking = (name: string) => ours.filter(({ wants, paused }) => wants === name && !paused);
-    const held = ours.filter(({ owner }) => owner !== null);
-    return rows([
-      ...reactors.map((name) => ({
-        reactor: name,
-        in_ms: least(
-          asking(name).map(({ due_at }) => due_at),
-          now,
-        ),
-      })),
-      {
-        reactor: null,
-        in_ms: least(
-          held.map(({ doomed, expires_at }) => (doomed ? 0 : expires_at)),
-          now,
-        ),
-      },
-      { reactor: "timers", in_ms: least(timesSet(t, p.tenant), at) },
-    ]);
-  },
-
-  "lease.mine"(t, p: { owner: string; nonce: bigint; tenant: string | null }) {
-    const found = t.leases.by
-      .state("held")
-      .filter(({ owner, nonce, tenant }) => owner === p.owner && nonce === p.nonce && passes(p.tenant, tenant));
-    return numbers(page(found, Number.POSITIVE_INFINITY, ({ journal }) => journal));
   },
 
   "name.create"(t, p: { tenant: string; name: string; journal: number }) {
@@ -241,7 +128,7 @@ export function tenantOf(t: Tables, source: number | null): string {
 }
 
 /** The lease of nobody. */
-export function blank(now: number): Omit<LeaseRow, "journal" | "kind" | "tenant" | "run" | "token"> {
+export function blank(now: number): Omit<LeaseRow, "journal" | "kind" | "tenant" | "run" | "workflow" | "token"> {
   return {
     nonce: null,
     owner: null,
@@ -310,12 +197,3 @@ function named(t: Tables, lease: LeaseRow, { now }: Times): Row {
   const run = kind === "run" ? t.runs.get(journal)?.id : undefined;
   return { ...shown(lease), now, name: t.names.by.journal(journal)[0]?.name ?? run ?? null };
 }
-
-/** Whether a journal is a run of one of these workflows; null: any journal. */
-function servedBy(t: Tables, workflows: string | null): (journal: number) => boolean {
-  if (workflows === null) return () => true;
-  const served = new Set(JSON.parse(workflows) as string[]);
-  return (journal) => served.has(t.runs.get(journal)?.workflow ?? "");
-}
-
-const numbers = (found: readonly LeaseRow[]): Answer => rows(found.map(({ journal }) => ({ journal })));

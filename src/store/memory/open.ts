@@ -35,7 +35,7 @@ function layGround(store_id: string): Tables {
   const journal = storeJournal;
   tables.undo.transaction(() => {
     tables.meta.insert({ store_id, epoch: 0, token_floor: 0n, next_journal: journal + 1, last_id: 1 });
-    tables.leases.insert({ ...blank(0), journal, kind: "store", tenant: "", run: journal, token: 0n });
+    tables.leases.insert({ ...blank(0), journal, kind: "store", tenant: "", run: journal, workflow: "", token: 0n });
     const record = { journal, seq: 1, token: 0n, at: 0, kind: "store.restored", body: bodyOf(created) };
     tables.records.insert({ id: 1, ...record });
   });

@@ -5,6 +5,7 @@ import { effects } from "./effects.ts";
 import { journals } from "./journals.ts";
 import { leases } from "./leases.ts";
 import { prune } from "./prune.ts";
+import { queues } from "./queues.ts";
 import { runs } from "./runs.ts";
 import { service } from "./service.ts";
 import type { Statement, Times } from "./statement.ts";
@@ -13,12 +14,13 @@ import { values } from "./values.ts";
 import { waits } from "./waits.ts";
 
 /** The groups, apart so that a test can see that no two have a statement of the same name. */
-export const groups = [runs, leases, journals, effects, waits, values, prune, service] as const;
+export const groups = [runs, leases, queues, journals, effects, waits, values, prune, service] as const;
 
 /** All statements by name. A record kind whose change has no statement here does not compile. */
 export const statements = {
   ...runs,
   ...leases,
+  ...queues,
   ...journals,
   ...effects,
   ...waits,

@@ -54,8 +54,10 @@ export class Tables {
   });
 
   readonly leases = new Table(this.undo, (row: LeaseRow) => row.journal, {
-    wants: (row) => row.wants,
-    /** "held", or not in it: the lookup of stale holders never sees free leases. */
+    tenant: (row) => row.tenant,
+    queue: (row) => (row.wants === null ? null : keyOf(row.wants, row.tenant, row.workflow)),
+    holders: (row) => (row.owner === null || row.kind === "name" ? null : keyOf(row.tenant, row.workflow)),
+    /** "held", or not in it. */
     state: (row) => (row.owner === null ? null : "held"),
     items: (row) => (row.kind === "item" ? row.run : null),
   });
@@ -97,7 +99,7 @@ export class Tables {
   readonly timers = new Table(this.undo, (row: TimerRow) => keyOf(row.run, row.pos, row.purpose), {
     run: (row) => row.run,
     tenant: (row) => row.tenant,
-    status: (row) => row.status,
+    set: (row) => (row.status === "SET" ? row.tenant : null),
   });
 
   readonly budgets = new Table(this.undo, (row: Stored<model.BudgetRow>) => keyOf(row.run, row.unit), {

@@ -1,9 +1,9 @@
 import { changed, type Do, none, page, passes, present, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
-import type { Tables, TimerRow } from "./tables.ts";
+import type { TimerRow } from "./tables.ts";
 
 type Listing = { readonly tenant: string; readonly run: number | null; readonly limit: number };
-type Due = { readonly tenant: string | null; readonly limit: number };
+type Due = { readonly tenant: string; readonly limit: number };
 type Timer = { readonly run: number; readonly pos: number; readonly purpose: string };
 type Schedule = { readonly tenant: string; readonly id: string; readonly nextAt: number | null };
 type Written = Schedule & { readonly spec: string; readonly paused: boolean };
@@ -88,7 +88,7 @@ export const waits = {
   },
 
   "timer.due"(t, p: Due, { at }) {
-    const due = t.timers.by.status("SET").filter(({ due_at, tenant }) => due_at <= at && passes(p.tenant, tenant));
+    const due = t.timers.by.set(p.tenant).filter(({ due_at }) => due_at <= at);
     const oldest = page(due, p.limit, ...byDue);
     return rows(oldest.map((timer) => ({ ...timer, late_ms: at - timer.due_at })));
   },
@@ -125,27 +125,16 @@ export const waits = {
     rows(page(t.schedules.by.tenant(p.tenant), Number.POSITIVE_INFINITY, ({ id }) => id)),
 
   "schedule.due"(t, p: Due, { at }) {
-    const ours = t.schedules.all().filter(({ tenant }) => passes(p.tenant, tenant));
-    const due = ours.filter(({ next_at, paused }) => next_at !== null && next_at <= at && !paused);
+    const due = t.schedules.by
+      .tenant(p.tenant)
+      .filter(({ next_at, paused }) => next_at !== null && next_at <= at && !paused);
     return rows(
       page(
         due,
         p.limit,
         ({ next_at }) => next_at!,
-        ({ tenant }) => tenant,
         ({ id }) => id,
       ),
     );
   },
 } satisfies Statements;
-
-/** When timers and schedules are due. */
-export function timesSet(t: Tables, of: string | null): number[] {
-  const ours = ({ tenant }: { readonly tenant: string }): boolean => passes(of, tenant);
-  const timers = t.timers.by.status("SET").filter(ours);
-  const schedules = t.schedules.all().filter(ours);
-  return [
-    ...timers.map(({ due_at }) => due_at),
-    ...schedules.map(({ next_at, paused }) => (paused ? null : next_at)),
-  ].filter((time) => time !== null);
-}

@@ -9,6 +9,7 @@ import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Sett
 import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
+import { wakeOf } from "../sql/plans/append.ts";
 import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { Wakes } from "../wakes.ts";
@@ -16,7 +17,18 @@ import { numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
 import { faultOf, readFault, unreachable } from "./faults.ts";
-import { type Appending, appendAlone, type Creating, creating, type Fired, isEnd, isPark, type Timer } from "./hot.ts";
+import {
+  type Appending,
+  appendAlone,
+  type Creating,
+  creating,
+  type Fired,
+  isEnd,
+  isPark,
+  type Parked,
+  type Queue,
+  type Timer,
+} from "./hot.ts";
 import type { Journals } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Patience } from "./patience.ts";
@@ -44,7 +56,7 @@ export interface PostgresDriverOptions {
 export interface HotWrites {
   readonly append: Batcher<Appending, Appended>;
   readonly rise: Batcher<Appending, Appended>;
-  readonly park: Batcher<Appending, Appended>;
+  readonly park: Batcher<Appending, Parked>;
   readonly end: Batcher<Appending, Appended>;
   readonly create: Batcher<Creating, Created>;
   readonly fire: Batcher<Timer, Fired>;
@@ -95,15 +107,17 @@ export class PostgresDriver implements Driver {
     if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
-      return this.#released(fence, first.data.wants, await park.submit({ fence, entry }));
+      const { queue, ...appended } = await park.submit({ fence, entry });
+      return this.#released(fence, first.data.wants, appended, queue);
     }
     return appendAlone(this.#options.writer, { fence, entry });
   }
 
   /** Who waits for this journal, and who is wanted next, should know. */
-  #released(fence: Fence, wants: string | undefined, appended: Appended): Appended {
+  #released(fence: Fence, wants: string | undefined, appended: Appended, queue?: Queue): Appended {
     const { notifier } = this.#options;
-    if (wants !== undefined) notifier.send({ of: "reactor", reactor: wants });
+    if (wants !== undefined)
+      notifier.send(queue === undefined ? { of: "reactor", reactor: wants } : wakeIn(wants, queue));
     notifier.send({ of: "journal", journal: fence.journal });
     return appended;
   }
@@ -114,7 +128,7 @@ export class PostgresDriver implements Driver {
     const { hot, journals, notifier } = this.#options;
     await journals.ready();
     const created = await hot.create.submit(creating(journals.next(), tenant, data, first));
-    if (created.fresh && first === undefined) notifier.send({ of: "reactor", reactor: "recovery" });
+    if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
     return created;
   }
 
@@ -149,8 +163,8 @@ export class PostgresDriver implements Driver {
   async fire(timer: Timer): Promise<boolean> {
     this.#assertOpen();
     const { hot, notifier } = this.#options;
-    const { fired, held } = await hot.fire.submit(timer);
-    if (fired && held === false) notifier.send({ of: "reactor", reactor: "recovery" });
+    const { fired, held, queue } = await hot.fire.submit(timer);
+    if (fired && held === false && queue !== undefined) notifier.send(wakeIn("recovery", queue));
     if (fired && held !== undefined) notifier.send({ of: "journal", journal: timer.run });
     return fired;
   }
@@ -312,6 +326,8 @@ function placeOf(cursor: string): { stamp: string; journal: string; seq: string 
     throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
   return { stamp: found[1]!, journal: found[2]!, seq: found[3]! };
 }
+
+const wakeIn = (reactor: string, { tenant, workflow }: Queue): Wake => wakeOf(reactor, tenant, workflow);
 
 const keyOf = (fence: Fence): string => `${fence.journal}.${fence.token}.${fence.nonce}`;
 

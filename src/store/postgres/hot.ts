@@ -29,6 +29,20 @@ export async function appendAlone(writer: Writer, { fence, entry }: Appending): 
   }
 }
 
+/** Where the journal waits for whoever is wanted next. */
+export interface Queue {
+  readonly tenant: string;
+  readonly workflow: string;
+}
+
+/** Absent: those who should know have been told. */
+export type Parked = Appended & { readonly queue?: Queue };
+
+const queueOf = (row: Readonly<Record<string, unknown>>): Queue => ({
+  tenant: row.tenant as string,
+  workflow: row.workflow as string,
+});
+
 type Alone<Item, Result> = (item: Item) => Promise<Result>;
 
 const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
@@ -80,9 +94,10 @@ export const riseWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending
 const endedOf = ({ entry }: Appending): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
 
 /** A term that ends with nothing else to say: a run parks, a lease is given back. */
-export const parkWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
+export const parkWrite = (alone: Alone<Appending, Parked>): HotWrite<Appending, Parked> => ({
   ...ofFence,
   sql: "park",
+  result: (item, row) => ({ ...ofFence.result(item, row), queue: queueOf(row) }),
   params: (batch) => ({
     ...fenceParams(batch),
     takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
@@ -194,6 +209,7 @@ export interface Fired {
   readonly fired: boolean;
   /** Whether somebody holds the run; undefined: those who should know have been told. */
   readonly held?: boolean;
+  readonly queue?: Queue;
 }
 
 /** A timer that is due, of a run that goes on: it is fired and its note is left. */
@@ -208,7 +224,7 @@ export const fireWrite = (alone: Alone<Timer, Fired>): HotWrite<Timer, Fired> =>
     purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
     bodies: joinedTexts(batch.map(({ pos, purpose }) => bodyOf({ pos, purpose }))),
   }),
-  result: (_, row) => ({ fired: true, held: Boolean(row.held) }),
+  result: (_, row) => ({ fired: true, held: Boolean(row.held), queue: queueOf(row) }),
   alone,
 });
 

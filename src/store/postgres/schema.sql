@@ -106,14 +106,15 @@ table tape.leases(
   wants text,
   due_at bigint not null default 0,
   last_end text,
+  workflow text not null default ''::text,
   leases_pkey PRIMARY KEY (journal)
 ) with (fillfactor=60);
 
-CREATE INDEX leases_due ON tape.leases USING btree (wants, due_at) WHERE (wants IS NOT NULL);
-
-CREATE INDEX leases_held ON tape.leases USING btree (journal) WHERE (owner IS NOT NULL);
+CREATE INDEX leases_holders ON tape.leases USING btree (tenant, workflow) WHERE ((owner IS NOT NULL) AND (kind <> 'name'::text));
 
 CREATE INDEX leases_items ON tape.leases USING btree (run) WHERE (kind = 'item'::text);
+
+CREATE INDEX leases_queue ON tape.leases USING btree (wants, tenant, workflow, due_at) WHERE (wants IS NOT NULL);
 
 CREATE UNIQUE INDEX leases_fence ON tape.leases USING btree (journal, token);
 
@@ -219,6 +220,8 @@ CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT 
 
 CREATE INDEX runs_phase ON tape.runs USING btree (tenant, phase, journal) WHERE (phase <> ALL (ARRAY['LIVE'::text, 'COMPLETED'::text]));
 
+CREATE INDEX runs_tenant ON tape.runs USING btree (tenant, journal);
+
 CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);
 
 CREATE UNIQUE INDEX runs_id ON tape.runs USING btree (tenant, id);
@@ -233,7 +236,7 @@ table tape.schedules(
   schedules_pkey PRIMARY KEY (tenant, id)
 );
 
-CREATE INDEX schedules_due ON tape.schedules USING btree (next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
+CREATE INDEX schedules_queue ON tape.schedules USING btree (tenant, next_at) WHERE ((next_at IS NOT NULL) AND (NOT paused));
 
 table tape.timers(
   run bigint not null,
@@ -245,7 +248,7 @@ table tape.timers(
   timers_pkey PRIMARY KEY (run, pos, purpose)
 );
 
-CREATE INDEX timers_due ON tape.timers USING btree (due_at) WHERE (status = 'SET'::text);
+CREATE INDEX timers_queue ON tape.timers USING btree (tenant, due_at) WHERE (status = 'SET'::text);
 
 table tape.tokens(
   id text not null,

@@ -19,8 +19,9 @@ import {
 import type { Driver } from "./driver.ts";
 import { intakesOf } from "./intake.ts";
 import { askRow, askRows, type Plan } from "./plan.ts";
-import { findPlan, pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
+import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import * as lists from "./plans/lists.ts";
+import { agendaPlan, duePlan, findPlan, unservedPlan } from "./plans/queues.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 
@@ -121,12 +122,12 @@ function readOf(driver: Driver, limits: Limits): Read {
     gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits)),
     timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits)),
     dueTimers: async (limit, tenant) =>
-      rows("timer.due", { limit: pageLimit(limit, limits), tenant: tenant ?? null }, (r) => ({
+      (await driver.read(duePlan("timer", pageLimit(limit, limits), tenant))).map((r) => ({
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
-    async agenda(tenant) {
-      const times = await rows("agenda", { tenant: tenant ?? null }, (r) => r);
+    async agenda(tenant, workflows) {
+      const times = await driver.read(agendaPlan(tenant, workflows));
       return times.flatMap(({ reactor, in_ms }) =>
         in_ms === null
           ? []
@@ -139,15 +140,10 @@ function readOf(driver: Driver, limits: Limits): Read {
             ],
       );
     },
-    unserved: async (workflows, minLagMs, tenant) =>
-      rows("lease.unserved", { workflows: JSON.stringify(workflows), minLagMs, tenant: tenant ?? null }, (r) => ({
-        workflow: String(r.workflow),
-        runs: Number(r.runs),
-        lagMs: Number(r.lag_ms),
-      })),
+    unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant)),
     schedules: (tenant) => rows("schedule.list", { tenant }, scheduleRowOf),
     dueSchedules: async (limit, tenant) =>
-      rows("schedule.due", { limit: pageLimit(limit, limits), tenant: tenant ?? null }, scheduleRowOf),
+      (await driver.read(duePlan("schedule", pageLimit(limit, limits), tenant))).map(scheduleRowOf),
     async budgets(tenant, run) {
       const journal = await driver.read(findTarget(tenant, { run }));
       return journal === undefined ? [] : rows("budget.list", { run: journal }, budgetRowOf);

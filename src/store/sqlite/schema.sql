@@ -52,11 +52,11 @@ CREATE TABLE leases(
   notes integer not null default 0,
   open integer not null default 1,
   wants text, due_at integer not null default 0, last_end text
-) strict;
+, workflow text not null default '') strict;
 
-CREATE INDEX leases_due on leases(wants, due_at) where wants is not null;
+CREATE INDEX leases_due on leases(wants, tenant, workflow, due_at) where wants is not null;
 
-CREATE INDEX leases_held on leases(journal) where owner is not null;
+CREATE INDEX leases_held on leases(tenant, workflow) where owner is not null and kind <> 'name';
 
 CREATE INDEX leases_items on leases(run) where kind = 'item';
 
@@ -123,6 +123,8 @@ CREATE INDEX runs_parent on runs(parent) where parent is not null;
 
 CREATE INDEX runs_phase on runs(tenant, phase) where phase not in ('LIVE', 'COMPLETED');
 
+CREATE INDEX runs_tenant on runs(tenant);
+
 CREATE INDEX runs_tree on runs(root) where parent is not null;
 
 CREATE TABLE schedules(
@@ -130,14 +132,14 @@ CREATE TABLE schedules(
   paused integer not null, primary key(tenant, id)
 ) strict, without rowid;
 
-CREATE INDEX schedules_due on schedules(next_at) where next_at is not null and paused = 0;
+CREATE INDEX schedules_due on schedules(tenant, next_at) where next_at is not null and paused = 0;
 
 CREATE TABLE timers(
   run integer not null, pos integer not null, purpose text not null, tenant text not null, status text not null,
   due_at integer not null, primary key(run, pos, purpose)
 ) strict, without rowid;
 
-CREATE INDEX timers_due on timers(due_at) where status = 'SET';
+CREATE INDEX timers_due on timers(tenant, due_at) where status = 'SET';
 
 CREATE TABLE tokens(
   id text primary key, tenant text not null, name text not null, role text not null, hash text not null,

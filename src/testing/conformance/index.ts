@@ -18,6 +18,7 @@ import { obligations } from "./obligations.ts";
 import { phases } from "./phases.ts";
 import { presence } from "./presence.ts";
 import { projection } from "./projection.ts";
+import { queues } from "./queues.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
 import { lostAnswers, repeats } from "./repeats.ts";
@@ -39,6 +40,7 @@ const groups: Readonly<Record<string, Cases>> = {
   renewals,
   takeover,
   finding,
+  queues,
   crowds,
   sleeps,
   ledger,

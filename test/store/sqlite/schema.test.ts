@@ -9,17 +9,16 @@ import { type Place, placeForFile } from "./files.ts";
 
 /** Statements that may look at more than they answer, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
-  "lease.stale": "all held leases: the index that would spare it would make every heartbeat touch an index",
-  "lease.mine": "the same",
-  "lease.unserved": "the same, at most once in ten seconds",
-  agenda: "the same, once in five seconds at rest",
-  "leases.doom": "the same, once in a store's life",
+  agenda: "as many groups as there are reactors",
+  "lease.due": "of each queue as many as were asked for, sorted together",
+  "lease.unserved": "as many workflows as were named, sorted",
+  "leases.doom": "all held leases, once in a store's life",
   "leases.reboot": "once in the life of a boot",
-  "run.list": "a page for people, newest first",
-  "lease.list": "a page for people",
+  "lease.list": "a page of one tenant's",
   "effect.list": "a page for people",
   "effect.owed": "what one tree owes, sorted within each run",
-  "run.wanted": "all that asks for a reactor: a page for people",
+  "run.held": "what one tenant's workers hold, sorted: a page for people",
+  "run.wanted": "what one tenant's runs ask for, sorted: a page for people",
   "run.doubtful": "what is in doubt, sorted: few",
   "gate.list": "a page for people",
   "timer.list": "a page for people",
@@ -29,7 +28,7 @@ const wide: Readonly<Record<string, string>> = {
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };
 /** One row, or rows of the statement itself. */
-const harmless = /^SCAN (meta|migrations|b|d|x|tree|\(subquery-\d\)|CONSTANT ROW|[ij] VIRTUAL TABLE INDEX 1:)$/;
+const harmless = /^SCAN (meta|migrations|b|d|q|x|tree|\(subquery-\d\)|CONSTANT ROW|[ghijqw] VIRTUAL TABLE INDEX 1:)$/;
 
 describe("SQLite", () => {
   let place: Place;
@@ -76,19 +75,27 @@ describe("SQLite", () => {
   });
 
   it.each([
-    ["lease.due", "SEARCH leases USING INDEX leases_due (wants=? AND due_at<?)"],
-    ["lease.stale", "SCAN leases USING INDEX leases_held"],
+    ["lease.due", "SEARCH x USING INDEX leases_due (wants=? AND tenant=? AND workflow=? AND due_at<?)"],
+    ["agenda", "SEARCH l USING INDEX leases_due (wants=? AND tenant=? AND workflow=?)"],
+    ["agenda", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
+    ["agenda", "SEARCH timers USING COVERING INDEX timers_due (tenant=?)"],
+    ["lease.queues", "SEARCH l USING COVERING INDEX leases_due (wants=? AND tenant=? AND workflow>?)"],
+    ["lease.stale", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
+    ["lease.mine", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
+    ["lease.soon", "SEARCH timers USING COVERING INDEX timers_due (tenant=? AND due_at>? AND due_at<?)"],
     ["lease.renew", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"],
     ["fence", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"],
     ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"],
-    ["timer.due", "SEARCH t USING INDEX timers_due (due_at<?)"],
+    ["timer.due", "SEARCH t USING COVERING INDEX timers_due (tenant=? AND due_at<?)"],
+    ["schedule.due", "SEARCH schedules USING INDEX schedules_due (tenant=? AND next_at<?)"],
+    ["run.list", "SEARCH r USING INDEX runs_tenant (tenant=? AND rowid<?)"],
     ["audit.page", "SEARCH r USING INDEX records_operator (id<?)"],
     ["run.started", "SEARCH r USING INDEX runs_created (tenant=? AND created_at>? AND created_at<?)"],
     ["run.finished", "SEARCH r USING INDEX runs_ended (tenant=? AND ended_at>? AND ended_at<?)"],
     ["run.named", "SEARCH r USING INDEX runs_id (tenant=? AND id>? AND id<?)"],
     ["run.doubtful", "SEARCH e USING INDEX effects_doubt (tenant=? AND run<?)"],
     ["run.phased", "SEARCH r USING INDEX runs_phase (tenant=? AND phase=? AND rowid<?)"],
-    ["run.held", "SEARCH l USING INDEX leases_held (journal<?)"],
+    ["run.held", "SEARCH l USING INDEX leases_held (tenant=?)"],
     ["run.below", "SEARCH r USING INDEX runs_tree (root=?)"],
     ["run.rate", "SEARCH r USING COVERING INDEX runs_created (tenant=? AND created_at>? AND created_at<?)"],
     ["budget.open", "SEARCH budgets USING INDEX budgets_tenant (tenant=?)"],

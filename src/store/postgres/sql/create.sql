@@ -10,9 +10,9 @@ c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input
   select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, i.journal, m.at from i cross join m
   where (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id limit 1) is null
   order by i.tenant, i.id on conflict do nothing returning journal),
-l as (insert into tape.leases(journal, kind, tenant, run, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
+l as (insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
     renewed_at, progress_at, max_stall_ms, reason, wants, due_at)
-  select i.journal, 'run', i.tenant, i.journal, case when i.owner is null then 0 else m.token_floor + 1 end, i.nonce, i.owner,
+  select i.journal, 'run', i.tenant, i.journal, i.workflow, case when i.owner is null then 0 else m.token_floor + 1 end, i.nonce, i.owner,
     i.label, i.reactor, i.ttl, m.at + i.ttl, m.at, m.at, m.at, i.stall, case when i.owner is not null then 'start' end,
     case when i.owner is null then 'recovery' end, m.at
   from i cross join m where (i.journal in (select journal from c)) is true returning journal, token),

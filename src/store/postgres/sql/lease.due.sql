@@ -1,8 +1,13 @@
 -- read
--- Work that asks for a reactor. The partial index holds nothing but such work: finished runs are never scanned. The time
--- stands in a sub-select because a volatile function cannot be looked up in an index: what is due later would be scanned.
--- A run's workflow is looked up by its journal, for what is due alone: EXISTS might be hashed, from all runs there are.
-select journal from tape.leases l where wants = :wants and due_at <= (select tape.now_ms()) and not paused and (:tenant is null or tenant = :tenant)
-  and (:workflows::text is null or (select r.workflow from tape.runs r where r.journal = l.journal)
-    = any(array(select json_array_elements_text(:workflows::json))))
-order by due_at limit :limit
+-- Work of one tenant that asks for a reactor, of each of these workflows the oldest: the index holds nothing but such
+-- work, queue by queue, and no row of another queue is looked at. What is no run's is in the queue without a name; so is
+-- a run that a process of an older version created, whose workflow is looked up. The time stands in a sub-select because
+-- a volatile function cannot be looked up in an index: what is due later would be scanned.
+select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
+cross join lateral (
+  select x.journal, x.due_at from tape.leases x where x.wants = :wants and x.tenant = :tenant and x.workflow = w.workflow
+    and x.due_at <= (select tape.now_ms()) and not x.paused and (:kind::text is null or x.kind || '' = :kind)
+    and (x.workflow <> '' or x.kind || '' <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
+      = any(array(select json_array_elements_text(:workflows::json))))
+  order by x.due_at limit :limit) l
+order by l.due_at limit :limit

@@ -1,7 +1,12 @@
 -- read
--- Holders whose time has run out, of the given reactors.
-select journal from tape.leases l where owner is not null and (expires_at <= tape.now_ms() or doomed) and kind <> 'name'
-  and reactor = any(string_to_array(:stale_of, ',')) and (:tenant is null or tenant = :tenant)
-  and (:workflows::text is null or (select r.workflow from tape.runs r where r.journal = l.journal)
-    = any(array(select json_array_elements_text(:workflows::json))))
+-- Holders of one tenant whose time has run out, of the given reactors and workflows. When a term ends is in no index, or
+-- every heartbeat would touch one: what is held in these queues is looked at. The queue without a name as in lease.due.
+select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
+cross join lateral (
+  select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant and x.workflow = w.workflow
+    and (x.expires_at <= (select tape.now_ms()) or x.doomed) and x.reactor = any(string_to_array(:stale_of, ','))
+    and (:kind::text is null or x.kind = :kind)
+    and (x.workflow <> '' or x.kind <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
+      = any(array(select json_array_elements_text(:workflows::json))))
+  limit :limit) l
 limit :limit

@@ -1,7 +1,8 @@
 -- read
--- Runs that somebody drives, newest first: among the leases that are held.
+-- Runs that somebody drives, newest first: among the leases that the tenant's workers hold. The + as in
+-- run.wanted.
 select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from tape.leases l cross join lateral (select * from tape.runs r where r.journal = l.journal offset 0) r
-where l.owner is not null and l.kind || '' = 'run' and l.tenant || '' = :tenant and l.journal < :before and r.phase = 'LIVE'
+where l.owner is not null and l.kind <> 'name' and l.kind || '' = 'run' and l.tenant = :tenant and l.journal + 0 < :before and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
-order by l.journal desc limit :limit
+order by l.journal + 0 desc limit :limit

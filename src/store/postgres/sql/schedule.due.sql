@@ -1,3 +1,3 @@
 -- read
 -- The time in a sub-select: see lease.due.
-select * from tape.schedules where next_at <= (select tape.now_ms()) and not paused and (:tenant is null or tenant = :tenant) order by next_at limit :limit
+select * from tape.schedules where next_at <= (select tape.now_ms()) and not paused and tenant = :tenant order by next_at limit :limit

@@ -4,7 +4,7 @@ import type { Fence } from "../../../model/fence.ts";
 import { changesOf, type Place } from "../../../model/project.ts";
 import type { JournalKind } from "../../../model/rows.ts";
 import type { CheckedEntry } from "../../check.ts";
-import type { Appended } from "../../contract.ts";
+import type { Appended, Wake } from "../../contract.ts";
 import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
@@ -60,23 +60,28 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
   if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
     case "lease.create":
-      if (change.wants !== null) ground.wake({ of: "reactor", reactor: change.wants });
+      if (change.wants !== null) ground.wake(wakeOf(change.wants, tenant, change.workflow));
       return;
     case "lease.wake":
-      return ground.wake({ of: "reactor", reactor: change.wants });
+      return ground.wake(wakeOf(change.wants, tenant));
     case "obligations.next":
-      return ground.wake({ of: "reactor", reactor: "compensation" });
+      return ground.wake(wakeOf("compensation", tenant));
     case "lease.release":
-      if (change.wants !== null) ground.wake({ of: "reactor", reactor: change.wants });
+      if (change.wants !== null) ground.wake(wakeOf(change.wants, tenant));
       ground.wake({ of: "journal", journal: change.journal });
       return;
     case "value.log":
       if (change.through > 0) yield* ask("value.forget", change);
       return ground.wake({ of: "value", tenant: change.tenant ?? tenant, key: change.key });
     case "timer.create":
-      return ground.wake({ of: "reactor", reactor: "timers" });
+      return ground.wake(wakeOf("timers", tenant));
     default:
   }
+}
+
+/** Only those who serve this tenant, and this workflow where it is a run's, need to look. */
+export function wakeOf(reactor: string, tenant: string, workflow = ""): Wake {
+  return { of: "reactor", reactor, tenant, ...(workflow === "" ? {} : { workflow }) };
 }
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
@@ -109,7 +114,7 @@ export function* sendNote(
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
   yield* ask("note.create", { journal, seq, kind, body });
-  if (row.wakes !== null) ground.wake({ of: "reactor", reactor: row.wakes as string });
+  if (row.wakes !== null) ground.wake(wakeOf(row.wakes as string, row.tenant as string, row.workflow as string));
   ground.wake({ of: "journal", journal });
   return seq;
 }

@@ -6,7 +6,7 @@ import type { RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
 import type { FindRequest } from "../../contract.ts";
 import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
-import { ask, askRow, askRows, type Ground, type Plan } from "../plan.ts";
+import { ask, askRow, type Ground, type Plan } from "../plan.ts";
 import { staleError } from "./append.ts";
 import { recordAct } from "./service.ts";
 import { findTarget, openTarget } from "./target.ts";
@@ -129,29 +129,6 @@ function* heldTerm(lease: LeaseRow): Plan<Term> {
   const head = Number((yield* askRow("journal.head", { journal }))?.head);
   const fence = makeFence(journal, token, nonce!);
   return { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
-}
-
-/** Journals that could be claimed now. Each is then taken in a transaction of its own: one bad item never blocks others. */
-export function* findPlan(request: FindRequest): Plan<number[]> {
-  const { wants, limit, tenant = null, nonce } = request;
-  const { owner } = request.claimant;
-  const workflows = request.workflows === undefined ? null : JSON.stringify(request.workflows);
-  // What this very find acquired before comes first: its answer may have been lost.
-  const found = [...(yield* askRows("lease.mine", { owner, nonce, tenant }))];
-  if (found.length < limit) {
-    found.push(...(yield* askRows("lease.due", { wants, limit: limit - found.length, tenant, workflows })));
-  }
-  const room = Math.min(limit - found.length, request.staleLimit ?? limit);
-  if (room > 0 && request.staleOf.length > 0) {
-    const staleOf = request.staleOf.join(",");
-    found.push(...(yield* askRows("lease.stale", { staleOf, limit: room, tenant, workflows })));
-  }
-  const { ahead } = request;
-  const most = Math.min(limit - found.length, ahead?.limit ?? 0);
-  if (ahead !== undefined && most > 0) {
-    found.push(...(yield* askRows("lease.soon", { aheadMs: ahead.withinMs, limit: most, tenant, workflows })));
-  }
-  return [...new Set(found.map((row) => Number(row.journal)))];
 }
 
 export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {

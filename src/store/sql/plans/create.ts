@@ -18,6 +18,7 @@ export function* createPlan(
   first?: FirstTerm,
 ): Plan<Created> {
   const journal = ground.allocate();
+  const { workflow } = data;
   const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: ground.allocate } as const;
   const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, place);
   let token = 0n;
@@ -26,7 +27,13 @@ export function* createPlan(
       const { count } = yield* ask("run.root", change);
       if (count === 0) return yield* existingRun(tenant, data, first);
     } else if (first !== undefined && change.do === "lease.create") {
-      const row = yield* askRow("lease.first", { journal, tenant, ...first, maxStallMs: first.maxStallMs ?? null });
+      const row = yield* askRow("lease.first", {
+        journal,
+        tenant,
+        workflow,
+        ...first,
+        maxStallMs: first.maxStallMs ?? null,
+      });
       token = BigInt(row?.token as string);
     } else {
       yield* applyChange(ground, change, tenant);

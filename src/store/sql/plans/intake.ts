@@ -6,7 +6,7 @@ import type { ScheduleRow } from "../../../model/rows.ts";
 import type { Created, ManualAct, ValueCondition } from "../../contract.ts";
 import { scheduleRowOf } from "../../rows.ts";
 import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
-import { applyChange, sendNote } from "./append.ts";
+import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { createPlan } from "./create.ts";
 import { recordAct } from "./service.ts";
 import { absentTarget } from "./target.ts";
@@ -148,7 +148,7 @@ export function* putSchedulePlan(
   if (written === undefined) {
     throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} is not what it was read as`, { id });
   }
-  ground.wake({ of: "reactor", reactor: "timers" });
+  ground.wake(wakeOf("timers", tenant));
   return scheduleRowOf(written);
 }
 
@@ -167,7 +167,7 @@ export function* fireSchedulePlan(
   const { count } = yield* ask("schedule.fire", { ...rest, seen: spec?.from ?? null, spec: spec?.to ?? null });
   if (count === 0) return false;
   for (const run of runs) yield* createPlan(ground, firing.tenant, run);
-  ground.wake({ of: "reactor", reactor: "timers" });
+  ground.wake(wakeOf("timers", firing.tenant));
   return true;
 }
 

@@ -47,7 +47,7 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<readon
   if (!byStart && endedSince === null && endedUntil === null) {
     const { status: _status, ...any } = few;
     if (status?.every(isIndexed)) return yield* byStatus(new Set(status), { ...any, before: before ?? forEver });
-    return yield* askRows("run.list", { ...few, before: before ?? null });
+    return yield* askRows("run.list", { ...few, before: before ?? forEver });
   }
   const column = byStart ? "created_at" : "ended_at";
   const [since, until] = byStart ? [startedSince, startedUntil] : [endedSince, endedUntil];

@@ -29,7 +29,7 @@ export function* openTarget(ground: Ground, tenant: string, target: Target): Pla
     const other = yield* askRow("name.find", { tenant, name });
     return Number(other?.journal);
   }
-  const row = { journal, kind: "name", run: journal, tenant, source: null, token: 0n, wants: null };
+  const row = { journal, kind: "name", run: journal, tenant, source: null, workflow: "", token: 0n, wants: null };
   yield* ask("lease.create", row);
   yield* ask("record.create", { journal, seq: 1, token: 0n, kind: "lease.named", body: bodyOf({ name }) });
   return journal;

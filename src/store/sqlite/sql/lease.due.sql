@@ -1,7 +1,12 @@
 -- read
--- Work that asks for a reactor. The partial index holds nothing but such work: finished runs are never scanned. A run's
--- workflow is looked up by its journal, for what is due alone.
-select journal from leases where wants = :wants and due_at <= :now and paused = 0 and (:tenant is null or tenant = :tenant)
-  and (:workflows is null or (select r.workflow from runs r where r.journal = leases.journal)
-    in (select i.value from json_each(:workflows) i))
-order by due_at limit :limit
+-- Work of one tenant that asks for a reactor, of each of these workflows the oldest: the index holds nothing but such
+-- work, queue by queue, and no row of another queue is looked at. What is no run's is in the queue without a name; so is
+-- a run that a process of an older version created, whose workflow is looked up.
+select l.journal from json_each(:workflows) w cross join leases l
+where l.journal in (
+  select x.journal from leases x where x.wants = :wants and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
+    and x.paused = 0 and (:kind is null or x.kind = :kind)
+    and (x.workflow <> '' or x.kind <> 'run' or :kind is null
+      or (select r.workflow from runs r where r.journal = x.journal) in (select i.value from json_each(:workflows) i))
+  order by x.due_at limit :limit)
+order by l.due_at limit :limit

@@ -1,6 +1,14 @@
 -- read
+-- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
 select l.*, cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
-  coalesce(n.name, r.id) as name
-from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
-where l.tenant = :tenant and l.kind <> 'store' and (l.owner is not null or not :held)
+  coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
+from (
+    select n.journal from names n where n.tenant = :tenant
+    union all select h.journal from leases h indexed by leases_held
+      where :held and h.owner is not null and h.kind <> 'name' and h.tenant = :tenant
+    union all select d.journal from (select journal from runs where not :held and tenant = :tenant order by journal desc limit :limit) d
+    union all select i.journal from (select journal from runs where not :held and tenant = :tenant order by journal desc limit :limit) d
+      cross join leases i on i.run = d.journal and i.kind = 'item') x
+  cross join leases l on l.journal = x.journal
+where l.owner is not null or not :held
 order by l.journal desc limit :limit

@@ -1,7 +1,10 @@
 -- read
--- Holders whose time has run out, of the given reactors.
-select journal from leases where owner is not null and (expires_at <= :now or doomed = 1) and kind <> 'name'
-  and instr(',' || :stale_of || ',', ',' || reactor || ',') > 0 and (:tenant is null or tenant = :tenant)
-  and (:workflows is null or (select r.workflow from runs r where r.journal = leases.journal)
-    in (select i.value from json_each(:workflows) i))
+-- Holders of one tenant whose time has run out, of the given reactors and workflows. When a term ends is in no index, or
+-- every heartbeat would touch one: what is held in these queues is looked at. The queue without a name as in lease.due.
+select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
+where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
+  and (l.expires_at <= :now or l.doomed = 1) and instr(',' || :stale_of || ',', ',' || l.reactor || ',') > 0
+  and (:kind is null or l.kind = :kind)
+  and (l.workflow <> '' or l.kind <> 'run' or :kind is null
+    or (select r.workflow from runs r where r.journal = l.journal) in (select i.value from json_each(:workflows) i))
 limit :limit

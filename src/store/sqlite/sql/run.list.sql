@@ -1,8 +1,8 @@
 -- read
--- The + keeps SQLite from taking the index of ids, and sorting all runs of the tenant for one page: by number, newest first,
--- it stops after the page. A file has few tenants.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants from runs r join leases l on l.journal = r.journal
-where +r.tenant = :tenant and (:before is null or r.journal < :before) and (:workflow is null or r.workflow = :workflow)
+-- By number, newest first, along the tenant's own runs: it stops after the page.
+select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from runs r indexed by runs_tenant join leases l on l.journal = r.journal
+where r.tenant = :tenant and r.journal < :before and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
     when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)

@@ -1,8 +1,8 @@
 -- read
--- Runs that could go on, newest first: among all that asks for a reactor.
+-- Runs that could go on, newest first: among what the tenant's runs ask for.
 select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from leases l indexed by leases_due cross join runs r on r.journal = l.journal
-where l.wants is not null and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
+where l.wants = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
   and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))

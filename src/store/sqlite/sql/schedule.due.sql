@@ -1,2 +1,2 @@
 -- read
-select * from schedules where next_at <= :at and paused = 0 and (:tenant is null or tenant = :tenant) order by next_at limit :limit
+select * from schedules where next_at <= :at and paused = 0 and tenant = :tenant order by next_at limit :limit

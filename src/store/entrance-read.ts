@@ -1,0 +1,188 @@
+import { TapeError } from "../model/errors.ts";
+import type { Limits } from "../model/limits.ts";
+import { checkTarget, namesWithin, optional } from "./calls.ts";
+import { checkFlag, checkList, checkObject, checkText, checkWhole } from "./check.ts";
+import type { Read } from "./contract.ts";
+
+/** Enough for a chart, and not too many for one statement. */
+const mostBuckets = 240;
+
+/** The entrance of what only reads: see entrance.ts. */
+export function guardedRead(read: Read, limits: Limits): Read {
+  const names = namesWithin(limits);
+  const page = (filter: { limit?: number; run?: string }) => {
+    checkObject("filter", filter);
+    optional(filter.limit, (limit) => checkWhole("limit", limit, 1));
+    optional(filter.run, (run) => names({ run }));
+  };
+  const words = (what: string, list: readonly string[] | undefined) =>
+    optional(list, (given) => {
+      checkList(what, given);
+      for (const word of given) names({ [what]: word });
+    });
+  return {
+    ...read,
+    async run(tenant, id) {
+      names({ tenant, id });
+      return read.run(tenant, id);
+    },
+    async runs(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      optional(filter.workflow, (workflow) => names({ workflow }));
+      words("status", filter.status);
+      optional(filter.before, (before) => checkWhole("before", before));
+      optional(filter.label, (label) => {
+        checkObject("label", label);
+        names({ label: label.key });
+        checkText("label", label.value, limits);
+      });
+      for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
+        optional(filter[time], (at) => checkWhole(time, at));
+      }
+      optional(filter.below, (below) => checkWhole("below", below, 1));
+      optional(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
+      optional(filter.doubt, (doubt) => checkFlag("doubt", doubt));
+      return read.runs(tenant, filter);
+    },
+    async spend(tenant, limit) {
+      names({ tenant });
+      optional(limit, (most) => checkWhole("limit", most, 1));
+      return read.spend(tenant, limit);
+    },
+    async rate(tenant, since, sizeMs, buckets) {
+      names({ tenant });
+      checkWhole("since", since);
+      checkWhole("sizeMs", sizeMs, 1);
+      checkWhole("buckets", buckets, 1);
+      if (buckets > mostBuckets) {
+        throw new TapeError("TAPE_TOO_LARGE", `at most ${mostBuckets} stretches are counted`, { field: "buckets" });
+      }
+      return read.rate(tenant, since, sizeMs, buckets);
+    },
+    async progress(tenant, ids) {
+      names({ tenant });
+      checkList("ids", ids);
+      if (ids.length > limits.batchItems) {
+        const message = `at most ${limits.batchItems} runs are looked at together`;
+        throw new TapeError("TAPE_TOO_LARGE", message, { limit: "batchItems" });
+      }
+      for (const id of ids) names({ id });
+      return read.progress(tenant, ids);
+    },
+    async journal(tenant, target, part = {}) {
+      names({ tenant });
+      checkTarget(target, limits);
+      page(part);
+      optional(part.from, (from) => checkWhole("from", from));
+      return read.journal(tenant, target, part);
+    },
+    async effects(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      words("status", filter.status);
+      optional(filter.role, (role) => names({ role }));
+      optional(filter.root, (root) => checkWhole("root", root, 1));
+      optional(filter.below, (below) => checkWhole("below", below, 1));
+      optional(filter.from, (from) => checkWhole("from", from));
+      optional(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
+      return read.effects(tenant, filter);
+    },
+    async gates(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      return read.gates(tenant, filter);
+    },
+    async timers(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      return read.timers(tenant, filter);
+    },
+    async agenda(tenant, workflows) {
+      optional(tenant, (of) => names({ tenant: of }));
+      words("workflows", workflows);
+      return read.agenda(tenant, workflows);
+    },
+    async unserved(workflows, minLagMs, tenant) {
+      checkList("workflows", workflows);
+      words("workflows", workflows);
+      checkWhole("minLagMs", minLagMs);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.unserved(workflows, minLagMs, tenant);
+    },
+    async dueTimers(limit, tenant) {
+      checkWhole("limit", limit, 1);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.dueTimers(limit, tenant);
+    },
+    async schedules(tenant) {
+      names({ tenant });
+      return read.schedules(tenant);
+    },
+    async dueSchedules(limit, tenant) {
+      checkWhole("limit", limit, 1);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.dueSchedules(limit, tenant);
+    },
+    async budgets(tenant, run) {
+      names({ tenant, run });
+      return read.budgets(tenant, run);
+    },
+    async claimOf(tenant, scope, businessKey) {
+      names({ tenant, scope, businessKey });
+      return read.claimOf(tenant, scope, businessKey);
+    },
+    async value(tenant, key) {
+      names({ tenant, key });
+      return read.value(tenant, key);
+    },
+    async values(tenant, prefix, limit) {
+      names({ tenant });
+      checkText("prefix", prefix, limits);
+      return read.values(tenant, prefix, limit);
+    },
+    async valueHistory(tenant, key, after, limit) {
+      names({ tenant, key });
+      checkWhole("after", after);
+      return read.valueHistory(tenant, key, after, limit);
+    },
+    async lease(tenant, target) {
+      names({ tenant });
+      checkTarget(target, limits);
+      return read.lease(tenant, target);
+    },
+    async leases(tenant, filter = {}) {
+      names({ tenant });
+      page(filter);
+      return read.leases(tenant, filter);
+    },
+    async terms(tenant, target) {
+      names({ tenant });
+      checkTarget(target, limits);
+      return read.terms(tenant, target);
+    },
+    async feed(cursor, limit, tenant) {
+      if (cursor !== undefined) checkText("cursor", cursor, limits);
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.feed(cursor, limit, tenant);
+    },
+    async audit(tenant, part = {}) {
+      optional(tenant, (of) => names({ tenant: of }));
+      page(part);
+      optional(part.before, (before) => checkText("before", before, limits));
+      return read.audit(tenant, part);
+    },
+    async token(id) {
+      names({ id });
+      return read.token(id);
+    },
+    async tokens(tenant) {
+      optional(tenant, (of) => names({ tenant: of }));
+      return read.tokens(tenant);
+    },
+    async processes(tenant) {
+      names({ tenant });
+      return read.processes(tenant);
+    },
+  };
+}

@@ -1,0 +1,145 @@
+import type { Answer } from "../sql/plan.ts";
+import { listed, page, passes, rows, type Statements } from "./statement.ts";
+import { keyOf } from "./table.ts";
+import type { LeaseRow, Tables } from "./tables.ts";
+
+type Queue = { readonly tenant: string; readonly workflows: string };
+type Looking = Queue & { readonly kind: "run" | "item" | null; readonly limit: number };
+type Among = { readonly tenant: string | null; readonly limit: number };
+type Place = { readonly tenant: string; readonly workflow: string };
+
+/** Looks for work, queue by queue. */
+export const queues = {
+  "lease.due"(t, p: Looking & { wants: string }, { now }) {
+    const found = workflowsOf(p)
+      .flatMap((workflow) => t.leases.by.queue(keyOf(p.wants, p.tenant, workflow)))
+      .filter(({ due_at, paused, kind }) => due_at <= now && !paused && passes(p.kind, kind));
+    return numbers(
+      page(
+        found,
+        p.limit,
+        ({ due_at }) => due_at,
+        ({ journal }) => journal,
+      ),
+    );
+  },
+
+  "lease.stale"(t, p: Looking & { staleOf: string }, { now }) {
+    const found = heldIn(t, p).filter(
+      ({ expires_at, doomed, kind, reactor }) =>
+        (expires_at <= now || doomed) && listed(p.staleOf, reactor!) && passes(p.kind, kind),
+    );
+    return numbers(page(found, p.limit, ({ journal }) => journal));
+  },
+
+  "lease.mine"(t, p: Queue & { owner: string; nonce: bigint }) {
+    const found = heldIn(t, p).filter(({ owner, nonce }) => owner === p.owner && nonce === p.nonce);
+    return numbers(page(found, Number.POSITIVE_INFINITY, ({ journal }) => journal));
+  },
+
+  "lease.queues": (t, p: Among & { wants: string }) =>
+    placesOf(
+      p,
+      t.leases.all().filter(({ wants }) => wants === p.wants),
+    ),
+
+  "lease.holders": (t, p: Among) =>
+    placesOf(
+      p,
+      t.leases.by.state("held").filter(({ kind }) => kind !== "name"),
+    ),
+
+  "lease.soon"(t, p: { aheadMs: number; tenant: string; limit: number; served: string | null }, { at }) {
+    const served = p.served === null ? undefined : new Set(JSON.parse(p.served) as string[]);
+    const rests = (journal: number): boolean => {
+      const lease = t.leases.get(journal);
+      return lease?.owner === null && lease.wants === null && !lease.paused && t.runs.get(journal)?.phase === "LIVE";
+    };
+    const soon = t.timers.by
+      .set(p.tenant)
+      .filter(({ run, due_at }) => due_at > at && due_at <= at + p.aheadMs && rests(run))
+      .filter(({ run }) => served?.has(t.runs.get(run)!.workflow) ?? true);
+    return rows(page(soon, p.limit, ({ due_at }) => due_at).map(({ run }) => ({ journal: run })));
+  },
+
+  "lease.unserved"(t, p: Queue & { minLagMs: number }, { now }) {
+    const found = workflowsOf(p).flatMap((workflow) => {
+      const due = t.leases.by.queue(keyOf("recovery", p.tenant, workflow)).filter(({ paused }) => !paused);
+      const held = t.leases.by.holders(keyOf(p.tenant, workflow));
+      const since = [...due.map(({ due_at }) => due_at), ...held.map(({ expires_at }) => expires_at)];
+      const long = since.filter((from) => from <= now - p.minLagMs);
+      return long.length === 0 ? [] : [{ workflow, runs: long.length, lag_ms: now - least(long)! }];
+    });
+    return rows(found.sort((a, b) => (a.workflow < b.workflow ? -1 : 1)));
+  },
+
+  agenda(t, p: { queues: string; holders: string; tenants: string }, { now, at }) {
+    const asked = Map.groupBy(JSON.parse(p.queues) as [string, string, string][], ([reactor]) => reactor);
+    const due = [...asked].map(([reactor, of]) => {
+      const asking = of.flatMap((queue) => t.leases.by.queue(keyOf(...queue))).filter(({ paused }) => !paused);
+      return { reactor, in_ms: after(now, least(asking.map(({ due_at }) => due_at))) };
+    });
+    const held = (JSON.parse(p.holders) as [string, string][]).flatMap((queue) => t.leases.by.holders(keyOf(...queue)));
+    const until = least(held.map(({ doomed, expires_at }) => (doomed ? 0 : expires_at)));
+    const set = (JSON.parse(p.tenants) as string[]).flatMap((tenant) => timesSet(t, tenant));
+    return rows([
+      ...due,
+      { reactor: null, in_ms: after(now, until) },
+      { reactor: "timers", in_ms: after(at, least(set)) },
+    ]);
+  },
+
+  "timer.tenants": (t, p: { limit: number }) =>
+    tenantsOf(
+      p,
+      t.timers.all().filter(({ status }) => status === "SET"),
+    ),
+
+  "schedule.tenants": (t, p: { limit: number }) =>
+    tenantsOf(
+      p,
+      t.schedules.all().filter(({ next_at, paused }) => next_at !== null && !paused),
+    ),
+} satisfies Statements;
+
+const workflowsOf = ({ workflows }: Queue): string[] => [...new Set(JSON.parse(workflows) as string[])];
+
+const heldIn = (t: Tables, queue: Queue): LeaseRow[] =>
+  workflowsOf(queue).flatMap((workflow) => t.leases.by.holders(keyOf(queue.tenant, workflow)));
+
+const numbers = (found: readonly LeaseRow[]): Answer => rows(found.map(({ journal }) => ({ journal })));
+
+function placesOf(p: Among, leases: readonly LeaseRow[]): Answer {
+  const places = new Map<string, Place>();
+  for (const { tenant, workflow } of leases) {
+    if (passes(p.tenant, tenant)) places.set(keyOf(tenant, workflow), { tenant, workflow });
+  }
+  return rows(
+    page(
+      [...places.values()],
+      p.limit,
+      ({ tenant }) => tenant,
+      ({ workflow }) => workflow,
+    ),
+  );
+}
+
+function tenantsOf({ limit }: { limit: number }, waiting: readonly { readonly tenant: string }[]): Answer {
+  const tenants = [...new Set(waiting.map(({ tenant }) => tenant))].sort().slice(0, limit);
+  return rows(tenants.map((tenant) => ({ tenant })));
+}
+
+function least(times: readonly number[]): number | undefined {
+  return times.length === 0 ? undefined : times.reduce((a, b) => Math.min(a, b));
+}
+
+const after = (from: number, time: number | undefined): number | null => (time === undefined ? null : time - from);
+
+/** When timers and schedules of one tenant are due. */
+function timesSet(t: Tables, tenant: string): number[] {
+  const schedules = t.schedules.by.tenant(tenant).filter(({ paused }) => !paused);
+  return [
+    ...t.timers.by.set(tenant).map(({ due_at }) => due_at),
+    ...schedules.map(({ next_at }) => next_at).filter((time) => time !== null),
+  ];
+}

@@ -1,0 +1,146 @@
+import type { FindRequest, Unserved } from "../../contract.ts";
+import { askRows, type Plan, type Row } from "../plan.ts";
+
+/**
+ * Queues: what asks for a reactor lies in one for each tenant and workflow, and what is held likewise. A look names the
+ * queues that it means; one that means all of them asks first which there are, and takes from each tenant in turn.
+ */
+
+/** So many queues are told apart in one look; whoever has more waits for the next. */
+const mostQueues = 1_000;
+/** Items are in the queue without a name. */
+const unnamed = "";
+const itemReactors = ["reconciler", "outbox", "compensation"] as const;
+
+/** Workflows by tenant. */
+type Queues = ReadonlyMap<string, readonly string[]>;
+type Asked = { readonly tenant?: string | undefined; readonly workflows?: readonly string[] | undefined };
+
+function* queuesOf(sql: string, params: Row, { tenant, workflows }: Asked): Plan<Queues> {
+  if (tenant !== undefined && workflows !== undefined) return new Map([[tenant, [unnamed, ...workflows]]]);
+  const rows = yield* askRows(sql, { ...params, tenant: tenant ?? null, limit: mostQueues });
+  const queues = new Map<string, string[]>();
+  for (const row of rows) {
+    const workflow = String(row.workflow);
+    if (workflows !== undefined && workflow !== unnamed && !workflows.includes(workflow)) continue;
+    const of = String(row.tenant);
+    queues.set(of, [...(queues.get(of) ?? []), workflow]);
+  }
+  return queues;
+}
+
+/** Journals that could be claimed now. Each is then taken in a transaction of its own: one bad item never blocks others. */
+export function* findPlan(request: FindRequest): Plan<number[]> {
+  const { wants, limit, nonce, ahead, kind: asked } = request;
+  const { owner } = request.claimant;
+  const kind = request.workflows === undefined ? (asked ?? null) : "run";
+  const where: Asked = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
+  // What this very find acquired before comes first: its answer may have been lost.
+  const held = yield* queuesOf("lease.holders", {}, where);
+  const found = new Set<number>();
+  const add = (rows: readonly Row[]): void => {
+    for (const row of rows) found.add(Number(row.journal));
+  };
+  add(yield* fromEach(held, limit, (queue) => askRows("lease.mine", { ...queue, owner, nonce })));
+  if (found.size < limit) {
+    const queues = yield* queuesOf("lease.queues", { wants }, where);
+    add(
+      yield* fromEach(queues, limit - found.size, (queue, most) =>
+        askRows("lease.due", { ...queue, wants, kind, limit: most }),
+      ),
+    );
+  }
+  const room = Math.min(limit - found.size, request.staleLimit ?? limit);
+  if (room > 0 && request.staleOf.length > 0) {
+    const staleOf = request.staleOf.join(",");
+    add(yield* fromEach(held, room, (queue, most) => askRows("lease.stale", { ...queue, staleOf, kind, limit: most })));
+  }
+  const most = Math.min(limit - found.size, ahead?.limit ?? 0);
+  if (ahead !== undefined && most > 0) {
+    const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
+    const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
+    const look = (tenant: string): Plan<readonly Row[]> =>
+      askRows("lease.soon", { aheadMs: ahead.withinMs, tenant, served, limit: most });
+    add(yield* inTurn(tenants, most, look));
+  }
+  return [...found];
+}
+
+type Queue = { readonly tenant: string; readonly workflows: string };
+
+function* fromEach(
+  queues: Queues,
+  limit: number,
+  look: (queue: Queue, limit: number) => Plan<readonly Row[]>,
+): Plan<readonly Row[]> {
+  const lookAt = (tenant: string) => look({ tenant, workflows: JSON.stringify(queues.get(tenant)) }, limit);
+  return yield* inTurn([...queues.keys()], limit, lookAt);
+}
+
+/** One row of each tenant in turn, until there are enough: what one has in excess keeps nobody waiting. */
+export function* inTurn(
+  tenants: readonly string[],
+  limit: number,
+  look: (tenant: string) => Plan<readonly Row[]>,
+): Plan<readonly Row[]> {
+  const lists: (readonly Row[])[] = [];
+  for (const tenant of tenants) lists.push(yield* look(tenant));
+  if (lists.length <= 1) return lists[0] ?? [];
+  const longest = lists.reduce((most, { length }) => Math.max(most, length), 0);
+  const rows: Row[] = [];
+  for (let k = 0; k < longest && rows.length < limit; k++) {
+    for (const list of lists) if (k < list.length && rows.length < limit) rows.push(list[k]!);
+  }
+  return rows;
+}
+
+/** Whose timers or schedules a look is for. */
+export function* tenantsOf(tenant: string | undefined, sql: "timer.tenants" | "schedule.tenants"): Plan<string[]> {
+  if (tenant !== undefined) return [tenant];
+  return (yield* askRows(sql, { limit: mostQueues })).map((row) => String(row.tenant));
+}
+
+/** Due timers or schedules, oldest first within each tenant. */
+export function* duePlan(what: "timer" | "schedule", limit: number, tenant: string | undefined): Plan<readonly Row[]> {
+  const tenants = yield* tenantsOf(tenant, `${what}.tenants`);
+  return yield* inTurn(tenants, limit, (of) => askRows(`${what}.due`, { tenant: of, limit }));
+}
+
+export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly Row[]> {
+  const queues: string[][] = [];
+  const ask = function* (reactor: string, where: Asked): Plan<void> {
+    const found = yield* queuesOf("lease.queues", { wants: reactor }, where);
+    for (const [of, names] of found) for (const workflow of names) queues.push([reactor, of, workflow]);
+  };
+  yield* ask("recovery", { tenant, workflows });
+  for (const reactor of itemReactors) yield* ask(reactor, { tenant, workflows: tenant === undefined ? undefined : [] });
+  const held = yield* queuesOf("lease.holders", {}, { tenant, workflows });
+  const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
+  const tenants = new Set(yield* tenantsOf(tenant, "timer.tenants"));
+  for (const one of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(one);
+  return yield* askRows("agenda", {
+    queues: JSON.stringify(queues),
+    holders: JSON.stringify(holders),
+    tenants: JSON.stringify([...tenants]),
+  });
+}
+
+export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<Unserved[]> {
+  const asked = { tenant: tenant ?? null, limit: mostQueues };
+  const rows = [
+    ...(yield* askRows("lease.queues", { wants: "recovery", ...asked })),
+    ...(yield* askRows("lease.holders", asked)),
+  ];
+  const others = rows.filter(({ workflow }) => workflow !== unnamed && !served.includes(String(workflow)));
+  const found = new Map<string, Unserved>();
+  for (const [of, queues] of Map.groupBy(others, (row) => String(row.tenant))) {
+    const workflows = JSON.stringify([...new Set(queues.map(({ workflow }) => String(workflow)))]);
+    for (const row of yield* askRows("lease.unserved", { tenant: of, workflows, minLagMs })) {
+      const workflow = String(row.workflow);
+      const known = found.get(workflow);
+      const runs = Number(row.runs) + (known?.runs ?? 0);
+      found.set(workflow, { workflow, runs, lagMs: Math.max(Number(row.lag_ms), known?.lagMs ?? 0) });
+    }
+  }
+  return [...found.values()].sort((a, b) => (a.workflow < b.workflow ? -1 : 1));
+}
