@@ -1,4 +1,5 @@
 import type { Command } from "./command.ts";
+import { auditCommands } from "./commands/audit.ts";
 import { completionCommand } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { demos } from "./commands/demo.ts";
@@ -29,6 +30,7 @@ export const commands: readonly Command[] = [
   prune,
   serve,
   ...tokenCommands,
+  ...auditCommands,
   config,
   completionCommand(() => commands),
   ...demos,

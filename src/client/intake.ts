@@ -11,7 +11,8 @@ export function intakeOver(ground: Ground, creations: Creations, key?: string): 
   const once = { key };
   return {
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
-    async signal(tenant, id, signal) {
+    // Through which credential it comes is the server's to say.
+    async signal(tenant, id, { via: _via, ...signal }) {
       if (!isOwn(ground, tenant)) throw absentRun(id);
       const body = defined(signal);
       encodeRecord({ kind: "signal.sent", data: body }, limits);
@@ -74,6 +75,9 @@ export function intakeOver(ground: Ground, creations: Creations, key?: string): 
       await caller.call("tokens.revoke", { params: { id }, body: { reason } });
       const after = (await caller.call("tokens.list", {})).tokens.find((token) => token.id === id) ?? before;
       return { ...after, hash: "", usedAt: null };
+    },
+    async recordAudit() {
+      throw new TapeError("TAPE_FORBIDDEN", "over the wire the server writes the audit");
     },
     // Whoever uses a token over the wire has it remembered by the server.
     touchToken: async () => {},

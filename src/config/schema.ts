@@ -171,6 +171,21 @@ export const configSchema = z
               })
               .prefault({})
               .describe("How fast a tenant may call"),
+            tokens: z
+              .strictObject({
+                default_days: whole
+                  .min(1)
+                  .max(36_500)
+                  .optional()
+                  .describe("How long a token holds that names no expiry; absent: until it is revoked"),
+                max_days: whole
+                  .min(1)
+                  .max(36_500)
+                  .optional()
+                  .describe("The longest that a token may hold; one that names no expiry gets this"),
+              })
+              .prefault({})
+              .describe("How long tokens hold that are made through this server"),
           })
           .prefault({})
           .describe("The HTTP interface"),

@@ -2,7 +2,7 @@ import { encode } from "../base/codec.ts";
 import { momentOf } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
-import type { ForkData, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { Credential, ForkData, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { RunSpec, RunView, Store } from "../store/contract.ts";
 import { type Forked, type ForkPlan, forkPlan, type Kept, keptOf } from "./fork-plan.ts";
 import { expanded } from "./kept.ts";
@@ -15,6 +15,7 @@ export interface ForkRequest {
   readonly id?: string;
   readonly by: string;
   readonly reason: string;
+  readonly via?: Credential;
   /** Positions of acts that have happened and may happen again. */
   readonly again?: readonly number[];
 }
@@ -42,7 +43,7 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
     throw new TapeError("TAPE_FORK_REPEATS", `this would do again what has happened: ${names}`, { run, positions });
   }
   const { created } = from;
-  const { by, reason, id = random.uuid(clock.wall()) } = request;
+  const { by, reason, via, id = random.uuid(clock.wall()) } = request;
   const seeds = (created.fork?.seeds ?? []).map((seed) => ({ ...seed, before: Math.min(seed.before, plan.at) }));
   const spec: RunSpec = {
     id,
@@ -57,6 +58,7 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
       pos: plan.at,
       through: from.head,
       by,
+      ...(via && { via }),
       reason,
       seeds: [...seeds, { before: plan.at, run }],
     },
@@ -98,8 +100,9 @@ export async function writeKept(
 }
 
 /** Who asked for a fork, in its journal: as its creation says, whichever process writes it. */
-export function forkActed({ journal, pos, through, by, reason }: ForkData): NewRecord {
-  return { kind: "operator.acted", data: { who: by, action: "fork", reason, detail: { journal, pos, through } } };
+export function forkActed({ journal, pos, through, by, reason, via }: ForkData): NewRecord {
+  const detail = { journal, pos, through };
+  return { kind: "operator.acted", data: { who: by, action: "fork", reason, detail, ...(via && { via }) } };
 }
 
 /**

@@ -1,7 +1,7 @@
 import { momentOf } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Target } from "../model/lease.ts";
-import type { NewRecord } from "../model/records.ts";
+import type { Credential, NewRecord } from "../model/records.ts";
 import type { RedriveGround } from "./redrive.ts";
 
 /** Whose lease it is: a run's or a named one. An item's is taken over by resolving its doubt. */
@@ -10,6 +10,7 @@ export type PreemptTarget = Exclude<Target, { readonly journal: number }>;
 export interface Preemption {
   readonly by: string;
   readonly reason: string;
+  readonly via?: Credential;
   /** true: only from a holder whose time has run out; else TAPE_LEASE_HELD. */
   readonly onlyStale?: boolean;
 }
@@ -20,7 +21,7 @@ export interface Preemption {
  */
 export async function preempt(ground: RedriveGround, target: PreemptTarget, act: Preemption): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
-  const { by, reason, onlyStale = false } = act;
+  const { by, reason, via, onlyStale = false } = act;
   const named = "name" in target;
   if ((await store.read.lease(tenant, target)) === undefined) throw absent(target);
   const sent = momentOf(clock);
@@ -40,7 +41,7 @@ export async function preempt(ground: RedriveGround, target: PreemptTarget, act:
   try {
     for (;;) {
       const records: NewRecord[] = [
-        { kind: "operator.acted", data: { who: by, action, reason } },
+        { kind: "operator.acted", data: { who: by, action, reason, ...(via && { via }) } },
         {
           kind: "term.ended",
           data: { end: "manual", taken, ...(named ? {} : { wants: "recovery" }), term: lease.figures() },

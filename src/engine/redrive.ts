@@ -3,7 +3,7 @@ import type { Random } from "../base/random.ts";
 import { type Moment, momentOf } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
-import type { NewRecord } from "../model/records.ts";
+import type { Credential, NewRecord } from "../model/records.ts";
 import type { Store } from "../store/contract.ts";
 
 export interface RedriveGround {
@@ -23,13 +23,13 @@ const phases = ["LIVE", "ENDING", "COMPENSATING"] as const;
 export async function redrive(
   ground: RedriveGround,
   runId: string,
-  person: { readonly by: string; readonly reason: string },
+  person: { readonly by: string; readonly reason: string; readonly via?: Credential },
 ): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
   const sent: Moment = momentOf(clock);
   await stuckRun(store, tenant, runId);
   const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
-  const { by, reason } = person;
+  const { by, reason, via } = person;
   const asked = { expect: "any", reason: "manual", by, why: reason } as const;
   const answer = await store.claim.acquire(tenant, {
     target: { run: runId },
@@ -46,7 +46,7 @@ export async function redrive(
     let taken = answer.term.notes;
     for (;;) {
       const records: NewRecord[] = [
-        { kind: "operator.acted", data: { who: by, action: "redrive", reason } },
+        { kind: "operator.acted", data: { who: by, action: "redrive", reason, ...(via && { via }) } },
         { kind: "run.unstuck", data: { to } },
         { kind: "term.ended", data: { end: "released", taken, wants: "recovery", term: lease.figures() } },
       ];

@@ -5,6 +5,7 @@ import { identify } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
 import { resolve } from "../reactor/resolve.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
+import type { TokenLifetimes } from "../server/handler.ts";
 import type { ServerLimits } from "../server/limits.ts";
 import type { ListenOptions, Timeouts } from "../server/listen.ts";
 import { isLoopback } from "../server/origin.ts";
@@ -28,6 +29,8 @@ export interface ServeOptions {
   /** The tenant of whoever runs the server. Default "default". */
   readonly tenant?: string;
   readonly limits?: Partial<ServerLimits>;
+  /** How long tokens hold that are made through this server. */
+  readonly lifetimes?: TokenLifetimes;
   readonly timeouts?: Partial<Timeouts>;
   /** Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
   readonly runner?: Runner;
@@ -92,6 +95,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
       ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
       ...(limits === undefined ? {} : { limits }),
+      ...(options.lifetimes === undefined ? {} : { lifetimes: options.lifetimes }),
     });
     const listening = await listen(server, {
       ...{ host, port, clock, log },

@@ -1,18 +1,11 @@
 import { encode } from "../base/codec.ts";
 import type { Change } from "./changes.ts";
 import { TapeError } from "./errors.ts";
+import { itemKinds, nameKinds, noteKinds, storeKinds } from "./kinds.ts";
 import { type RunPhase, runMachine } from "./machines.ts";
 import { bodyOf, type Place, payload } from "./place.ts";
 import { armed, dispatched, intended, obligationSettled, settled, surplus } from "./project-effects.ts";
-import {
-  itemKinds,
-  type NewRecord,
-  nameKinds,
-  noteKinds,
-  type RecordData,
-  type RecordKind,
-  storeKinds,
-} from "./records.ts";
+import type { NewRecord, RecordData, RecordKind } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
 
 export { bodyOf, type Place } from "./place.ts";

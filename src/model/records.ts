@@ -66,6 +66,22 @@ const inverse = {
 };
 
 /**
+ * Through which credential an operator acted, as the server that took the call says; apart from `who`, which names people.
+ * Absent: by a program with the store itself.
+ */
+const credential = z.strictObject({
+  /** The id of the token; absent: that server asks nobody for one. */
+  token: name.exactOptional(),
+  name: text,
+  role: name,
+  /** The address from which the call came. */
+  address: text.exactOptional(),
+  /** The caller's `X-Request-Id`. */
+  request: text.exactOptional(),
+});
+export type Credential = z.infer<typeof credential>;
+
+/**
  * Which records of another run's journal this one keeps: those of operations before `pos`, written up to `through`.
  * `seeds`: whose chance the code drew from, up to which position.
  */
@@ -74,6 +90,7 @@ const fork = z.strictObject({
   pos: count,
   through: count,
   by: name,
+  via: credential.exactOptional(),
   reason: name,
   seeds: z.array(z.strictObject({ before: count, run: name })),
 });
@@ -263,8 +280,15 @@ const schemas = {
     to: z.enum(["RECEIVED", "TIMED_OUT", "WITHDRAWN"]),
     value: value.optional(),
   }),
-  "signal.sent": z.strictObject({ name, value, key: name.optional(), binds: text.optional(), by: text.optional() }),
-  "cancel.asked": z.strictObject({ reason: text, by: text.optional() }),
+  "signal.sent": z.strictObject({
+    name,
+    value,
+    key: name.optional(),
+    binds: text.optional(),
+    by: text.optional(),
+    via: credential.exactOptional(),
+  }),
+  "cancel.asked": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
   /** `until`: the moment by the calendar, where one was named; else it is `inMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,
@@ -298,7 +322,13 @@ const schemas = {
   }),
   /** What a fork keeps of another run: its results are handed out, none of it happens again. */
   "fork.kept": z.strictObject({ records: z.array(z.strictObject({ kind: name, data: value })) }),
-  "operator.acted": z.strictObject({ who: name, action: name, reason: name, detail: value.optional() }),
+  "operator.acted": z.strictObject({
+    who: name,
+    action: name,
+    reason: name,
+    detail: value.optional(),
+    via: credential.exactOptional(),
+  }),
 } as const;
 
 export type RecordKind = keyof typeof schemas;
@@ -344,36 +374,3 @@ function isPassed(data: unknown): boolean {
   const { pos, fired } = data as { pos?: unknown; fired?: unknown };
   return Number.isSafeInteger(pos) && (pos as number) >= 0 && fired === true;
 }
-
-/** Kinds that go only into an inbox, by many writers, without a lease. */
-export const noteKinds: ReadonlySet<RecordKind> = new Set([
-  "signal.sent",
-  "cancel.asked",
-  "timer.fired",
-  "child.settled",
-  "effect.outcome",
-  "effect.evidence",
-]);
-/** Kinds that only the store itself writes: they open a journal, or a term in it. */
-export const storeKinds: ReadonlySet<RecordKind> = new Set([
-  "run.created",
-  "lease.named",
-  "item.opened",
-  "term.begun",
-  "run.pruned",
-  "store.restored",
-]);
-/** Kinds for the journal of one effect that a reactor owns by itself. */
-export const itemKinds: ReadonlySet<RecordKind> = new Set([
-  "effect.dispatched",
-  "effect.settled",
-  "effect.observed",
-  "obligation.armed",
-  "obligation.surplus",
-  "obligation.settled",
-  "notes.taken",
-  "operator.acted",
-  "term.ended",
-]);
-/** Kinds for the journal of a named lease. */
-export const nameKinds: ReadonlySet<RecordKind> = new Set(["term.ended", "operator.acted"]);

@@ -182,6 +182,15 @@ export const scheduleRow = z.strictObject({
   paused: z.boolean(),
 });
 
+/** Through which credential an operator acted. */
+export const credential = z.strictObject({
+  token: name.exactOptional(),
+  name: text,
+  role: name,
+  address: text.exactOptional(),
+  request: text.exactOptional(),
+});
+
 export const runSpec = z.strictObject({
   id: name,
   workflow: name,
@@ -197,6 +206,7 @@ export const runSpec = z.strictObject({
       pos: whole,
       through: whole,
       by: name,
+      via: credential.exactOptional(),
       reason: name,
       seeds: z.array(z.strictObject({ before: whole, run: name })).max(mostItems),
     })

@@ -1,6 +1,6 @@
 import { momentOf } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
-import type { NewRecord } from "../model/records.ts";
+import type { Credential, NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { openItem } from "./items.ts";
 import type { Ground } from "./reactor.ts";
@@ -26,6 +26,7 @@ export interface Resolving {
   readonly resolution: Resolution;
   readonly by: string;
   readonly reason: string;
+  readonly via?: Credential;
 }
 
 /**
@@ -35,7 +36,7 @@ export interface Resolving {
  */
 export async function resolve(ground: Ground, resolving: Resolving): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
-  const { by, reason, resolution } = resolving;
+  const { by, reason, via, resolution } = resolving;
   const effect = await effectOf(ground, resolving);
   if (resolution.as === "undo" && effect.role === "act" && effect.status === "CONFIRMED") {
     return undo(ground, { ...resolving, name: effect.name });
@@ -60,7 +61,7 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
       if (item.told !== undefined) throw settledBefore(resolving);
       const acted: NewRecord = {
         kind: "operator.acted",
-        data: { who: by, action: "resolve", reason, detail: resolution },
+        data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },
       };
       switch (resolution.as) {
         case "happened":

@@ -1,6 +1,6 @@
 import { momentOf } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
-import type { NewRecord } from "../model/records.ts";
+import type { Credential, NewRecord } from "../model/records.ts";
 import type { Ground } from "./reactor.ts";
 
 export interface Undoing {
@@ -9,6 +9,7 @@ export interface Undoing {
   readonly name: string | null;
   readonly by: string;
   readonly reason: string;
+  readonly via?: Credential;
 }
 
 /**
@@ -18,7 +19,7 @@ export interface Undoing {
  */
 export async function undo(ground: Ground, undoing: Undoing): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
-  const { run, pos, by, reason } = undoing;
+  const { run, pos, by, reason, via } = undoing;
   await assertArmed(ground, undoing);
   const sent = momentOf(clock);
   const answer = await store.claim.acquire(tenant, {
@@ -34,7 +35,7 @@ export async function undo(ground: Ground, undoing: Undoing): Promise<void> {
   const lease = keeper.adopt(run, answer.term, sent);
   const acted: NewRecord = {
     kind: "operator.acted",
-    data: { who: by, action: "resolve", reason, detail: { as: "undo", pos } },
+    data: { who: by, action: "resolve", reason, detail: { as: "undo", pos }, ...(via && { via }) },
   };
   let taken = answer.term.notes;
   try {

@@ -6,7 +6,7 @@ import type { Fence } from "../model/fence.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { mayDo } from "../protocol/route.ts";
 import type { Entry, Read, RunSpec } from "../store/contract.ts";
-import { authorOf, type Caller } from "./handler.ts";
+import { authorOf, type Call } from "./handler.ts";
 
 type Item = readonly [Fence, Entry];
 type Settled = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
@@ -28,22 +28,22 @@ export class Authority {
   }
 
   /** Each item as it may be written, or why it may not. */
-  async judged(who: Caller, batch: readonly Item[]): Promise<(Item | TapeError)[]> {
+  async judged(who: Call, batch: readonly Item[]): Promise<(Item | TapeError)[]> {
     const judged: (Item | TapeError)[] = [];
     for (const item of batch) judged.push(item[1].records.some(isWord) ? await this.#judge(who, item) : item);
     return judged;
   }
 
   /** A fork repeats what has happened: only an operator may ask for one, and the server says who it was. */
-  specs(who: Caller, specs: readonly RunSpec[]): readonly RunSpec[] {
+  specs(who: Call, specs: readonly RunSpec[]): readonly RunSpec[] {
     return specs.map((spec) => {
       if (spec.fork === undefined) return spec;
       if (!mayDo(who.role, "operator")) throw forbidden("to fork a run");
-      return { ...spec, fork: { ...spec.fork, by: authorOf(who, spec.fork.by) } };
+      return { ...spec, fork: { ...spec.fork, by: authorOf(who, spec.fork.by), via: who.via } };
     });
   }
 
-  async #judge(who: Caller, [fence, entry]: Item): Promise<Item | TapeError> {
+  async #judge(who: Call, [fence, entry]: Item): Promise<Item | TapeError> {
     if (mayDo(who.role, "operator")) {
       return [fence, { ...entry, records: entry.records.map((record) => signed(who, record)) }];
     }
@@ -135,10 +135,12 @@ function isByOperator(
   );
 }
 
-/** Under the credential's name, whatever the caller wrote. */
-function signed(who: Caller, record: NewRecord): NewRecord {
-  if (record.kind !== "operator.acted") return record;
-  return { kind: record.kind, data: { ...record.data, who: authorOf(who, record.data.who) } };
+/** Under the credential's name, whatever the caller wrote; without what differs when the same call is sent again. */
+function signed(who: Call, record: NewRecord): NewRecord {
+  // Without credentials a caller is what an embedded program is: it says itself who acts.
+  if (record.kind !== "operator.acted" || who.token === undefined) return record;
+  const { request: _request, ...via } = who.via;
+  return { kind: record.kind, data: { ...record.data, who: authorOf(who, record.data.who), via } };
 }
 
 function forbidden(what: string): TapeError {

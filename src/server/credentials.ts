@@ -5,7 +5,8 @@ import type { Random } from "../base/random.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { type Role, roles } from "../protocol/route.ts";
 import type { ApiToken, Store } from "../store/contract.ts";
-import type { Caller } from "./handler.ts";
+import { bootstrapName } from "../store/entrance.ts";
+import type { Caller, TokenLifetimes } from "./handler.ts";
 
 /** 32 bytes: nobody finds one by trying. Tries are counted all the same, because each may cost a look into the store. */
 const secretBytes = 32;
@@ -33,6 +34,17 @@ export function mintToken(random: Random): { readonly id: string; readonly secre
   const id = Buffer.from(random.bytes(9)).toString("base64url");
   const secret = Buffer.from(random.bytes(secretBytes)).toString("base64url");
   return { id, secret, hash: hashOf(secret) };
+}
+
+/** How long a new token holds: as long as was asked for, within what this server allows. */
+export function lifetimeOf(askedMs: number | undefined, { defaultMs, maxMs }: TokenLifetimes): number | undefined {
+  if (askedMs !== undefined && maxMs !== undefined && askedMs > maxMs) {
+    throw new TapeError("TAPE_BAD_INPUT", `a token may hold ${maxMs} ms here at most (tape.server.tokens.max_days)`, {
+      ...{ field: "expiresInMs", maxMs },
+    });
+  }
+  const defaulted = askedMs ?? defaultMs ?? maxMs;
+  return defaulted === undefined || maxMs === undefined ? defaulted : Math.min(defaulted, maxMs);
 }
 
 /** Without credentials whoever reaches the server is its admin: only a loopback address may be bound then. */
@@ -164,7 +176,7 @@ function bootstrapToken(text: string, tenant: string): ApiToken {
     throw new TapeError("TAPE_BAD_CONFIG", message);
   }
   const ever = { createdAt: 0, expiresAt: null, revokedAt: null, usedAt: null };
-  return { id, tenant, name: "bootstrap", role: "admin", hash: hashOf(secret), ...ever };
+  return { id, tenant, name: bootstrapName, role: "admin", hash: hashOf(secret), ...ever };
 }
 
 function sameHash(a: string, b: string): boolean {

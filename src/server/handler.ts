@@ -1,9 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import type { Credential } from "../model/records.ts";
 import type { AnswerOf, CallOf, Contract, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
-import type { Intake, Store } from "../store/contract.ts";
+import type { Intake, ManualAct, Store } from "../store/contract.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Ownership } from "./ownership.ts";
@@ -26,6 +27,8 @@ export interface Call extends Caller {
   /** Aborts when the caller has gone, or a stream must end because the server drains. */
   readonly signal: AbortSignal;
   readonly key: string | undefined;
+  /** The credential as the audit keeps it. */
+  readonly via: Credential;
   /** Writes of this call: with an Idempotency-Key a repeated one is answered as it was the first time. */
   readonly intake: Intake;
 }
@@ -43,6 +46,13 @@ export type Handlers = { readonly [N in RouteName]: Handler<N> };
 /** The handlers of one group of routes. */
 export type HandlersOf<G> = Pick<Handlers, Extract<keyof G, RouteName>>;
 
+/** Of tokens that are made through this server. */
+export interface TokenLifetimes {
+  /** Of one that names no expiry; absent: for ever, or as long as one may. */
+  readonly defaultMs?: number;
+  readonly maxMs?: number;
+}
+
 /** What handlers work with. */
 export interface ServerGround {
   readonly store: Store;
@@ -53,6 +63,12 @@ export interface ServerGround {
   readonly operator: Operator;
   readonly service: Service;
   readonly history: History;
+  readonly lifetimes: TokenLifetimes;
+}
+
+/** Who acts, why, and through which credential: what the audit keeps. */
+export function actOf(who: Call, said: { readonly by?: string; readonly reason: string }): ManualAct {
+  return { by: authorOf(who, said.by), reason: said.reason, via: who.via };
 }
 
 /** A deed's author: the credential, and whom it acted for. Nobody can write another credential's name into a journal. */

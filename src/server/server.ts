@@ -5,16 +5,18 @@ import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import type { Identity } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
+import type { Credential } from "../model/records.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import { mayDo, type Route } from "../protocol/route.ts";
 import type { Exchange, WireAnswer, WireRequest } from "../protocol/wire.ts";
 import type { Intake, Store } from "../store/contract.ts";
 import { Admission } from "./admission.ts";
 import { jsonAnswer, linesAnswer, packed, problemAnswer, refusalOf, textAnswer } from "./answer.ts";
+import { Auditor } from "./auditor.ts";
 import { Bodies, type BodyRoom, mostBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
 import { CheckedDoor, type Credentials, openDoor } from "./credentials.ts";
-import type { Call, Caller, Handlers } from "./handler.ts";
+import type { Call, Caller, Handlers, TokenLifetimes } from "./handler.ts";
 import { handlersOf } from "./handlers.ts";
 import { History } from "./history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
@@ -37,6 +39,8 @@ export interface ServerOptions {
   /** The tenant of whoever runs the server. */
   readonly tenant?: string;
   readonly limits?: Partial<ServerLimits>;
+  /** How long tokens hold that are made here. */
+  readonly lifetimes?: TokenLifetimes;
   /** What a browser is shown; absent: a page that says what there is. */
   readonly dashboard?: Dashboard;
   /** Settles a doubt in a person's name. */
@@ -46,6 +50,7 @@ export interface ServerOptions {
   readonly log?: Log;
 }
 
+const requestText = /^[\x21-\x7e]{1,128}$/;
 const keyText = /^[\x21-\x7e]{1,255}$/;
 /** Reads the body into that room. */
 export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
@@ -64,6 +69,9 @@ export class TapeServer {
   readonly #log: Log;
   readonly #credentials: Credentials;
   readonly #mode: "required" | "none";
+  readonly #auditor: Auditor;
+  /** The bootstrap token's id. */
+  readonly #bootstrap: string | undefined;
   readonly #admission: Admission;
   readonly #bodies: Bodies;
   readonly #handlers: Handlers;
@@ -84,6 +92,8 @@ export class TapeServer {
       credentials === "none"
         ? openDoor({ tenant, role: "admin", name: identity.label, token: undefined })
         : new CheckedDoor({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
+    this.#auditor = new Auditor({ store, clock, log, home: tenant });
+    this.#bootstrap = bootstrap?.split(".", 1)[0];
     this.#admission = new Admission(this.limits, clock);
     this.#bodies = new Bodies(this.limits);
     this.service = new Service({ clock, version, label: identity.label, home: tenant });
@@ -92,7 +102,17 @@ export class TapeServer {
     this.#history = new History({ read: store.read, clock, log });
     const { service } = this;
     const [operator, history] = [this.#operator, this.#history];
-    this.#handlers = handlersOf({ store, clock, random, log, ownership, operator, service, history });
+    this.#handlers = handlersOf({
+      store,
+      clock,
+      random,
+      log,
+      ownership,
+      operator,
+      service,
+      history,
+      lifetimes: options.lifetimes ?? {},
+    });
   }
 
   /** The whole way, without a socket. */
@@ -115,6 +135,7 @@ export class TapeServer {
       answer = await packed(await this.#answer(request, body, said), request.headers["accept-encoding"]);
     } catch (error) {
       refusal = refusalOf(error);
+      this.#audit(refusal, said, request);
       this.#tell(refusal, said);
       answer = problemAnswer(refusal);
     } finally {
@@ -154,6 +175,9 @@ export class TapeServer {
     const named = route.role !== "open" || this.#mode === "none" || request.headers.authorization !== undefined;
     const caller = named ? await this.#credentials.caller(request.headers.authorization, request.from) : nobody;
     said.who = caller;
+    if (caller.token !== undefined && caller.token === this.#bootstrap) {
+      this.#auditor.bootstrapUsed({ ...caller, via: viaOf(caller, request) });
+    }
     if (route.role !== "open" && !mayDo(caller.role, route.role)) {
       const message = `${route.name} needs the role ${route.role}, and this token has ${caller.role}`;
       throw new TapeError("TAPE_FORBIDDEN", message, { needs: route.role });
@@ -207,6 +231,7 @@ export class TapeServer {
     return {
       ...who,
       key,
+      via: viaOf(who, request),
       get intake(): Intake {
         if (key === undefined) return store.intake;
         return store.once({ tenant, key, hash: fingerprint({ route: route.name, call }) });
@@ -231,7 +256,7 @@ export class TapeServer {
     const about = this.#call(request, route, call, who);
     const pages = (await this.#handle(route.name, call, {
       ...who,
-      ...{ key: about.key, intake: this.#store.intake, signal: stop.signal },
+      ...{ key: about.key, via: about.via, intake: this.#store.intake, signal: stop.signal },
     })) as AsyncIterable<readonly unknown[]>;
     service.streamBegun();
     stop.signal.addEventListener("abort", () => {
@@ -247,6 +272,17 @@ export class TapeServer {
 
   #handle(name: RouteName, call: unknown, who: Call): Promise<unknown> {
     return (this.#handlers[name] as Anything)(call, who);
+  }
+
+  /** What strangers and callers without the right tried: the operators should know. */
+  #audit(refusal: TapeError, { route, who }: { route: RouteName | "none"; who?: Caller }, request: WireRequest): void {
+    if (this.#mode === "none") return;
+    if (refusal.code === "TAPE_FORBIDDEN" && who !== undefined) {
+      this.#auditor.forbidden({ ...who, via: viaOf(who, request) }, route, refusal.details.needs);
+    }
+    if (refusal.code === "TAPE_UNAUTHENTICATED" && request.headers.authorization !== undefined) {
+      this.#auditor.signInFailed(request.from);
+    }
   }
 
   /** One line for each; never a secret, never what was sent. */
@@ -265,6 +301,17 @@ export class TapeServer {
 
 /** A load balancer's questions: whoever floods the others must not make this server look dead. */
 const probes: ReadonlySet<RouteName> = new Set(["livez", "readyz"]);
+
+/** What the audit keeps of a caller. */
+function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): Credential {
+  const request = headers["x-request-id"];
+  return {
+    ...(token !== undefined && { token }),
+    ...{ name, role },
+    ...(from !== undefined && { address: from }),
+    ...(request !== undefined && requestText.test(request) && { request }),
+  };
+}
 
 /** Of an open route's caller nothing is known, and nothing is needed. */
 const nobody: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };

@@ -113,7 +113,6 @@ const plainKinds: ReadonlySet<string> = new Set([
   "replay.stalled",
   "timer.passed",
   "child.received",
-  "operator.acted",
   "fork.kept",
 ]);
 

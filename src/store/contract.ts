@@ -13,10 +13,12 @@ import type {
 } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import type { RunStatus } from "../model/machines.ts";
-import type { ForkData, JournalRecord, NewRecord } from "../model/records.ts";
+import type { Credential, ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
+import type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
 import type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Spend } from "./lists.ts";
 
+export type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
 export type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Spend } from "./lists.ts";
 
 /**
@@ -145,13 +147,13 @@ export interface Intake {
   signal(
     tenant: string,
     run: string,
-    signal: { name: string; value: unknown; key?: string; binds?: string; by?: string },
+    signal: { name: string; value: unknown; key?: string; binds?: string; by?: string; via?: Credential },
   ): Promise<{ readonly n: number; readonly duplicate: boolean }>;
   /** Asks the run to stop. A repeated key sends no second note: it answers with the number of the first. */
   cancel(
     tenant: string,
     run: string,
-    ask: { reason: string; by?: string; key?: string },
+    ask: { reason: string; by?: string; key?: string; via?: Credential },
   ): Promise<{ readonly n: number }>;
   /** A fenced-out owner's late answer. Needs token and nonce of the attempt; changes no verdict by itself. */
   leaveEvidence(
@@ -190,37 +192,14 @@ export interface Intake {
   putToken(token: NewToken, act: ManualAct): Promise<ApiToken>;
   /** Goes into the audit once; TAPE_NOT_FOUND where there is none, or it is another tenant's. */
   revokeToken(tenant: string | undefined, id: string, act: ManualAct): Promise<ApiToken>;
+  /** Something that the audit should know and that changes nothing else: a refused call, a sign-in that failed. */
+  recordAudit(tenant: string, action: string, act: ManualAct, detail?: unknown): Promise<void>;
   /** It was used just now; remembered once a minute. */
   touchToken(id: string): Promise<void>;
   /** A process says what it is at, for people who look: no truth, and nothing may depend on it. */
   report(tenant: string, report: Report): Promise<void>;
   /** It goes; one that never reported may say so too. */
   unreport(tenant: string, owner: string): Promise<void>;
-}
-
-/** Who does something by hand, and why. */
-export interface ManualAct {
-  readonly by: string;
-  readonly reason: string;
-}
-
-export interface NewToken {
-  readonly id: string;
-  readonly tenant: string;
-  readonly name: string;
-  readonly role: string;
-  /** Of its secret, which the store never sees. */
-  readonly hash: string;
-  /** Absent: it does not expire. */
-  readonly expiresInMs?: number;
-}
-
-/** A credential of a server's caller. */
-export interface ApiToken extends Omit<NewToken, "expiresInMs"> {
-  readonly createdAt: number;
-  readonly expiresAt: number | null;
-  readonly revokedAt: number | null;
-  readonly usedAt: number | null;
 }
 
 export interface Claim {
@@ -232,9 +211,9 @@ export interface Claim {
    */
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
   /** A paused lease can be held by nobody; its present holder is fenced at once. */
-  pause(tenant: string, name: string, paused: boolean, by: string, why: string): Promise<void>;
+  pause(tenant: string, name: string, paused: boolean, by: string, why: string, via?: Credential): Promise<void>;
   /** After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. */
-  restored(reason: string, by?: string): Promise<{ readonly epoch: number; readonly ended: number }>;
+  restored(reason: string, by?: string, via?: Credential): Promise<{ readonly epoch: number; readonly ended: number }>;
 }
 
 export interface Entry {
@@ -315,22 +294,6 @@ export interface Unserved {
   readonly runs: number;
   /** How long the oldest has been due, or abandoned. */
   readonly lagMs: number;
-}
-
-/** Something a person did, from the record that was written with it. */
-export interface AuditEntry {
-  /** Continues the listing behind this entry. */
-  readonly cursor: string;
-  readonly journal: number;
-  /** The run's id or the lease's name; null: it concerns the store. */
-  readonly subject: string | null;
-  /** Empty: it concerns all tenants. */
-  readonly tenant: string;
-  readonly at: number;
-  readonly who: string;
-  readonly action: string;
-  readonly reason: string;
-  readonly detail?: unknown;
 }
 
 export interface Settings {

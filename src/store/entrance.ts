@@ -133,6 +133,10 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       checkObject("token", token);
       const { id, tenant, name, role, hash } = token;
       names({ id, tenant, name, role, hash });
+      if (name === bootstrapName) {
+        const message = `${bootstrapName} is the name of the token in the settings; choose another`;
+        throw new TapeError("TAPE_BAD_INPUT", message, { field: "name" });
+      }
       optional(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
       checkAct(act, limits);
       return intake.putToken(token, act);
@@ -142,6 +146,12 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       names({ id });
       checkAct(act, limits);
       return intake.revokeToken(tenant, id, act);
+    },
+    async recordAudit(tenant, action, act, detail) {
+      checkText("tenant", tenant, limits);
+      names({ action });
+      checkAct(act, limits);
+      return intake.recordAudit(tenant, action, act, detail);
     },
     async touchToken(id) {
       names({ id });
@@ -158,6 +168,9 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
     },
   };
 }
+
+/** Of the admin's token that is in a server's settings: no token of the store may be taken for it in the audit. */
+export const bootstrapName = "bootstrap";
 
 const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
 
@@ -208,15 +221,15 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       }
       return claim.renew(renewals);
     },
-    async pause(tenant, name, paused, by, why) {
+    async pause(tenant, name, paused, by, why, via) {
       names({ tenant, name, by, why });
       checkFlag("paused", paused);
-      return claim.pause(tenant, name, paused, by, why);
+      return claim.pause(tenant, name, paused, by, why, via);
     },
-    async restored(reason, by) {
+    async restored(reason, by, via) {
       names({ reason });
       optional(by, (who) => names({ by: who }));
-      return claim.restored(reason, by);
+      return claim.restored(reason, by, via);
     },
   };
 }

@@ -213,11 +213,20 @@ export function processOf(row: Raw): ProcessView {
   };
 }
 
-export function auditEntryOf(row: Raw, cursor: string): AuditEntry {
-  const { journal, at, data } = recordOf(row);
-  const { who, action, reason, detail } = data as RecordData<"operator.acted">;
-  const entry = { cursor, journal, subject: orNull(row.subject), tenant: text(row.tenant), at, who, action, reason };
-  return detail === undefined ? entry : { ...entry, detail };
+export function auditEntryOf(row: Raw): AuditEntry {
+  const { who, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.acted">;
+  return {
+    cursor: String(row.id),
+    n: Number(row.n),
+    hash: text(row.hash),
+    journal: Number(row.journal),
+    subject: orNull(row.subject),
+    tenant: text(row.tenant),
+    at: Number(row.at),
+    ...{ who, action, reason },
+    ...(detail === undefined ? {} : { detail }),
+    ...(via === undefined ? {} : { via }),
+  };
 }
 
 export function valueRowOf(row: Raw): Value {

@@ -144,7 +144,12 @@ describe("a worker is no operator", () => {
     assert.ok(term.ok);
     const detail = { journal, pos: 0, through: 1 };
     const kept = { kind: "fork.kept", data: { records: [] } };
-    const said = (who: string) => ({ kind: "operator.acted", data: { who, action: "fork", reason: "again", detail } });
+    const { via } = (created as { data: { fork: { via: object } } }).data.fork;
+    expect(via).toEqual({ token: "acme-admin", name: "admin of acme", role: "admin" });
+    const said = (who: string) => ({
+      kind: "operator.acted",
+      data: { who, action: "fork", reason: "again", detail, via },
+    });
     expect(await append("worker", term.term, said("bob"), kept)).toMatchObject(forbidden);
     expect(await append("worker", term.term, said("admin of acme for ada"), kept)).toMatchObject({ ok: true });
   });

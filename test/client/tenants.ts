@@ -28,14 +28,18 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
         },
       ]),
     ) as unknown as Store[G];
-  const { putToken, revokeToken, touchToken, prune } = behind.intake;
+  const { putToken, revokeToken, touchToken, prune, recordAudit } = behind.intake;
+  const intake = routed("intake");
   return {
     ...home,
     once: (key) => behind.once(key),
     health: () => behind.health(),
     intake: {
-      ...routed("intake"),
-      ...{ putToken, revokeToken, touchToken, prune },
+      ...intake,
+      ...{ putToken, revokeToken, touchToken, prune, recordAudit },
+      // Through which credential a note comes is the server's to say.
+      signal: (tenant, run, signal) => (signal?.via === undefined ? intake : behind.intake).signal(tenant, run, signal),
+      cancel: (tenant, run, ask) => (ask?.via === undefined ? intake : behind.intake).cancel(tenant, run, ask),
       async createRuns(tenant, specs, first) {
         const verdicts = await (await of(tenant)).intake.createRuns(tenant, specs, first);
         for (const verdict of verdicts) if (verdict.ok) seen(tenant, verdict);

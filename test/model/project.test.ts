@@ -1,16 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { type Change, contended, isRequired, refusals } from "../../src/model/changes.ts";
+import { itemKinds, nameKinds, noteKinds, storeKinds } from "../../src/model/kinds.ts";
 import { changesOf, changesOfCreation, type Place } from "../../src/model/project.ts";
-import {
-  itemKinds,
-  type NewRecord,
-  nameKinds,
-  noteKinds,
-  type RecordData,
-  type RecordKind,
-  recordKinds,
-  storeKinds,
-} from "../../src/model/records.ts";
+import { type NewRecord, type RecordData, type RecordKind, recordKinds } from "../../src/model/records.ts";
 import type { JournalKind } from "../../src/model/rows.ts";
 import { samples } from "../../src/testing/conformance/misplaced.ts";
 

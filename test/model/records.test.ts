@@ -1,17 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { encode } from "../../src/base/codec.ts";
+import { itemKinds, nameKinds, noteKinds, storeKinds } from "../../src/model/kinds.ts";
 import { bodyOf } from "../../src/model/project.ts";
-import {
-  isRecordKind,
-  itemKinds,
-  nameKinds,
-  noteKinds,
-  type RecordKind,
-  recordFault,
-  recordKinds,
-  recordVersion,
-  storeKinds,
-} from "../../src/model/records.ts";
+import { isRecordKind, type RecordKind, recordFault, recordKinds, recordVersion } from "../../src/model/records.ts";
 import { decodeRecord } from "../../src/store/rows.ts";
 import { samples } from "../../src/testing/conformance/misplaced.ts";
 

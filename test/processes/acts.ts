@@ -1,4 +1,5 @@
-import { type NewRecord, noteKinds, type RecordKind, recordKinds, storeKinds } from "../../src/model/records.ts";
+import { noteKinds, storeKinds } from "../../src/model/kinds.ts";
+import { type NewRecord, type RecordKind, recordKinds } from "../../src/model/records.ts";
 
 /** Everything that an owner may write into the journal of its run. */
 export const ownersKinds: readonly RecordKind[] = recordKinds.filter(

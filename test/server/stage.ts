@@ -5,6 +5,7 @@ import { openStore } from "../../src/host/open-store.ts";
 import type { Exchange, WireAnswer } from "../../src/protocol/wire.ts";
 import { resolve } from "../../src/reactor/resolve.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
+import type { TokenLifetimes } from "../../src/server/handler.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 import { TapeServer } from "../../src/server/server.ts";
 import type { Store } from "../../src/store/contract.ts";
@@ -21,6 +22,7 @@ export interface StageOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly limits?: Partial<ServerLimits>;
+  readonly lifetimes?: TokenLifetimes;
   readonly url?: string;
   /** The tenant of whoever runs the server. */
   readonly tenant?: string;
@@ -42,6 +44,7 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
     ...{ store, credentials, bootstrap, limits, tenant, clock, random, log },
     identity: { owner: "server/1", label: "server" },
     version: "0.0.0-test",
+    ...(options.lifetimes && { lifetimes: options.lifetimes }),
     resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
   });
   return {

@@ -6,6 +6,7 @@ import { maskUrl } from "../../config/mask.ts";
 import type { Config } from "../../config/schema.ts";
 import { serve as serveStore } from "../../host/serve.ts";
 import { TapeError } from "../../model/errors.ts";
+import type { TokenLifetimes } from "../../server/handler.ts";
 import type { ServerLimits } from "../../server/limits.ts";
 import type { Asked, Command } from "../command.ts";
 import { loadRunner } from "../reactors/module.ts";
@@ -43,6 +44,7 @@ async function run(asked: Asked): Promise<number> {
       ? {}
       : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
     limits: limitsOf(server),
+    lifetimes: lifetimesOf(server.tokens),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);
@@ -60,6 +62,16 @@ async function run(asked: Asked): Promise<number> {
   const drained = await serving.stop(tape.drain_s * 1_000);
   log("info", "server.stopped", { drained });
   return 0;
+}
+
+const dayMs = 86_400_000;
+
+export function lifetimesOf(days: {
+  default_days?: number | undefined;
+  max_days?: number | undefined;
+}): TokenLifetimes {
+  const { default_days: usual, max_days: most } = days;
+  return { ...(usual && { defaultMs: usual * dayMs }), ...(most && { maxMs: most * dayMs }) };
 }
 
 function flagsOf(asked: Asked): FlagValue[] {

@@ -83,11 +83,11 @@ const migrate: Command = {
 const restored: Command = {
   name: "store restored",
   summary: "after a restore: raises the store epoch, so that no token is issued twice, and ends every term",
-  options: { reason: personOptions.reason, store: storeOptions.store, config: storeOptions.config },
+  options: { ...personOptions, store: storeOptions.store, config: storeOptions.config },
   run: (asked) => {
-    const { reason } = personOf(asked);
+    const { by, reason } = personOf(asked);
     return withApp(asked, async ({ store }) => {
-      const { epoch, ended } = await store.claim.restored(reason);
+      const { epoch, ended } = await store.claim.restored(reason, by);
       asked.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
       return 0;
     });

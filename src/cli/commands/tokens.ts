@@ -1,10 +1,11 @@
 import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
 import { roles } from "../../protocol/route.ts";
-import { mintToken } from "../../server/credentials.ts";
-import { outputOption, personOf, personOptions, storeOptions, withApp } from "../app.ts";
+import { lifetimeOf, mintToken } from "../../server/credentials.ts";
+import { outputOption, personOf, personOptions, settingsOf, storeOptions, withApp } from "../app.ts";
 import { type Command, Misuse } from "../command.ts";
 import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
+import { lifetimesOf } from "./serve.ts";
 
 const create: Command = {
   name: "token create",
@@ -12,7 +13,10 @@ const create: Command = {
   arguments: [{ name: "name", help: "whose it is, for people: the audit shows it" }],
   options: {
     role: { value: roles.join("|"), help: "what it may do" },
-    expires: { value: "DURATION", help: "how long it holds, as in 90d; default: until it is revoked" },
+    expires: {
+      value: "DURATION",
+      help: "how long it holds, as in 90d; default: tape.server.tokens, else until it is revoked",
+    },
     ...personOptions,
     ...storeOptions,
     ...outputOption,
@@ -24,12 +28,13 @@ const create: Command = {
     const expiresInMs = expires === undefined ? undefined : durationMs(expires as never);
     if (expires !== undefined && expiresInMs === undefined) throw new Misuse(`--expires is a duration, not ${expires}`);
     const person = personOf(asked);
+    const lifetimeMs = lifetimeOf(expiresInMs, lifetimesOf(settingsOf(asked).config.settings.tape.server.tokens));
     return withApp(
       asked,
       async ({ store, tenant }) => {
         const { id, secret, hash } = mintToken(systemRandom);
         const name = asked.arguments.name!;
-        const token = { id, tenant, name, role, hash, ...(expiresInMs !== undefined && { expiresInMs }) };
+        const token = { id, tenant, name, role, hash, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
         await store.intake.putToken(token, person);
         if (wantsJson(asked)) printJson(asked, { id, tenant, name, role, token: `${id}.${secret}` });
         else {

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { group, roles } from "../route.ts";
 import { feedRecord, name, rows, spanMs, text, time, value, whole, wholeText } from "../shapes.ts";
-import { settings } from "../views.ts";
+import { credential, settings } from "../views.ts";
 
 const tokenView = z.strictObject({
   id: name,
@@ -11,6 +11,7 @@ const tokenView = z.strictObject({
   createdAt: z.number(),
   expiresAt: z.number().nullable(),
   revokedAt: z.number().nullable(),
+  usedAt: z.number().nullable(),
 });
 
 const anyJson = z.record(z.string(), z.unknown());
@@ -71,6 +72,8 @@ export const service = group({
       entries: z.array(
         z.strictObject({
           cursor: z.string(),
+          n: whole,
+          hash: z.string(),
           journal: z.int(),
           subject: z.string().nullable(),
           at: z.number(),
@@ -78,6 +81,7 @@ export const service = group({
           action: z.string(),
           reason: z.string(),
           detail: value.exactOptional(),
+          via: credential.exactOptional(),
         }),
       ),
     }),

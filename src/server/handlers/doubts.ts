@@ -1,6 +1,6 @@
 import type { doubts } from "../../protocol/routes/doubts.ts";
 import { doubtOf } from "../doubt.ts";
-import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actOf, type HandlersOf, type ServerGround } from "../handler.ts";
 
 const usualDoubts = 50;
 const mostDoubts = 200;
@@ -22,7 +22,7 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
       const { resolution, reason } = body;
       await operator.resolve(who.tenant, {
         ...{ run: id, pos, sub, resolution, reason },
-        by: authorOf(who, body.by),
+        ...actOf(who, body),
       });
       return {};
     },

@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { leases } from "../../protocol/routes/leases.ts";
-import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actOf, authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function leaseHandlers({ store, clock, operator }: ServerGround): HandlersOf<typeof leases> {
@@ -37,15 +37,15 @@ export function leaseHandlers({ store, clock, operator }: ServerGround): Handler
     },
     async "leases.takeover"({ params: { name }, body }, who) {
       await existing(who.tenant, name);
-      await operator.takeover(who.tenant, { name }, { ...body, by: authorOf(who, body.by) });
+      await operator.takeover(who.tenant, { name }, { ...body, ...actOf(who, body) });
       return {};
     },
     async "leases.pause"({ params: { name }, body }, who) {
-      await store.claim.pause(who.tenant, name, true, authorOf(who, body.by), body.reason);
+      await store.claim.pause(who.tenant, name, true, authorOf(who, body.by), body.reason, who.via);
       return {};
     },
     async "leases.resume"({ params: { name }, body }, who) {
-      await store.claim.pause(who.tenant, name, false, authorOf(who, body.by), body.reason);
+      await store.claim.pause(who.tenant, name, false, authorOf(who, body.by), body.reason, who.via);
       return {};
     },
   };

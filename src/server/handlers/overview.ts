@@ -72,7 +72,9 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
     async "runs.fork"({ params, body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), by, ...request } = body;
       try {
-        return { id: await operator.fork(who.tenant, params.id, { ...request, id, by: authorOf(who, by) }) };
+        return {
+          id: await operator.fork(who.tenant, params.id, { ...request, id, by: authorOf(who, by), via: who.via }),
+        };
       } catch (error) {
         // The answer to the first call was lost: what it made is what the second asks for.
         const again = isTapeError(error, "TAPE_RUN_CONFLICT") && who.key !== undefined;

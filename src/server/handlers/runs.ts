@@ -1,7 +1,8 @@
 import { TapeError } from "../../model/errors.ts";
+import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
-import { authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
 /** A proxy between may give up after a minute; whoever wants to wait longer asks again. */
@@ -88,23 +89,26 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
     },
     async "runs.signal"({ params: { id }, body }, who) {
       const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
-      const signal = { ...body, ...by } as Parameters<typeof who.intake.signal>[2];
+      const signal = { ...body, ...by, ...stamped(who) } as Parameters<typeof who.intake.signal>[2];
       return who.intake.signal(who.tenant, id, signal);
     },
     async "runs.cancel"({ params: { id }, body }, who) {
       const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
-      return who.intake.cancel(who.tenant, id, { ...body, ...by });
+      return who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
     },
     async "runs.takeover"({ params: { id }, body }, who) {
-      await operator.takeover(who.tenant, { run: id }, { ...body, by: authorOf(who, body.by) });
+      await operator.takeover(who.tenant, { run: id }, { ...body, ...actOf(who, body) });
       return {};
     },
     async "runs.redrive"({ params: { id }, body }, who) {
-      await operator.redrive(who.tenant, id, { by: authorOf(who, body.by), reason: body.reason });
+      await operator.redrive(who.tenant, id, actOf(who, body));
       return {};
     },
   };
 }
+
+/** Without credentials a note is as an embedded program sends it. */
+const stamped = ({ token, via }: Call): { readonly via?: Credential } => (token === undefined ? {} : { via });
 
 function nodeOf(run: RunView) {
   const { id, journal, parent, workflow, status, cause, outcome, createdAt, endedAt } = run;

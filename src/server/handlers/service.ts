@@ -3,18 +3,18 @@ import { openApi } from "../../protocol/openapi.ts";
 import { type Role, roles } from "../../protocol/route.ts";
 import type { service as routes } from "../../protocol/routes/service.ts";
 import type { ApiToken } from "../../store/contract.ts";
-import { mintToken } from "../credentials.ts";
-import { authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
+import { lifetimeOf, mintToken } from "../credentials.ts";
+import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
 import { healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes> {
-  const { store, clock, random, service } = ground;
+  const { store, clock, random, service, lifetimes } = ground;
   const { read, claim } = store;
   let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
   let described: Record<string, unknown> | undefined;
   const health = healthOn(ground);
-  const act = (who: Call, reason: string) => ({ by: authorOf(who, undefined), reason });
+  const act = (who: Call, reason: string) => actOf(who, { reason });
 
   return {
     async whoami(_call, { tenant, role, name }) {
@@ -57,14 +57,15 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
           needs: "admin",
         });
       }
-      return claim.restored(reason, authorOf(who, by));
+      return claim.restored(reason, authorOf(who, by), who.via);
     },
     async "tokens.list"(_call, { tenant }) {
       return { tokens: (await read.tokens(tenant)).map(viewOf) };
     },
     async "tokens.create"({ body: { name, role, expiresInMs, reason } }, who) {
       const { id, secret, hash } = mintToken(random);
-      const expiry = expiresInMs === undefined ? {} : { expiresInMs };
+      const lifetimeMs = lifetimeOf(expiresInMs, lifetimes);
+      const expiry = lifetimeMs === undefined ? {} : { expiresInMs: lifetimeMs };
       const token = await who.intake.putToken(
         { id, tenant: who.tenant, name, role, hash, ...expiry },
         act(who, reason),
@@ -107,7 +108,7 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
   };
 }
 
-function viewOf({ id, tenant, name, role, createdAt, expiresAt, revokedAt }: ApiToken) {
+function viewOf({ id, tenant, name, role, createdAt, expiresAt, revokedAt, usedAt }: ApiToken) {
   const known = roles.find((one) => one === role) ?? ("reader" satisfies Role);
-  return { id, tenant, name, role: known, createdAt, expiresAt, revokedAt };
+  return { id, tenant, name, role: known, createdAt, expiresAt, revokedAt, usedAt };
 }

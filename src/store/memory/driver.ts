@@ -108,8 +108,8 @@ export class MemoryDriver implements Driver {
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
     const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
-    const rows = await this.read(askRows("audit.page", params));
-    return rows.map((row) => auditEntryOf(row, String(row.id)));
+    const rows = await this.read(askRows(tenant === undefined ? "audit.all" : "audit.page", params));
+    return rows.map(auditEntryOf);
   }
 
   async health(): Promise<Health> {

@@ -1,8 +1,6 @@
-import type { Row } from "../sql/plan.ts";
-import { shown } from "./journals.ts";
 import { changed, none, page, passes, present, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
-import type { ProcessRow, RecordRow, Tables } from "./tables.ts";
+import type { AuditRow, ProcessRow } from "./tables.ts";
 
 type Repeat = { readonly tenant: string; readonly key: string };
 type Token = { readonly id: string; readonly tenant: string; readonly name: string; readonly role: string };
@@ -89,18 +87,41 @@ export const service = {
     return rows(found.map((one) => ({ ...one, ago_ms: at - one.at })));
   },
 
-  "audit.page"(t, p: { before: number; tenant: string | null; limit: number }) {
-    const acts = t.records.all().filter(({ id, kind }) => kind === "operator.acted" && id < p.before);
-    const found = acts.map((act) => concerning(t, act)).filter(({ tenant }) => passes(p.tenant, tenant as string));
-    return rows(page(found, p.limit, ({ id }) => -Number(id)));
+  "audit.page"(t, p: { before: number; tenant: string; limit: number }) {
+    const found = t.audit.by.tenant(p.tenant).filter(({ id }) => id < p.before);
+    return rows(page(found, p.limit, ({ id }) => -id));
+  },
+
+  "audit.all": (t, p: { before: number; limit: number }) =>
+    rows(
+      page(
+        t.audit.all().filter(({ id }) => id < p.before),
+        p.limit,
+        ({ id }) => -id,
+      ),
+    ),
+
+  "audit.head"(t, p: { tenant: string }, { at }) {
+    const before = t.auditHeads.get(p.tenant) ?? t.auditHeads.insert({ tenant: p.tenant, n: 0, hash: "" });
+    const { n, hash } = t.auditHeads.update(before, { n: before.n + 1 });
+    return row({ n, hash, at });
+  },
+
+  "audit.add"(t, p: Omit<AuditRow, "id" | "at"> & { moment: number }) {
+    const { tenant, n, moment: at, journal, subject, body, hash } = p;
+    t.audit.insert({ id: t.audit.all().length + 1, tenant, n, at, journal, subject, body, hash });
+    return changed(1);
+  },
+
+  "audit.seal"(t, p: { tenant: string; hash: string }) {
+    t.auditHeads.update(t.auditHeads.get(p.tenant)!, { hash: p.hash });
+    return changed(1);
+  },
+
+  "audit.subject"(t, p: { journal: number }) {
+    const lease = t.leases.get(p.journal);
+    if (lease === undefined) return none;
+    const [name] = t.names.by.journal(p.journal);
+    return row({ subject: t.runs.get(lease.run)?.id ?? name?.name ?? null });
   },
 } satisfies Statements;
-
-function concerning(t: Tables, record: RecordRow): Row {
-  const lease = t.leases.get(record.journal)!;
-  const [name] = t.names.by.journal(record.journal);
-  const subject = t.runs.get(lease.run)?.id ?? name?.name ?? null;
-  const detail = (JSON.parse(record.body) as { detail?: { tenant?: string } }).detail;
-  const tenant = lease.kind === "store" ? (detail?.tenant ?? "") : lease.tenant;
-  return { ...shown(record), tenant, subject };
-}

@@ -31,6 +31,16 @@ export type ProcessRow = {
   readonly at: number;
   readonly body: string;
 };
+export type AuditRow = {
+  readonly id: number;
+  readonly tenant: string;
+  readonly n: number;
+  readonly at: number;
+  readonly journal: number;
+  readonly subject: string | null;
+  readonly body: string;
+  readonly hash: string;
+};
 export type MetaRow = {
   readonly store_id: string;
   readonly epoch: number;
@@ -125,6 +135,14 @@ export class Tables {
   readonly processes = new Table(this.undo, (row: ProcessRow) => keyOf(row.tenant, row.owner), {
     tenant: (row) => row.tenant,
   });
+
+  readonly audit = new Table(this.undo, (row: AuditRow) => row.id, { tenant: (row) => row.tenant });
+
+  readonly auditHeads = new Table(
+    this.undo,
+    (row: { readonly tenant: string; readonly n: number; readonly hash: string }) => row.tenant,
+    {},
+  );
 
   readonly tombstones = new Table(this.undo, (row: Stored<model.TombstoneRow>) => keyOf(row.tenant, row.id), {});
 }

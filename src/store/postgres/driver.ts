@@ -4,6 +4,7 @@ import type { Fence } from "../../model/fence.ts";
 import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
+import { positionOf } from "../calls.ts";
 import { type CheckedEntry, isRise } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
 import { auditEntryOf, feedRecordOf } from "../rows.ts";
@@ -262,9 +263,9 @@ export class PostgresDriver implements Driver {
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
-    const params = { ...placeOf(before ?? `${2n ** 63n - 1n}.0.0`), limit, tenant: tenant ?? null };
-    const rows = await this.read(askRows("audit.page", params));
-    return rows.map((row) => auditEntryOf(row, `${row.stamp}.${row.journal}.${row.seq}`));
+    const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const rows = await this.read(askRows(tenant === undefined ? "audit.all" : "audit.page", params));
+    return rows.map(auditEntryOf);
   }
 
   async health(): Promise<Health> {

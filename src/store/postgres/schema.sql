@@ -1,5 +1,28 @@
 -- What a freshly migrated PostgreSQL store looks like. Written by `npm run schema`, read by people and by a test only.
 
+table tape.audit(
+  id bigint not null,
+  tenant text not null,
+  n bigint not null,
+  at bigint not null,
+  journal bigint not null,
+  subject text,
+  body text not null,
+  hash text not null,
+  audit_pkey PRIMARY KEY (id)
+);
+
+CREATE INDEX audit_tenant ON tape.audit USING btree (tenant, id);
+
+CREATE UNIQUE INDEX audit_n ON tape.audit USING btree (tenant, n);
+
+table tape.audit_heads(
+  tenant text not null,
+  n bigint not null,
+  hash text not null,
+  audit_heads_pkey PRIMARY KEY (tenant)
+);
+
 table tape.budgets(
   run bigint not null,
   unit text not null,
@@ -177,8 +200,6 @@ table tape.records(
 
 CREATE INDEX records_feed ON tape.records USING btree (stamp);
 
-CREATE INDEX records_operator ON tape.records USING btree (stamp) WHERE (kind = 'operator.acted'::text);
-
 CREATE UNIQUE INDEX records_head ON tape.records USING btree (journal, seq);
 
 table tape.repeats(
@@ -325,3 +346,5 @@ begin
   return substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8);
 exception when others then return null;
 end $function$;
+
+S audit_id_seq;

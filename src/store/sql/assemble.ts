@@ -79,12 +79,13 @@ function claimOf(driver: Driver, random: Random): Claim {
     async renew(renewals) {
       return renewals.length === 0 ? [] : driver.renew(renewals);
     },
-    async pause(tenant, name, paused, by, why) {
+    async pause(tenant, name, paused, by, why, via) {
       const nonce = random.bits63();
-      await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce }));
+      await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce, via }));
     },
-    async restored(reason, by) {
-      return (await driver.write(() => restoredPlan(reason, "meta.restored", by)))!;
+    async restored(reason, by, via) {
+      const act = by === undefined ? undefined : { by, reason, ...(via && { via }) };
+      return (await driver.write(() => restoredPlan(reason, "meta.restored", act)))!;
     },
   };
 }

@@ -7,6 +7,7 @@ import type { Intake, RepeatKey } from "../contract.ts";
 import { valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { ask, type Ground, type Plan } from "./plan.ts";
+import { actedBy, auditPlan, storeJournal } from "./plans/audit.ts";
 import * as plans from "./plans/intake.ts";
 import { oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
 
@@ -106,6 +107,11 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     },
     async revokeToken(tenant, id, act) {
       return write("revokeToken", () => revokeTokenPlan(tenant, id, act));
+    },
+    async recordAudit(tenant, action, act, detail) {
+      const data = actedBy(action, act, detail);
+      const body = encodeRecord({ kind: "operator.acted", data }, limits);
+      return write("recordAudit", () => auditPlan({ tenant, journal: storeJournal, subject: null, body }));
     },
     async touchToken(id) {
       await driver.write(() => ask("token.touch", { id }));

@@ -166,8 +166,12 @@ export class SqliteDriver implements Driver {
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
     const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
-    const { rows } = this.#options.committer.statements.run("audit.page", params, this.#options.times());
-    return rows.map((row) => auditEntryOf(row, String(row.id)));
+    const { rows } = this.#options.committer.statements.run(
+      tenant === undefined ? "audit.all" : "audit.page",
+      params,
+      this.#options.times(),
+    );
+    return rows.map(auditEntryOf);
   }
 
   async health(): Promise<Health> {

@@ -1,5 +1,16 @@
 -- What a freshly migrated SQLite store looks like. Written by `npm run schema`, read by people and by a test only.
 
+CREATE TABLE audit(
+  id integer primary key, tenant text not null, n integer not null, at integer not null, journal integer not null,
+  subject text, body text not null, hash text not null
+) strict;
+
+CREATE UNIQUE INDEX audit_n on audit(tenant, n);
+
+CREATE INDEX audit_tenant on audit(tenant, id);
+
+CREATE TABLE audit_heads(tenant text primary key, n integer not null, hash text not null) strict, without rowid;
+
 CREATE TABLE budgets(
   run integer not null, unit text not null, cap integer not null,
   reserved integer not null default 0, spent integer not null default 0, tenant text not null default '', primary key(run, unit)
@@ -95,8 +106,6 @@ CREATE TABLE records(
 ) strict;
 
 CREATE UNIQUE INDEX records_head on records(journal, seq);
-
-CREATE INDEX records_operator on records(id) where kind = 'operator.acted';
 
 CREATE TABLE repeats(
   tenant text not null, key text not null, hash text not null, answer text not null, at integer not null,

@@ -54,6 +54,7 @@ export const repeats: Cases = ({ it }, fresh) => {
       prune: (intake) => intake.prune(tenant, now + 60_000, 5, act),
       putToken: (intake) => intake.putToken(token, act),
       revokeToken: (intake) => intake.revokeToken(tenant, token.id, act),
+      recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", act, { route: "x" }),
     };
     const named = Object.keys(calls).concat("touchToken", "report", "unreport").sort();
     assert.deepEqual(Object.keys(store.intake).sort(), named, "every write is tried here");
@@ -66,7 +67,7 @@ export const repeats: Cases = ({ it }, fresh) => {
       });
     }
     assert.equal((await run.view()).notes, 4);
-    assert.equal((await store.read.audit(tenant)).length, 3, "one act each: prune, putToken, revokeToken");
+    assert.equal((await store.read.audit(tenant)).length, 4, "one act each: prune, putToken, revokeToken, recordAudit");
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as Created[];
     assert.deepEqual(
       created.map(({ fresh: isFresh }) => isFresh),

@@ -1,4 +1,5 @@
 import { strict as assert } from "node:assert";
+import { checkAudit } from "../../store/audit.ts";
 import { acquired, type Cases, record, refused, request, step, tenant, unique } from "./frame.ts";
 import { begin, ended, holdItem, intent, unchanged } from "./scenes.ts";
 
@@ -163,5 +164,71 @@ export const audit: Cases = ({ it }, fresh) => {
   it("health answers from the store, and names nothing where nothing is wrong", async () => {
     const { store } = fresh();
     assert.deepEqual(await store.health(), {});
+  });
+
+  it("outlives the runs that it concerns, and names the credential apart from the name", async () => {
+    const { store } = fresh();
+    const via = { token: "t-1", name: "ops", role: "operator", address: "10.0.0.7", request: "r-9" };
+    const run = await begin(store);
+    await run.write(record("operator.acted", { who: "ann", action: "redrive", reason: "r", via }));
+    await run.write(ended("COMPLETED", { outcome: 1 }));
+    const before = await store.read.audit(tenant);
+    assert.deepEqual(
+      before.map(({ who, subject, via: by }) => ({ who, subject, via: by })),
+      [{ who: "ann", subject: run.id, via }],
+    );
+    assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, { ...act, via }), 1);
+    assert.equal(await store.read.run(tenant, run.id), undefined);
+    const [pruned, ...kept] = await store.read.audit(tenant);
+    assert.deepEqual(kept, before);
+    assert.deepEqual([pruned?.action, pruned?.via], ["runs.prune", via]);
+  });
+
+  it("keeps what operators send to runs, and leaves what programs send to the inboxes", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    const as = (role: string) => ({ by: role, via: { token: role, name: role, role } });
+    for (const role of ["starter", "worker", "operator", "admin"]) {
+      await store.intake.signal(tenant, run.id, { name: "go", value: 1, key: role, ...as(role) });
+      await store.intake.signal(tenant, run.id, { name: "go", value: 1, key: role, ...as(role) });
+    }
+    await store.intake.signal(tenant, run.id, { name: "go", value: 1, by: "embedded" });
+    await store.intake.cancel(tenant, run.id, { reason: "enough", ...as("operator") });
+    const entries = (await store.read.audit(tenant)).map(({ who, action, subject, reason }) => [
+      who,
+      action,
+      subject,
+      reason,
+    ]);
+    assert.deepEqual(entries, [
+      ["operator", "run.cancel", run.id, "enough"],
+      ["admin", "run.signal", run.id, "signal go"],
+      ["operator", "run.signal", run.id, "signal go"],
+    ]);
+  });
+
+  it("is a chain in each tenant: what is changed, left out or put between shows", async () => {
+    const { store, another } = fresh();
+    const other = await another();
+    await Promise.all(
+      Array.from({ length: 6 }, (_one, k) =>
+        (k % 2 === 0 ? store : other).intake.recordAudit(tenant, `act-${k}`, act, { k, big: 2n ** 70n, odd: "a\0b" }),
+      ),
+    );
+    await store.intake.recordAudit("globex", "act", act);
+    const entries = (await store.read.audit(tenant)).toReversed();
+    assert.deepEqual(
+      entries.map(({ n }) => n),
+      [1, 2, 3, 4, 5, 6],
+    );
+    const whole = checkAudit(entries);
+    assert.deepEqual([whole.checked, whole.unsealed, whole.faults], [6, 0, []]);
+    assert.deepEqual(whole.head, { n: 6, hash: entries[5]!.hash });
+    assert.deepEqual(checkAudit(await store.read.audit("globex")).faults, []);
+    const changed = entries.map((entry) => (entry.n === 3 ? { ...entry, who: "eve" } : entry));
+    assert.deepEqual(checkAudit(changed).faults, ["entry 3 is not what was written"]);
+    const cut = entries.filter(({ n }) => n !== 3);
+    assert.deepEqual(checkAudit(cut).faults, ["entries 3 to 3 are missing", "entry 4 is not what was written"]);
+    assert.equal(checkAudit([...entries.slice(0, 3), ...entries.slice(2)]).faults[0], "entry 3 is there twice");
   });
 };

@@ -6,6 +6,7 @@ import type { JournalKind } from "../../../model/rows.ts";
 import type { CheckedEntry } from "../../check.ts";
 import type { Appended, Wake } from "../../contract.ts";
 import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
+import { auditRecords } from "./audit.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
 export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): Plan<Appended> {
@@ -30,6 +31,7 @@ export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): 
     throw yield* whyRefused(fence, after);
   }
   for (const change of asks ? others : changes) yield* applyChange(ground, change, place.tenant);
+  yield* auditRecords(place, entry);
   return { head: after + records.length, notes: Number(row.notes) };
 }
 

@@ -2,12 +2,13 @@ import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../../model/lease.ts";
 import { bodyOf } from "../../../model/project.ts";
-import type { RecordData, TermReason } from "../../../model/records.ts";
+import type { Credential, RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
-import type { FindRequest } from "../../contract.ts";
+import type { FindRequest, ManualAct } from "../../contract.ts";
 import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
 import { ask, askRow, type Ground, type Plan } from "../plan.ts";
 import { staleError } from "./append.ts";
+import { auditPlan } from "./audit.ts";
 import { recordAct } from "./service.ts";
 import { findTarget, openTarget } from "./target.ts";
 
@@ -191,25 +192,27 @@ export function* pausePlan(
   tenant: string,
   name: string,
   paused: boolean,
-  act: { by: string; why: string; nonce: bigint },
+  act: { by: string; why: string; nonce: bigint; via: Credential | undefined },
 ): Plan<void> {
   const journal = yield* openTarget(ground, tenant, { name });
   const row = yield* askRow("lease.read", { journal });
   const lease = leaseRowOf(row!);
   if (lease.paused === paused) return; // done already: a repeated resume must not throw out whoever holds it by now
   if (!paused) yield* ask("lease.pause", { journal, paused });
-  const { by, why, nonce } = act;
+  const { by, why, nonce, via } = act;
   const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
   const taking = { claimant, nonce, expect: "any", reason: "manual", by, why } as const;
   const term = yield* takeTerm(lease, Number(row!.now), taking);
   if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; repeat", { name });
   const { token } = term.fence;
-  const acted: RecordData<"operator.acted"> = { who: by, action: paused ? "lease.pause" : "lease.resume", reason: why };
+  const action = paused ? "lease.pause" : "lease.resume";
+  const acted: RecordData<"operator.acted"> = { who: by, action, reason: why, ...(via && { via }) };
   const ended: RecordData<"term.ended"> = { end: "manual", taken: 0 };
   yield* ask("record.append", { journal, seq: term.head + 1, token, kind: "operator.acted", body: bodyOf(acted) });
   yield* ask("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: bodyOf(ended) });
   yield* ask("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
   if (paused) yield* ask("lease.pause", { journal, paused });
+  yield* auditPlan({ tenant, journal, subject: name, body: bodyOf(acted) });
   ground.wake({ of: "journal", journal });
 }
 
@@ -217,7 +220,7 @@ export function* pausePlan(
 export function* restoredPlan(
   reason: string,
   sql: "meta.restored" | "meta.promoted" = "meta.restored",
-  by?: string,
+  act?: ManualAct,
 ): Plan<{ epoch: number; ended: number } | undefined> {
   const row = yield* askRow(sql);
   if (row === undefined) return undefined;
@@ -225,6 +228,6 @@ export function* restoredPlan(
   const { count: ended } = yield* ask("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
   yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });
-  if (by !== undefined) yield* recordAct("store.restored", { by, reason }, { tenant: "", epoch, ended });
+  if (act !== undefined) yield* recordAct("store.restored", act, { tenant: "", epoch, ended });
   return { epoch, ended };
 }

@@ -1,12 +1,13 @@
 import { TapeError } from "../../../model/errors.ts";
 import type { Verdict } from "../../../model/lease.ts";
 import { bodyOf, valueWritten } from "../../../model/project.ts";
-import type { RecordData } from "../../../model/records.ts";
+import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
 import type { Created, ManualAct, ValueCondition } from "../../contract.ts";
 import { scheduleRowOf } from "../../rows.ts";
 import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
 import { applyChange, sendNote, wakeOf } from "./append.ts";
+import { actedBy, auditPlan } from "./audit.ts";
 import { createPlan } from "./create.ts";
 import { recordAct } from "./service.ts";
 import { absentTarget } from "./target.ts";
@@ -20,7 +21,14 @@ export function* signalPlan(
   data: RecordData<"signal.sent">,
 ): Plan<{ n: number; duplicate: boolean }> {
   const journal = yield* runJournal(tenant, run);
-  return yield* notedOnce(journal, data.key, note(ground, journal, "signal.sent", data));
+  const sent = yield* notedOnce(journal, data.key, note(ground, journal, "signal.sent", data));
+  if (!sent.duplicate) {
+    yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
+      name: data.name,
+      n: sent.n,
+    });
+  }
+  return sent;
 }
 
 export function* cancelPlan(
@@ -31,8 +39,25 @@ export function* cancelPlan(
   key: string | undefined,
 ): Plan<{ n: number }> {
   const journal = yield* runJournal(tenant, run);
-  const { n } = yield* notedOnce(-journal, key, note(ground, journal, "cancel.asked", data));
+  const { n, duplicate } = yield* notedOnce(-journal, key, note(ground, journal, "cancel.asked", data));
+  if (!duplicate)
+    yield* auditNote({ tenant, journal, run }, "run.cancel", data.reason || "no reason given", data, { n });
   return { n };
+}
+
+/** Roles whose every note is an operator's action; what programs send is in the inboxes. */
+const operators: ReadonlySet<string> = new Set(["operator", "admin"]);
+
+function* auditNote(
+  { tenant, journal, run }: { readonly tenant: string; readonly journal: number; readonly run: string },
+  action: string,
+  reason: string,
+  { by, via }: { readonly by?: string | undefined; readonly via?: Credential },
+  detail: unknown,
+): Plan<void> {
+  if (via === undefined || !operators.has(via.role)) return;
+  const body = bodyOf(actedBy(action, { by: by ?? via.name, reason, via }, detail));
+  yield* auditPlan({ tenant, journal, subject: run, body });
 }
 
 /**

@@ -1,10 +1,10 @@
 import { decode, encode } from "../../../base/codec.ts";
 import { isTapeError, TapeError } from "../../../model/errors.ts";
 import { bodyOf } from "../../../model/project.ts";
-import type { RecordData } from "../../../model/records.ts";
 import type { ApiToken, ManualAct, NewToken, RepeatKey } from "../../contract.ts";
 import { apiTokenOf } from "../../rows.ts";
 import { ask, askRow, type Plan } from "../plan.ts";
+import { actedBy, auditPlan, storeJournal } from "./audit.ts";
 
 /** What a server needs besides: calls that may be sent again, credentials, the audit. */
 
@@ -53,8 +53,9 @@ export function* recordAct(
   act: ManualAct,
   detail: { tenant: string } & Record<string, unknown>,
 ): Plan<void> {
-  const data: RecordData<"operator.acted"> = { who: act.by, action, reason: act.reason, detail };
-  yield* ask("store.record", { kind: "operator.acted", body: bodyOf(data) });
+  const body = bodyOf(actedBy(action, act, detail));
+  yield* ask("store.record", { kind: "operator.acted", body });
+  yield* auditPlan({ tenant: detail.tenant, journal: storeJournal, subject: null, body });
 }
 
 export function* putTokenPlan(token: NewToken, act: ManualAct): Plan<ApiToken> {

@@ -1,0 +1,71 @@
+import { checkAudit } from "../../store/audit.ts";
+import type { AuditEntry, Store } from "../../store/contract.ts";
+import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Command } from "../command.ts";
+import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
+
+const ls: Command = {
+  name: "audit",
+  summary: "lists what operators did, who was refused, and why, newest first; -o json exports all of it",
+  options: {
+    limit: { value: "N", help: "at most so many; default: 50, with -o json all" },
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const limit = wholeOf("--limit", asked.text("limit")) ?? (wantsJson(asked) ? Number.POSITIVE_INFINITY : 50);
+      const entries = await newest(store, tenant, limit);
+      printRows(
+        asked,
+        entries.map(({ cursor: _cursor, ...entry }) => entry),
+        [
+          { title: "AT", of: ({ at }) => timeOf(at) },
+          { title: "WHO", of: ({ who }) => who },
+          { title: "TOKEN", of: ({ via }) => via?.token ?? "" },
+          { title: "FROM", of: ({ via }) => via?.address ?? "" },
+          { title: "ACTION", of: ({ action }) => action },
+          { title: "ON", of: ({ subject }) => subject ?? "" },
+          { title: "WHY", of: ({ reason }) => reason },
+        ],
+        "nobody has done anything by hand",
+      );
+      return 0;
+    }),
+};
+
+const verify: Command = {
+  name: "audit verify",
+  summary: "compares the hash of every entry; exit code 1 if one was changed, left out or put between",
+  options: { ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ store, tenant }) => {
+      const entries = await newest(store, tenant, Number.POSITIVE_INFINITY);
+      const found = checkAudit(entries.reverse());
+      if (wantsJson(asked)) printJson(asked, found);
+      else {
+        for (const fault of found.faults) asked.screen.line(fault);
+        const { checked, unsealed, head } = found;
+        const old = unsealed === 0 ? "" : `, ${unsealed} from before there were hashes`;
+        asked.screen.line(`${checked} entries, ${found.faults.length} faults${old}`);
+        if (head !== undefined) {
+          asked.screen.line(`newest: ${head.n} ${head.hash}`);
+          asked.screen.line(asked.screen.dim("Keep that line elsewhere: it shows later whether anything was cut off."));
+        }
+      }
+      return found.faults.length === 0 ? 0 : 1;
+    }),
+};
+
+async function newest(store: Store, tenant: string, limit: number): Promise<AuditEntry[]> {
+  const entries: AuditEntry[] = [];
+  while (entries.length < limit) {
+    const before = entries.at(-1)?.cursor;
+    const page = await store.read.audit(tenant, before === undefined ? {} : { before });
+    if (page.length === 0) break;
+    entries.push(...page);
+  }
+  return entries.slice(0, limit);
+}
+
+export const auditCommands: readonly Command[] = [ls, verify];
