@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import { silentLog } from "../base/log.ts";
+import { suggest } from "../base/suggest.ts";
 import { loadConfig } from "../config/load.ts";
 import { maskUrl } from "../config/mask.ts";
 import { openStore } from "../host/open-store.ts";
@@ -35,6 +36,8 @@ export interface Opened {
   readonly tenant: string;
   /** The store's address without a password. */
   readonly url: string;
+  /** The agent's definitions, if they were asked for and the settings say where they are. */
+  readonly runner: Runner;
 }
 
 export interface OpenOptions {
@@ -61,8 +64,8 @@ export async function withApp<T>(
       : await loadRunner(factory, folderOf(config, "agent.runner_factory", process.cwd()));
   const store = await openStore(url, { log: silentLog });
   try {
-    await using app = await Tape.open({ store, runner, tenant, work: false });
-    return await work({ app, store, tenant, url: maskUrl(url) });
+    await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog });
+    return await work({ app, store, tenant, url: maskUrl(url), runner });
   } finally {
     await store.close();
   }
@@ -98,6 +101,21 @@ export function personOf(asked: Asked): { readonly by: string; readonly reason: 
     throw new Misuse("this needs --reason: journal, ledger and audit keep why it was done");
   }
   return { by: asked.text("by") ?? userInfo().username, reason };
+}
+
+/** Words of a list that the command knows, or a refusal that names them all. */
+export function wordsOf<T extends string>(
+  option: string,
+  text: string | undefined,
+  known: readonly T[],
+): T[] | undefined {
+  return text?.split(",").map((word) => {
+    const found = known.find((one) => one === word);
+    if (found !== undefined) return found;
+    const near = suggest(word.toUpperCase(), known);
+    const meant = near === undefined ? "" : `; did you mean ${near}?`;
+    throw new Misuse(`${option} is one of ${known.join(", ")}, not ${word}${meant}`);
+  });
 }
 
 /** JSON as a word of the command line. */

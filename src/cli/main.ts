@@ -1,8 +1,9 @@
+import { reasonOf } from "../base/reason.ts";
 import { suggest } from "../base/suggest.ts";
 import { isTapeError } from "../model/errors.ts";
 import { type Command, helpOf, Misuse, parse } from "./command.ts";
 import { commands } from "./commands.ts";
-import { type Screen, screenOn } from "./screen.ts";
+import { complain, type Screen, screenOn } from "./screen.ts";
 import { version } from "./version.ts";
 
 /** Exit codes: 0 fine, 1 refused or failed, 2 usage, 3 something is UNKNOWN or STUCK (status and doctor). */
@@ -12,11 +13,11 @@ export async function main(argv: readonly string[]): Promise<number> {
     return await dispatch(argv, screen);
   } catch (error) {
     if (error instanceof Misuse) {
-      process.stderr.write(`${error.message}\nRun durable-tape --help to see what there is.\n`);
+      complain(process.stderr, error.message, "Run durable-tape --help to see what there is.");
       return 2;
     }
     if (!isTapeError(error)) throw error;
-    process.stderr.write(`${error.message}\n${error.next}\n`);
+    complain(process.stderr, reasonOf(error), error.next);
     return 1;
   }
 }
@@ -31,13 +32,14 @@ async function dispatch(argv: readonly string[], screen: Screen): Promise<number
   const words = asksHelp ? argv.slice(1) : argv;
   const command = find(words);
   if (asksHelp && words.length === 0) {
-    screen.line(usage());
+    screen.block(usage());
     return 0;
   }
-  if (command === undefined) return groupHelp(words, screen, asksHelp);
+  if (command === undefined)
+    return groupHelp(words, screen, asksHelp || words.includes("--help") || words.includes("-h"));
   const rest = words.slice(command.name.split(" ").length);
   if (asksHelp || rest.includes("--help") || rest.includes("-h")) {
-    screen.line(helpOf(command));
+    screen.block(helpOf(command));
     return 0;
   }
   return command.run(parse(command, rest, screen));
@@ -55,7 +57,7 @@ function groupHelp(words: readonly string[], screen: Screen, asked: boolean): nu
   const under = commands.filter(({ name }) => name.startsWith(`${first} `));
   if (under.length === 0) throw unknown(first);
   if (asked) {
-    screen.line(table(under));
+    screen.block(table(under));
     return 0;
   }
   const names = under.map(({ name }) => name.split(" ")[1]!);

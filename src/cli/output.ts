@@ -1,4 +1,6 @@
 import { toJson } from "../base/codec.ts";
+import { reasonOf } from "../base/reason.ts";
+import { safeJson, visible } from "../base/text.ts";
 import { type Asked, Misuse } from "./command.ts";
 
 /** One column of a table for people. */
@@ -35,7 +37,7 @@ export function tableOf<T>(rows: readonly T[], columns: readonly Column<T>[]): s
 
 /** Whole numbers beyond 2^53 as text, values as they travel over the wire. */
 export function printJson(asked: Asked, value: unknown): void {
-  asked.screen.line(jsonText(value));
+  asked.screen.block(jsonText(value));
 }
 
 export function jsonText(value: unknown, indent: number | undefined = 2): string {
@@ -48,7 +50,7 @@ export function jsonText(value: unknown, indent: number | undefined = 2): string
     },
     indent,
   );
-  return said ?? "null";
+  return safeJson(said ?? "null");
 }
 
 export function wantsJson(asked: Asked): boolean {
@@ -58,11 +60,8 @@ export function wantsJson(asked: Asked): boolean {
   throw new Misuse(`-o is table or json, not ${output}`);
 }
 
-/** Control characters of stored text must not reach the terminal. */
-export function oneLine(text: string): string {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is taken out
-  return text.replace(/[\u0000-\u001f\u007f-\u009f]+/g, " ");
-}
+/** Stored text in a cell: what would steer the terminal is written out, and counts in the column's width. */
+export const oneLine = (text: string): string => visible(text.replaceAll("\t", " "));
 
 /** "3.2 s", "14 m", "2 d": how long, to two figures. */
 export function lasting(ms: number): string {
@@ -82,6 +81,11 @@ export const timeOf = (at: number): string => new Date(at).toISOString().replace
 
 /** Long values are cut; `-o json` has all of it. */
 export function brief(value: unknown, most = 60): string {
-  const text = oneLine(value === undefined ? "" : typeof value === "string" ? value : jsonText(value, 0));
+  const text = oneLine(value === undefined ? "" : typeof value === "string" ? value : plainText(value));
   return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+}
+
+/** For people: an error as what it says and why, never as the envelope it is stored in. */
+function plainText(value: unknown): string {
+  return value instanceof Error ? reasonOf(value) : jsonText(value, 0);
 }

@@ -1,6 +1,12 @@
+import { systemRandom } from "../base/random.ts";
+import { visible } from "../base/text.ts";
+
 /** Words on a terminal, or in a log when there is none: colours and moving bars only where somebody looks. */
 export interface Screen {
+  /** One line. Whatever text it holds, stored or of a stranger, stays one line and steers nothing. */
   line(text?: string): void;
+  /** Lines of our own: help, JSON. */
+  block(text: string): void;
   /** A numbered step of a story. */
   step(title: string, detail?: string): void;
   bar(label: string, left: number, whole: number): void;
@@ -13,22 +19,41 @@ export interface Screen {
 
 export function screenOn(out: NodeJS.WriteStream): Screen {
   const colours = out.isTTY === true && process.env.NO_COLOR === undefined;
-  const paint = (code: number) => (text: string) => (colours ? `\u001b[${code}m${text}\u001b[0m` : text);
+  // Our own colours are marks that no stored text can know, until the line has been made safe.
+  const mark = `\ufdd0${systemRandom.uuid(0)}`;
+  const paint = (code: number) => (text: string) => (colours ? `${mark}${code}m${text}${mark}0m` : text);
+  const marks = new RegExp(`${mark}(\\d+)m`, "g");
+  const safe = (text: string): string => {
+    let done = "";
+    let from = 0;
+    for (const found of text.matchAll(marks)) {
+      done += `${visible(text.slice(from, found.index))}\u001b[${found[1]}m`;
+      from = found.index + found[0].length;
+    }
+    return done + visible(text.slice(from));
+  };
   const dim = paint(2);
   const bold = paint(1);
   let steps = 0;
   let barred = false;
   return {
-    line: (text = "") => void out.write(`${text}\n`),
+    line(text = "") {
+      out.write(`${safe(text)}\n`);
+    },
+    block(text) {
+      for (const line of text.split("\n")) this.line(line);
+    },
     step(title, detail) {
-      out.write(`\n${bold(`${++steps}. ${title}`)}\n`);
-      if (detail !== undefined) out.write(`   ${dim(detail)}\n`);
+      this.line();
+      this.line(bold(`${++steps}. ${title}`));
+      if (detail !== undefined) this.line(`   ${dim(detail)}`);
     },
     bar(label, left, whole) {
       if (!out.isTTY) return;
       const width = 30;
       const full = Math.max(0, Math.min(width, Math.round((left / whole) * width)));
-      out.write(`\r   ${label} ${"█".repeat(full)}${dim("░".repeat(width - full))} ${(left / 1000).toFixed(1)} s `);
+      const drawn = `${"█".repeat(full)}${dim("░".repeat(width - full))}`;
+      out.write(`\r${safe(`   ${label} ${drawn} ${(left / 1000).toFixed(1)} s `)}`);
       barred = true;
     },
     barDone() {
@@ -40,4 +65,9 @@ export function screenOn(out: NodeJS.WriteStream): Screen {
     dim,
     bold,
   };
+}
+
+/** An error of the program, for people: what is wrong, then what to do. */
+export function complain(out: { write(text: string): unknown }, ...lines: readonly string[]): void {
+  for (const line of lines) out.write(`${visible(line)}\n`);
 }

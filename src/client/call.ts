@@ -2,6 +2,7 @@ import { backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../model/errors.ts";
 import type { AnswerOf, CallOf, RouteName } from "../protocol/contract.ts";
 import { errorOf, problemSchema, problemType } from "../protocol/problem.ts";
@@ -149,7 +150,7 @@ export class Caller {
       const pauseMs = Math.max(waitMs, backoffMs(tries, pauses, random));
       const lasting = trouble instanceof Unsent && trouble.lasting;
       if (lasting || clock.mono() + pauseMs > until) throw this.#givenUp(name, trouble, heard);
-      log("debug", "client.again", { route: name, tries, error: String(trouble) });
+      log("debug", "client.again", { route: name, tries, ...errorFields(trouble) });
       await clock.sleep(pauseMs, options.signal);
     }
   }

@@ -75,7 +75,7 @@ export class Creations {
     const { caller, limits } = this.#ground;
     const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
     return eachVerdict(specs, limits, async (given) => {
-      const { schedule, forkedFrom, fork, ...spec } = given;
+      const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // whoever drives it asks again
       if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
         throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });
       }
@@ -89,7 +89,7 @@ function firstText({ owner, label, reactor, ttlMs, maxStallMs, nonce }: First): 
   return JSON.stringify({ owner, label, reactor, ttlMs, maxStallMs, nonce: String(nonce) });
 }
 
-const simple: ReadonlySet<string> = new Set(["id", "workflow", "version", "input"]);
+const simple: ReadonlySet<string> = new Set(["id", "workflow", "version", "input", "checked"]);
 
 /** Most runs are made of texts and an input, which are written without the schema. */
 function specText(spec: RunSpec): string {

@@ -2,6 +2,7 @@ import { backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Wake } from "../store/contract.ts";
 import { Wakes } from "../store/wakes.ts";
 import type { Caller } from "./call.ts";
@@ -30,7 +31,7 @@ export class WakeStream {
 
   constructor(options: WakeStreamOptions) {
     this.#options = options;
-    this.#wakes = new Wakes((error) => options.log("error", "wake.listener_failed", { error: String(error) }));
+    this.#wakes = new Wakes((error) => options.log("error", "wake.listener_failed", { ...errorFields(error) }));
   }
 
   on(listener: (wake: Wake) => void): () => void {
@@ -60,7 +61,7 @@ export class WakeStream {
         });
         for await (const wake of lines) this.#wakes.emit(wake);
       } catch (error) {
-        log("debug", "client.wakes_ended", { error: String(error) });
+        log("debug", "client.wakes_ended", { ...errorFields(error) });
       }
       if (!signal.aborted) await clock.sleep(backoffMs(tries, pauses, random), signal);
     }

@@ -13,6 +13,7 @@ import { denial, isDefinite, leaveEvidence, type Result, resultIn } from "./evid
 import type { EffectState } from "./history.ts";
 import { isInterrupted } from "./interrupted.ts";
 import { storedError, type Turn } from "./operations.ts";
+import { reportSettled } from "./report.ts";
 import { asStored } from "./same.ts";
 import { assertInTime, sendWithin } from "./sending.ts";
 
@@ -251,17 +252,22 @@ async function doubt(
     kind: "effect.settled",
     data: { pos, to, reason, error: stored },
   });
+  const write = (record: NewRecord, tell: () => void): Promise<void> =>
+    settleAct(drive, [record], () => {
+      reportSettled(drive.options.log, { run: drive.options.runId, effect: effect.name }, record);
+      tell();
+    });
   // A refusal of this attempt alone says nothing about an earlier one in doubt.
   if (isDefinite(effect, error) && (settlesDoubt(error, effect.semantics) || !inDoubt(drive, turn))) {
     const outcome = { status: "failed", reason: "definite", error: stored } as const;
-    return settleAct(drive, [settled("FAILED", "definite")], () => turn.resolve(outcome));
+    return write(settled("FAILED", "definite"), () => turn.resolve(outcome));
   }
   const notSent = error instanceof NotSent;
   const repeatable = notSent || effect.semantics !== "non_idempotent";
   const charged = isInterrupted(error) ? failures : failures + 1;
   if (repeatable && charged < effect.attempts) {
     if (!notSent) doubted.add(turn);
-    await settleAct(drive, [settled("PENDING", notSent ? "not_sent" : "ack_lost")], () => {});
+    await write(settled("PENDING", notSent ? "not_sent" : "ack_lost"), () => {});
     const nominalMs = backoffMs(Math.max(1, charged), effect.backoff, drive.options.random);
     const restMs = Math.max(nominalMs, requestedDelayMs(error));
     await drive.options.clock.sleep(restMs, drive.abortSignal);
@@ -273,9 +279,9 @@ async function doubt(
   if ((notSent && !inDoubt(drive, turn)) || effect.semantics === "read") {
     const reason = notSent ? "not_sent" : "exhausted";
     const outcome = { status: "failed", reason, error: stored } as const;
-    return settleAct(drive, [settled("FAILED", reason)], () => turn.resolve(outcome));
+    return write(settled("FAILED", reason), () => turn.resolve(outcome));
   }
-  return settleAct(drive, [settled("UNKNOWN", "ack_lost")], () => awaitOutcome(drive, act, turn));
+  return write(settled("UNKNOWN", "ack_lost"), () => awaitOutcome(drive, act, turn));
 }
 
 function settleAct(
@@ -313,6 +319,7 @@ function recover(drive: Driver, act: Act<unknown>, turn: ActTurn, known: EffectS
   doubted.add(turn);
   drive.track(
     settleAct(drive, [record], () => {
+      reportSettled(drive.options.log, { run: drive.options.runId, effect: act.effect.name }, record);
       if (!again) awaitOutcome(drive, act, turn);
       else if (!drive.cancelling) drive.track(dispatchAgain(drive, act, turn, attempt, failures));
     }),

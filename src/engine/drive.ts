@@ -1,3 +1,4 @@
+import { errorFields } from "../base/reason.ts";
 import { tameThrown } from "../base/thrown.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
@@ -11,9 +12,11 @@ import { withKept } from "./fork.ts";
 import { giveBack } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress } from "./history.ts";
 import { Inbox } from "./inbox.ts";
+import { inputOf } from "./input.ts";
 import { Journal } from "./journal.ts";
 import { Latecomers } from "./latecomers.ts";
 import { readAll } from "./pages.ts";
+import { settleMatch } from "./report.ts";
 import { Reservations } from "./reservations.ts";
 import { Resting } from "./resting.ts";
 import { Script } from "./script.ts";
@@ -144,7 +147,7 @@ export class Drive implements Driver {
       void this.stick(error).catch((failure: unknown) => this.fail(failure));
       return;
     }
-    log("warn", "run.drive_lost", { run: runId, error: String(error) });
+    log("warn", "run.drive_lost", { run: runId, ...errorFields(error) });
     const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
     const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");
     if (gone || this.active > 0)
@@ -161,7 +164,7 @@ export class Drive implements Driver {
       await this.journal?.landed();
       await giveBack(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
     } catch (error) {
-      this.options.log("warn", "run.not_given_back", { run: this.options.runId, error: String(error) });
+      this.options.log("warn", "run.not_given_back", { run: this.options.runId, ...errorFields(error) });
     }
     this.#finish("lost");
   }
@@ -175,8 +178,8 @@ export class Drive implements Driver {
     if (this.#end === "stuck") this.#tellStuck(error);
   }
 
-  #tellStuck({ message }: TapeError): void {
-    this.options.log("error", "run.stuck", { run: this.options.runId, error: message });
+  #tellStuck(error: TapeError): void {
+    this.options.log("error", "run.stuck", { run: this.options.runId, ...errorFields(error) });
   }
 
   /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
@@ -281,7 +284,11 @@ export class Drive implements Driver {
     if (workflow === undefined) {
       throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });
     }
-    this.#execute(workflow);
+    const unchecked = workflow.schema !== undefined && history.created.checked !== true;
+    const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
+    if (this.over) return;
+    if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
+    this.#execute(workflow, input.value);
     this.script.start();
   }
 
@@ -296,8 +303,8 @@ export class Drive implements Driver {
     this.spans = new Spans({ tracing, tenant, run: runId, attributes, ...(startedAt && { startedAt }) });
   }
 
-  #execute(workflow: AnyWorkflow): void {
-    const input = this.history.created.input as never;
+  #execute(workflow: AnyWorkflow, value: unknown): void {
+    const input = value as never;
     const call = async (): Promise<void> => {
       try {
         const outcome = await runWith(this.context, () => workflow.run(this.context, input));
@@ -332,8 +339,12 @@ export class Drive implements Driver {
   }
 
   matchWaits(): void {
-    for (const { record, wait } of this.waits.matches()) {
-      this.journal.write([record], wait.written, (error) => this.fail(error));
+    for (const match of this.waits.matches()) {
+      this.journal.write(
+        [match.record],
+        () => settleMatch(this, match),
+        (error) => this.fail(error),
+      );
     }
     this.settle();
   }

@@ -1,4 +1,5 @@
 import { backoffMs } from "../base/backoff.ts";
+import { errorFields } from "../base/reason.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
@@ -8,6 +9,7 @@ import { needsResolving, placeOf } from "./doubts.ts";
 import type { Driver, Settled } from "./driver.ts";
 import { resultIn } from "./evidence.ts";
 import { storedError } from "./operations.ts";
+import { reportEnded } from "./report.ts";
 import { asStored } from "./same.ts";
 
 export interface Decided {
@@ -49,12 +51,13 @@ function storedOutcome({ cause, outcome }: Decided): unknown {
 
 /** A run that throws is driven again, later, if it declared so; what had failed is then tried anew. */
 async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
-  const { runner, random } = drive.options;
+  const { runner, random, log, runId } = drive.options;
   const { workflow } = drive.history.created;
   const { attempts, backoff } = retryOf(`workflow ${workflow}`, runner.workflows.get(workflow)!.retry, 1);
   const attempt = drive.history.retries + 1;
   if (attempt >= attempts) return false;
   const inMs = Math.ceil(backoffMs(attempt, backoff, random));
+  log("warn", "run.retried", { run: runId, workflow, attempt, of: attempts, inMs, ...errorFields(error) });
   const data = { attempt, error: storedError(error), inMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(
@@ -198,6 +201,7 @@ async function tryEnd(drive: Driver, end: Settled): Promise<TapeError | undefine
     try {
       await drive.journal.writeAlone([...drive.reservations.closing(drive.root), { kind: "run.ended", data }]);
       drive.settled = end;
+      reportEnded(drive, end);
       drive.finish("ended");
       lease.lost("the run has ended");
       return undefined;

@@ -1,3 +1,4 @@
+import { errorFields } from "../base/reason.ts";
 import { isTapeError, type TapeError } from "../model/errors.ts";
 import type { RecordData } from "../model/records.ts";
 import type { Act, EffectDefinition } from "../sdk/effect.ts";
@@ -73,6 +74,6 @@ export async function leaveEvidence(
     await leaveSaid(evidence, (said) => store.intake.leaveEvidence(of, said));
     log("info", "effect.evidence_left", { run: runId, effect: act.effect.name, attempt });
   } catch (error) {
-    log("warn", "effect.evidence_refused", { run: runId, effect: act.effect.name, error: String(error) });
+    log("warn", "effect.evidence_refused", { run: runId, effect: act.effect.name, ...errorFields(error) });
   }
 }

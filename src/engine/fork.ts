@@ -52,6 +52,7 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
     ...(created.version !== undefined && { version: created.version }),
     ...(created.labels !== undefined && { labels: created.labels }),
     ...(created.budget !== undefined && { budget: created.budget }),
+    ...(created.checked && { checked: true }),
     forkedFrom: run,
     fork: {
       journal: from.journal,

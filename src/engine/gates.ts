@@ -1,16 +1,18 @@
 import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
-import { knownKeys, millisecondsOf } from "../sdk/check.ts";
+import { knownKeys, millisecondsOf, named } from "../sdk/check.ts";
 import type { GateAnswer, GateOptions } from "../sdk/context.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
+import { checkNow } from "../sdk/schema.ts";
 import { type Operations, outcomeOf } from "./operations.ts";
 import { asStored } from "./same.ts";
 
 /** Waits for people and for time: each is opened by a record, ended by a note, and costs nothing in between. */
 
 export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
-  const { name } = gate;
+  const { name } = gate ?? {};
+  named("tape.gate: the gate", name);
   knownKeys(`gate ${name}`, options, ["payload", "binds", "timeout"]);
   const binds = options.binds?.hash;
   const payload = asStored(options.payload);
@@ -44,13 +46,23 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
           if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
           const before = opened?.kind === "gate.opened" ? opened.data : data;
           if (!isFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
-          return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: note.data.value, note: note.seq } };
+          return received(gate, pos, note.data.value, note.seq);
         },
         answer: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
       });
     },
   });
 }
+
+/** What the gate makes of a signal: its value as the schema gives it, or the record that it does not fit. */
+function received(gate: GateDefinition<unknown>, pos: number, sent: unknown, note: number): NewRecord {
+  const checked = checkNow(gate.schema, sent);
+  if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };
+  return { kind: "signal.refused", data: { name: gate.name, note, why: checked.fault.slice(0, mostWhy) } };
+}
+
+/** Enough to see what is wrong; a validator may list a thousand things. */
+const mostWhy = 500;
 
 /**
  * A bound gate takes an approval of this very act, or one that was given while it stood open; what was approved for

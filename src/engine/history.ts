@@ -1,5 +1,6 @@
 import { fingerprint } from "../base/canonical.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { RunSpec } from "../store/contract.ts";
 import { isInterrupted } from "./interrupted.ts";
 import { asStored } from "./same.ts";
 
@@ -76,12 +77,13 @@ const results: ReadonlySet<string> = new Set([
 ]);
 
 /** The history of a run that was created a moment ago. Its input goes through the codec, as replay will see it. */
-export function freshHistory(spec: { id: string; workflow: string; input: unknown }): History {
-  const { id, workflow, input } = spec;
+export function freshHistory(spec: Pick<RunSpec, "id" | "workflow" | "input" | "checked">): History {
+  const { id, workflow, input, checked } = spec;
   const data = {
     id,
     workflow,
     input: asStored(input),
+    ...(checked && { checked }),
     get inputHash() {
       return fingerprint(input); // the store has it; few ask here
     },
@@ -153,6 +155,9 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       }
       case "gate.resolved":
         if (record.data.note !== undefined) consumed.add(record.data.note);
+        break;
+      case "signal.refused":
+        consumed.add(record.data.note);
         break;
       case "notes.taken": {
         const through = record.data.through;

@@ -2,6 +2,7 @@ import { backoffMs } from "../base/backoff.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
+import { settleMatch } from "./report.ts";
 
 /** A store that was restored, or read through something that lags: soon at first, then every half a minute. */
 const missingBackoff = { baseMs: 50, capMs: 30_000 };
@@ -98,8 +99,8 @@ export class Inbox {
     // Together with the first wait that they settle: the code hears of that one alone, as it will in replay.
     const [first, ...others] = drive.waits.matches();
     if (first === undefined) drive.journal.write([taken], () => drive.matchWaits(), refused);
-    else drive.journal.write([taken, first.record], first.wait.written, refused);
-    for (const { record, wait } of others) drive.journal.write([record], wait.written, refused);
+    else drive.journal.write([taken, first.record], () => settleMatch(drive, first), refused);
+    for (const match of others) drive.journal.write([match.record], () => settleMatch(drive, match), refused);
     drive.settle();
   }
 

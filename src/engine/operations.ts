@@ -6,6 +6,7 @@ import { standAt, standing } from "../sdk/current.ts";
 import { compare, nested, placeName } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
+import { reportThrown } from "./report.ts";
 import { asStored, handled, isThenable } from "./same.ts";
 import { LiveTurn, nameOf, type Operation, settleWith, type Told, type Turn } from "./turn.ts";
 
@@ -163,7 +164,9 @@ export class Operations implements Told {
       drive.settle();
     };
     const failed = (thrown: unknown): void => {
-      const error = storedError(tameThrown(thrown));
+      const tame = tameThrown(thrown);
+      const error = storedError(tame);
+      if (!drive.over) reportThrown(drive, turn, tame);
       if (!drive.over) turn.endWith(error, record(turn.pos, { error }));
       rest();
     };

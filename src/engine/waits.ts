@@ -16,6 +16,12 @@ export interface Wait {
   readonly rise?: () => NewRecord;
 }
 
+/** A note that a wait takes, by the record that says so; a refused signal leaves its gate waiting. */
+export interface Match {
+  readonly record: NewRecord;
+  readonly wait: Wait;
+}
+
 /** An effect that only a person can settle. */
 export interface Doubt extends EffectPlace {
   readonly name: string;
@@ -124,15 +130,16 @@ export class Waits {
   }
 
   /** Waits and notes that belong together, oldest wait first; each is used once. */
-  matches(): { readonly record: NewRecord; readonly wait: Wait }[] {
-    const found: { record: NewRecord; wait: Wait }[] = [];
+  matches(): Match[] {
+    const found: Match[] = [];
     this.#waits = this.#waits.filter((wait) => {
-      for (const [k, note] of this.#notes.entries()) {
-        const record = wait.match(note);
+      for (let k = 0; k < this.#notes.length; k++) {
+        const record = wait.match(this.#notes[k]!);
         if (record === undefined) continue;
         this.#notes.splice(k, 1);
         found.push({ record, wait });
-        return false;
+        if (record.kind !== "signal.refused") return false;
+        k--; // the note is used up, and the gate still waits
       }
       return true;
     });

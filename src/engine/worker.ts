@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Tracing } from "../base/trace.ts";
 import { type Moment, momentOf } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
@@ -226,7 +227,7 @@ export class Worker {
     this.#drives.set(journal, driving);
     driving.done = this.#drive(driving, term, sent, fresh)
       .catch((error: unknown): DriveEnd => {
-        this.#options.log("error", "run.drive_failed", { journal, error: String(error) });
+        this.#options.log("error", "run.drive_failed", { journal, ...errorFields(error) });
         return "lost";
       })
       .finally(() => {

@@ -46,6 +46,10 @@ export class AppWorker implements AsyncDisposable {
     this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows: [...this.#serves] });
   }
 
+  get workflows(): readonly string[] {
+    return this.#draining === undefined ? [...this.#serves] : [];
+  }
+
   serves(workflow: string): boolean {
     return this.#draining === undefined && this.#serves.has(workflow);
   }

@@ -1,4 +1,5 @@
 import { isRemote, type RemoteStore } from "../client/remote.ts";
+import { type Cancellation, cancelRun } from "../engine/cancel.ts";
 import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { type PreemptTarget, preempt } from "../engine/preempt.ts";
@@ -15,6 +16,8 @@ interface Person {
 export interface Operator {
   resolve(resolving: Resolving): Promise<void>;
   redrive(run: string, person: Person): Promise<void>;
+  /** Asks the run to stop; one that never began ends at once. */
+  cancel(run: string, asked: Cancellation): Promise<void>;
   /** Fences the holder and sets the lease free. `onlyStale`: only if its time has run out. */
   preempt(target: PreemptTarget, act: Person & { readonly onlyStale?: boolean }): Promise<void>;
   forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
@@ -27,15 +30,19 @@ export function operatorOn(ground: Ground): Operator {
   const here: Operator = {
     resolve: (resolving) => resolve(ground, resolving),
     redrive: (run, person) => redrive(ground, run, person),
+    cancel: async (run, asked) => void (await cancelRun(ground, run, asked)),
     preempt: (target, act) => preempt(ground, target, act),
     forkPlan: (run, at) => planFork(ground, run, at),
     fork: (run, request) => fork(ground, run, request),
   };
-  return isRemote(ground.store) ? through(ground.store) : here;
+  return isRemote(ground.store) ? through(ground.store, ground.tenant) : here;
 }
 
-function through({ remote }: RemoteStore): Operator {
+function through({ remote, intake }: RemoteStore, tenant: string): Operator {
   return {
+    async cancel(run, asked) {
+      await intake.cancel(tenant, run, asked); // the server ends it where it never began
+    },
     async resolve(resolving) {
       const { run: id, pos, sub = 0, resolution, by, reason } = resolving;
       const body = { resolution, by, reason };

@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Identity } from "../lease/identity.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { Tally } from "../reactor/loop.ts";
@@ -10,6 +11,8 @@ import type { SingletonView } from "./singleton.ts";
 export interface AtWork {
   readonly tallies: readonly Readonly<Record<string, Tally>>[];
   readonly singletons: readonly SingletonView[];
+  /** What its runners can drive. */
+  readonly workflows: readonly string[];
   /** Runs driven now. */
   readonly driving: number;
 }
@@ -92,16 +95,22 @@ export class Presence {
 
   async #say(): Promise<void> {
     const { store, tenant, identity, log } = this.#ground;
-    const { tallies, singletons, driving } = this.#look();
+    const { tallies, singletons, driving, workflows } = this.#look();
     const reactors = this.#rated(summed(tallies));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#leave();
-    const body = { startedAt: this.#startedAt, driving, reactors, singletons: singletons.map(shown) };
+    const body = {
+      startedAt: this.#startedAt,
+      driving,
+      reactors,
+      singletons: singletons.map(shown),
+      ...said(workflows),
+    };
     this.#listed = true;
     try {
       await store.intake.report(tenant, { owner: identity.owner, label: identity.label, body });
     } catch (error) {
       if (isTapeError(error) && error.retry === "no") this.#become("over");
-      log("debug", "presence.not_reported", { error: String(error) });
+      log("debug", "presence.not_reported", { ...errorFields(error) });
     }
   }
 
@@ -151,6 +160,10 @@ function summed(all: readonly Readonly<Record<string, Tally>>[]): Sums {
 }
 
 const nothing: Sums[string] = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
+
+/** Reports are short: a process with more, or longer, names says nothing of them. */
+const said = (workflows: readonly string[]): { workflows?: readonly string[] } =>
+  workflows.join().length <= 2_000 ? { workflows } : {};
 
 const shown = ({ name, state, token }: SingletonView) => ({
   name,

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { reasonOf } from "../base/reason.ts";
 import type { Settled } from "../engine/driver.ts";
 import { asStored } from "../engine/same.ts";
 import { whyStuck } from "../engine/stuck.ts";
@@ -149,7 +150,10 @@ export class Results {
     const { id: run, resolve, reject } = waiter;
     this.#end(waiter, () => {
       if (status === "COMPLETED") resolve(outcome);
-      else reject(new TapeError("TAPE_RUN_FAILED", `run ${run} ended as ${status}`, { run, status }, outcome));
+      else {
+        const why = outcome === null || outcome === undefined ? "" : `: ${reasonOf(outcome)}`;
+        reject(new TapeError("TAPE_RUN_FAILED", `run ${run} ended as ${status}${why}`, { run, status }, outcome));
+      }
     });
   }
 

@@ -197,7 +197,8 @@ async function startOf<I>(
     throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
   }
   const { name, version } = workflow;
-  return { workflow: name, input: checked.value, ...(version === undefined ? {} : { version }) };
+  // As it was given: each run's input goes through the schema when it begins.
+  return { workflow: name, input, ...(version === undefined ? {} : { version }) };
 }
 
 const badOption = (field: string, message: string): TapeError => new TapeError("TAPE_BAD_INPUT", message, { field });

@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
-import { type Log, silentLog } from "../base/log.ts";
+import type { LogOption } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { identify } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
@@ -12,6 +12,7 @@ import { isLoopback } from "../server/origin.ts";
 import type { TapeServer } from "../server/server.ts";
 import type { Store } from "../store/contract.ts";
 import { openStore } from "./open-store.ts";
+import { appLog } from "./options.ts";
 
 export interface ServeOptions {
   /** A store, or the URL of one; what is opened here is closed here. */
@@ -32,12 +33,13 @@ export interface ServeOptions {
   /** How long tokens hold that are made through this server. */
   readonly lifetimes?: TokenLifetimes;
   readonly timeouts?: Partial<Timeouts>;
-  /** Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
+  /** Schemas of its workflows and gates refuse bad inputs and signals on receipt. Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
   readonly runner?: Runner;
   readonly version?: string;
   readonly clock?: Clock;
   readonly random?: Random;
-  readonly log?: Log;
+  /** As in `Tape.open`. */
+  readonly log?: LogOption;
 }
 
 export interface Serving extends AsyncDisposable {
@@ -60,15 +62,8 @@ const defaultDrainMs = 30_000;
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
-  const {
-    clock = systemClock,
-    random = systemRandom,
-    log = silentLog,
-    tls,
-    limits,
-    timeouts,
-    bootstrapToken,
-  } = options;
+  const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken } = options;
+  const log = appLog(options.log, "serve");
   if (credentials === "none" && !isLoopback(host)) {
     const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
@@ -92,6 +87,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     server = new TapeServer({
       ...{ store, credentials, tenant, version, dashboard: builtDashboard, ...seams },
       identity: identify(process.env, random),
+      runner,
       resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
       ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
       ...(limits === undefined ? {} : { limits }),

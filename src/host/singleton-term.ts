@@ -2,6 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
@@ -115,7 +116,7 @@ export class TermWork {
       } while (!this.#abort.signal.aborted);
     } catch (error) {
       // After the abort an error is the abort's own way out.
-      if (this.#abort.signal.aborted) return log("debug", "singleton.body_aborted", { name, error: String(error) });
+      if (this.#abort.signal.aborted) return log("debug", "singleton.body_aborted", { name, ...errorFields(error) });
       this.abort(error);
       this.#fail(error);
     }

@@ -1,6 +1,7 @@
 import { backoffMs } from "../base/backoff.ts";
 import type { Duration } from "../base/duration.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
 import { checkStall, type Timings, timingsFor } from "../lease/timings.ts";
@@ -101,7 +102,9 @@ export class Singleton {
     this.#everyMs = every === undefined ? undefined : millis("every", every);
     this.#backoff = { baseMs: millis("base", backoff.base ?? "1s"), capMs: millis("cap", backoff.cap ?? "60s") };
     this.#pollMs = millis("poll", poll);
-    this.#changes = new Transitions((error) => ground.log("error", "singleton.listener_failed", { error: `${error}` }));
+    this.#changes = new Transitions((error) =>
+      ground.log("error", "singleton.listener_failed", { ...errorFields(error) }),
+    );
     const timings = timingsFor(ground.keeper.timings, this.#timings, ground.store.transactionBoundMs);
     checkStall(name, this.#maxStallMs, timings);
   }
@@ -173,7 +176,7 @@ export class Singleton {
         if (!failed) continue;
       } catch (error) {
         if (isTapeError(error, "TAPE_STORE_CLOSED")) break;
-        log("error", "singleton.failed", { ...this.#who(), error: String(error) });
+        log("error", "singleton.failed", { ...this.#who(), ...errorFields(error) });
       }
       if (signal.aborted) break;
       this.#become("resting");
@@ -256,7 +259,7 @@ export class Singleton {
   /** Stop, drain while renewing, then release. Over the bound: not released, the lease runs out. */
   async #giveBack(lease: Lease, work: TermWork, why: Ask | { to: "failed"; error: unknown }): Promise<void> {
     const { log, store, tenant } = this.#ground;
-    if (why.to === "failed") log("error", "singleton.body_failed", { ...this.#who(), error: String(why.error) });
+    if (why.to === "failed") log("error", "singleton.body_failed", { ...this.#who(), ...errorFields(why.error) });
     const message = `${this.name} is being given back: stop, and let the error pass`;
     work.abort(new TapeError("TAPE_LEASE_LOST", message, { name: this.name }));
     if (why.to === "pause") {

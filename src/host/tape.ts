@@ -40,6 +40,7 @@ import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts";
 import type { SingletonWork } from "./singleton-term.ts";
 import { Singletons } from "./singletons.ts";
+import { UnservedWarning } from "./unserved-warning.ts";
 
 export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
 
@@ -77,6 +78,7 @@ export class Tape implements AsyncDisposable {
   readonly #ground: Ground;
   readonly #workers: AppWorker[] = [];
   readonly #results: Results;
+  readonly #unserved: UnservedWarning;
   readonly #presence: Presence | undefined;
   readonly #patienceMs: number | undefined;
   #closing: Promise<void> | undefined;
@@ -125,6 +127,7 @@ export class Tape implements AsyncDisposable {
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
+    this.#unserved = new UnservedWarning({ store, tenant, clock, log }, () => this.#atWork().workflows);
     const { identity } = keeper;
     if (report) this.#presence = new Presence({ store, tenant, identity, clock, log }, () => this.#atWork());
     if (work) this.worker(runner, { concurrency });
@@ -163,10 +166,13 @@ export class Tape implements AsyncDisposable {
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
     const { id = this.#random.uuid(this.#clock.wall()), labels, budget } = options;
     const { version } = workflow;
+    // Elsewhere whoever drives it asks the schema again, and its value may not fit its own input.
+    const here = !isRemote(this.store) || this.#workers.some((one) => one.serves(workflow.name));
+    const asked = workflow.schema === undefined || !here ? { input } : { input: checked.value, checked: true as const };
     const spec = {
       id,
       workflow: workflow.name,
-      input: checked.value,
+      ...asked,
       ...(version === undefined ? {} : { version }),
       ...(labels === undefined ? {} : { labels }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
@@ -176,6 +182,7 @@ export class Tape implements AsyncDisposable {
     const [verdict] = await starting;
     if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
     if (!verdict.ok) throw verdict.error;
+    if (worker === undefined && verdict.fresh) this.#unserved.warn(workflow.name, id);
     return this.#handle<O>(id, verdict.journal);
   }
 
@@ -198,13 +205,13 @@ export class Tape implements AsyncDisposable {
     const checked = await check(gate.schema, value);
     if ("fault" in checked)
       throw new TapeError("TAPE_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
-    const signal = { name: gate.name, value: checked.value, ...said, ...(binds === undefined ? {} : { binds }) };
+    const signal = { name: gate.name, value, ...said, ...(binds === undefined ? {} : { binds }) };
     await this.store.intake.signal(this.tenant, run, signal);
   }
 
   async cancel(run: string, options: { reason: string; by?: string }): Promise<void> {
     knownKeys("cancel", options, ["reason", "by"]);
-    await this.store.intake.cancel(this.tenant, run, options);
+    await this.#operator.cancel(run, options);
   }
 
   /**
@@ -337,6 +344,7 @@ export class Tape implements AsyncDisposable {
     return {
       tallies: this.#workers.map(({ tallies }) => tallies),
       singletons: this.singletons,
+      workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       driving: this.#workers.reduce((sum, { runs }) => sum + runs.driving, 0),
     };
   }

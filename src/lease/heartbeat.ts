@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import type { ErrorCode } from "../model/errors.ts";
 import type { Renewal, Renewed } from "../model/lease.ts";
 import { type Moment, momentOf } from "./belief.ts";
@@ -120,7 +121,7 @@ export class Heartbeat {
       const verdicts = await this.#options.renew(leases.map(renewalOf));
       for (const [k, lease] of leases.entries()) this.#judge(lease, verdicts[k], sent);
     } catch (error) {
-      log("debug", "lease.renewal_failed", { error: String(error), leases: leases.length });
+      log("debug", "lease.renewal_failed", { ...errorFields(error), leases: leases.length });
       for (const lease of leases) this.#doubt(lease, `renewal failed: ${(error as Error).message}`);
     }
   }

@@ -2,6 +2,7 @@ import { backoffMs } from "../base/backoff.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Acquired, AcquireRequest, Expectation, LeaseView, Renewal, Renewed, Term } from "../model/lease.ts";
@@ -95,7 +96,7 @@ export class LeaseKeeper {
       renew: (lease) => this.#heartbeat.renewNow(lease),
       release: (lease, end) => this.#release(lease, end),
       forget: (lease) => this.#heartbeat.remove(lease),
-      onFault: (error) => this.#log("error", "lease.listener_failed", { error: String(error) }),
+      onFault: (error) => this.#log("error", "lease.listener_failed", { ...errorFields(error) }),
     };
   }
 
@@ -270,7 +271,7 @@ export class LeaseKeeper {
       random: this.#random,
     });
     const { name, token } = lease;
-    const why = error === undefined ? {} : { error: String(error) };
+    const why = error === undefined ? {} : { ...errorFields(error) };
     this.#log("info", told ? "lease.released" : "lease.not_released", { name, token, end, ...why });
     return told;
   }

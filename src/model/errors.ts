@@ -360,11 +360,6 @@ export class TapeError extends Error {
     Object.defineProperty(this, "next", { value: errorTable[code].next, enumerable: true, configurable: true });
   }
 
-  /** It follows from the code. */
-  get [unstored](): readonly string[] {
-    return ["next"];
-  }
-
   get fault(): ErrorEntry["fault"] {
     return errorTable[this.code].fault;
   }
@@ -377,6 +372,9 @@ export class TapeError extends Error {
     return errorTable[this.code].next;
   }
 }
+
+// What to do next follows from the code.
+Object.defineProperty(TapeError.prototype, unstored, { value: ["next"] });
 
 // From a journal it comes back as what it was. A code that this version does not know makes a plain error of it.
 reviveErrors("TapeError", (error) => {

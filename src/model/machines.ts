@@ -26,6 +26,12 @@ export const runMachine = machine({
 export type RunPhase = (typeof runMachine.states)[number];
 /** What people see: LIVE is told apart by the lease. */
 export type RunStatus = Exclude<RunPhase, "LIVE"> | "RUNNABLE" | "RUNNING" | "WAITING";
+export const runStatuses: readonly RunStatus[] = [
+  "RUNNABLE",
+  "RUNNING",
+  "WAITING",
+  ...runMachine.states.filter((state) => state !== "LIVE"),
+];
 
 export const effectMachine = machine({
   name: "effect",

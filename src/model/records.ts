@@ -110,6 +110,8 @@ const schemas = {
     schedule: name.optional(),
     forkedFrom: name.optional(),
     fork: fork.optional(),
+    /** The input has been through its schema, whose value it is. */
+    checked: z.literal(true).optional(),
     /** Present when the creator holds the first term from the same transaction. */
     holder: holder.optional(),
   }),
@@ -288,6 +290,8 @@ const schemas = {
     by: text.optional(),
     via: credential.exactOptional(),
   }),
+  /** A signal that does not fit its gate: the gate waits for another. `note`: its number in the inbox. */
+  "signal.refused": z.strictObject({ name, note: count, why: text }),
   "cancel.asked": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
   /** `until`: the moment by the calendar, where one was named; else it is `inMs` after the record. */
   "timer.set": z.strictObject({

@@ -200,6 +200,7 @@ export const runSpec = z.strictObject({
   budget: amounts.exactOptional(),
   schedule: name.exactOptional(),
   forkedFrom: name.exactOptional(),
+  checked: z.literal(true).exactOptional(),
   fork: z
     .strictObject({
       journal,

@@ -1,7 +1,9 @@
 import { decode } from "../base/codec.ts";
+import { errorFields } from "../base/reason.ts";
 import { leaveSaid, type Result } from "../engine/evidence.ts";
 import { giveBack, type Next } from "../engine/give-back.ts";
 import { type OperatorWord, operatorWord } from "../engine/operator-word.ts";
+import { reportSettled } from "../engine/report.ts";
 import type { Lease } from "../lease/lease.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
@@ -167,6 +169,7 @@ export class Item {
     const { head } = await this.#ground.store.fenced.append(this.lease.fence, { after: this.#head, records });
     this.#head = head;
     for (const record of records) {
+      reportSettled(this.#ground.log, { run: this.runId, effect: this.effect.name }, record);
       if (record.kind === "effect.settled" || record.kind === "obligation.settled") this.#status = record.data.to;
       if (record.kind === "effect.dispatched") this.#status = this.inverse ? "COMMITTED" : "DISPATCHED";
     }
@@ -232,7 +235,7 @@ export class Item {
       await leaveSaid(evidence, (said) => store.intake.leaveEvidence(of, said));
       log("info", "effect.evidence_left", about);
     } catch (error) {
-      log("warn", "effect.evidence_refused", { ...about, error: String(error) });
+      log("warn", "effect.evidence_refused", { ...about, ...errorFields(error) });
     }
   }
 

@@ -1,3 +1,4 @@
+import { errorFields } from "../base/reason.ts";
 import { giveBack } from "../engine/give-back.ts";
 import { momentOf } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
@@ -72,7 +73,7 @@ async function workOn(
     await options.work(item);
     return { next: item.next, lagMs: item.lagMs, failed: false, unserved: item.unserved };
   } catch (error) {
-    log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, error: String(error) });
+    log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, ...errorFields(error) });
     // Somebody looks again after a back-off. Where the lease is lost, it is somebody else's already, or runs out.
     if (item !== undefined) {
       await item.fail().catch(() => false);

@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Next } from "../engine/give-back.ts";
 import type { Store, Wake } from "../store/contract.ts";
 import { Probe } from "./probe.ts";
@@ -200,7 +201,7 @@ class Turn {
       } catch (error) {
         faulty = true;
         this.#tally.faults++;
-        log("warn", "reactor.failed", { reactor: this.name, error: String(error) });
+        log("warn", "reactor.failed", { reactor: this.name, ...errorFields(error) });
       }
       if (progress) reconsider(); // what was done may have set the next thing
       if (progress && !this.#full) continue;
@@ -230,7 +231,7 @@ class Turn {
     this.#busy += found;
     const round = done.then(
       (counts) => this.#count(counts),
-      (error: unknown) => this.#options.log("error", "reactor.failed", { reactor: this.name, error: String(error) }),
+      (error: unknown) => this.#options.log("error", "reactor.failed", { reactor: this.name, ...errorFields(error) }),
     );
     this.#rounds.add(round);
     void round.finally(() => this.#rounds.delete(round));

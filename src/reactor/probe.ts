@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import { aheadMs } from "../engine/worker.ts";
 import type { Store } from "../store/contract.ts";
 
@@ -53,7 +54,7 @@ export class Probe {
       try {
         nextMs = await this.#look();
       } catch (error) {
-        log("warn", "reactor.agenda_failed", { error: String(error) });
+        log("warn", "reactor.agenda_failed", { ...errorFields(error) });
       }
       if (this.#again || stopped.aborted) continue;
       const rest = new AbortController();

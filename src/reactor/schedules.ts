@@ -1,4 +1,5 @@
 import { backoffMs } from "../base/backoff.ts";
+import { errorFields } from "../base/reason.ts";
 import { isTapeError } from "../model/errors.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import { cronOf, decodeSchedule, encodeSchedule, pickFiring, runIdOf, type SchedulePlan } from "../model/schedule.ts";
@@ -30,7 +31,7 @@ export async function fireSchedules(
       try {
         return await seeTo(ground, row, now);
       } catch (error) {
-        log("warn", "schedules.not_fired", { ...nameOf(row), error: String(error) });
+        log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
         if (!isTapeError(error) || error.retry === "no") await park(ground, row, now);
         return { done: false, lagMs: 0 };
       }

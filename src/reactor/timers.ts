@@ -1,3 +1,4 @@
+import { errorFields } from "../base/reason.ts";
 import type { Worker } from "../engine/worker.ts";
 import type { Counts, Ground, Reactor } from "./reactor.ts";
 import { fireSchedules } from "./schedules.ts";
@@ -47,7 +48,7 @@ async function fireTimers(ground: Clockwork, limit: number, runs?: Pick<Worker, 
     due.map((timer) =>
       fire(timer).catch((error: unknown) => {
         failed++; // still SET, or fired and not told: the next look finds out
-        log("warn", "timers.not_fired", { run: timer.run, pos: timer.pos, error: String(error) });
+        log("warn", "timers.not_fired", { run: timer.run, pos: timer.pos, ...errorFields(error) });
         return false;
       }),
     ),

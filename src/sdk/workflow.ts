@@ -3,7 +3,8 @@ import type { EffectDefinition, RetryPolicy } from "./act.ts";
 import { knownKeys, named, retryOf, shown } from "./check.ts";
 import { type Connector, connect } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
-import { type Schema, schemaOf } from "./schema.ts";
+import type { GateDefinition } from "./gate.ts";
+import { check, type Schema, schemaOf } from "./schema.ts";
 
 export type { Workflow } from "./context.ts";
 
@@ -54,6 +55,8 @@ export interface Runner {
   readonly workflows: ReadonlyMap<string, AnyWorkflow>;
   /** Only those that can be carried out here: an effect whose connector is elsewhere waits for a process that has it. */
   readonly effects: ReadonlyMap<string, EffectDefinition>;
+  /** Gates whose schemas are asked where a signal is sent by name alone: by the command line or over HTTP. */
+  readonly gates?: ReadonlyMap<string, GateDefinition<unknown>>;
 }
 
 /**
@@ -67,9 +70,10 @@ export function createRunner(parts: {
   readonly workflows: readonly AnyWorkflow[];
   readonly effects?: readonly { readonly definition: EffectDefinition }[];
   readonly connectors?: readonly Connector[];
+  readonly gates?: readonly GateDefinition<never>[];
 }): Runner {
-  knownKeys("a runner", parts, ["workflows", "effects", "connectors"]);
-  const { workflows, effects = [], connectors = [] } = parts;
+  knownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates"]);
+  const { workflows, effects = [], connectors = [], gates = [] } = parts;
   const byConnector = byName("connector", connectors);
   const definitions = byName(
     "effect",
@@ -79,7 +83,11 @@ export function createRunner(parts: {
     const known = connect(definition, byConnector);
     return known === undefined ? [] : [[name, known] as const];
   });
-  return { workflows: byName("workflow", workflows), effects: new Map(connected) };
+  return {
+    workflows: byName("workflow", workflows),
+    effects: new Map(connected),
+    gates: byName("gate", gates) as ReadonlyMap<string, GateDefinition<unknown>>,
+  };
 }
 
 function byName<T extends { readonly name: string }>(what: string, items: readonly T[]): ReadonlyMap<string, T> {
@@ -90,4 +98,18 @@ function byName<T extends { readonly name: string }>(what: string, items: readon
     map.set(item.name, item);
   }
   return map;
+}
+
+/** Refuses what a workflow cannot begin with, where its schema is known. A workflow of elsewhere is asked there. */
+export async function assertInput(runner: Runner, workflow: string, input: unknown): Promise<void> {
+  const checked = await check(runner.workflows.get(workflow)?.schema, input);
+  if ("value" in checked) return;
+  throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow}: ${checked.fault}`, { field: "input", workflow });
+}
+
+/** Refuses a value that its gate would, where the gate is known. */
+export async function assertGateValue(runner: Runner, gate: string, value: unknown): Promise<void> {
+  const checked = await check(runner.gates?.get(gate)?.schema, value);
+  if ("value" in checked) return;
+  throw new TapeError("TAPE_GATE_VALUE", `${gate}: ${checked.fault}`, { gate });
 }

@@ -2,6 +2,7 @@ import { createHash, timingSafeEqual } from "node:crypto";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { type Role, roles } from "../protocol/route.ts";
 import type { ApiToken, Store } from "../store/contract.ts";
@@ -129,7 +130,7 @@ export class CheckedDoor implements Credentials {
     if (token !== undefined && (token.usedAt ?? 0) < clock.wall() - touchMs) {
       store.intake
         .touchToken(id)
-        .catch((error) => log("warn", "server.token_untouched", { token: id, error: String(error) }));
+        .catch((error) => log("warn", "server.token_untouched", { token: id, ...errorFields(error) }));
     }
     return token;
   }

@@ -1,9 +1,11 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import type { ServedWorkflows } from "../engine/served.ts";
 import type { Credential } from "../model/records.ts";
 import type { AnswerOf, CallOf, Contract, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
+import type { Runner } from "../sdk/workflow.ts";
 import type { Intake, ManualAct, Store } from "../store/contract.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
@@ -64,6 +66,9 @@ export interface ServerGround {
   readonly service: Service;
   readonly history: History;
   readonly lifetimes: TokenLifetimes;
+  readonly served: ServedWorkflows;
+  /** What is known here of workflows and gates: their schemas refuse at once what a worker would. */
+  readonly runner: Runner;
 }
 
 /** Who acts, why, and through which credential: what the audit keeps. */

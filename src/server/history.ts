@@ -1,5 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import type { AnswerOf } from "../protocol/contract.ts";
 import type { Read, RunRate } from "../store/contract.ts";
 
@@ -91,7 +92,7 @@ export class History {
   async #round(): Promise<void> {
     for (const [tenant, watched] of this.#watched) {
       await this.#sample(tenant, watched).catch((error: unknown) =>
-        this.#log("warn", "server.sample_failed", { tenant, error: String(error) }),
+        this.#log("warn", "server.sample_failed", { tenant, ...errorFields(error) }),
       );
     }
     if (this.#watched.size > 0) this.#cancel = this.#clock.after(minuteMs, () => void this.#round());

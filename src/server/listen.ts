@@ -4,6 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import { TapeError } from "../model/errors.ts";
 import type { WireAnswer, WireRequest } from "../protocol/wire.ts";
 import type { BodyRoom } from "./bodies.ts";
@@ -54,7 +55,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     void carry(server, request, response).catch((error) => {
-      log("warn", "server.cut_off", { error: String(error) });
+      log("warn", "server.cut_off", { ...errorFields(error) });
       response.destroy();
     });
   };

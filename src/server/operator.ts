@@ -1,6 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { endUnbegun } from "../engine/cancel.ts";
 import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { type Preemption, type PreemptTarget, preempt } from "../engine/preempt.ts";
@@ -69,6 +70,11 @@ export class Operator {
   /** Fences the holder, says so for the audit, and gives the lease back at once: whoever stands by takes it. */
   takeover(tenant: string, target: PreemptTarget, act: Preemption): Promise<void> {
     return preempt(this.#footing(tenant), target, act);
+  }
+
+  /** A run that was cancelled and never began needs nobody to end it. */
+  async endUnbegun(tenant: string, run: string): Promise<void> {
+    await endUnbegun(this.#footing(tenant), run);
   }
 
   close(): void {

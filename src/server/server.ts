@@ -3,12 +3,14 @@ import { fingerprint } from "../base/canonical.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
+import { ServedWorkflows } from "../engine/served.ts";
 import type { Identity } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Credential } from "../model/records.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import { mayDo, type Route } from "../protocol/route.ts";
 import type { Exchange, WireAnswer, WireRequest } from "../protocol/wire.ts";
+import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Intake, Store } from "../store/contract.ts";
 import { Admission } from "./admission.ts";
 import { jsonAnswer, linesAnswer, packed, problemAnswer, refusalOf, textAnswer } from "./answer.ts";
@@ -45,6 +47,8 @@ export interface ServerOptions {
   readonly dashboard?: Dashboard;
   /** Settles a doubt in a person's name. */
   readonly resolve: (footing: Footing, resolving: Resolving) => Promise<void>;
+  /** Definitions whose schemas are asked on receipt. */
+  readonly runner?: Runner;
   readonly clock?: Clock;
   readonly random?: Random;
   readonly log?: Log;
@@ -102,17 +106,10 @@ export class TapeServer {
     this.#history = new History({ read: store.read, clock, log });
     const { service } = this;
     const [operator, history] = [this.#operator, this.#history];
-    this.#handlers = handlersOf({
-      store,
-      clock,
-      random,
-      log,
-      ownership,
-      operator,
-      service,
-      history,
-      lifetimes: options.lifetimes ?? {},
-    });
+    const served = new ServedWorkflows(store, clock);
+    const runner = options.runner ?? createRunner({ workflows: [] });
+    const parts = { ownership, operator, service, history, served, runner, lifetimes: options.lifetimes ?? {} };
+    this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
 
   /** The whole way, without a socket. */

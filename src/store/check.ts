@@ -107,6 +107,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   "patch.marked",
   "race.won",
   "notes.taken",
+  "signal.refused",
   "effect.received",
   "run.retried",
   "run.suspected",
@@ -227,7 +228,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
   checkName("workflow", spec.workflow, limits);
   checkPayload("input", () => encode(spec.input), limits); // first: a fingerprint takes several times as long
   const inputHash = fingerprint(spec.input);
-  const { id, workflow, input, version, labels, budget, schedule, forkedFrom, fork } = spec;
+  const { id, workflow, input, version, labels, budget, schedule, forkedFrom, fork, checked } = spec;
   const data: RecordData<"run.created"> = {
     id,
     workflow,
@@ -239,6 +240,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(schedule !== undefined && { schedule }),
     ...(forkedFrom !== undefined && { forkedFrom }),
     ...(fork !== undefined && { fork }),
+    ...(checked === true && { checked }),
   };
   encodeRecord({ kind: "run.created", data }, limits);
   return data;

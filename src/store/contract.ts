@@ -89,6 +89,8 @@ export interface RunSpec {
   readonly schedule?: string;
   readonly forkedFrom?: string;
   readonly fork?: ForkData;
+  /** The input has been through the workflow's schema: whoever drives the run need not ask again. */
+  readonly checked?: true;
 }
 
 export interface Created {

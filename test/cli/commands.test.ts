@@ -118,7 +118,7 @@ describe("runs from the command line", () => {
     const { stdout } = await tape("runs");
     // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not be there
     expect(stdout).not.toMatch(/[\u0000-\u0009\u000b-\u001f]/);
-    expect(stdout).toContain("]0;x b");
+    expect(stdout).toContain("a\\e]0;x\\u0007b");
   });
 
   it("a store that is not there is not made by looking", async () => {

@@ -76,7 +76,7 @@ it("an app that drives runs tells what its reactors do; one that does nothing, o
   held.resolve();
   await clock.elapse(60_000);
   expect(said).toHaveLength(5); // every 15 s, and nothing besides
-  expect(await told(store)).toMatchObject([{ driving: 0 }]);
+  expect(await told(store)).toMatchObject([{ driving: 0, workflows: ["slow"] }]);
 });
 
 /** A presence of its own over what `look` finds. */
@@ -87,7 +87,12 @@ async function alone(look: () => AtWork, wrap?: (store: Store) => Store) {
   const log = (_level: string, event: string) => void events.push(event);
   return { clock, store, events, presence: new Presence({ store, tenant, identity, clock, log }, look) };
 }
-const busyWork: AtWork = { tallies: [], singletons: [{ name: "s", state: "standby" } as never], driving: 0 };
+const busyWork: AtWork = {
+  tallies: [],
+  singletons: [{ name: "s", state: "standby" } as never],
+  driving: 0,
+  workflows: [],
+};
 
 it("rates are of the last minute: what failed long ago is counted, but no error of now", async () => {
   let loop: ReactorLoop | undefined;
@@ -95,6 +100,7 @@ it("rates are of the last minute: what failed long ago is counted, but no error 
     tallies: loop === undefined ? [] : [loop.tallies],
     singletons: [],
     driving: 0,
+    workflows: [],
   }));
   let failing = true;
   const mine: Reactor = {
@@ -129,6 +135,7 @@ it("counts of several loops are added up by reactor", async () => {
     tallies: [{ outbox: tally }, { outbox: { ...tally, lagMs: 9 }, timers: tally }],
     singletons: [],
     driving: 3,
+    workflows: [],
   }));
   presence.begin();
   await clock.elapse(1_001);

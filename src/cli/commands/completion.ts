@@ -10,9 +10,9 @@ export function completionCommand(commands: () => readonly Command[]): Command {
     arguments: [{ name: "shell", help: shells.join(", ") }],
     run: async ({ arguments: { shell }, screen }) => {
       const all = commands();
-      if (shell === "bash") screen.line(bash(all));
-      else if (shell === "zsh") screen.line(`autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`);
-      else if (shell === "fish") screen.line(fish(all));
+      if (shell === "bash") screen.block(bash(all));
+      else if (shell === "zsh") screen.block(`autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`);
+      else if (shell === "fish") screen.block(fish(all));
       else throw new Misuse(`completion knows ${shells.join(", ")}, not ${shell}`);
       return 0;
     },

@@ -8,7 +8,7 @@ export const config: Command = {
   name: "config",
   summary: "every setting of tape.yaml with its origin",
   options: {
-    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder or above" },
+    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder" },
     output: { value: "json|text", short: "o", help: "text for people (default), json for programs" },
   },
   run: async (asked) => print(asked.text("config"), asked.text("output"), asked.screen),

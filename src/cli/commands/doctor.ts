@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import type { Store } from "../../store/contract.ts";
 import { lasting } from "../output.ts";
-import { lookAround } from "./outlook.ts";
+import { lookAround, type Outlook } from "./outlook.ts";
 
 export interface Finding {
   readonly about: string;
@@ -17,6 +17,9 @@ const mostOffsetMs = 2_000;
 const patienceMs = 2_500;
 /** A holder may be late once; one that is gone for longer was not taken over by anybody. */
 const staleForMs = 60_000;
+
+export const unservedText = ({ workflow, runs, meant }: Outlook["unserved"][number]): string =>
+  `${runs} runs wait for workflow ${workflow}, which no process has${meant === undefined ? "" : `; did you mean ${meant}?`}`;
 
 /** Every check in turn; none changes anything. */
 export async function diagnose(
@@ -80,6 +83,14 @@ async function work(store: Store, tenant: string, clock: Clock): Promise<Finding
           state: "bad",
           says: `work is due for ${waiting.join(", ")}, and nobody takes it`,
           next: "Start a process that runs them: an app with Tape.open, or tape-reactors.",
+        },
+    second.unserved.length === 0
+      ? { about: "workflows", state: "fine", says: "no run waits for a workflow that no process has" }
+      : {
+          about: "workflows",
+          state: "bad",
+          says: second.unserved.map(unservedText).join("; "),
+          next: 'Start a process whose runner has them, or: durable-tape cancel <run> --reason "…" (durable-tape runs --workflow NAME lists them).',
         },
     gone.length === 0
       ? { about: "leases", state: "fine", says: `${second.held} held, none by somebody who is long gone` }

@@ -1,6 +1,7 @@
 import { decode } from "../../base/codec.ts";
+import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../reactor/resolve.ts";
-import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
+import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
 import { type Asked, type Command, Misuse } from "../command.ts";
 import { brief, lasting, printRows } from "../output.ts";
 import { effectColumns } from "./inspect.ts";
@@ -20,7 +21,9 @@ function listing(name: "effects" | "obligations", summary: string): Command {
     options: listOptions,
     run: (asked) =>
       withApp(asked, async ({ store, tenant }) => {
-        const [run, status] = [asked.text("run"), asked.text("status")?.split(",")];
+        const run = asked.text("run");
+        const known: readonly string[] = name === "effects" ? effectMachine.states : obligationMachine.states;
+        const status = wordsOf("--status", asked.text("status"), known);
         const found = await store.read.effects(tenant, {
           role: name === "effects" ? "act" : "inverse",
           ...(run === undefined ? {} : { run }),

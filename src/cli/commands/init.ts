@@ -1,6 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
-import { basename, join, resolve } from "node:path";
+import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
+import { shellWord } from "../../engine/report.ts";
 import { type Command, Misuse } from "../command.ts";
 import { version } from "../version.ts";
 
@@ -25,10 +26,35 @@ export const init: Command = {
     renameSync(join(path, "gitignore"), join(path, ".gitignore")); // npm does not publish a .gitignore
     for (const file of ["package.json", "README.md", "tape.yaml"]) {
       const text = readFileSync(join(path, file), "utf8").replaceAll("my-agent", name);
-      writeFileSync(join(path, file), text.replace('"durable-tape": "*"', `"durable-tape": "^${version}"`));
+      writeFileSync(
+        join(path, file),
+        text.replace('"durable-tape": "*"', `"durable-tape": ${JSON.stringify(source())}`),
+      );
     }
     screen.line(`${path} is ready:`);
-    screen.line(`  cd ${folder} && npm install && npm start`);
+    screen.line(`  cd ${shellWord(folder)} && npm install && npm start`);
     return 0;
   },
 };
+
+/**
+ * Where the project gets this very package from: the registry, if this copy came from one. A checkout, an unpacked or a
+ * local archive is named by its path, because the registry may not have this version.
+ */
+function source(): string {
+  const root = resolve(template, "..");
+  const modules = dirname(root);
+  if (basename(modules) !== "node_modules") return `file:${root}`;
+  try {
+    const lock = JSON.parse(readFileSync(join(modules, ".package-lock.json"), "utf8")) as Lock;
+    const { resolved = "" } = lock.packages?.["node_modules/durable-tape"] ?? {};
+    if (resolved.startsWith("file:")) return `file:${resolve(modules, resolved.slice("file:".length))}`;
+  } catch {
+    // No lock beside it: another package manager's, with a registry behind it.
+  }
+  return `^${version}`;
+}
+
+interface Lock {
+  readonly packages?: Readonly<Record<string, { readonly resolved?: string }>>;
+}

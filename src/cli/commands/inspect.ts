@@ -1,5 +1,6 @@
 import { systemClock } from "../../base/clock.ts";
 import { decode } from "../../base/codec.ts";
+import { shellWord } from "../../engine/report.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { TermView } from "../../model/lease.ts";
 import type { JournalRecord } from "../../model/records.ts";
@@ -8,6 +9,7 @@ import type { FeedRecord } from "../../store/contract.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Asked, Command } from "../command.ts";
 import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";
+import { waitsOf } from "./waiting.ts";
 
 const inspect: Command = {
   name: "inspect",
@@ -41,7 +43,13 @@ const inspect: Command = {
         const { label, token, remainingMs } = run.lease;
         screen.line(`held by ${label} under token ${token}, ${lasting(remainingMs)} left unless it renews`);
       }
-      if (run.endedAt !== null) screen.line(`outcome ${brief(run.outcome, 200)}`);
+      if (run.endedAt !== null) {
+        const outcome = `outcome ${brief(run.outcome, 400)}`;
+        screen.line(run.status === "COMPLETED" ? outcome : screen.bad(outcome));
+      } else {
+        const open = { journal, gates, timers, effects: [...acts, ...inverses] };
+        for (const line of waitsOf(run, open, now)) screen.line(line);
+      }
       section(asked, "journal", journal, journalColumns);
       section(asked, "terms", terms, termColumns);
       section(asked, "effects", acts, effectColumns(now));
@@ -67,10 +75,11 @@ const inspect: Command = {
       const doubts = [...acts, ...inverses].filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
       for (const { pos, sub, role, status } of doubts) {
         const what = role === "act" ? "effect" : "obligation";
+        screen.line();
         screen.line(
-          `\n${screen.bad(`${what} ${pos}${sub === 0 ? "" : `.${sub}`} is ${status}`)}: find out whether it happened, then`,
+          `${screen.bad(`${what} ${pos}${sub === 0 ? "" : `.${sub}`} is ${status}`)}: find out whether it happened, then`,
         );
-        screen.line(`  durable-tape resolve ${what} ${id} ${pos} --as happened|failed|again --reason "…"`);
+        screen.line(`  durable-tape resolve ${what} ${shellWord(id)} ${pos} --as happened|failed|again --reason "…"`);
       }
       return 0;
     }),
@@ -171,7 +180,8 @@ export const effectColumns = (now: number): readonly Column<EffectRow>[] => [
 
 function section<T>(asked: Asked, title: string, rows: readonly T[], columns: readonly Column<T>[]): void {
   if (rows.length === 0) return;
-  asked.screen.line(`\n${asked.screen.bold(title)}`);
+  asked.screen.line();
+  asked.screen.line(asked.screen.bold(title));
   for (const line of tableOf(rows, columns)) asked.screen.line(`  ${line}`);
 }
 

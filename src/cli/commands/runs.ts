@@ -2,12 +2,18 @@ import { readFileSync } from "node:fs";
 import { systemClock } from "../../base/clock.ts";
 import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
+import { ServedWorkflows } from "../../engine/served.ts";
 import { TapeError } from "../../model/errors.ts";
-import type { RunStatus } from "../../model/machines.ts";
+import { runStatuses } from "../../model/machines.ts";
+import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunView, Store } from "../../store/contract.ts";
-import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
+import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
 import { type Asked, type Command, Misuse } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
+import { complain } from "../screen.ts";
+
+/** How long a run that is served lies before somebody takes it, at most, on a quiet machine. */
+const takenMs = 300;
 
 const runArgument = { name: "run", help: "the run's id" } as const;
 
@@ -28,7 +34,7 @@ const start: Command = {
   run: (asked) =>
     withApp(
       asked,
-      async ({ app, store, tenant }) => {
+      async ({ app, store, tenant, runner }) => {
         const id = asked.text("id") ?? systemRandom.uuid(systemClock.wall());
         const version = asked.text("version");
         const labels = pairs("--label", asked.all("label"));
@@ -37,17 +43,29 @@ const start: Command = {
           if (!Number.isSafeInteger(cap) || cap < 0) throw new Misuse(`--budget ${unit} is an amount, not ${amount}`);
           return [unit, cap] as const;
         });
+        const workflow = asked.arguments.workflow!;
+        const input = inputOf(asked.text("input"));
+        await assertInput(runner, workflow, input);
         const [verdict] = await store.intake.createRuns(tenant, [
           {
             id,
-            workflow: asked.arguments.workflow!,
-            input: inputOf(asked.text("input")),
+            workflow,
+            input,
             ...(version === undefined ? {} : { version }),
             ...(Object.keys(labels).length === 0 ? {} : { labels }),
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
           },
         ]);
         if (verdict?.ok !== true) throw verdict?.error ?? new TapeError("TAPE_INVARIANT", "no verdict");
+        const here = [...runner.workflows.keys()];
+        const hint = verdict.fresh
+          ? await new ServedWorkflows(store, systemClock).hint(tenant, workflow, here)
+          : undefined;
+        // A process that came a moment ago has not reported yet, but has perhaps taken it.
+        if (hint !== undefined) await systemClock.sleep(takenMs);
+        if (hint !== undefined && (await app.runs.get(id))?.status === "RUNNABLE") {
+          complain(process.stderr, `TAPE_NO_WORKER: ${hint}`);
+        }
         if (!asked.given("wait")) {
           if (wantsJson(asked)) printJson(asked, { id, fresh: verdict.fresh });
           else asked.screen.line(verdict.fresh ? id : `${id}  (it was started before)`);
@@ -58,7 +76,7 @@ const start: Command = {
         else asked.screen.line(`${id}  ${brief(outcome, 200)}`);
         return 0;
       },
-      { create: true },
+      { create: true, runner: true },
     ),
 };
 
@@ -94,7 +112,7 @@ const runs: Command = {
     withApp(asked, async ({ app, store }) => {
       const [label] = Object.entries(pairs("--label", asked.all("label")));
       const workflow = asked.text("workflow");
-      const status = asked.text("status")?.split(",") as RunStatus[] | undefined;
+      const status = wordsOf("--status", asked.text("status"), runStatuses);
       const before = wholeOf("--before", asked.text("before"));
       const limit = wholeOf("--limit", asked.text("limit")) ?? 50;
       const prefix = asked.text("prefix");
@@ -150,22 +168,28 @@ const signal: Command = {
     ...storeOptions,
   },
   run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
-      const { run, gate } = asked.arguments as { run: string; gate: string };
-      const open = (await store.read.gates(tenant, { run, open: true })).filter(({ name }) => name === gate);
-      const binds = asked.text("binds") ?? (open.length === 1 ? (open[0]!.binds ?? undefined) : undefined);
-      const [key, by] = [asked.text("key"), asked.text("by")];
-      const sent = await store.intake.signal(tenant, run, {
-        name: gate,
-        value: jsonOf("--value", asked.text("value") ?? "null"),
-        ...(key === undefined ? {} : { key }),
-        ...(by === undefined ? {} : { by }),
-        ...(binds === undefined ? {} : { binds }),
-      });
-      const early = open.length === 0 ? "; the gate is not open yet: the signal waits for it" : "";
-      asked.screen.line(sent.duplicate ? `note ${sent.n}: this key was sent before` : `note ${sent.n}${early}`);
-      return 0;
-    }),
+    withApp(
+      asked,
+      async ({ store, tenant, runner }) => {
+        const { run, gate } = asked.arguments as { run: string; gate: string };
+        const value = jsonOf("--value", asked.text("value") ?? "null");
+        await assertGateValue(runner, gate, value);
+        const open = (await store.read.gates(tenant, { run, open: true })).filter(({ name }) => name === gate);
+        const binds = asked.text("binds") ?? (open.length === 1 ? (open[0]!.binds ?? undefined) : undefined);
+        const [key, by] = [asked.text("key"), asked.text("by")];
+        const sent = await store.intake.signal(tenant, run, {
+          name: gate,
+          value,
+          ...(key === undefined ? {} : { key }),
+          ...(by === undefined ? {} : { by }),
+          ...(binds === undefined ? {} : { binds }),
+        });
+        const early = open.length === 0 ? "; the gate is not open yet: the signal waits for it" : "";
+        asked.screen.line(sent.duplicate ? `note ${sent.n}: this key was sent before` : `note ${sent.n}${early}`);
+        return 0;
+      },
+      { runner: true },
+    ),
 };
 
 const cancel: Command = {
@@ -177,7 +201,8 @@ const cancel: Command = {
     withApp(asked, async ({ app }) => {
       const person = personOf(asked);
       await app.cancel(asked.arguments.run!, person);
-      asked.screen.line(`${asked.arguments.run} is asked to stop`);
+      const ended = (await app.runs.get(asked.arguments.run!))?.endedAt !== null;
+      asked.screen.line(`${asked.arguments.run} ${ended ? "never began, and is cancelled" : "is asked to stop"}`);
       return 0;
     }),
 };

@@ -18,7 +18,7 @@ export const serve: Command = {
   name: "serve",
   summary: "the store over HTTP, for programs elsewhere; runs no workflow and no reactor by itself",
   options: {
-    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder or above" },
+    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder" },
     listen: { value: "HOST:PORT", help: "tape.server.listen" },
     store: { value: "URL", help: "tape.store.url" },
     set: { value: "PATH=VALUE", many: true, help: "any other setting, as in tape.server.credentials=required" },

@@ -3,7 +3,7 @@ import type { RunStatus } from "../../model/machines.ts";
 import { outputOption, storeOptions, withApp } from "../app.ts";
 import type { Command } from "../command.ts";
 import { printJson, wantsJson } from "../output.ts";
-import { diagnose, type Finding } from "./doctor.ts";
+import { diagnose, type Finding, unservedText } from "./doctor.ts";
 import { lookAround, type Outlook } from "./outlook.ts";
 
 const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
@@ -31,6 +31,7 @@ function linesOf(outlook: Outlook): string[] {
     `gates   ${figure(openGates)} wait for a person`,
     `leases  ${figure(held)} held, ${stale.length} of them by somebody whose time has run out`,
   ];
+  for (const one of outlook.unserved) lines.push(`nobody  ${unservedText(one)}`);
   if (overdue.length > 0) lines.push(`due     now, for ${overdue.join(", ")}`);
   if (outlook.inDoubt > 0) {
     lines.push("", "A person is needed: durable-tape effects --status UNKNOWN,STUCK; durable-tape runs --status STUCK");

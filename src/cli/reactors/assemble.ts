@@ -43,6 +43,8 @@ export interface Assembled {
   readonly loop: ReactorLoop;
   /** Runs driven now. */
   readonly driving: number;
+  /** What is driven here; empty without the recovery reactor. */
+  readonly workflows: readonly string[];
   /** Claims nothing more, lets what is under way come to rest, gives back the leases. */
   stop(): Promise<void>;
 }
@@ -93,6 +95,9 @@ export function assemble(options: AssembleOptions): Assembled {
     loop,
     get driving() {
       return worker?.driving ?? 0;
+    },
+    get workflows() {
+      return worker === undefined ? [] : [...runner.workflows.keys()];
     },
     async stop() {
       stopping.abort();

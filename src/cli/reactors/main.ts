@@ -1,6 +1,7 @@
 import { systemClock } from "../../base/clock.ts";
 import { type Log, logOf } from "../../base/log.ts";
 import { systemRandom } from "../../base/random.ts";
+import { reasonOf } from "../../base/reason.ts";
 import { suggest } from "../../base/suggest.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
@@ -11,6 +12,7 @@ import { identify } from "../../lease/identity.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
+import { complain } from "../screen.ts";
 import { version } from "../version.ts";
 import { type Assembled, assemble, type Wanted } from "./assemble.ts";
 import { loadFunction, loadRunner } from "./module.ts";
@@ -28,14 +30,14 @@ export async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   if ("fault" in options) {
-    process.stderr.write(`${options.fault}\nRun tape-reactors --help to see what there is.\n`);
+    complain(process.stderr, options.fault, "Run tape-reactors --help to see what there is.");
     return 2;
   }
   try {
     return await run(options);
   } catch (error) {
     if (!isTapeError(error)) throw error;
-    process.stderr.write(`${error.message}\n${error.next}\n`);
+    complain(process.stderr, reasonOf(error), error.next);
     return 1;
   }
 }
@@ -138,6 +140,7 @@ function presenceOf(reactors: Assembled, ground: PresenceGround): Presence {
     tallies: [reactors.loop.tallies],
     singletons: [],
     driving: reactors.driving,
+    workflows: reactors.workflows,
   }));
   presence.begin();
   return presence;

@@ -36,7 +36,7 @@ export const runs = group({
       labels: labels.exactOptional(),
       budget: amounts.exactOptional(),
     }),
-    answer: z.strictObject({ id: name, journal: z.int().positive(), fresh: z.boolean() }),
+    answer: z.strictObject({ id: name, journal: z.int().positive(), fresh: z.boolean(), hint: text.exactOptional() }),
     errors: ["TAPE_RUN_CONFLICT", "TAPE_RUN_GONE", "TAPE_NOT_ENCODABLE"],
   },
   "runs.list": {
@@ -162,7 +162,7 @@ export const runs = group({
     size: "payload",
     body: signal,
     answer: z.strictObject({ n: whole, duplicate: z.boolean() }),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED"],
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED", "TAPE_GATE_VALUE"],
   },
   "runs.cancel": {
     method: "POST",

@@ -1,6 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
+import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
 import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
@@ -11,7 +12,7 @@ const longestWaitMs = 30_000;
 const mostInTree = 500;
 
 export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
-  const { store, clock, random, ownership, operator } = ground;
+  const { store, clock, random, ownership, operator, runner, served } = ground;
   const { read } = store;
 
   const existing = async (tenant: string, id: string): Promise<RunView> => {
@@ -29,11 +30,13 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
   return {
     async "runs.start"({ body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
+      await assertInput(runner, spec.workflow, spec.input);
       const [verdict] = await who.intake.createRuns(who.tenant, [{ ...spec, id } as RunSpec]);
       if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
       if (!verdict.ok) throw verdict.error;
       ownership.learn(who.tenant, verdict.journal);
-      return { id, journal: verdict.journal, fresh: verdict.fresh };
+      const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
+      return { id, journal: verdict.journal, fresh: verdict.fresh, ...(hint !== undefined && { hint }) };
     },
     async "runs.list"({ query }, { tenant }) {
       return { runs: await read.runs(tenant, query as RunFilter) };
@@ -88,13 +91,16 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
       return { root: top, runs: [first, ...below].map(nodeOf), obligations, more };
     },
     async "runs.signal"({ params: { id }, body }, who) {
+      await assertGateValue(runner, body.name, body.value);
       const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
       const signal = { ...body, ...by, ...stamped(who) } as Parameters<typeof who.intake.signal>[2];
       return who.intake.signal(who.tenant, id, signal);
     },
     async "runs.cancel"({ params: { id }, body }, who) {
       const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
-      return who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
+      const noted = await who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
+      await operator.endUnbegun(who.tenant, id);
+      return noted;
     },
     async "runs.takeover"({ params: { id }, body }, who) {
       await operator.takeover(who.tenant, { run: id }, { ...body, ...actOf(who, body) });

@@ -157,7 +157,7 @@ function freeItems(t: Tables, found: readonly EffectRow[]) {
     .filter(({ owner }) => owner === null);
 }
 
-interface Listed {
+export interface Listed {
   readonly tenant: string;
   readonly role: string | null;
   readonly status: string | null;

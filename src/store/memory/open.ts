@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
+import { errorFields } from "../../base/reason.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
 import { bodyOf } from "../../model/project.ts";
 import type { RecordData } from "../../model/records.ts";
@@ -23,7 +24,7 @@ export interface MemoryOptions {
 export async function openMemory(options: MemoryOptions = {}): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
   const limits = limitsOf(options.limits);
-  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
+  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
   const tables = layGround(Buffer.from(random.bytes(16)).toString("hex"));
   return assembleStore(new MemoryDriver({ tables, clock, limits, wakes }), random);
 }

@@ -3,6 +3,7 @@ import { backoffMs } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
+import { errorFields } from "../../base/reason.ts";
 import type { Wake } from "../contract.ts";
 import type { Wakes } from "../wakes.ts";
 import type { Connections } from "./connections.ts";
@@ -110,7 +111,7 @@ export class Notifier {
         wakes.emit({ of: "any" }); // whatever was said while nobody listened
         await broken;
       } catch (error) {
-        log("debug", "listen.failed", { error: String(error) });
+        log("debug", "listen.failed", { ...errorFields(error) });
       }
       await client.end().catch(() => {});
       if (!this.#closed) await clock.sleep(backoffMs(tries, { baseMs: 100, capMs: 5_000 }, random));

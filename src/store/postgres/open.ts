@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
+import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store, Wake } from "../contract.ts";
@@ -64,7 +65,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const meta = await metaOf(connections);
     const durable = checkServer(meta, connections, log);
     const channel = String(meta.channel);
-    const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
+    const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
     const notifier = new Notifier({ connections, wakes, clock, random, log, channel });
     const patience = new Patience({ clock, random, boundMs: connections.settings.transactionBoundMs });
     const timeline: Timeline = new Timeline({ connections, patience, writer: () => writer, log });

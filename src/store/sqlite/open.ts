@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
+import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store } from "../contract.ts";
@@ -73,7 +74,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     }
   });
   const schema = newestOf(options.migrations ?? migrations);
-  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { error: String(error) }));
+  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
   const neighbours = {
     clock,
     version: () => (committer.closed ? undefined : committer.statements.dataVersion()),

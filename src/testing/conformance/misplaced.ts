@@ -48,6 +48,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "gate.opened": { pos: 0, name: "g" },
   "gate.resolved": { pos: 0, to: "RECEIVED" },
   "signal.sent": { name: "s", value: 1 },
+  "signal.refused": { name: "s", note: 1, why: "w" },
   "cancel.asked": { reason: "r" },
   "timer.passed": { pos: 0 },
   "child.received": { pos: 1, of: 0, status: "COMPLETED" },

@@ -3,7 +3,7 @@ const mostCauses = 5;
 const mostLetters = 2_000;
 
 /** What a log line says about an error. */
-export interface Fault {
+export interface ErrorFields {
   /** Its message and its causes', in one line. */
   readonly error: string;
   readonly code?: string;
@@ -12,7 +12,7 @@ export interface Fault {
 }
 
 /** An error as fields of a log line: why, with every cause, and the next step. */
-export function faultOf(error: unknown): Fault {
+export function errorFields(error: unknown): ErrorFields {
   const { code, next } = fieldsOf(error);
   return { error: reasonOf(error), ...(code !== undefined && { code }), ...(next !== undefined && { next }) };
 }

@@ -1,0 +1,44 @@
+import { shellWord } from "../../engine/report.ts";
+import type { JournalRecord } from "../../model/records.ts";
+import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
+import type { RunView } from "../../store/contract.ts";
+import { lasting } from "../output.ts";
+
+export interface OpenWork {
+  readonly journal: readonly JournalRecord[];
+  readonly gates: readonly GateRow[];
+  readonly timers: readonly TimerRow[];
+  readonly effects: readonly EffectRow[];
+}
+
+/** What a run that has not ended waits for, one line each, with what to do about it where somebody can. */
+export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork, now: number): string[] {
+  if (run.status === "STUCK") {
+    const stuck = journal.findLast(({ kind }) => kind === "run.stuck");
+    return [`stuck: ${stuck?.kind === "run.stuck" ? stuck.data.why : "its journal does not say why"}`];
+  }
+  const lines = [
+    ...gates
+      .filter(({ status }) => status === "OPEN")
+      .map(({ name, openedAt }) => {
+        const send = `durable-tape signal ${shellWord(run.id)} ${shellWord(name)} --value JSON`;
+        return `waits for gate ${name}, open for ${lasting(now - openedAt)}: ${send}`;
+      }),
+    ...timers
+      .filter(({ status, purpose }) => status === "SET" && purpose !== "gate_timeout")
+      .map(({ purpose, dueAt }) => `waits for a timer (${purpose}), due in ${lasting(Math.max(0, dueAt - now))}`),
+    ...effects
+      .filter(({ status }) => unsettled.has(status))
+      .map(({ name, pos, status, changedAt }) => {
+        const what = `${name ?? "an undoing"} at ${pos}`;
+        return `waits for effect ${what}: ${status} for ${lasting(now - changedAt)}`;
+      }),
+  ];
+  if (lines.length > 0 || run.lease.owner !== null) return lines;
+  const last = journal.findLast(({ kind }) => kind === "term.ended");
+  const waits = last?.kind === "term.ended" ? (last.data.waits ?? []) : [];
+  if (waits.length > 0) return [`waits for ${waits.join(", ")}`];
+  return run.status === "RUNNABLE" ? [`waits for a process that has workflow ${run.workflow}`] : [];
+}
+
+const unsettled: ReadonlySet<string> = new Set(["PENDING", "DISPATCHED", "COMMITTED", "UNKNOWN", "STUCK"]);
