@@ -171,8 +171,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/reconciler.ts",
-        find: '[[...confirmed(item, "duplicate", seen.value), ...(await surplus(ground, item, seen.refs))], done]',
-        replace: '[[...confirmed(item, "duplicate", seen.value)], done]',
+        find: '[[...item.confirmed("duplicate", seen), ...(await surplus(ground, item, seen.refs))], done]',
+        replace: '[[...item.confirmed("duplicate", seen)], done]',
       },
     ],
     tellers: ["surplusUndone"],

@@ -38,9 +38,9 @@ export const endingBugs: readonly Bug[] = [
     why: "The undo is registered where the call returns; the path on which it does not return was written later, by another hand.",
     patches: [
       {
-        file: "reactor/reconciler.ts",
-        find: '  return [item.settled({ to: "CONFIRMED", reason, value }), ...item.armed(value)];',
-        replace: '  return [item.settled({ to: "CONFIRMED", reason, value })];',
+        file: "reactor/item.ts",
+        find: '    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armed(value)];',
+        replace: '    return [this.settled({ to: "CONFIRMED", reason, value })];',
       },
     ],
     tellers: ["obligationsArmed"],

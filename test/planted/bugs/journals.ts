@@ -106,7 +106,7 @@ export const journalBugs: readonly Bug[] = [
       },
     ],
     tellers: ["nobodyForgotten", "clientsWereTreatedWell"],
-    within: 50,
+    within: 500,
   },
   {
     name: "timer marked before its note",
@@ -115,9 +115,9 @@ export const journalBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/timer.due.sql",
-        find: "-- read\nselect t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t where t.status = 'SET' and t.due_at <= :at and (:tenant is null or t.tenant = :tenant) order by t.due_at limit :limit",
+        find: "-- read\nselect t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t\nwhere t.status = 'SET' and t.tenant = :tenant and t.due_at <= :at order by t.due_at limit :limit",
         replace:
-          "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= :at and (:tenant is null or tenant = :tenant) and (:limit = :limit)\nreturning *, :at - due_at as late_ms",
+          "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= :at and tenant = :tenant and (:limit = :limit)\nreturning *, :at - due_at as late_ms",
       },
       {
         file: "store/sqlite/sql/timer.fire.sql",
@@ -166,7 +166,11 @@ export const journalBugs: readonly Bug[] = [
     planted: "a timer that is due within the next second is due",
     why: "Rounding to whole seconds, or a poll that takes what will be due before the next one.",
     patches: [
-      { file: "store/sqlite/sql/timer.due.sql", find: "t.due_at <= :at and", replace: "t.due_at <= :at + 1000 and" },
+      {
+        file: "store/sqlite/sql/timer.due.sql",
+        find: "t.due_at <= :at order",
+        replace: "t.due_at <= :at + 1000 order",
+      },
       { file: "store/sqlite/sql/timer.fire.sql", find: "and due_at <= :at", replace: "and due_at <= :at + 1000" },
     ],
     tellers: ["timersKeepTime"],

@@ -102,8 +102,8 @@ export const leaseBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/lease.stale.sql",
-        find: "(expires_at <= :now or doomed = 1)",
-        replace: "(expires_at - ttl_ms / 3 <= :now or doomed = 1)",
+        find: "(l.expires_at <= :now or l.doomed = 1)",
+        replace: "(l.expires_at - l.ttl_ms / 3 <= :now or l.doomed = 1)",
       },
       {
         file: "store/lease-rules.ts",
@@ -141,7 +141,7 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "store/sqlite/sql/lease.stale.sql",
-        find: "(expires_at <= :now or doomed = 1)",
+        find: "(l.expires_at <= :now or l.doomed = 1)",
         replace: "(:now = :now)",
       },
       {
@@ -151,8 +151,8 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "store/sqlite/sql/lease.first.sql",
-        find: "  :now + :ttl_ms, :now, :now,",
-        replace: "  coalesce(:wall_ms, :now) + :ttl_ms, :now, :now,",
+        find: "  :ttl_ms, :now + :ttl_ms, :now, :now,",
+        replace: "  :ttl_ms, coalesce(:wall_ms, :now) + :ttl_ms, :now, :now,",
       },
       {
         file: "store/sqlite/sql/lease.renew.sql",
