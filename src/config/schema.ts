@@ -117,6 +117,9 @@ export const configSchema = z
             bootstrap_token: text
               .optional()
               .describe("A first admin's token, id.secret, with at least 32 characters of secret"),
+            trusted_proxies: text
+              .optional()
+              .describe("Addresses or networks of proxies whose Forwarded or X-Forwarded-For is believed, with commas"),
             idle_s: z
               .number()
               .positive()
@@ -148,12 +151,25 @@ export const configSchema = z
                 requests: whole
                   .max(1_000_000)
                   .default(4_096)
-                  .describe("Calls under way at once; a tenant gets half of them"),
-                streams: whole
+                  .describe("Calls under way at once; a tenant gets half of them, a token three quarters of that"),
+                renewals: whole
                   .max(1_000_000)
                   .default(2_048)
-                  .describe("Streams open at once; a tenant gets half of them"),
-                connections: whole.max(1_000_000).default(4_096).describe("Connections open at once"),
+                  .describe("Renewals and appends under way at once, beside the other calls; shared alike"),
+                waiters: whole
+                  .max(1_000_000)
+                  .default(2_048)
+                  .describe("Calls that wait for the end of a run; shared alike"),
+                streams: whole.max(1_000_000).default(2_048).describe("Streams open at once; shared alike"),
+                connections: whole.max(1_000_000).default(8_192).describe("Connections open at once"),
+                connections_per_address: whole
+                  .max(1_000_000)
+                  .default(2_048)
+                  .describe("Connections of one address, or of one /64 network of IPv6; trusted proxies have no bound"),
+                answers_bytes: whole
+                  .max(2 ** 40)
+                  .default(268_435_456)
+                  .describe("Bytes of all answers that are written and not read; beyond it the oldest are cut off"),
               })
               .prefault({})
               .describe("Bounds of the door"),

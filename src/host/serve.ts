@@ -33,6 +33,8 @@ export interface ServeOptions {
   /** How long tokens hold that are made through this server. */
   readonly lifetimes?: TokenLifetimes;
   readonly timeouts?: Partial<Timeouts>;
+  /** `"10.0.0.0/8, ::1"`: proxies whose Forwarded or X-Forwarded-For header is believed. */
+  readonly trustedProxies?: string;
   /** Schemas of its workflows and gates refuse bad inputs and signals on receipt. Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
   readonly runner?: Runner;
   readonly version?: string;
@@ -62,14 +64,15 @@ const defaultDrainMs = 30_000;
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
-  const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken } = options;
+  const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;
   const log = appLog(options.log, "serve");
   if (credentials === "none" && !isLoopback(host)) {
     const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
   }
   // Loaded here: most programs that load this module serve nothing.
-  const [{ TapeServer }, { listen }, { builtDashboard }] = await Promise.all([
+  const [{ trustedProxies: trustedIn }, { TapeServer }, { listen }, { builtDashboard }] = await Promise.all([
+    import("../server/address.ts"),
     import("../server/server.ts"),
     import("../server/listen.ts"),
     import("../server/static.ts"),
@@ -97,6 +100,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...{ host, port, clock, log },
       ...(tls === undefined ? {} : { tls }),
       ...(timeouts === undefined ? {} : { timeouts }),
+      ...(trustedProxies === undefined ? {} : { trusted: trustedIn(trustedProxies) }),
     });
     let stopping: Promise<boolean> | undefined;
     const stop = (withinMs = defaultDrainMs): Promise<boolean> => {

@@ -46,6 +46,8 @@ export interface Route {
   /** What comes back: one JSON document, or with `stream` each line of an unending answer. */
   readonly answer: z.ZodType;
   readonly stream?: true;
+  /** Leases are lost where it is late: it has room of its own. */
+  readonly urgent?: true;
   /** Answers that are no JSON of ours: metrics, a page. */
   readonly type?: string;
   /** Refusals that a caller should expect, beside those that every route has. */

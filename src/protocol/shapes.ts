@@ -193,7 +193,10 @@ export const signal = z.strictObject({
 });
 
 export const wake = z.union([
-  z.strictObject({ of: z.literal("reactor"), reactor: name }),
+  z.strictObject({
+    ...{ of: z.literal("reactor"), reactor: name },
+    ...{ tenant: name.exactOptional(), workflow: name.exactOptional() },
+  }),
   z.strictObject({ of: z.literal("value"), tenant: name, key: name }),
   z.strictObject({ of: z.literal("journal"), journal }),
   z.strictObject({ of: z.literal("any") }),

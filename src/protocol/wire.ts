@@ -20,6 +20,8 @@ export interface WireAnswer {
   readonly headers: Readonly<Record<string, string>>;
   /** All of it, or a stream that ends when the other side does. */
   readonly body: Uint8Array | AsyncIterable<Uint8Array>;
+  /** The same body as gzip, where it is kept ready. */
+  readonly packed?: Uint8Array;
 }
 
 export type Exchange = (request: WireRequest) => Promise<WireAnswer>;

@@ -1,59 +1,112 @@
 import type { Clock } from "../base/clock.ts";
 import { TapeError } from "../model/errors.ts";
+import { Bucket, Buckets } from "./bucket.ts";
 import type { ServerLimits } from "./limits.ts";
 
-interface Bucket {
-  tokens: number;
-  at: number;
+/**
+ * Rooms of their own: renewals and appends, whose lateness costs leases; calls that wait for a run's end; streams; what
+ * anybody may ask without a credential; all others. None can take another's.
+ */
+export type RoomKind = "requests" | "renewals" | "waiters" | "streams" | "open";
+
+/** Who is counted: a tenant and within it one token; without a credential the call, and within it one address. */
+export interface Counted {
+  readonly tenant: string;
+  readonly one: string | undefined;
 }
 
-/** How many at once and how fast: one bucket of calls for each tenant, one count for each kind of call. */
+/** A place in one of the rooms. */
+export interface Place {
+  /** Into another room, if there is a place in it; otherwise it refuses and the place stays. */
+  move(kind: RoomKind): void;
+  leave(): void;
+}
+
+/** Callers that are remembered: those that came last. */
+const mostBuckets = 20_000;
+/** Of what its tenant may have: the tenant's other tokens are left a quarter. */
+const tokenShare = 0.75;
+
+/** How many at once and how fast: a place for each call under way, a bucket of calls for each tenant and token. */
 export class Admission {
   readonly #limits: ServerLimits;
   readonly #clock: Clock;
-  readonly #buckets = new Map<string, Bucket>();
-  readonly #under: Record<"requests" | "streams", Map<string, number>> = { requests: new Map(), streams: new Map() };
-  readonly #all = { requests: 0, streams: 0 };
+  readonly #buckets = new Buckets(mostBuckets);
+  readonly #under = new Map<string, number>();
 
   constructor(limits: ServerLimits, clock: Clock) {
     this.#limits = limits;
     this.#clock = clock;
   }
 
-  /** Takes one call out of the tenant's bucket, or refuses and says when there is one again. */
-  pace(tenant: string): void {
-    const { ratePerSecond, rateBurst } = this.#limits;
-    const now = this.#clock.mono();
-    const bucket = this.#buckets.get(tenant) ?? { tokens: rateBurst, at: now };
-    this.#buckets.set(tenant, bucket);
-    bucket.tokens = Math.min(rateBurst, bucket.tokens + ((now - bucket.at) / 1_000) * ratePerSecond);
-    bucket.at = now;
-    if (bucket.tokens < 1) {
-      const retryAfterMs = Math.ceil(((1 - bucket.tokens) / ratePerSecond) * 1_000);
-      const message = `more than ${ratePerSecond} calls a second; there is room again in ${retryAfterMs} ms`;
+  /** Takes one call out of the buckets, or refuses and says when there is one again. */
+  pace(kind: RoomKind, { tenant, one }: Counted): void {
+    const of = kind === "renewals" || kind === "open" ? kind : "calls";
+    // What strangers ask is counted by their address alone: none of them makes another wait.
+    const tenants = kind === "open" ? [] : [this.#bucket(`${of} of ${tenant}`, 1)];
+    const tokens = one === undefined ? [] : [this.#bucket(`${of} of ${tenant} by ${one}`, tokenShare)];
+    const buckets = [...tenants, ...tokens];
+    const retryAfterMs = Math.max(0, ...buckets.map(({ waitMs }) => waitMs));
+    if (retryAfterMs > 0) {
+      const message = `more than ${this.#limits.ratePerSecond} calls a second; there is room again in ${retryAfterMs} ms`;
       throw new TapeError("TAPE_RATE_LIMITED", message, { retryAfterMs });
     }
-    bucket.tokens--;
+    for (const bucket of buckets) bucket.take();
   }
 
-  /** Counts the call among those under way; the returned function ends it. */
-  enter(kind: "requests" | "streams", tenant: string): () => void {
-    const most = this.#limits[kind];
-    const of = this.#under[kind];
-    const mine = of.get(tenant) ?? 0;
-    if (this.#all[kind] >= most || mine >= Math.ceil(most / 2)) {
-      throw new TapeError("TAPE_OVERLOADED", `too many ${kind} at once`, { limit: kind });
-    }
-    this.#all[kind]++;
-    of.set(tenant, mine + 1);
-    let left = false;
-    return () => {
-      if (left) return;
-      left = true;
-      this.#all[kind]--;
-      const now = (of.get(tenant) ?? 1) - 1;
-      if (now === 0) of.delete(tenant);
-      else of.set(tenant, now);
+  /** A call that turned out to be worth several: what it takes is missing to the next ones. */
+  charge({ tenant, one }: Counted, calls: number): void {
+    if (calls <= 0) return;
+    this.#bucket(`calls of ${tenant}`, 1).take(calls);
+    if (one !== undefined) this.#bucket(`calls of ${tenant} by ${one}`, tokenShare).take(calls);
+  }
+
+  /** Counts the call among those under way. */
+  enter(kind: RoomKind, of: Counted): Place {
+    let place: RoomKind | undefined = kind;
+    this.#take(kind, of);
+    return {
+      move: (to) => {
+        if (place === undefined || place === to) return;
+        this.#take(to, of);
+        this.#give(place, of);
+        place = to;
+      },
+      leave: () => {
+        if (place !== undefined) this.#give(place, of);
+        place = undefined;
+      },
     };
   }
+
+  #bucket(key: string, share: number): Bucket {
+    const { ratePerSecond, rateBurst } = this.#limits;
+    const make = () => new Bucket(ratePerSecond * share, Math.max(1, rateBurst * share), this.#clock);
+    return this.#buckets.of(key, make);
+  }
+
+  #take(kind: RoomKind, of: Counted): void {
+    const most = kind === "open" ? Math.ceil(this.#limits.requests / 4) : this.#limits[kind];
+    const half = Math.ceil(most / 2);
+    const shares = [most, half, Math.ceil(half * tokenShare)];
+    const counts = keysOf(kind, of);
+    if (counts.some((key, k) => (this.#under.get(key) ?? 0) >= shares[k]!)) {
+      throw new TapeError("TAPE_OVERLOADED", `too many ${kind} at once`, { limit: kind });
+    }
+    for (const key of counts) this.#under.set(key, (this.#under.get(key) ?? 0) + 1);
+  }
+
+  #give(kind: RoomKind, of: Counted): void {
+    for (const key of keysOf(kind, of)) {
+      const now = (this.#under.get(key) ?? 1) - 1;
+      if (now === 0) this.#under.delete(key);
+      else this.#under.set(key, now);
+    }
+  }
 }
+
+const keysOf = (kind: RoomKind, { tenant, one }: Counted): readonly string[] => [
+  kind,
+  `${kind} of ${tenant}`,
+  ...(one === undefined ? [] : [`${kind} of ${tenant} by ${one}`]),
+];

@@ -1,22 +1,26 @@
+import { hash } from "node:crypto";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { CodecError } from "../base/codec.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { problemOf, problemType, statusOf } from "../protocol/problem.ts";
-import { jsonType, linesType, type WireAnswer } from "../protocol/wire.ts";
+import { jsonType, linesType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
 
 const pack = promisify(gzip);
 /** Below it the packing costs more than the bytes. */
 const packFromBytes = 1_024;
 
+/** One that is no stream. */
+export type WholeAnswer = WireAnswer & { readonly body: Uint8Array };
+
 /** Nothing here is for a cache, and nothing is what a browser guesses it to be. */
 const always = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
 
-export function jsonAnswer(json: unknown, status = 200): WireAnswer {
+export function jsonAnswer(json: unknown, status = 200): WholeAnswer {
   return textAnswer(JSON.stringify(json), jsonType, status);
 }
 
-export function textAnswer(text: string, type: string, status = 200): WireAnswer {
+export function textAnswer(text: string, type: string, status = 200): WholeAnswer {
   return { status, headers: { ...always, "content-type": type }, body: new TextEncoder().encode(text) };
 }
 
@@ -46,11 +50,28 @@ export function refusalOf(error: unknown): TapeError {
   return new TapeError("TAPE_INVARIANT", "the server failed; its log says why", {}, error);
 }
 
-export async function packed(answer: WireAnswer, accepts: string | undefined): Promise<WireAnswer> {
+/** What many ask for and nobody changes: it is packed once, and whoever has it already is told so. */
+export async function lasting(answer: WholeAnswer): Promise<WireAnswer> {
   const { body, headers } = answer;
-  if (!(body instanceof Uint8Array) || body.length < packFromBytes || !acceptsGzip(accepts)) return answer;
+  const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
+  return {
+    ...answer,
+    headers: { ...headers, etag },
+    ...(body.length < packFromBytes ? {} : { packed: await pack(body) }),
+  };
+}
+
+/** The answer as this caller takes it: packed, or only the word that it has not changed. */
+export async function suited(answer: WireAnswer, asked: WireRequest["headers"]): Promise<WireAnswer> {
+  const { body, headers, packed: ready, ...rest } = answer;
+  if (headers.etag !== undefined && asked["if-none-match"] === headers.etag) {
+    return { ...rest, status: 304, headers, body: new Uint8Array() };
+  }
+  if (!(body instanceof Uint8Array) || body.length < packFromBytes || !acceptsGzip(asked["accept-encoding"])) {
+    return { ...rest, headers, body };
+  }
   const more = { "content-encoding": "gzip", vary: "accept-encoding" };
-  return { ...answer, headers: { ...headers, ...more }, body: await pack(body) };
+  return { ...rest, headers: { ...headers, ...more }, body: ready ?? (await pack(body)) };
 }
 
 /** Headers come from anybody: what is longer than any that a client sends is read up to here. */

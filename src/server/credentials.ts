@@ -7,6 +7,8 @@ import { isTapeError, TapeError } from "../model/errors.ts";
 import { type Role, roles } from "../protocol/route.ts";
 import type { ApiToken, Store } from "../store/contract.ts";
 import { bootstrapName } from "../store/entrance.ts";
+import { limitKey } from "./address.ts";
+import { Bucket, Buckets } from "./bucket.ts";
 import type { Caller, TokenLifetimes } from "./handler.ts";
 
 /** 32 bytes: nobody finds one by trying. Tries are counted all the same, because each may cost a look into the store. */
@@ -15,17 +17,18 @@ const secretBytes = 32;
 const rememberedMs = 3_000;
 const mostRemembered = 10_000;
 const touchMs = 60_000;
-const minuteMs = 60_000;
 
 /** `id.secret` as a caller brings it. */
 const tokenText = /^([A-Za-z0-9_-]{1,64})\.([A-Za-z0-9_-]{32,256})$/;
 
 export interface Credentials {
   /**
-   * Who brings this header; refuses with TAPE_UNAUTHENTICATED, and with TAPE_RATE_LIMITED an address from which too many
-   * bad ones came, unless it brings one that was good lately.
+   * Who brings this header; refuses with TAPE_UNAUTHENTICATED, and with TAPE_RATE_LIMITED a bad one from an address from
+   * which too many came. A good one is taken from everywhere.
    */
   caller(authorization: string | undefined, from?: string): Promise<Caller>;
+  /** Whether what was good when a stream was opened still is. */
+  stillGood(authorization: string | undefined): Promise<boolean>;
 }
 
 export const hashOf = (secret: string): string => createHash("sha256").update(secret).digest("hex");
@@ -50,7 +53,7 @@ export function lifetimeOf(askedMs: number | undefined, { defaultMs, maxMs }: To
 
 /** Without credentials whoever reaches the server is its admin: only a loopback address may be bound then. */
 export function openDoor(caller: Caller): Credentials {
-  return { caller: async () => caller };
+  return { caller: async () => caller, stillGood: async () => true };
 }
 
 export interface CheckedOptions {
@@ -75,6 +78,8 @@ export class CheckedDoor implements Credentials {
   readonly #remembered = new Map<string, Remembered>();
   /** Hashes of secrets that were good, by the token's id. */
   readonly #good = new Map<string, string>();
+  /** When a use was noted last, so that one a minute is. */
+  readonly #touched = new Map<string, number>();
   readonly #failures: Failures;
 
   constructor(options: CheckedOptions) {
@@ -84,23 +89,33 @@ export class CheckedDoor implements Credentials {
   }
 
   async caller(authorization: string | undefined, from = ""): Promise<Caller> {
+    const address = limitKey(from);
     try {
-      return await this.#caller(authorization, from);
+      return await this.#caller(authorization, address);
     } catch (error) {
       // Whoever brings none has cost nothing: a page asks so before anybody has signed in.
-      if (authorization !== undefined && isTapeError(error, "TAPE_UNAUTHENTICATED")) this.#failures.count(from);
+      if (authorization !== undefined && isTapeError(error, "TAPE_UNAUTHENTICATED")) this.#failures.count(address);
       throw error;
     }
   }
 
-  async #caller(authorization: string | undefined, from: string): Promise<Caller> {
+  async stillGood(authorization: string | undefined): Promise<boolean> {
+    try {
+      await this.#caller(authorization, undefined);
+      return true;
+    } catch (error) {
+      return !isTapeError(error, "TAPE_UNAUTHENTICATED"); // a store that is away says nothing about a token
+    }
+  }
+
+  async #caller(authorization: string | undefined, address: string | undefined): Promise<Caller> {
     const [, id, secret] = tokenText.exec(/^Bearer +(\S+)$/i.exec(authorization ?? "")?.[1] ?? "") ?? [];
     if (id === undefined || secret === undefined) {
       throw refused(authorization === undefined ? "no credential was sent" : "this is no token of the form id.secret");
     }
     const hash = hashOf(secret);
-    if (this.#good.get(id) !== hash) this.#failures.check(from);
-    const token = this.#bootstrap?.id === id ? this.#bootstrap : await this.#token(id);
+    const free = address === undefined || this.#good.get(id) === hash;
+    const token = this.#bootstrap?.id === id ? this.#bootstrap : await this.#token(id, free ? undefined : address);
     // Compared also where there is no such token: an unknown id takes as long as a wrong secret.
     const same = sameHash(hash, token?.hash ?? hashOf("nobody's"));
     if (token === undefined || !same) throw refused("there is no such token");
@@ -109,14 +124,16 @@ export class CheckedDoor implements Credentials {
       throw refused("this token has expired");
     this.#good.set(id, hash);
     if (this.#good.size > mostRemembered) this.#good.delete(this.#good.keys().next().value!);
+    this.#touch(token);
     return { tenant: token.tenant, role: roleOf(token), name: token.name, token: id };
   }
 
-  #token(id: string): Promise<ApiToken | undefined> {
+  #token(id: string, address: string | undefined): Promise<ApiToken | undefined> {
     const now = this.#options.clock.mono();
     const remembered = this.#remembered.get(id);
     if (remembered !== undefined && now - remembered.at < rememberedMs) return remembered.token;
-    const token = this.#read(id);
+    if (address !== undefined) this.#failures.look(address);
+    const token = this.#options.store.read.token(id);
     this.#remembered.delete(id);
     this.#remembered.set(id, { at: now, token });
     token.catch(() => this.#remembered.delete(id)); // the store was away: the next one asks again
@@ -124,50 +141,60 @@ export class CheckedDoor implements Credentials {
     return token;
   }
 
-  async #read(id: string): Promise<ApiToken | undefined> {
+  /** Notes the use of a token whose secret was right; of the bootstrap token nothing is kept. */
+  #touch({ id, usedAt }: ApiToken): void {
     const { store, clock, log } = this.#options;
-    const token = await store.read.token(id);
-    if (token !== undefined && (token.usedAt ?? 0) < clock.wall() - touchMs) {
-      store.intake
-        .touchToken(id)
-        .catch((error) => log("warn", "server.token_untouched", { token: id, ...errorFields(error) }));
-    }
-    return token;
+    const now = clock.wall();
+    if (id === this.#bootstrap?.id || Math.max(usedAt ?? 0, this.#touched.get(id) ?? 0) >= now - touchMs) return;
+    this.#touched.set(id, now);
+    if (this.#touched.size > mostRemembered) this.#touched.delete(this.#touched.keys().next().value!);
+    store.intake
+      .touchToken(id)
+      .catch((error) => log("warn", "server.token_untouched", { token: id, ...errorFields(error) }));
   }
 }
 
-/** Bad credentials by the address they came from: so many in a minute, then it must wait. */
+/** Looks for ids that nobody has seen, a second, for all the addresses together from which too many bad ones came. */
+const sparedLooks = 200;
+
+/**
+ * Bad credentials by the address they came from: so many in a minute, then it must wait. A good one among them is still
+ * found, because a proxy's address is that of many: its id is looked for as long as all such looks together are few.
+ */
 class Failures {
   readonly #most: number;
   readonly #clock: Clock;
-  readonly #left = new Map<string, { left: number; at: number }>();
+  readonly #left = new Buckets(mostRemembered);
+  readonly #spared: Bucket;
 
   constructor(most: number, clock: Clock) {
     this.#most = most;
     this.#clock = clock;
+    this.#spared = new Bucket(sparedLooks, sparedLooks, clock);
   }
 
-  check(from: string): void {
-    const { left } = this.#of(from);
-    if (left >= 1) return;
-    const retryAfterMs = Math.ceil(((1 - left) / this.#most) * minuteMs);
-    const message = `too many bad credentials came from here; try again in ${retryAfterMs} ms`;
-    throw new TapeError("TAPE_RATE_LIMITED", message, { retryAfterMs });
+  /** Before the store is asked for an id that is not known here. */
+  look(address: string): void {
+    const { waitMs } = this.#of(address);
+    if (waitMs > 0 && !this.#spared.tryTake()) throw tooMany(waitMs);
   }
 
-  count(from: string): void {
-    const one = this.#of(from);
-    this.#left.delete(from);
-    this.#left.set(from, { ...one, left: Math.max(0, one.left - 1) });
-    if (this.#left.size > mostRemembered) this.#left.delete(this.#left.keys().next().value!);
+  /** A bad one came. */
+  count(address: string): void {
+    const left = this.#of(address);
+    const { waitMs } = left;
+    if (waitMs > 0) throw tooMany(waitMs);
+    left.take();
   }
 
-  #of(from: string): { readonly left: number; readonly at: number } {
-    const at = this.#clock.mono();
-    const before = this.#left.get(from);
-    if (before === undefined) return { left: this.#most, at };
-    return { left: Math.min(this.#most, before.left + ((at - before.at) / minuteMs) * this.#most), at };
+  #of(address: string): Bucket {
+    return this.#left.of(address, () => new Bucket(this.#most / 60, this.#most, this.#clock));
   }
+}
+
+function tooMany(retryAfterMs: number): TapeError {
+  const message = `too many bad credentials came from here; try again in ${retryAfterMs} ms`;
+  return new TapeError("TAPE_RATE_LIMITED", message, { retryAfterMs });
 }
 
 function bootstrapToken(text: string, tenant: string): ApiToken {

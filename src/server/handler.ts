@@ -31,6 +31,8 @@ export interface Call extends Caller {
   readonly key: string | undefined;
   /** The credential as the audit keeps it. */
   readonly via: Credential;
+  /** Said before a long wait: the call then takes room of those that wait, not of those that work. */
+  readonly waits: () => void;
   /** Writes of this call: with an Idempotency-Key a repeated one is answered as it was the first time. */
   readonly intake: Intake;
 }

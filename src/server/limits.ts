@@ -8,11 +8,19 @@ export interface ServerLimits {
   readonly values: number;
   /** Levels of arrays and objects in a body. */
   readonly depth: number;
-  /** Calls under way at once; one tenant gets at most half of them. */
+  /** Calls under way at once. Of this and the next three a tenant gets half, and a token three quarters of that. */
   readonly requests: number;
-  /** Streams open at once; one tenant gets at most half of them. */
+  /** Renewals and appends under way at once, beside the other calls. */
+  readonly renewals: number;
+  /** Calls that wait for the end of a run. */
+  readonly waiters: number;
+  /** Streams open at once. */
   readonly streams: number;
   readonly connections: number;
+  /** Connections of one address, or of one /64 network of IPv6; a trusted proxy has no bound of its own. */
+  readonly connectionsPerAddress: number;
+  /** Bytes of all answers that are written and not read; beyond it those that wait longest are cut off. */
+  readonly answersBytes: number;
   /** Calls of one tenant in a second, over time and at once. */
   readonly ratePerSecond: number;
   readonly rateBurst: number;
@@ -26,8 +34,12 @@ export const defaultServerLimits: ServerLimits = {
   values: 100_000,
   depth: 64,
   requests: 4_096,
+  renewals: 2_048,
+  waiters: 2_048,
   streams: 2_048,
-  connections: 4_096,
+  connections: 8_192,
+  connectionsPerAddress: 2_048,
+  answersBytes: 256 * 1024 * 1024,
   ratePerSecond: 10_000,
   rateBurst: 20_000,
   failedSignIns: 120,

@@ -6,10 +6,14 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import { TapeError } from "../model/errors.ts";
-import type { WireAnswer, WireRequest } from "../protocol/wire.ts";
+import type { WireRequest } from "../protocol/wire.ts";
+import { callerAddress, nobodyTrusted, type Trusted } from "./address.ts";
 import type { BodyRoom } from "./bodies.ts";
 import { tooLarge } from "./body.ts";
+import { Connections } from "./connections.ts";
 import type { TapeServer } from "./server.ts";
+import { UnreadAnswers } from "./unread.ts";
+import { type Paper, write } from "./write.ts";
 
 export interface ListenOptions {
   readonly host: string;
@@ -17,21 +21,30 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: { readonly cert: Buffer | string; readonly key: Buffer | string };
   readonly timeouts?: Partial<Timeouts>;
+  /** Proxies that say whom they speak for. */
+  readonly trusted?: Trusted;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 export interface Timeouts {
-  /** Until a request's headers are here. */
+  /** Until a connection's keys are agreed on, and until a request's headers are here. */
   readonly headersMs: number;
   /** Until all of it is here. */
   readonly requestMs: number;
   /** How long a connection may wait for its next request. */
   readonly idleMs: number;
+  /** How long a reader may take nothing of what is written for it. */
+  readonly writeMs: number;
 }
 
 /** Idle longer than the 60 s after which load balancers give up: so that it is they who close, not we under a request. */
-export const defaultTimeouts: Timeouts = { headersMs: 10_000, requestMs: 60_000, idleMs: 75_000 };
+export const defaultTimeouts: Timeouts = {
+  headersMs: 10_000,
+  requestMs: 60_000,
+  idleMs: 75_000,
+  writeMs: 30_000,
+};
 
 /** Late calls on open connections get this long to hear that they must go elsewhere. */
 const lingerMs = 100;
@@ -45,16 +58,21 @@ export interface Listening {
 
 /** Carries requests to the server over HTTP/1.1, with TLS if there is a certificate. */
 export async function listen(server: TapeServer, options: ListenOptions): Promise<Listening> {
-  const { host, port, tls, clock, log } = options;
-  const { headersMs, requestMs, idleMs } = { ...defaultTimeouts, ...options.timeouts };
+  const { host, port, tls, clock, log, trusted = nobodyTrusted } = options;
+  const { headersMs, requestMs, idleMs, writeMs } = { ...defaultTimeouts, ...options.timeouts };
   const settings = {
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: Math.min(headersMs, 5_000),
   };
+  const { limits } = server;
+  const connections = new Connections(limits, { trusted, log, clock });
+  const paper = { unread: new UnreadAnswers(limits.answersBytes), clock, writeMs };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
-    void carry(server, request, response).catch((error) => {
+    if (request.socket.destroyed) return; // it was thrown out, and this was read before
+    const work = () => carry({ server, trusted, paper }, request, response);
+    void connections.inTurn(request.socket, work).catch((error) => {
       log("warn", "server.cut_off", { ...errorFields(error) });
       response.destroy();
     });
@@ -62,9 +80,11 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   const http: Server =
     tls === undefined
       ? createServer(settings, handle)
-      : (createTlsServer({ ...settings, ...tls, minVersion: "TLSv1.2" }, handle) as Server);
-  http.maxConnections = server.limits.connections;
-  http.on("drop", () => log("warn", "server.connection_dropped", { most: server.limits.connections }));
+      : (createTlsServer(
+          { ...settings, ...tls, handshakeTimeout: headersMs, minVersion: "TLSv1.2" },
+          handle,
+        ) as Server);
+  http.on("connection", (socket) => connections.admit(socket));
   http.listen(port, host);
   try {
     await once(http, "listening");
@@ -95,21 +115,36 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   };
 }
 
-async function carry(server: TapeServer, request: IncomingMessage, response: ServerResponse): Promise<void> {
+interface Carrier {
+  readonly server: TapeServer;
+  readonly trusted: Trusted;
+  readonly paper: Paper;
+}
+
+async function carry(
+  { server, trusted, paper }: Carrier,
+  request: IncomingMessage,
+  response: ServerResponse,
+): Promise<void> {
   const gone = new AbortController();
   response.once("close", () => {
     if (!response.writableFinished) gone.abort("the caller has gone");
   });
+  const { remoteAddress } = request.socket;
   const wire: WireRequest = {
     method: request.method ?? "GET",
     url: request.url ?? "/",
     headers: headersOf(request),
     signal: gone.signal,
-    ...(request.socket.remoteAddress === undefined ? {} : { from: request.socket.remoteAddress }),
+    ...(remoteAddress === undefined ? {} : { from: callerAddress(remoteAddress, request.headers, trusted) }),
   };
-  const answer = await server.take(wire, (room) => bodyOf(request, room));
-  const closing = server.service.draining ? { connection: "close" } : {};
-  await write(response, { ...answer, headers: { ...answer.headers, ...closing } });
+  const { answer, written } = await server.take(wire, (room) => bodyOf(request, room));
+  try {
+    const closing = server.service.draining ? { connection: "close" } : {};
+    await write(response, { ...answer, headers: { ...answer.headers, ...closing } }, paper);
+  } finally {
+    written();
+  }
 }
 
 function headersOf({ headers }: IncomingMessage): Record<string, string> {
@@ -139,25 +174,4 @@ async function bodyOf(request: IncomingMessage, room: BodyRoom): Promise<Uint8Ar
     throw new TapeError("TAPE_BAD_INPUT", "body: broke off", { field: "body" }, error);
   }
   return chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
-}
-
-async function write(response: ServerResponse, { status, headers, body }: WireAnswer): Promise<void> {
-  if (body instanceof Uint8Array) {
-    response.writeHead(status, { ...headers, "content-length": body.length });
-    response.end(body);
-    return;
-  }
-  response.writeHead(status, headers);
-  response.flushHeaders();
-  for await (const chunk of body) {
-    if (response.destroyed) return;
-    if (response.write(chunk)) continue;
-    // The reader is slow: nothing more is read from the store until there is room.
-    const stop = new AbortController();
-    await Promise.race([
-      once(response, "drain", { signal: stop.signal }),
-      once(response, "close", { signal: stop.signal }),
-    ]).finally(() => stop.abort("written"));
-  }
-  response.end();
 }

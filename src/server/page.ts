@@ -1,5 +1,5 @@
 import type { WireAnswer, WireRequest } from "../protocol/wire.ts";
-import { textAnswer } from "./answer.ts";
+import { lasting, textAnswer } from "./answer.ts";
 
 const html = `<!doctype html>
 <html lang="en">
@@ -42,14 +42,16 @@ export async function pageAnswer(
   { method, url, headers }: Pick<WireRequest, "method" | "url" | "headers">,
   dashboard: Dashboard | undefined,
 ): Promise<WireAnswer | undefined> {
-  if (method !== "GET") return undefined;
+  if (method !== "GET" && method !== "HEAD") return undefined;
   const path = url.split("?", 1)[0]!;
   const file = path === "/" ? undefined : await dashboard?.(path);
   if (file !== undefined) return fileAnswer(file);
   if (path !== "/" && !isView(path, headers)) return undefined;
   const page = await dashboard?.("/");
   if (page !== undefined) return fileAnswer(page);
-  return path === "/" ? withRules(textAnswer(html, "text/html; charset=utf-8"), bareRules) : undefined;
+  if (path !== "/") return undefined;
+  const bare = textAnswer(html, "text/html; charset=utf-8");
+  return { ...bare, headers: { ...bare.headers, ...rulesOf(bareRules) } };
 }
 
 /** An address within the dashboard, opened as a page: a program that asks for a call that does not exist is told so. */
@@ -57,15 +59,22 @@ function isView(path: string, { accept }: WireRequest["headers"]): boolean {
   return !/^\/(v\d+|assets)(\/|$)/.test(path) && (accept ?? "").includes("text/html");
 }
 
-function fileAnswer({ type, body, lasting }: PageFile): WireAnswer {
+/** Packed once for each file, not for each who asks. */
+const ready = new WeakMap<PageFile, Promise<WireAnswer>>();
+
+function fileAnswer(file: PageFile): Promise<WireAnswer> {
+  const known = ready.get(file);
+  if (known !== undefined) return known;
+  const { type, body } = file;
   const plain = textAnswer("", type);
-  const cache = lasting ? "public, max-age=31536000, immutable" : "no-cache";
-  return withRules({ ...plain, headers: { ...plain.headers, "cache-control": cache }, body }, dashboardRules);
+  const cache = file.lasting ? "public, max-age=31536000, immutable" : "no-cache";
+  const headers = { ...plain.headers, "cache-control": cache, ...rulesOf(dashboardRules) };
+  const answer = lasting({ ...plain, headers, body });
+  ready.set(file, answer);
+  return answer;
 }
 
-function withRules(answer: WireAnswer, rules: string): WireAnswer {
-  return {
-    ...answer,
-    headers: { ...answer.headers, "content-security-policy": rules, "referrer-policy": "no-referrer" },
-  };
-}
+const rulesOf = (rules: string): Record<string, string> => ({
+  "content-security-policy": rules,
+  "referrer-policy": "no-referrer",
+});

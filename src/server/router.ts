@@ -13,8 +13,17 @@ const plain = new Map<string, Matched["route"]>(
   table.flatMap(({ route }) => (route.path.includes("{") ? [] : [[`${route.method} ${route.path}`, route] as const])),
 );
 
-/** The route that a request names; undefined: there is none. A fixed path goes before one with a name in it. */
+/**
+ * The route that a request names; undefined: there is none. A fixed path goes before one with a name in it. HEAD asks for
+ * a GET's headers, of whatever has an end.
+ */
 export function matchRoute(method: string, url: string): Matched | undefined {
+  if (method !== "HEAD") return matched(method, url);
+  const found = matched("GET", url);
+  return found?.route.stream === true ? undefined : found;
+}
+
+function matched(method: string, url: string): Matched | undefined {
   const cut = url.indexOf("?");
   const path = cut < 0 ? url : url.slice(0, cut);
   const query = cut < 0 ? "" : url.slice(cut + 1);

@@ -12,11 +12,13 @@ import { mayDo, type Route } from "../protocol/route.ts";
 import type { Exchange, WireAnswer, WireRequest } from "../protocol/wire.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Intake, Store } from "../store/contract.ts";
-import { Admission } from "./admission.ts";
-import { jsonAnswer, linesAnswer, packed, problemAnswer, refusalOf, textAnswer } from "./answer.ts";
+import { limitKey } from "./address.ts";
+import { Admission, type Counted, type Place } from "./admission.ts";
+import { jsonAnswer, lasting, linesAnswer, problemAnswer, refusalOf, suited, textAnswer } from "./answer.ts";
 import { Auditor } from "./auditor.ts";
 import { Bodies, type BodyRoom, mostBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
+import { extraCalls } from "./cost.ts";
 import { CheckedDoor, type Credentials, openDoor } from "./credentials.ts";
 import type { Call, Caller, Handlers, TokenLifetimes } from "./handler.ts";
 import { handlersOf } from "./handlers.ts";
@@ -55,9 +57,12 @@ export interface ServerOptions {
 }
 
 const requestText = /^[\x21-\x7e]{1,128}$/;
+/** With the three seconds for which a token is remembered: a revoked one ends within five. */
+const askAgainMs = 1_500;
 const keyText = /^[\x21-\x7e]{1,255}$/;
 /** Reads the body into that room. */
 export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
+type Known = Pick<Call, "named" | "waits"> & Caller;
 type Anything = (call: unknown, who: Call) => Promise<unknown>;
 
 /**
@@ -78,6 +83,9 @@ export class TapeServer {
   readonly #bootstrap: string | undefined;
   readonly #admission: Admission;
   readonly #bodies: Bodies;
+  readonly #payloadBytes: number;
+  /** The contract's description: it takes longer to write than any other answer, and never changes. */
+  #described: Promise<WireAnswer> | undefined;
   readonly #handlers: Handlers;
   readonly #operator: Operator;
   readonly #history: History;
@@ -98,6 +106,7 @@ export class TapeServer {
         : new CheckedDoor({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
     this.#auditor = new Auditor({ store, clock, log, home: tenant });
     this.#bootstrap = bootstrap?.split(".", 1)[0];
+    this.#payloadBytes = store.limits.payloadBytes;
     this.#admission = new Admission(this.limits, clock);
     this.#bodies = new Bodies(this.limits);
     this.service = new Service({ clock, version, label: identity.label, home: tenant });
@@ -113,32 +122,40 @@ export class TapeServer {
   }
 
   /** The whole way, without a socket. */
-  readonly exchange: Exchange = (request) =>
-    this.take(request, async (room) => {
+  readonly exchange: Exchange = async (request) => {
+    const { answer, written } = await this.take(request, async (room) => {
       const bytes = request.body?.length ?? 0;
       if (bytes > room.most) throw tooLarge(room.most);
       room.take(bytes);
       return request.body;
     });
+    written();
+    return answer;
+  };
 
-  /** The body is read only when everything before it was in order, and there is room for it. */
-  async take(request: WireRequest, body: ReadBody): Promise<WireAnswer> {
+  /**
+   * The body is read only when everything before it was in order, and there is room for it. The call keeps its place until
+   * its answer is written.
+   */
+  async take(request: WireRequest, body: ReadBody): Promise<Taken> {
     const { service } = this;
     const begun = service.begun();
-    const said: { route: RouteName | "none"; who?: Caller } = { route: "none" };
+    const said: UnderWay = { route: "none", leave: () => {} };
     let answer: WireAnswer | undefined;
     let refusal: TapeError | undefined;
     try {
-      answer = await packed(await this.#answer(request, body, said), request.headers["accept-encoding"]);
+      answer = await suited(await this.#answer(request, body, said), request.headers);
     } catch (error) {
       refusal = refusalOf(error);
       this.#audit(refusal, said, request);
       this.#tell(refusal, said);
       answer = problemAnswer(refusal);
+      said.leave();
     } finally {
       service.ended(begun, said.route, answer?.status ?? 500, refusal?.code);
     }
-    return answer;
+    // A stream leaves when it ends, whoever ends it.
+    return { answer, written: answer.body instanceof Uint8Array ? said.leave : () => {} };
   }
 
   /** Takes no more calls, ends the streams, and waits for what is under way. false: some of it took longer. */
@@ -151,18 +168,9 @@ export class TapeServer {
     this.#history.close();
   }
 
-  async #answer(
-    request: WireRequest,
-    body: ReadBody,
-    said: { route: RouteName | "none"; who?: Caller },
-  ): Promise<WireAnswer> {
+  async #answer(request: WireRequest, body: ReadBody, said: UnderWay): Promise<WireAnswer> {
     const matched = matchRoute(request.method, request.url);
-    if (matched === undefined) {
-      const page = await pageAnswer(request, this.#dashboard);
-      if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "there is no such call");
-      checkOrigin(request, this.#mode);
-      return page;
-    }
+    if (matched === undefined) return this.#page(request, said);
     const { route } = matched;
     said.route = route.name;
     checkOrigin(request, this.#mode);
@@ -179,30 +187,46 @@ export class TapeServer {
       const message = `${route.name} needs the role ${route.role}, and this token has ${caller.role}`;
       throw new TapeError("TAPE_FORBIDDEN", message, { needs: route.role });
     }
-    if (!probes.has(route.name)) this.#admission.pace(caller.tenant);
-    const enter = this.#admission.enter(route.stream === true ? "streams" : "requests", caller.tenant);
-    const most = mostBytes(route, this.limits, this.#store.limits.payloadBytes);
-    const room = this.#bodies.room(caller.tenant, caller.token, most);
-    const leave = (): void => {
-      enter();
+    const counted = caller === nobody ? stranger(route.name, request) : { tenant: caller.tenant, one: caller.token };
+    const place = this.#enter(route, caller === nobody, counted);
+    const room = this.#bodies.room(caller.tenant, caller.token, mostBytes(route, this.limits, this.#payloadBytes));
+    said.leave = () => {
+      place.leave();
       room.leave();
     };
-    try {
-      const call = {
-        ...(route.params !== undefined && { params: decodePart("path", route.params, matched.params) }),
-        ...this.#query(matched),
-        ...(route.body !== undefined && {
-          body: decodePart("body", route.body, await this.#json(request, body, room)),
-        }),
-      };
-      if (route.stream === true) return await this.#stream(request, route, call, { ...caller, named }, leave);
-      const result = await this.#handle(route.name, call, this.#call(request, route, call, { ...caller, named }));
-      leave();
-      return answerOf(route, result);
-    } catch (error) {
-      leave();
-      throw error;
+    const call = {
+      ...(route.params !== undefined && { params: decodePart("path", route.params, matched.params) }),
+      ...this.#query(matched),
+      ...(route.body !== undefined && {
+        body: decodePart("body", route.body, await this.#json(request, body, room)),
+      }),
+    };
+    if (route.urgent !== true && caller !== nobody) {
+      this.#admission.charge(counted, extraCalls(route, call, this.#store.limits.pageRows));
     }
+    const who = { ...caller, named, waits: () => place.move("waiters") };
+    if (route.stream === true) return this.#stream(request, route, call, who, said.leave);
+    const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
+    room.leave();
+    if (route.name !== "openapi") return answerOf(route, result);
+    this.#described ??= lasting(jsonAnswer(result));
+    return this.#described;
+  }
+
+  async #page(request: WireRequest, said: UnderWay): Promise<WireAnswer> {
+    const place = this.#enter({}, true, stranger("page", request));
+    said.leave = () => place.leave();
+    const page = await pageAnswer(request, this.#dashboard);
+    if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "there is no such call");
+    checkOrigin(request, this.#mode);
+    return page;
+  }
+
+  #enter(route: Pick<Route, "stream" | "urgent"> & { name?: RouteName }, open: boolean, counted: Counted): Place {
+    if (route.name !== undefined && probes.has(route.name)) return noPlace;
+    const other = open ? "open" : route.urgent === true ? "renewals" : "requests";
+    this.#admission.pace(other, counted);
+    return this.#admission.enter(route.stream === true ? "streams" : other, counted);
   }
 
   async #json({ headers }: WireRequest, body: ReadBody, room: BodyRoom): Promise<unknown> {
@@ -215,7 +239,7 @@ export class TapeServer {
     throw new TapeError("TAPE_BAD_INPUT", `query: ${route.name} takes none`, { field: "query" });
   }
 
-  #call(request: WireRequest, route: Matched["route"], call: unknown, who: Caller & { named: boolean }): Call {
+  #call(request: WireRequest, route: Matched["route"], call: unknown, who: Known): Call {
     const store = this.#store;
     const { drainSignal } = this.service;
     const key = route.repeat === "key" ? request.headers["idempotency-key"] : undefined;
@@ -243,7 +267,7 @@ export class TapeServer {
     request: WireRequest,
     route: Matched["route"],
     call: unknown,
-    who: Caller & { named: boolean },
+    who: Known,
     leave: () => void,
   ): Promise<WireAnswer> {
     const { service } = this;
@@ -263,8 +287,18 @@ export class TapeServer {
     });
     for (const source of sources) source.addEventListener("abort", end);
     if (sources.some((source) => source.aborted)) end();
+    if (this.#mode === "required") void this.#watch(request.headers.authorization, stop);
     const write = (item: unknown): string => JSON.stringify(z.encode(route.answer, item as never));
     return linesAnswer(linesOf(pages, write, stop, this.#clock));
+  }
+
+  /** A stream ends with its credential: it is asked for again and again while the stream is open. */
+  async #watch(authorization: string | undefined, stop: AbortController): Promise<void> {
+    for (;;) {
+      await this.#clock.sleep(askAgainMs, stop.signal);
+      if (stop.signal.aborted) return;
+      if (!(await this.#credentials.stillGood(authorization))) stop.abort("the credential is over");
+    }
   }
 
   #handle(name: RouteName, call: unknown, who: Call): Promise<unknown> {
@@ -283,7 +317,7 @@ export class TapeServer {
   }
 
   /** One line for each; never a secret, never what was sent. */
-  #tell(error: TapeError, { route, who }: { route: RouteName | "none"; who?: Caller }): void {
+  #tell(error: TapeError, { route, who }: UnderWay): void {
     const { code } = error;
     const about = { code, route, tenant: who?.tenant, token: who?.token };
     if (code !== "TAPE_INVARIANT") {
@@ -296,7 +330,21 @@ export class TapeServer {
   }
 }
 
-/** A load balancer's questions: whoever floods the others must not make this server look dead. */
+/** What is known of a call so far. */
+interface UnderWay {
+  route: RouteName | "none";
+  who?: Caller;
+  /** Gives back what it takes of the server's room; a second time it does nothing. */
+  leave: () => void;
+}
+
+/** An answer, and what to call when it is written to its end or its reader has gone. */
+export interface Taken {
+  readonly answer: WireAnswer;
+  readonly written: () => void;
+}
+
+/** A load balancer's questions take no place: whoever floods the others must not make this server look dead. */
 const probes: ReadonlySet<RouteName> = new Set(["livez", "readyz"]);
 
 /** What the audit keeps of a caller. */
@@ -309,6 +357,10 @@ function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): C
     ...(request !== undefined && requestText.test(request) && { request }),
   };
 }
+const noPlace: Place = { move() {}, leave() {} };
+
+/** Whoever shows no credential is counted by what they ask and where they are. */
+const stranger = (what: string, { from = "" }: WireRequest): Counted => ({ tenant: what, one: limitKey(from) });
 
 /** Of an open route's caller nothing is known, and nothing is needed. */
 const nobody: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };

@@ -202,8 +202,15 @@ describe("what is refused leaves no row", () => {
     const before = dump();
     const answer = await send(text(start));
     expect(answer).toMatchObject({ status: 429, json: { code: "TAPE_RATE_LIMITED" } });
-    expect(answer.headers["retry-after"]).toBe("1");
+    expect(answer.headers["retry-after"]).toBe("2"); // a token has three quarters of its tenant's rate
     expect(dump()).toEqual(before);
+    // Another token of the tenant has what is left, but for its renewals, which nothing else can use up.
+    const colleague = { token: tokenOf("acme", "worker") };
+    for (let k = 0; k < 250; k++)
+      expect((await ask(current.server.exchange, "GET", "/v1/whoami", colleague)).status).toBe(200);
+    expect((await ask(current.server.exchange, "GET", "/v1/whoami", colleague)).status).toBe(429);
+    const { method, url, body } = requestOf("store.renew", scene);
+    expect((await ask(current.server.exchange, method, url, { ...colleague, body })).status).toBe(200);
     // Another tenant has a bucket of its own.
     expect((await ask(current.server.exchange, "GET", "/v1/whoami", { token: bootstrap })).status).toBe(200);
   });

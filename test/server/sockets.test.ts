@@ -102,11 +102,49 @@ describe("sockets", () => {
     expect(await raw(port, `POST /v1/runs HTTP/1.1\r\n${nowhere}content-length: 100\r\n\r\n{`)).toMatch(/40[08]/);
   });
 
-  it("no more connections than were allowed", async () => {
+  it("no more connections than were allowed: an idle one makes room, one at work does not", async () => {
     const { port, url } = await serving({ limits: { connections: 1 } });
+    const asked = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
     const one = agent();
     expect((await post(`${url}/v1/runs`, { workflow: "w", input: 1 }, one)).status).toBe(200);
-    expect(await raw(port, "GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n")).toBe("");
+    const [idle] = Object.values(one.freeSockets).flat();
+    const ended = once(idle!, "close");
+    expect(await raw(port, asked)).toMatch(/^HTTP\/1\.1 200/);
+    await ended;
+    const stream = connect(port, "127.0.0.1");
+    cleanup.push(() => stream.destroy());
+    stream.write("GET /v1/feed/stream HTTP/1.1\r\nhost: localhost\r\n\r\n");
+    await once(stream, "readable");
+    expect(await raw(port, asked)).toBe("");
+  });
+
+  it("no more connections of one address than were allowed, unless it is a trusted proxy's", async () => {
+    const busy = async (port: number): Promise<void> => {
+      const stream = connect(port, "127.0.0.1");
+      cleanup.push(() => stream.destroy());
+      stream.write("GET /v1/feed/stream HTTP/1.1\r\nhost: localhost\r\n\r\n");
+      await once(stream, "readable");
+    };
+    const asked = "GET /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    const limits = { connectionsPerAddress: 2 };
+    const { port } = await serving({ limits });
+    await busy(port);
+    await busy(port);
+    expect(await raw(port, asked)).toBe("");
+    const { port: behind } = await serving({ limits, trustedProxies: "127.0.0.0/8" });
+    await busy(behind);
+    await busy(behind);
+    expect(await raw(behind, asked)).toMatch(/^HTTP\/1\.1 200/);
+  });
+
+  it("HEAD is answered like GET, without the body", async () => {
+    const { url, port } = await serving();
+    const asked = "HEAD /livez HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n";
+    expect(await raw(port, asked)).toMatch(/^HTTP\/1\.1 200 OK\r\n[\s\S]*content-length: 15\r\n[\s\S]*\r\n\r\n$/);
+    const statuses = ["/", "/openapi.json", "/v1/runs", "/v1/feed/stream", "/v1/none"].map(
+      async (path) => (await fetch(url + path, { method: "HEAD" })).status,
+    );
+    expect(await Promise.all(statuses)).toEqual([200, 200, 200, 404, 404]);
   });
 
   it("a reader that stops reading stops the reading from the store, and misses nothing", async () => {
@@ -216,7 +254,10 @@ describe("drain", () => {
     cleanup.push(() => rmSync(folder, { recursive: true }));
     const store = `sqlite:${join(folder, "t.db")}`;
     const bin = resolve(import.meta.dirname, "../../bin/durable-tape.js");
-    const child = spawn(process.execPath, [bin, "serve", "--listen", "127.0.0.1:0", "--store", store], { cwd: folder });
+    const child = spawn(process.execPath, [bin, "serve", "--listen", "127.0.0.1:0", "--store", store], {
+      cwd: folder,
+      env: { ...process.env, TAPE_LOG_LEVEL: "info" },
+    });
     cleanup.push(() => child.kill("SIGKILL"));
     const exit = once(child, "exit") as Promise<[number | null, string | null]>;
     let said = "";

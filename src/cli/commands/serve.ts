@@ -45,6 +45,7 @@ async function run(asked: Asked): Promise<number> {
       : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
     limits: limitsOf(server),
     lifetimes: lifetimesOf(server.tokens),
+    ...(server.trusted_proxies === undefined ? {} : { trustedProxies: server.trusted_proxies }),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);
@@ -93,8 +94,12 @@ export function limitsOf({ limits, rate }: Config["tape"]["server"]): ServerLimi
     values: limits.values,
     depth: limits.depth,
     requests: limits.requests,
+    renewals: limits.renewals,
+    waiters: limits.waiters,
     streams: limits.streams,
     connections: limits.connections,
+    connectionsPerAddress: limits.connections_per_address,
+    answersBytes: limits.answers_bytes,
     ratePerSecond: rate.per_second,
     rateBurst: rate.burst,
     failedSignIns: rate.failed_sign_ins,

@@ -57,6 +57,7 @@ export const store = group({
     path: "/v1/store/append",
     role: "worker",
     repeat: "same",
+    urgent: true,
     summary: "Appends to many journals in one call: each write with its own fence and its own verdict, sharing commits",
     size: "batch",
     body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(mostItems).min(1) }),
@@ -110,6 +111,7 @@ export const store = group({
     path: "/v1/store/renew",
     role: "worker",
     repeat: "same",
+    urgent: true,
     summary: "Renews all leases of a process in one call",
     size: "names",
     body: z.strictObject({

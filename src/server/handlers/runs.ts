@@ -46,6 +46,7 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
       const until = clock.mono() + Math.min(query.waitMs ?? 0, longestWaitMs);
       let run = await progressOf(who.tenant, id);
       if (run.ended || clock.mono() >= until) return run;
+      who.waits();
       await waitFor(ground, who, run.journal, until, async () => {
         run = await progressOf(who.tenant, id);
         return run.ended || (run.status === "STUCK" && run.atRest);

@@ -1,0 +1,88 @@
+import { BlockList, isIP, isIPv6 } from "node:net";
+import { TapeError } from "../model/errors.ts";
+
+/** Whether an address is a proxy's whose word about its callers is believed. */
+export type Trusted = (address: string) => boolean;
+
+export const nobodyTrusted: Trusted = () => false;
+
+/** `"10.0.0.0/8, ::1"`: addresses and networks of proxies that say whom they speak for. */
+export function trustedProxies(text: string): Trusted {
+  const list = new BlockList();
+  for (const one of text.split(",").map((part) => part.trim())) {
+    if (one === "") continue;
+    const [address = "", bits, more] = one.split("/");
+    const family = isIP(address);
+    const most = family === 4 ? 32 : 128;
+    const prefix = bits === undefined ? most : Number(bits);
+    if (family === 0 || more !== undefined || !/^\d*$/.test(bits ?? "") || bits === "" || prefix > most) {
+      const message = `tape.server.trusted_proxies: ${JSON.stringify(one)} is neither an address nor a network like 10.0.0.0/8`;
+      throw new TapeError("TAPE_BAD_CONFIG", message);
+    }
+    list.addSubnet(address, prefix, family === 4 ? "ipv4" : "ipv6");
+  }
+  return (address) => {
+    const plain = plainAddress(address);
+    return isIP(plain) !== 0 && list.check(plain, isIPv6(plain) ? "ipv6" : "ipv4");
+  };
+}
+
+/** An IPv4 address as it is written, also where a socket of both families writes it as one of IPv6. */
+export function plainAddress(address: string): string {
+  const [, mapped] = /^::ffff:(\d{1,3}(?:\.\d{1,3}){3})$/i.exec(address) ?? [];
+  return mapped ?? address.split("%", 1)[0]!;
+}
+
+/** Hops of a request that are looked at; a longer list is somebody's joke. */
+const mostHops = 32;
+
+/**
+ * Whose request it is: the connection's other end, or where that is a trusted proxy the last address before the trusted
+ * ones. Whatever stands further left was written by the caller, and is not believed.
+ */
+export function callerAddress(
+  peer: string,
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  trusted: Trusted,
+): string {
+  if (!trusted(peer)) return plainAddress(peer);
+  const hops = hopsOf(headers);
+  for (const hop of hops.toReversed().slice(0, mostHops)) if (!trusted(hop)) return plainAddress(hop);
+  return plainAddress(hops[0] ?? peer);
+}
+
+function hopsOf(headers: Readonly<Record<string, string | string[] | undefined>>): string[] {
+  const text = (name: string): string => [headers[name] ?? []].flat().join(",");
+  const forwarded = text("forwarded")
+    .split(/[,;]/)
+    .map((part) => part.trim())
+    .filter((part) => part.toLowerCase().startsWith("for="))
+    .map((part) => part.slice(4));
+  const given = forwarded.length > 0 ? forwarded : text("x-forwarded-for").split(",");
+  return given.map(addressIn).filter((one) => isIP(one) !== 0);
+}
+
+/** `"[2001:db8::1]:4711"`, `192.0.2.1:80` and the plain forms. */
+function addressIn(text: string): string {
+  const bare = text.trim().replaceAll('"', "");
+  if (bare.startsWith("[")) return bare.slice(1, bare.indexOf("]"));
+  const parts = bare.split(":");
+  return parts.length === 2 ? parts[0]! : bare;
+}
+
+/** What limits go by: one network of IPv6 is one customer, who has 2^64 addresses of it. */
+export function limitKey(address: string): string {
+  const plain = plainAddress(address);
+  if (!isIPv6(plain)) return plain;
+  const [head = "", tail] = plain.split("::");
+  const groups = head === "" ? [] : head.split(":");
+  if (tail !== undefined) {
+    const after = tail === "" ? [] : tail.split(":");
+    while (groups.length + after.length < 8) groups.push("0");
+    groups.push(...after);
+  }
+  return `${groups
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16))
+    .join(":")}::/64`;
+}
