@@ -47,6 +47,9 @@ export function attemptOf<R>(record: JournalRecord | NewRecord): Attempted<R> {
   return { status: "failed", reason: data.reason ?? "failed", error: data.error };
 }
 
+/** So often a drive calls an idempotent effect that gets no answer, before it hands it over: some seconds of back-off. */
+const inlineAttempts = 5;
+
 type ActTurn = Turn<Attempted<unknown>>;
 async function resultOf(answer: unknown): Promise<Result> {
   try {
@@ -265,7 +268,11 @@ async function doubt(
   const notSent = error instanceof NotSent;
   const repeatable = notSent || effect.semantics !== "non_idempotent";
   const charged = isInterrupted(error) ? failures : failures + 1;
-  if (repeatable && charged < effect.attempts) {
+  const unsent = notSent && !inDoubt(drive, turn);
+  // A long outage is waited for without a lease: from here on its item is sent again by the outbox.
+  const here =
+    effect.semantics === "idempotent" && !unsent ? Math.min(effect.attempts, inlineAttempts) : effect.attempts;
+  if (repeatable && charged < here) {
     if (!notSent) doubted.add(turn);
     await write(settled("PENDING", notSent ? "not_sent" : "ack_lost"), () => {});
     const nominalMs = backoffMs(Math.max(1, charged), effect.backoff, drive.options.random);
@@ -276,12 +283,17 @@ async function doubt(
     return;
   }
   // That this attempt was not sent says nothing about an earlier one in doubt.
-  if ((notSent && !inDoubt(drive, turn)) || effect.semantics === "read") {
+  if (unsent || effect.semantics === "read") {
     const reason = notSent ? "not_sent" : "exhausted";
     const outcome = { status: "failed", reason, error: stored } as const;
     return write(settled("FAILED", reason), () => turn.resolve(outcome));
   }
-  return write(settled("UNKNOWN", "ack_lost"), () => awaitOutcome(drive, act, turn));
+  const counted = effect.semantics === "idempotent" ? { failures: charged } : {};
+  const handed: NewRecord = {
+    kind: "effect.settled",
+    data: { pos, to: "UNKNOWN", reason: "ack_lost", error: stored, ...counted },
+  };
+  return write(handed, () => awaitOutcome(drive, act, turn));
 }
 
 function settleAct(

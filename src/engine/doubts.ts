@@ -1,5 +1,8 @@
+import { decode } from "../base/codec.ts";
+import { describeThrown } from "../base/thrown.ts";
 import { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
 
 /** Which effect a person must decide about. */
 export interface EffectPlace {
@@ -23,14 +26,32 @@ export function stuckRecord(error: TapeError, on: readonly EffectPlace[] = []): 
   return { kind: "run.stuck", data };
 }
 
-/** An act, or the undoing of one, that only a person can settle. */
-export function needsResolving(
-  effect: EffectPlace & { readonly name: string | null; readonly reason?: string | null | undefined },
-  undoing: boolean,
-): TapeError {
-  const { pos, sub, name, reason } = effect;
+/** What a person needs to know of an effect that only they can settle. */
+export interface UnresolvedEffect extends EffectPlace {
+  readonly name: string | null;
+  readonly reason?: string | null | undefined;
+  /** What the last attempt said. */
+  readonly error?: unknown;
+}
+
+export function unresolved(row: EffectRow): UnresolvedEffect {
+  const { run, pos, sub, name, reason, outcome } = row;
+  const said = outcome === null ? {} : (decode(outcome) as { readonly error?: unknown });
+  return { run, pos, sub, name, reason, error: said.error };
+}
+
+/** Enough to see what the upstream did not like. */
+const mostLetters = 300;
+
+/** An act, or the undoing of one, that only a person can settle; with the words that `resolve` takes for it. */
+export function needsResolving(effect: UnresolvedEffect, undoing: boolean): TapeError {
+  const { pos, sub, name, reason, error } = effect;
   const what = undoing ? `undoing ${name ?? "a surplus act"}` : `${name}`;
-  const how = undoing ? "compensated, or pending to undo it again" : "confirmed or failed, or pending to send it again";
-  const message = `nobody knows what became of ${what} at position ${pos} (${reason ?? "in doubt"}): find out on the other side, then resolve it as ${how}`;
+  const said = error === undefined ? "" : `; the last attempt said: ${describeThrown(error).slice(0, mostLetters)}`;
+  const where = sub === 0 ? `${pos}` : `${pos}.${sub}`;
+  const how = undoing
+    ? `happened once it is undone, or again to have it undone (app.resolve, durable-tape resolve obligation <run> ${where})`
+    : `happened or failed, or again to have it sent again (app.resolve, durable-tape resolve effect <run> ${where})`;
+  const message = `nobody knows what became of ${what} at position ${pos} (${reason ?? "in doubt"}${said}): find out on the other side, then resolve it as ${how}`;
   return new TapeError("TAPE_RUN_STUCK", message, { effect: name, pos, sub, reason });
 }

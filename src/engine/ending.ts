@@ -5,7 +5,7 @@ import type { NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { retryOf } from "../sdk/check.ts";
 import { confirmation } from "./acts.ts";
-import { needsResolving, placeOf } from "./doubts.ts";
+import { needsResolving, placeOf, unresolved } from "./doubts.ts";
 import type { Driver, Settled } from "./driver.ts";
 import { resultIn } from "./evidence.ts";
 import { storedError } from "./operations.ts";
@@ -96,7 +96,7 @@ async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome"
   const refusal = await tryEnd(drive, { status: "COMPENSATED", outcome });
   if (refusal === undefined || drive.over) return;
   const stuck = await inverses(drive, ["STUCK"]);
-  if (stuck.length > 0) return drive.stick(needsResolving(stuck[0]!, true), stuck.map(placeOf), again);
+  if (stuck.length > 0) return drive.stick(needsResolving(unresolved(stuck[0]!), true), stuck.map(placeOf), again);
   await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
 }
 
@@ -128,7 +128,7 @@ async function stillOwed(drive: Driver, again: () => Promise<void>): Promise<boo
   const owed = await inverses(drive, ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"]);
   if (owed.length === 0) return false;
   const stuck = owed.filter(({ status }) => status === "STUCK");
-  if (stuck.length > 0) await drive.stick(needsResolving(stuck[0]!, true), stuck.map(placeOf), again);
+  if (stuck.length > 0) await drive.stick(needsResolving(unresolved(stuck[0]!), true), stuck.map(placeOf), again);
   else await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
   return true;
 }
@@ -143,7 +143,7 @@ async function giveUpAttempts(drive: Driver): Promise<void> {
     const definition = drive.options.runner.effects.get(effect.intended.name);
     const evidence = drive.waits.evidenceFor(pos, effect.token);
     const settled = (to: "FAILED" | "UNKNOWN", reason: string): NewRecord[] => [
-      { kind: "effect.settled", data: { pos, to, reason } },
+      { kind: "effect.settled", data: { pos, to, reason, failures: effect.failures } },
     ];
     if (evidence?.happened && definition !== undefined) {
       await drive.journal.writeNow(confirmation(drive, definition, pos, effect.intended.args, resultIn(evidence)));
@@ -160,7 +160,7 @@ async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boo
   const acts = await store.read.effects(tenant, { run: runId, role: "act", status });
   const stuck = acts.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0) {
-    await drive.stick(needsResolving(stuck[0]!, false), stuck.map(placeOf), again);
+    await drive.stick(needsResolving(unresolved(stuck[0]!), false), stuck.map(placeOf), again);
     return true;
   }
   const children = await liveChildren(drive);

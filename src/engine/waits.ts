@@ -1,5 +1,5 @@
 import type { NewRecord, RecordData } from "../model/records.ts";
-import type { EffectPlace } from "./doubts.ts";
+import type { EffectPlace, UnresolvedEffect } from "./doubts.ts";
 import type { History, Note } from "./history.ts";
 
 /** An operation that waits for a note, and what it makes of one. */
@@ -23,15 +23,15 @@ export interface Match {
 }
 
 /** An effect that only a person can settle. */
-export interface Doubt extends EffectPlace {
+export interface Doubt extends UnresolvedEffect {
   readonly name: string;
-  readonly reason: string | undefined;
 }
 
 interface Word {
   readonly seq: number;
   readonly status: string;
   readonly reason: string | undefined;
+  readonly error: unknown;
 }
 
 /**
@@ -97,15 +97,15 @@ export class Waits {
       if (effect === undefined) return undefined;
       const place = { run: this.#run, pos, sub: 0 };
       const told = this.lastWord(place);
-      return told?.status === "STUCK" ? { ...place, name: effect, reason: told.reason } : undefined;
+      return told?.status === "STUCK" ? { ...place, name: effect, reason: told.reason, error: told.error } : undefined;
     });
     return doubts.every((doubt) => doubt !== undefined) ? doubts : [];
   }
 
   #hear(note: Note): void {
     if (note.kind !== "effect.outcome") return;
-    const { run = this.#run, pos, sub, status, reason } = note.data;
-    this.#words.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason });
+    const { run = this.#run, pos, sub, status, reason, error } = note.data;
+    this.#words.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason, error });
   }
 
   add(wait: Wait): void {

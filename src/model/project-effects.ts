@@ -55,7 +55,7 @@ export function settled(data: RecordData<"effect.settled">, place: Place): Chang
   // An inline effect in doubt leaves the run's authority: from here on its item lease decides, under the reconciler.
   const hand = inline && to === "UNKNOWN" ? place.allocate() : null;
   const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, hand }];
-  if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler"));
+  if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler", data.failures));
   if (to === "FAILED") changes.push({ do: "claim.drop", run, pos });
   // A person who has it sent again has decided too: a run that is stuck on it goes on.
   if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK" || reason === "operator")) {
@@ -110,8 +110,16 @@ function outcomeNote(run: number, pos: number, sub: number, to: string, data: ob
   return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false, orAbove };
 }
 
-function openItem(item: number, run: number, pos: number, sub: number, place: Place, wants: string | null): Change[] {
-  const opened: RecordData<"item.opened"> = { run, pos, sub };
+function openItem(
+  item: number,
+  run: number,
+  pos: number,
+  sub: number,
+  place: Place,
+  wants: string | null,
+  failures?: number,
+): Change[] {
+  const opened: RecordData<"item.opened"> = { run, pos, sub, ...(failures === undefined ? {} : { failures }) };
   const { token } = place; // the run's token: acquiring bumps it, so an item's first token is the run's plus one
   const lease = { journal: item, kind: "item", run, tenant: null, source: place.journal, workflow: "" } as const;
   return [

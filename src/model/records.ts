@@ -213,6 +213,8 @@ const schemas = {
     reason: name,
     value: value.optional(),
     error: value.optional(),
+    /** Where the item takes over: how many attempts have failed by then. */
+    failures: count.optional(),
   }),
   "effect.received": z.strictObject({
     pos: count,
@@ -244,7 +246,7 @@ const schemas = {
     value: value.optional(),
     error: value.optional(),
   }),
-  "item.opened": z.strictObject({ run: journal, pos: count, sub: count }),
+  "item.opened": z.strictObject({ run: journal, pos: count, sub: count, failures: count.optional() }),
   "obligation.armed": z.strictObject({ ...effectRef, sub: beside, ...inverse }),
   /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
   "obligation.due": z.strictObject({ pos: count, sub: beside, why: text }),

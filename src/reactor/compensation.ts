@@ -1,3 +1,4 @@
+import { isPoison } from "./attempts.ts";
 import type { Item } from "./item.ts";
 import { itemReactor } from "./items.ts";
 import { perform } from "./perform.ts";
@@ -15,8 +16,8 @@ export function compensation(ground: Ground): Reactor {
 async function compensate(ground: Ground, item: Item): Promise<void> {
   const { effect, definition } = item;
   const vanished = item.status === "COMMITTED";
-  if (vanished && effect.semantics === "non_idempotent") {
-    // The one who was undoing it vanished, and the other side would not notice a second time.
+  if (vanished && (effect.semantics === "non_idempotent" || isPoison(item))) {
+    // The one who was undoing it vanished, and the other side would not notice a second time; or it vanished too often.
     return item.finish([item.settled({ to: "UNKNOWN", reason: "lease_lost" })], { wants: "reconciler" });
   }
   if (!vanished && item.status !== "PENDING") return item.handOn();

@@ -105,6 +105,14 @@ export class Item {
     return as === "happened" || as === "undo" ? { value, undo: as === "undo" } : undefined;
   }
 
+  /** What the last attempt that failed said, as far as the store knows. */
+  get lastError(): unknown {
+    const settled = this.records.findLast(({ data }) => (data as { error?: unknown }).error !== undefined);
+    if (settled !== undefined) return (settled.data as { error?: unknown }).error;
+    const { outcome } = this.effect;
+    return outcome === null ? undefined : (decode(outcome) as { error?: unknown }).error;
+  }
+
   /** A person wants the world looked at, although nobody would by themselves any more. */
   get looking(): boolean {
     return this.status === "STUCK" && this.#word.as === "look";

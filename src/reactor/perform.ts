@@ -6,6 +6,7 @@ import { momentOf } from "../lease/belief.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
 import { requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
+import { failedAttempts } from "./attempts.ts";
 import { type Carried, carryOut, leaveAnswer, storable } from "./carry-out.ts";
 import type { Item } from "./item.ts";
 import type { Ground } from "./reactor.ts";
@@ -62,7 +63,7 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
   const refused = came === "refused" && (settlesDoubt(carried.error, semantics) || !inDoubt(item));
   if (refused) return item.finish([item.settled({ to: "FAILED", reason: "definite", error })]);
   const notSent = came === "not_sent";
-  const failures = failuresIn(item.records) + (isInterrupted(carried.error) ? 0 : 1);
+  const failures = failedAttempts(item) + (isInterrupted(carried.error) ? 0 : 1);
   if ((notSent || semantics !== "non_idempotent") && failures < definition.attempts) {
     const again = item.settled({ to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", error });
     const inMs = Math.ceil(
@@ -82,13 +83,6 @@ function putBack(records: readonly JournalRecord[]): { readonly reason: string; 
     const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
     return settled && record.data.to === "PENDING" ? [record.data] : [];
   });
-}
-
-/** Attempts that count: one cut short by a crash or a drain is not charged as a failed one. */
-function failuresIn(records: readonly JournalRecord[]): number {
-  const counts = ({ reason, error }: { reason: string; error?: unknown }): boolean =>
-    (reason === "not_sent" || reason === "ack_lost") && !isInterrupted(error);
-  return putBack(records).filter(counts).length;
 }
 
 /** Whether an earlier attempt may have happened. One that was inline before has come here because nobody knew. */

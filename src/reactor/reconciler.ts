@@ -5,6 +5,7 @@ import type { Next } from "../engine/give-back.ts";
 import { isInterrupted } from "../engine/interrupted.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
+import { failedAttempts, isExhausted, isPoison } from "./attempts.ts";
 import { look, storable } from "./carry-out.ts";
 import type { Item } from "./item.ts";
 import { itemReactor } from "./items.ts";
@@ -28,7 +29,7 @@ export function reconciler(ground: Ground): Reactor {
 async function reconcile(ground: Ground, item: Item): Promise<void> {
   if (item.status === "DISPATCHED" || item.status === "COMMITTED") {
     // Its sender vanished with the lease. Whether it acted, nobody knows.
-    if (item.effect.semantics !== "non_idempotent") {
+    if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {
       return item.finish([item.settled({ to: "PENDING", reason: "lease_lost" })], { wants: item.actor });
     }
     await item.write([item.settled({ to: "UNKNOWN", reason: "lease_lost" })]);
@@ -102,7 +103,7 @@ async function observe(ground: Ground, item: Item, heard: () => Promise<void>): 
     if (item.looking) return finish([[observed(item, inconclusive("it has no observe"))], done]);
     // Nobody can look. What the other side dedupes may be sent again under its key; anything else needs a person.
     if (effect.semantics !== "non_idempotent") return finish(sendAgain(ground, item, "unobservable"));
-    return finish([[item.settled({ to: "STUCK", reason: "unobservable" })], done]);
+    return finish([stuck(item, "unobservable"), done]);
   }
   const begun = await ground.store.read.now(); // before the look: absence counts from when it began
   const carried = await look(item, ground, lookTimeoutMs, (signal) =>
@@ -146,7 +147,8 @@ async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: n
     case "duplicate":
       return [[...item.confirmed("duplicate", seen), ...(await surplus(ground, item, seen.refs))], done];
     case "absent": {
-      if (effect.semantics !== "non_idempotent") return sendAgain(ground, item, "absent");
+      if (effect.semantics !== "non_idempotent" && (item.inverse || !isExhausted(item)))
+        return sendAgain(ground, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
       const until = (effect.sendUntil ?? 0) + (definition?.settleMs ?? 0);
       if (!seen.final && begun <= until) return [[], { wants: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
@@ -163,9 +165,12 @@ async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: n
   }
 }
 
-/** A person must. What was looked at again because a person asked is still as stuck as it was. */
+/** A person must, and hears what the last attempt said. What was looked at again because they asked is as stuck as before. */
 function stuck(item: Item, reason: string): NewRecord[] {
-  return item.status === "STUCK" ? [] : [item.settled({ to: "STUCK", reason })];
+  const error = item.lastError;
+  return item.status === "STUCK"
+    ? []
+    : [item.settled({ to: "STUCK", reason, ...(error === undefined ? {} : { error }) })];
 }
 
 const told = (observation: string): boolean => observation === "inconclusive" || observation === "error";
@@ -175,14 +180,11 @@ function sinceResolved({ records }: Item): readonly JournalRecord[] {
   return records.slice(records.findLastIndex(({ kind }) => kind === "operator.acted") + 1);
 }
 
-/** Back to its actor, later each time, because every try so far has led here; at last a person is asked. */
+/** Back to its actor, later each time, while its policy has attempts left; then a person is asked. */
 function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable" | "not_sent"): Verdict {
-  const before = sinceResolved(item).filter((record) => {
-    const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
-    return settled && record.data.to === "PENDING" && record.data.reason === reason;
-  }).length;
-  if (before + 1 >= mostLooks) return [stuck(item, "exhausted"), done];
-  const inMs = before === 0 ? 0 : Math.ceil(backoffMs(before, lookBackoff, ground.random));
+  if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
+  const failures = failedAttempts(item);
+  const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, ground.random));
   return [[item.settled({ to: "PENDING", reason })], { wants: item.actor, inMs }];
 }
 

@@ -66,6 +66,8 @@ function copied(name: string, args: unknown): unknown {
   }
 }
 
+/** What may be sent again is: with the usual back-off an outage of some minutes at the other side is waited for. */
+const defaultAttempts = { non_idempotent: 3, idempotent: 10, read: 5 } as const;
 const defaultTimeoutMs = 30_000;
 const defaultSettleMs = 60_000;
 
@@ -119,7 +121,7 @@ function define(name: string, body: Body<unknown, unknown> | undefined, options:
     businessKey,
     observe,
     inverse: inverseOf(whose, options.compensate),
-    ...retryOf(whose, options.retry, semantics === "non_idempotent" ? 3 : 5),
+    ...retryOf(whose, options.retry, defaultAttempts[semantics]),
     timeoutMs: durationOf(whose, "timeout", options.timeout, defaultTimeoutMs),
     settleMs: durationOf(whose, "settle", options.settle, defaultSettleMs),
     definite: definite ?? (() => false),

@@ -62,7 +62,9 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     const error = await whyStuck(s.store, tenant, id);
     expect(error).toBeInstanceOf(TapeError);
     expect(error.code).toBe("TAPE_RUN_STUCK");
-    expect(error.message).toMatch(/wire at position 0 \(unobservable\).*resolve it as confirmed or failed/);
+    expect(error.message).toMatch(
+      /wire at position 0 \(unobservable; the last attempt said: the answer was lost\).*resolve it as happened or failed/,
+    );
     expect(error.details).toMatchObject({ run: id, effect: "wire", pos: 0, reason: "unobservable" });
     await ask(id, { as: "happened", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPLETED");
@@ -162,7 +164,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await ask(id, { as: "failed" }, 1);
     await p.until(async () => (await s.run(id)).stuckFrom === "COMPENSATING");
     expect((await whyStuck(s.store, tenant, id)).message).toMatch(
-      /undoing pay at position 0.*resolve it as compensated/,
+      /undoing pay at position 0.*resolve it as happened once it is undone/,
     );
     await expect(ask(id, { as: "failed" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
     await ask(id, { as: "again" }, 0, 1);

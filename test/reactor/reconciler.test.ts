@@ -212,8 +212,8 @@ describe("reconciler", () => {
     expect(await once.effect(0)).toMatchObject({ status: "STUCK", reason: "unobservable" });
     const again = await doubtful(store, "idempotent");
     const effects = [
-      wire({ semantics: "idempotent", retry: { attempts: 1 } }, () => {
-        throw new AckLost();
+      wire({ semantics: "idempotent", retry: { attempts: 4 } }, () => {
+        throw new AckLost("the gateway is gone");
       }),
     ];
     const ground = replica({ effects });
@@ -222,8 +222,10 @@ describe("reconciler", () => {
       await outbox(ground).runOnce(10);
       await clock.elapse(60_000);
     }
-    expect(await again.effect(0)).toMatchObject({ status: "STUCK", reason: "exhausted" });
-    expect(world).toHaveLength(9);
+    const row = await again.effect(0);
+    expect(row).toMatchObject({ status: "STUCK", reason: "exhausted" });
+    expect(decode(row.outcome!)).toMatchObject({ error: { message: "the gateway is gone" } });
+    expect(world).toHaveLength(4);
   });
 
   it("an effect that this process does not know waits for one that does", async () => {

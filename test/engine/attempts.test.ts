@@ -1,0 +1,106 @@
+import { describe, expect, it } from "vitest";
+import { type Effect, effect } from "../../src/sdk/effect.ts";
+import { AckLost, outcome } from "../../src/sdk/outcomes.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { onBothStores } from "../kit/both-stores.ts";
+import { stage } from "./stage.ts";
+
+const both = onBothStores();
+const ways = ["inline", "outbox"] as const;
+
+/** A call that never answers. */
+const begun = (count: () => void): Promise<never> => {
+  count();
+  return new Promise(() => {});
+};
+const sending = (mail: Effect<null, unknown>) => {
+  const send = workflow("send", (tape) => tape.attempt(mail.with(null)));
+  return { send, runner: createRunner({ workflows: [send], effects: [mail] }) };
+};
+
+describe("retry.attempts bounds the calls of an idempotent effect", () => {
+  for (const [dispatch, attempts] of [["inline", 2] as const, ["inline", 7] as const, ["outbox", 2] as const]) {
+    both(`${dispatch}, ${attempts}: the reconciler's rounds included, then STUCK with the last error`, async (open) => {
+      let calls = 0;
+      const body = () => Promise.reject(new AckLost(`no answer to call ${++calls}`));
+      const retry = { attempts, base: "100ms" } as const;
+      const { send, runner } = sending(effect("mail", body, { semantics: "idempotent", dispatch, retry }));
+      const t = await open(runner);
+      const run = await t.start(send, undefined, { id: "r" });
+      expect(await t.settle()).toMatchObject([{ status: "STUCK" }]);
+      expect(calls).toBe(attempts);
+      const error = await t.time.during(run.result().catch((thrown: Error) => thrown));
+      expect(String(error)).toContain(`exhausted; the last attempt said: no answer to call ${attempts}`);
+      // A person who has it sent again gives it as many attempts as it had.
+      const resolution = { as: "again" } as const;
+      await t.time.during(t.tape.resolve({ run: "r", pos: 0, resolution, by: "ada", reason: "they are back" }));
+      await t.elapse(2_000);
+      expect(await t.settle()).toMatchObject([{ status: "STUCK" }]);
+      expect(calls).toBe(2 * attempts);
+    });
+  }
+
+  it.each(ways)("%s: one that never answers is begun so often and no more", async (dispatch) => {
+    let calls = 0;
+    const retry = { attempts: 2, base: "1s" } as const;
+    const options = { semantics: "idempotent", dispatch, timeout: "2s", retry } as const;
+    const { send, runner } = sending(effect("hang", () => begun(() => calls++), options));
+    await using t = await VirtualTape.open({ runner });
+    await t.start(send, undefined, { id: "r" });
+    expect(await t.settle()).toMatchObject([{ status: "STUCK" }]);
+    await t.elapse(60_000);
+    expect(calls).toBe(2);
+  });
+
+  it.each(ways)("%s: what is looked for and is not there has failed when no attempt is left", async (dispatch) => {
+    let calls = 0;
+    const body = () => Promise.reject(new AckLost(`no answer ${++calls}`));
+    const retry = { attempts: 3, base: "1s" } as const;
+    const observe = () => outcome.absent();
+    const { send, runner } = sending(effect("mail", body, { semantics: "idempotent", dispatch, observe, retry }));
+    await using t = await VirtualTape.open({ runner });
+    const run = await t.start(send, undefined, { id: "r" });
+    expect(await t.result(run)).toMatchObject({ status: "failed", reason: "ABSENT" });
+    expect(calls).toBe(3);
+  });
+
+  it.each(ways)("%s: an outage of minutes is waited for by default", async (dispatch) => {
+    let calls = 0;
+    let down = true;
+    const body = (): unknown => {
+      calls++;
+      return down ? Promise.reject(new AckLost()) : "sent";
+    };
+    const { send, runner } = sending(effect("mail", body, { semantics: "idempotent", dispatch }));
+    await using t = await VirtualTape.open({ runner });
+    const run = await t.start(send, undefined, { id: "r" });
+    await t.elapse(100_000);
+    down = false;
+    expect(await t.result(run)).toMatchObject({ value: "sent" });
+    expect(calls).toBeLessThanOrEqual(10);
+  });
+});
+
+describe("a sender that vanishes", () => {
+  it("costs no attempt, but an item that takes every sender down is a person's in the end", async () => {
+    const s = await stage({ backend: "sqlite" });
+    let calls = 0;
+    const options = { semantics: "idempotent", dispatch: "outbox", retry: { attempts: 1 }, timeout: "1h" } as const;
+    const { send, runner } = sending(effect("kill", () => begun(() => calls++), options));
+    const id = await s.process(runner).start(send as never);
+    for (let k = 0; k < 60 && (await s.run(id)).status !== "STUCK"; k++) {
+      const victim = s.process(runner);
+      const before = calls;
+      for (let n = 0; n < 10 && calls === before && (await s.run(id)).status !== "STUCK"; n++) {
+        void victim.reactors().catch(() => {});
+        await s.clock.elapse(500);
+      }
+      if (calls > before) victim.crash();
+      await s.clock.elapse(31_000);
+    }
+    expect(await s.run(id)).toMatchObject({ status: "STUCK" });
+    expect(calls).toBeGreaterThan(5);
+    expect(calls).toBeLessThanOrEqual(22);
+  });
+});
