@@ -2,6 +2,7 @@ import { readResults, writeReport, writeResults } from "./charts.ts";
 import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
+import { benchMigrate } from "./migrate.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
 import { benchProfile } from "./profile.ts";
 import { benchRemote } from "./remote.ts";
@@ -16,6 +17,7 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   handover: benchHandover,
   idle: benchIdle,
   growth: benchGrowth,
+  migrate: benchMigrate,
   profile: benchProfile,
   peers: benchPeers,
   charts: drawCharts,
