@@ -12,6 +12,8 @@ export interface Clock {
   mono(): number;
   /** Milliseconds since 1970. */
   wall(): number;
+  /** Milliseconds since the machine's boot, also while it slept. Absent: as `mono`, of a machine that never sleeps. */
+  up?(): number;
   /** Names the boot to which `mono` belongs. */
   boot(): string;
   /** Calls `fn` once after `ms`; the returned function cancels. Pending timers do not keep a process alive. */
@@ -33,6 +35,19 @@ function readBootId(): string {
   }
 }
 
+/** How long the machine has slept since its boot, and when we looked. */
+const slept = { ms: 0, seen: Number.NEGATIVE_INFINITY };
+
+/** Less than this is not sleep but the ten milliseconds to which the system tells its time; two processes must agree. */
+const leastSleepMs = 500;
+
+function lookAtSleep(mono: number): void {
+  slept.seen = mono;
+  const ms = Math.round(uptime() * 1_000 - mono);
+  // A container may tell the time since its own beginning: that is less than mono, and says nothing.
+  if (ms >= leastSleepMs && Math.abs(ms - slept.ms) >= leastSleepMs) slept.ms = ms;
+}
+
 export const systemClock: Clock = {
   // CLOCK_MONOTONIC itself, which the processes of one boot share: performance.now() counts from an origin of its own.
   mono: () => {
@@ -40,6 +55,11 @@ export const systemClock: Clock = {
     return seconds * 1000 + nanos / 1e6;
   },
   wall: () => Date.now(),
+  up: () => {
+    const mono = systemClock.mono();
+    if (mono - slept.seen > 1_000) lookAtSleep(mono);
+    return mono + slept.ms;
+  },
   boot: () => {
     bootId ??= readBootId();
     return bootId;

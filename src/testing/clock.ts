@@ -4,6 +4,7 @@ import { type Clock, systemClock } from "../base/clock.ts";
 export class ManualClock implements Clock {
   #mono: number;
   #wall: number;
+  #slept = 0;
   #boot: string;
   #timers: { at: number; order: number; fn: () => void }[] = [];
   #order = 0;
@@ -20,6 +21,10 @@ export class ManualClock implements Clock {
 
   wall(): number {
     return this.#wall;
+  }
+
+  up(): number {
+    return this.#mono + this.#slept;
   }
 
   boot(): string {
@@ -79,12 +84,14 @@ export class ManualClock implements Clock {
   /** The machine sleeps: wall time passes, monotonic time does not. */
   suspend(ms: number): void {
     this.#wall += ms;
+    this.#slept += ms;
   }
 
   /** The machine starts anew: another boot, another monotonic clock. */
   reboot(boot: string): void {
     this.#boot = boot;
     this.#mono = 10;
+    this.#slept = 0;
   }
 
   #advance(ms: number): void {

@@ -40,9 +40,12 @@ export class MemoryDriver implements Driver {
   #queue: (() => void)[] = [];
   #queueBytes = 0;
   #closed = false;
+  /** How far the wall clock was ahead of the machine's own when the store was opened. */
+  readonly #anchor: number;
 
   constructor(options: MemoryDriverOptions) {
     this.#options = options;
+    this.#anchor = Math.floor(options.clock.wall() - upOf(options.clock));
     this.limits = options.limits;
   }
 
@@ -160,10 +163,13 @@ export class MemoryDriver implements Driver {
 
   #run<T>(plan: Plan<T>): T {
     const { tables, clock } = this.#options;
-    const times: Times = { at: Math.floor(clock.wall()), now: Math.floor(clock.mono()) };
+    const steady = Math.floor(upOf(clock)) + this.#anchor;
+    const times: Times = { at: Math.floor(clock.wall()), now: Math.floor(clock.mono()), steady };
     return runPlan(plan, (call: Call): Answer => answer(tables, call, times));
   }
 }
+
+const upOf = (clock: Clock): number => clock.up?.() ?? clock.mono();
 
 function closed(): TapeError {
   return new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");

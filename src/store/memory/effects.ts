@@ -1,5 +1,5 @@
 import type { Row } from "../sql/plan.ts";
-import { changed, type Do, listed, none, page, passes, row, rows, type Statements } from "./statement.ts";
+import { changed, type Do, listed, none, page, passes, row, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { EffectRow, Tables } from "./tables.ts";
 
@@ -45,27 +45,32 @@ export const effects = {
     return changed(1);
   },
 
-  "effect.find": (t, p: { run: number; pos: number; sub: number }) => {
+  "effect.find": (t, p: { run: number; pos: number; sub: number }, times) => {
     const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
-    return row(effect && shown(effect));
+    return row(effect && shown(times)(effect));
   },
 
   "effect.lock": (t, p: { run: number; pos: number; sub: number }) => row(t.effects.get(keyOf(p.run, p.pos, p.sub))),
 
-  "effect.list": (t, p: Listed, { at }) =>
-    rows(page(t.effects.by.tenant(p.tenant).filter(listing(p, at)), p.limit, runOf, posOf, subOf).map(shown)),
+  "effect.list": (t, p: Listed, times) =>
+    rows(
+      page(t.effects.by.tenant(p.tenant).filter(listing(p, times.at)), p.limit, runOf, posOf, subOf).map(shown(times)),
+    ),
 
-  "effect.run"(t, p: Listed & { run: number; from: number }, { at }) {
+  "effect.run"(t, p: Listed & { run: number; from: number }, times) {
+    const { at } = times;
     const found = t.effects.by.run(p.run).filter((effect) => effect.pos >= p.from && listing(p, at)(effect));
-    return rows(page(found, p.limit, posOf, subOf).map(shown));
+    return rows(page(found, p.limit, posOf, subOf).map(shown(times)));
   },
 
-  "effect.item"(t, p: Listed & { item: number }, { at }) {
+  "effect.item"(t, p: Listed & { item: number }, times) {
+    const { at } = times;
     const found = t.effects.by.tenant(p.tenant).filter((effect) => effect.item === p.item && listing(p, at)(effect));
-    return rows(page(found, p.limit, runOf).map(shown));
+    return rows(page(found, p.limit, runOf).map(shown(times)));
   },
 
-  "effect.owed"(t, p: Omit<Listed, "role"> & { root: number; below: number | null }, { at }) {
+  "effect.owed"(t, p: Omit<Listed, "role"> & { root: number; below: number | null }, times) {
+    const { at } = times;
     const mine = p.below === null ? undefined : new Set(chainsOf(t, p.below));
     const found = t.effects.by
       .root(p.root)
@@ -78,11 +83,11 @@ export const effects = {
         runOf,
         (e) => -posOf(e),
         (e) => -subOf(e),
-      ).map(shown),
+      ).map(shown(times)),
     );
   },
 
-  "effect.status"(t, p: Do<"effect.status">, { at }) {
+  "effect.status"(t, p: Do<"effect.status">, { at, steady }) {
     const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
     if (effect === undefined || effect.authority !== p.by || !listed(p.from, effect.status)) return none;
     const again = p.to === "PENDING" && effect.semantics === "non_idempotent";
@@ -94,7 +99,7 @@ export const effects = {
       attempt: p.attempt ?? effect.attempt,
       attempt_token: p.token ?? effect.attempt_token,
       attempt_nonce: p.nonce ?? effect.attempt_nonce,
-      send_until: p.sendInMs === null ? effect.send_until : at + p.sendInMs,
+      send_until: p.sendInMs === null ? effect.send_until : steady + p.sendInMs,
       reason: p.reason ?? effect.reason,
       outcome: p.outcome ?? effect.outcome,
       changed_at: at,
@@ -173,14 +178,17 @@ const listing =
     (p.status === null || listed(p.status, status)) &&
     (p.minAgeMs === null || changed_at <= at - p.minAgeMs);
 
-function shown(effect: EffectRow): Row {
-  const { attempt_token: token, attempt_nonce: nonce } = effect;
-  return {
-    ...effect,
-    attempt_token: token === null ? null : String(token),
-    attempt_nonce: nonce === null ? null : String(nonce),
+const shown =
+  ({ at, steady }: Times) =>
+  (effect: EffectRow): Row => {
+    const { attempt_token: token, attempt_nonce: nonce, send_until } = effect;
+    return {
+      ...effect,
+      attempt_token: token === null ? null : String(token),
+      attempt_nonce: nonce === null ? null : String(nonce),
+      send_until: send_until === null ? null : send_until + at - steady,
+    };
   };
-}
 
 const runOf = (effect: EffectRow): number => effect.run;
 const posOf = (effect: EffectRow): number => effect.pos;

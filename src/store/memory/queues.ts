@@ -1,7 +1,8 @@
 import type { Answer } from "../sql/plan.ts";
-import { listed, page, passes, rows, type Statements } from "./statement.ts";
+import { listed, page, passes, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { LeaseRow, Tables } from "./tables.ts";
+import { lateMs } from "./waits.ts";
 
 type Queue = { readonly tenant: string; readonly workflows: string };
 type Looking = Queue & { readonly kind: "run" | "item" | null; readonly limit: number };
@@ -49,7 +50,7 @@ export const queues = {
       t.leases.by.state("held").filter(({ kind }) => kind !== "name"),
     ),
 
-  "lease.soon"(t, p: { aheadMs: number; tenant: string; limit: number; served: string | null }, { at }) {
+  "lease.soon"(t, p: { aheadMs: number; tenant: string; limit: number; served: string | null }, times) {
     const served = p.served === null ? undefined : new Set(JSON.parse(p.served) as string[]);
     const rests = (journal: number): boolean => {
       const lease = t.leases.get(journal);
@@ -57,9 +58,12 @@ export const queues = {
     };
     const soon = t.timers.by
       .set(p.tenant)
-      .filter(({ run, due_at }) => due_at > at && due_at <= at + p.aheadMs && rests(run))
+      .filter((timer) => {
+        const inMs = -lateMs(timer, times);
+        return inMs > 0 && inMs <= p.aheadMs && rests(timer.run);
+      })
       .filter(({ run }) => served?.has(t.runs.get(run)!.workflow) ?? true);
-    return rows(page(soon, p.limit, ({ due_at }) => due_at).map(({ run }) => ({ journal: run })));
+    return rows(page(soon, p.limit, (timer) => -lateMs(timer, times)).map(({ run }) => ({ journal: run })));
   },
 
   "lease.unserved"(t, p: Queue & { minLagMs: number }, { now }) {
@@ -73,7 +77,8 @@ export const queues = {
     return rows(found.sort((a, b) => (a.workflow < b.workflow ? -1 : 1)));
   },
 
-  agenda(t, p: { queues: string; holders: string; tenants: string }, { now, at }) {
+  agenda(t, p: { queues: string; holders: string; tenants: string }, times) {
+    const { now } = times;
     const asked = Map.groupBy(JSON.parse(p.queues) as [string, string, string][], ([reactor]) => reactor);
     const due = [...asked].map(([reactor, of]) => {
       const asking = of.flatMap((queue) => t.leases.by.queue(keyOf(...queue))).filter(({ paused }) => !paused);
@@ -81,11 +86,11 @@ export const queues = {
     });
     const held = (JSON.parse(p.holders) as [string, string][]).flatMap((queue) => t.leases.by.holders(keyOf(...queue)));
     const until = least(held.map(({ doomed, expires_at }) => (doomed ? 0 : expires_at)));
-    const set = (JSON.parse(p.tenants) as string[]).flatMap((tenant) => timesSet(t, tenant));
+    const set = (JSON.parse(p.tenants) as string[]).flatMap((tenant) => dueIn(t, tenant, times));
     return rows([
       ...due,
       { reactor: null, in_ms: after(now, until) },
-      { reactor: "timers", in_ms: after(at, least(set)) },
+      { reactor: "timers", in_ms: after(0, least(set)) },
     ]);
   },
 
@@ -135,11 +140,11 @@ function least(times: readonly number[]): number | undefined {
 
 const after = (from: number, time: number | undefined): number | null => (time === undefined ? null : time - from);
 
-/** When timers and schedules of one tenant are due. */
-function timesSet(t: Tables, tenant: string): number[] {
+/** In how long timers and schedules of one tenant are due, each by its own clock. */
+function dueIn(t: Tables, tenant: string, times: Times): number[] {
   const schedules = t.schedules.by.tenant(tenant).filter(({ paused }) => !paused);
   return [
-    ...t.timers.by.set(tenant).map(({ due_at }) => due_at),
-    ...schedules.map(({ next_at }) => next_at).filter((time) => time !== null),
+    ...t.timers.by.set(tenant).map((timer) => -lateMs(timer, times)),
+    ...schedules.flatMap(({ next_at }) => (next_at === null ? [] : [next_at - times.at])),
   ];
 }

@@ -2,10 +2,12 @@ import type { Change, ChangeKind } from "../../model/changes.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import type { Tables } from "./tables.ts";
 
-/** Store time of one transaction: wall for people and timers, monotonic for leases. Whole milliseconds. */
+/** Store time of one transaction: wall for people and dates, monotonic for leases. Whole milliseconds. */
 export interface Times {
   readonly at: number;
   readonly now: number;
+  /** For what is to happen some time after now: a date that no one can set. */
+  readonly steady: number;
 }
 
 /**

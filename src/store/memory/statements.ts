@@ -34,6 +34,7 @@ export const without: Readonly<Record<string, string>> = {
   "lease.doom": "no transaction stays open, so no takeover can starve behind one",
   "leases.reboot": "the leases die with the process, and the lease clock outlives it",
   "meta.boot": "as above",
+  "meta.anchor": "it lives no longer than its process, which has it",
   "migrations.add": "the tables live no longer than the code that knows them",
   "migrations.create": "as above",
   "migrations.list": "as above",

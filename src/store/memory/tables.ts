@@ -11,7 +11,8 @@ type Stored<Row> = { readonly [Column in keyof Row & string as Snake<Column>]: R
 export type RunRow = Stored<model.RunRow>;
 export type LeaseRow = Stored<model.LeaseRow>;
 export type EffectRow = Stored<model.EffectRow & { readonly attemptNonce: bigint | null }>;
-export type TimerRow = Stored<model.TimerRow>;
+/** `steady`: it counts by the clock that nobody can set. */
+export type TimerRow = Stored<model.TimerRow> & { readonly steady: boolean };
 export type RecordRow = {
   /** Its position in the feed. */
   readonly id: number;

@@ -1,4 +1,4 @@
-import { changed, type Do, none, page, passes, present, row, rows, type Statements } from "./statement.ts";
+import { changed, type Do, none, page, passes, present, row, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { TimerRow } from "./tables.ts";
 
@@ -55,11 +55,13 @@ export const waits = {
     );
   },
 
-  "timer.create"(t, p: Do<"timer.create">, { at }) {
+  "timer.create"(t, p: Do<"timer.create">, times) {
     const { run, pos, purpose, inMs, until } = p;
     const owner = t.runs.get(run);
     if (owner === undefined || t.timers.get(keyOf(run, pos, purpose)) !== undefined) return none;
-    t.timers.insert({ run, pos, purpose, tenant: owner.tenant, status: "SET", due_at: until ?? at + inMs });
+    const steady = until === null;
+    const due_at = until ?? times.steady + inMs;
+    t.timers.insert({ run, pos, purpose, tenant: owner.tenant, status: "SET", due_at, steady });
     return changed(1);
   },
 
@@ -70,9 +72,9 @@ export const waits = {
     return changed(1);
   },
 
-  "timer.fire"(t, p: Timer, { at }) {
+  "timer.fire"(t, p: Timer, times) {
     const timer = t.timers.get(keyOf(p.run, p.pos, p.purpose));
-    if (timer?.status !== "SET" || timer.due_at > at) return none;
+    if (timer?.status !== "SET" || lateMs(timer, times) < 0) return none;
     t.timers.update(timer, { status: "FIRED" });
     return changed(1);
   },
@@ -82,15 +84,18 @@ export const waits = {
     return changed(t.timers.updateAll(set, { status: "CANCELLED" }));
   },
 
-  "timer.list"(t, p: Listing) {
+  "timer.list"(t, p: Listing, times) {
     const found = t.timers.by.tenant(p.tenant).filter(({ run }) => passes(p.run, run));
-    return rows(page(found, p.limit, ...byDue));
+    const dated = found.map((timer) => ({ ...timer, due_at: times.at - lateMs(timer, times) }));
+    return rows(page(dated, p.limit, ...byDue));
   },
 
-  "timer.due"(t, p: Due, { at }) {
-    const due = t.timers.by.set(p.tenant).filter(({ due_at }) => due_at <= at);
-    const oldest = page(due, p.limit, ...byDue);
-    return rows(oldest.map((timer) => ({ ...timer, late_ms: at - timer.due_at })));
+  "timer.due"(t, p: Due, times) {
+    const due = t.timers.by
+      .set(p.tenant)
+      .map((timer) => ({ ...timer, late_ms: lateMs(timer, times), due_at: times.at - lateMs(timer, times) }))
+      .filter(({ late_ms }) => late_ms >= 0);
+    return rows(page(due, p.limit, ...byDue));
   },
 
   "schedule.put"(t, p: Written & { fresh: boolean }) {
@@ -138,3 +143,7 @@ export const waits = {
     );
   },
 } satisfies Statements;
+
+/** By the clock that the timer counts by; negative: not yet. */
+export const lateMs = ({ steady, due_at }: TimerRow, times: Times): number =>
+  (steady ? times.steady : times.at) - due_at;

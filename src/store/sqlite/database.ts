@@ -138,7 +138,7 @@ export class Statements {
     const { sql, statement } = this.get(name);
     const values: SQLInputValue[] = [];
     for (const param of statement.params) {
-      values.push(bindable(param === "at" || param === "now" ? times[param] : params[param]));
+      values.push(bindable(isTime(param) ? times[param] : params[param]));
     }
     if (statement.returnsRows) {
       const rows = sql.all(...values) as Row[];
@@ -149,11 +149,15 @@ export class Statements {
   }
 }
 
-/** Store time of one transaction: wall for people and timers, monotonic for leases. Whole milliseconds. */
+/** Store time of one transaction: wall for people and dates, monotonic for leases. Whole milliseconds. */
 export interface Times {
   readonly at: number;
   readonly now: number;
+  /** For what is to happen some time after now: a date that no one can set, see migration 0007. */
+  readonly steady: number;
 }
+
+const isTime = (param: string): param is keyof Times => param === "at" || param === "now" || param === "steady";
 
 function bindable(value: unknown): SQLInputValue {
   if (typeof value === "boolean") return value ? 1 : 0;

@@ -5,7 +5,7 @@ import { type Applied, loadMigrations, type Migration, newestOf, pendingMigratio
 import { Statements } from "./database.ts";
 
 export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
-const noTimes = { at: 0, now: 0 };
+const noTimes = { at: 0, now: 0, steady: 0 };
 
 /**
  * Each file inside one BEGIN IMMEDIATE: other processes wait for no longer than that, and a crash leaves each applied or

@@ -41,7 +41,13 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const durable = options.durability !== "relaxed";
   const exclusive = options.processes === "single" || isMemory(file);
   const open = options.open ?? openDatabase;
-  const times = (): Times => ({ at: Math.floor(clock.wall()), now: Math.floor(clock.mono()) });
+  const up = (): number => clock.up?.() ?? clock.mono();
+  let anchor = Math.floor(clock.wall() - up());
+  const times = (): Times => ({
+    at: Math.floor(clock.wall()),
+    now: Math.floor(clock.mono()),
+    steady: Math.floor(up()) + anchor,
+  });
   const heads = new HeadCache();
   if (!durable) log("warn", "store.unsafe", { file, durability: "relaxed" });
 
@@ -66,7 +72,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     });
     try {
       migrate(opened.db, log, options.migrations);
-      noticeBoot(opened.statements, clock, times());
+      anchor = noticeBoot(opened.statements, clock, times(), anchor);
       return opened;
     } catch (error) {
       opened.db.close();
@@ -97,11 +103,18 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   return assembleStore(driver, random);
 }
 
-/** A new boot of the machine began a new lease clock: every term of before has expired. */
-function noticeBoot(statements: Statements, clock: Clock, times: Times): void {
+/**
+ * A new boot of the machine began a new lease clock: every term of before has expired. Answers how far the wall clock was
+ * ahead of the boot's clock when the first process of this boot came.
+ */
+function noticeBoot(statements: Statements, clock: Clock, times: Times, anchor: number): number {
   statements.begin();
-  if (statements.run("meta.boot", { boot: clock.boot() }, times).count > 0) statements.run("leases.reboot", {}, times);
+  const begun = statements.run("meta.boot", { boot: clock.boot(), anchor }, times).count > 0;
+  if (begun) statements.run("leases.reboot", {}, times);
+  statements.run("meta.anchor", { anchor }, times);
+  const row = statements.run("meta.get", {}, times).rows[0];
   statements.commit();
+  return Number(row?.anchor);
 }
 
 interface Patience {

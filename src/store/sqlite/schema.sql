@@ -78,7 +78,7 @@ CREATE TABLE meta(
   token_floor integer not null,
   next_journal integer not null,
   boot text not null
-) strict;
+, anchor integer, file text) strict;
 
 CREATE TABLE migrations(number integer primary key, name text not null, checksum text not null) strict;
 
@@ -145,10 +145,10 @@ CREATE INDEX schedules_due on schedules(tenant, next_at) where next_at is not nu
 
 CREATE TABLE timers(
   run integer not null, pos integer not null, purpose text not null, tenant text not null, status text not null,
-  due_at integer not null, primary key(run, pos, purpose)
+  due_at integer not null, steady integer not null default 0, primary key(run, pos, purpose)
 ) strict, without rowid;
 
-CREATE INDEX timers_due on timers(tenant, due_at) where status = 'SET';
+CREATE INDEX timers_due on timers(tenant, steady, due_at) where status = 'SET';
 
 CREATE TABLE tokens(
   id text primary key, tenant text not null, name text not null, role text not null, hash text not null,

@@ -10,9 +10,12 @@ select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now
 from json_each(:holders) h cross join leases l indexed by leases_held
 where l.owner is not null and l.kind <> 'name' and l.tenant = h.value ->> 0 and l.workflow = h.value ->> 1
 union all
-select 'timers', min(x.due_at) - :at from (
-  select (select due_at from timers where status = 'SET' and tenant = i.value order by due_at limit 1) as due_at
+select 'timers', min(x.in_ms) from (
+  select (select due_at from timers where status = 'SET' and tenant = i.value and steady = 0 order by due_at limit 1) - :at as in_ms
   from json_each(:tenants) i
   union all
-  select (select next_at from schedules where next_at is not null and paused = 0 and tenant = i.value order by next_at limit 1)
+  select (select due_at from timers where status = 'SET' and tenant = i.value and steady = 1 order by due_at limit 1) - :steady
+  from json_each(:tenants) i
+  union all
+  select (select next_at from schedules where next_at is not null and paused = 0 and tenant = i.value order by next_at limit 1) - :at
   from json_each(:tenants) i) x
