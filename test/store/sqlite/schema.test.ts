@@ -22,6 +22,8 @@ const wide: Readonly<Record<string, string>> = {
   "run.doubtful": "what is in doubt, sorted: few",
   "gate.list": "a page for people",
   "timer.list": "a page for people",
+  "timer.due": "two short lists, by one clock each, sorted by which is later",
+  "lease.soon": "the same",
   "token.list": "a page for people",
   "process.list": "who reported lately, sorted by label: a page for people",
   "repeat.purge": "once in 128 calls, a thousand of the oldest",
