@@ -37,7 +37,7 @@ export interface Batch {
 }
 
 export function loadMigrations(files: SqlFiles): Migration[] {
-  return [...files]
+  const found = [...files]
     .filter(([file]) => /^\d{4}_.*\.sql$/.test(file))
     .map(([file, source]) => {
       const checksum = createHash("sha256").update(source).digest("hex");
@@ -47,6 +47,9 @@ export function loadMigrations(files: SqlFiles): Migration[] {
       else if (steps.some(({ batch }) => batch !== undefined)) throw new Error(`${file} has batches: say "-- online"`);
       return { number: Number(file.slice(0, 4)), name: file, checksum, online, steps };
     });
+  const twice = found.find(({ number }, k) => number === found[k + 1]?.number);
+  if (twice !== undefined) throw new Error(`two migrations have the number ${twice.number}: rename one`);
+  return found;
 }
 
 /** Splits at semicolons outside comments, quotes and dollar quotes; enough for files that we write ourselves. */

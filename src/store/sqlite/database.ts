@@ -153,7 +153,7 @@ export class Statements {
 export interface Times {
   readonly at: number;
   readonly now: number;
-  /** For what is to happen some time after now: a date that no one can set, see migration 0007. */
+  /** For what is to happen some time after now: a date that no one can set, see migration 0008. */
   readonly steady: number;
 }
 
