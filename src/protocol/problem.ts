@@ -65,15 +65,28 @@ const mostDetails = 8_192;
 const excerptLetters = 256;
 const excerptItems = 16;
 
+/**
+ * What a store's trouble is called outside: its own words hold addresses, users and names of constraints, which are for
+ * the log.
+ */
+const outside: Readonly<Partial<Record<ErrorCode, string>>> = {
+  TAPE_STORE_BUSY: "the store did not get to it in time; the server's log says more",
+  TAPE_STORE_UNREACHABLE: "the store cannot be reached; the server's log says why",
+  TAPE_OUTCOME_UNKNOWN: "the store's answer was lost, and it may have been done; the server's log says more",
+  TAPE_INVARIANT: "the server failed; its log says why",
+};
+
 /** The message already begins with the code; the wire has it in a field of its own. */
 export function problemOf(error: TapeError): Problem {
   const { code, details, message } = error;
   const { fault, retry, next } = errorTable[code];
   const whole = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
-  const detail = cut(whole, mostLetters);
+  const detail = outside[code] ?? cut(whole, mostLetters);
   const type = `urn:durable-tape:error:${code}`;
   const said = { type, title: code, status: statusOf(code), detail, code, fault, retry, next };
-  return Object.keys(details).length === 0 ? said : { ...said, details: within(toJson(details)) };
+  return Object.keys(details).length === 0 || outside[code] !== undefined
+    ? said
+    : { ...said, details: within(toJson(details)) };
 }
 
 const cut = (text: string, letters: number): string =>

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { limitKey, type Trusted } from "./address.ts";
+import { Bucket } from "./bucket.ts";
 
 export interface ConnectionLimits {
   readonly connections: number;
@@ -34,12 +35,16 @@ export class Connections {
   /** Those that were idle first come first. */
   readonly #open = new Map<string, Connection>();
   readonly #from = new Map<string, number>();
+  /** Lines about dropped connections: whoever is turned away must not fill a disk. */
+  readonly #lines: Bucket;
+  #dropped = 0;
 
   constructor(limits: ConnectionLimits, { trusted, log, clock }: { trusted: Trusted; log: Log; clock: Clock }) {
     this.#limits = limits;
     this.#trusted = trusted;
     this.#log = log;
     this.#clock = clock;
+    this.#lines = new Bucket(1, 10, clock);
   }
 
   get size(): number {
@@ -105,8 +110,11 @@ export class Connections {
   }
 
   #drop(socket: Socket, limit: keyof ConnectionLimits): void {
-    this.#log("warn", "server.connection_dropped", { limit, most: this.#limits[limit] });
     socket.destroy();
+    this.#dropped++;
+    if (!this.#lines.tryTake()) return;
+    this.#log("warn", "server.connection_dropped", { limit, most: this.#limits[limit], dropped: this.#dropped });
+    this.#dropped = 0;
   }
 }
 

@@ -1,17 +1,18 @@
 import { isTapeError } from "../model/errors.ts";
+import { mayDo } from "../protocol/route.ts";
 import type { Call, ServerGround } from "./handler.ts";
 
 /** Runs that nobody has taken for so long are worth a line. */
 const unservedMs = 10_000;
 
 /**
- * For people and alarms: whether the store answers, what blocks the feed. Which reactors are due, who holds the
- * singletons and which workflows nobody serves is told to whoever may read the tenant.
+ * For people and alarms: whether the store answers. What blocks the feed, which reactors are due, who holds the singletons
+ * and which workflows nobody serves is told to whoever may read the tenant.
  */
 export function healthOn(ground: ServerGround): (who: Call) => Promise<Record<string, unknown>> {
   const underWay = new Map<string | undefined, Promise<Record<string, unknown>>>();
   return (who) => {
-    const of = who.named ? who.tenant : undefined;
+    const of = who.named ? `${mayDo(who.role, "operator")} ${who.tenant}` : undefined;
     // Anybody may ask: one look serves all who ask meanwhile.
     const looking = underWay.get(of) ?? healthOf(ground, who).finally(() => underWay.delete(of));
     underWay.set(of, looking);
@@ -21,6 +22,7 @@ export function healthOn(ground: ServerGround): (who: Call) => Promise<Record<st
 
 async function healthOf({ store, service }: ServerGround, who: Call): Promise<Record<string, unknown>> {
   const status = service.draining ? "draining" : "ok";
+  if (!who.named) return bareHealth({ store }, status);
   const about = { version: service.version, replica: service.label, backend: store.backend };
   try {
     const { read } = store;
@@ -30,13 +32,29 @@ async function healthOf({ store, service }: ServerGround, who: Call): Promise<Re
       status,
       ...about,
       store: { reachable: true, schema, epoch, durable },
-      feed: { blockedBy: health.feedBlockedBy ?? null },
-      ...(who.named ? await ofTenant({ store }, who.tenant) : {}),
+      feed: { blockedBy: blockerFor(who, health.feedBlockedBy) ?? null },
+      ...(await ofTenant({ store }, who.tenant)),
     };
   } catch (error) {
     if (!isTapeError(error)) throw error;
     return { status: "store_unreachable", ...about, store: { reachable: false, code: error.code } };
   }
+}
+
+/** Strangers learn whether it works, and nothing about it. */
+async function bareHealth({ store }: Pick<ServerGround, "store">, status: string): Promise<Record<string, unknown>> {
+  try {
+    await store.health();
+    return { status };
+  } catch (error) {
+    if (!isTapeError(error)) throw error;
+    return { status: "store_unreachable" };
+  }
+}
+
+/** Which session holds the feed up is for those who run the database: it may be of another program or tenant. */
+export function blockerFor({ role }: Pick<Call, "role">, blocker: string | undefined): string | undefined {
+  return blocker === undefined || mayDo(role, "operator") ? blocker : "an open transaction";
 }
 
 async function ofTenant({ store }: Pick<ServerGround, "store">, tenant: string): Promise<Record<string, unknown>> {

@@ -28,6 +28,7 @@ import { type Footing, Operator, type Resolving } from "./operator.ts";
 import { checkOrigin } from "./origin.ts";
 import { Ownership } from "./ownership.ts";
 import { type Dashboard, pageAnswer } from "./page.ts";
+import { refusalLog } from "./refusal-log.ts";
 import { type Matched, matchRoute } from "./router.ts";
 import { Service } from "./service.ts";
 import { linesOf } from "./streams.ts";
@@ -81,6 +82,7 @@ export class TapeServer {
   readonly #auditor: Auditor;
   /** The bootstrap token's id. */
   readonly #bootstrap: string | undefined;
+  readonly #refusals: (stranger: boolean, about: Readonly<Record<string, unknown>>) => void;
   readonly #admission: Admission;
   readonly #bodies: Bodies;
   readonly #payloadBytes: number;
@@ -107,6 +109,7 @@ export class TapeServer {
     this.#auditor = new Auditor({ store, clock, log, home: tenant });
     this.#bootstrap = bootstrap?.split(".", 1)[0];
     this.#payloadBytes = store.limits.payloadBytes;
+    this.#refusals = refusalLog(log, clock);
     this.#admission = new Admission(this.limits, clock);
     this.#bodies = new Bodies(this.limits);
     this.service = new Service({ clock, version, label: identity.label, home: tenant });
@@ -321,7 +324,9 @@ export class TapeServer {
     const { code } = error;
     const about = { code, route, tenant: who?.tenant, token: who?.token };
     if (code !== "TAPE_INVARIANT") {
-      this.#log(error.fault === "store" ? "warn" : "info", "server.refused", about);
+      // Whoever asks is not told what the store said: here is where it can be read.
+      if (error.fault === "store") this.#log("warn", "server.refused", { ...about, error: error.message });
+      else this.#refusals(who === undefined, about);
       return;
     }
     const { cause } = error;

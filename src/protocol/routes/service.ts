@@ -162,7 +162,8 @@ export const service = group({
     path: "/healthz",
     role: "open",
     repeat: "read",
-    summary: "Store, reactors with their lag, what blocks the feed; with a credential also who holds the singletons",
+    summary:
+      "Whether it works; with a credential also the store, what blocks the feed, which reactors are due and who holds the singletons",
     answer: anyJson,
   },
   metrics: {

@@ -5,7 +5,7 @@ import type { service as routes } from "../../protocol/routes/service.ts";
 import type { ApiToken } from "../../store/contract.ts";
 import { lifetimeOf, mintToken } from "../credentials.ts";
 import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
-import { healthOn } from "../health.ts";
+import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes> {
@@ -26,9 +26,10 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
       const [settings, now] = await Promise.all([read.settings(), read.now()]);
       return { settings, now };
     },
-    async "feed.page"({ query: { cursor, limit } }, { tenant }) {
-      const { records, ...page } = await read.feed(cursor, limit, tenant);
-      return { ...page, records: [...records] };
+    async "feed.page"({ query: { cursor, limit } }, who) {
+      const { records, blockedBy, ...page } = await read.feed(cursor, limit, who.tenant);
+      const blocker = blockerFor(who, blockedBy);
+      return { ...page, ...(blocker === undefined ? {} : { blockedBy: blocker }), records: [...records] };
     },
     async "feed.follow"({ query }, { tenant, signal }) {
       let { cursor } = query;

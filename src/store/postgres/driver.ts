@@ -322,7 +322,9 @@ export class PostgresDriver implements Driver {
 
 /** Where in the feed a cursor of this store's points. */
 function placeOf(cursor: string): { stamp: string; journal: string; seq: string } {
-  const found = /^(\d{1,19})\.(-?\d{1,19})\.(\d{1,19})$/.exec(cursor);
+  const read = /^(\d{1,19})\.(-?\d{1,19})\.(\d{1,19})$/.exec(cursor);
+  // What no column can hold the database would refuse, in words that are not for callers.
+  const found = read?.slice(1).every((digits) => BigInt.asIntN(64, BigInt(digits)) === BigInt(digits)) ? read : null;
   if (found === null)
     throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
   return { stamp: found[1]!, journal: found[2]!, seq: found[3]! };
