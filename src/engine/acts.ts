@@ -158,6 +158,7 @@ async function perform(
     runId,
     key: keyOf(drive, turn.pos),
     token: lease.token,
+    fence: lease.fence,
     attempt,
     abortSignal: AbortSignal.any([timeout.signal, lease.abortSignal]),
     businessKey: effect.businessKey?.(args),

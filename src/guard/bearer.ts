@@ -15,14 +15,8 @@ export type Bearer =
     }
   | { readonly key: string; readonly token: bigint };
 
-/** A bearer whose term the store itself can look up. */
-export interface Holder {
-  readonly name: string;
-  readonly token: bigint;
-  readonly fence: Fence;
-  readonly tenant?: string;
-  assert?(): void;
-}
+/** A bearer whose term the store itself can look up: a lease, a singleton's context, or the context of an effect. */
+export type Holder = Bearer & { readonly fence: Fence };
 
 export function scopeOf(bearer: Bearer): string {
   return "name" in bearer ? `${bearer.tenant ?? "default"}/${bearer.name}` : bearer.key;

@@ -131,7 +131,15 @@ export class Item {
   context(attempt: number, abortSignal: AbortSignal): EffectContext {
     const { key, businessKey } = this.effect;
     const { runId, lease } = this;
-    return { runId, key, token: lease.token, attempt, abortSignal, businessKey: businessKey ?? undefined };
+    return {
+      runId,
+      key,
+      token: lease.token,
+      fence: lease.fence,
+      attempt,
+      abortSignal,
+      businessKey: businessKey ?? undefined,
+    };
   }
 
   /** An inverse speaks of obligations, an act of effects; the steps are the same. What failed to be undone is stuck. */

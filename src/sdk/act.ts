@@ -1,4 +1,5 @@
 import type { Duration } from "../base/duration.ts";
+import type { Fence } from "../model/fence.ts";
 import type { Observation } from "./outcomes.ts";
 
 /** What a body, an observer and an inverse are told about the act. */
@@ -8,6 +9,8 @@ export interface EffectContext {
   readonly key: string;
   /** The fencing token of whoever acts. Hand it to the other side too, if it can compare. */
   readonly token: bigint;
+  /** The fence of the lease under which it acts, for guards in the database of the store: `guardPostgres(client, fx)`. */
+  readonly fence: Fence;
   readonly attempt: number;
   /** Aborts when the time-out is over or the lease is lost. */
   readonly abortSignal: AbortSignal;

@@ -1,6 +1,7 @@
 import { createServer, type Server, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import { onTestFinished } from "vitest";
+import { makeFence } from "../../src/model/fence.ts";
 import type { ConnectorContext } from "../../src/sdk/connector.ts";
 import { AckLost, Definite, NotSent } from "../../src/sdk/outcomes.ts";
 import { certificate, privateKey } from "./certificate.ts";
@@ -103,6 +104,7 @@ export function context(more: Partial<ConnectorContext> = {}): ConnectorContext 
     runId: "run-1",
     key: "run-1:0",
     token: 7n,
+    fence: makeFence(1, 7n, 1n),
     attempt: 1,
     abortSignal: new AbortController().signal,
     businessKey: undefined,

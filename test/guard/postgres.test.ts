@@ -2,6 +2,9 @@ import pg from "pg";
 import { beforeEach, describe, expect, inject, it, onTestFinished } from "vitest";
 import { createGuards, guardElsewhere, guardPostgres } from "../../src/guard/postgres.ts";
 import { Tape } from "../../src/host/tape.ts";
+import { makeFence } from "../../src/model/fence.ts";
+import { effect } from "../../src/sdk/effect.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { noRunner } from "../host/stage.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 
@@ -54,6 +57,39 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     expect((await taking).token).toBe(2n);
     expect(await totalOf(client)).toBe(1);
   });
+
+  it.each(["inline", "outbox"] as const)(
+    "inside an %s effect, fx is the holder; its run's successor refuses it",
+    async (dispatch) => {
+      const client = await connect();
+      const stolen: string[] = [];
+      const add = effect(
+        "add",
+        async (n: number, fx) => {
+          await client.query("begin");
+          try {
+            await guardPostgres(client, fx);
+            await client.query("update totals set total = total + $1", [n]);
+            await client.query("commit");
+          } catch (error) {
+            await client.query("rollback");
+            throw error;
+          }
+          // A fence of an earlier term is refused where the store's own is asked for.
+          const stale = { ...fx, fence: makeFence(fx.fence.journal, fx.fence.token - 1n, fx.fence.nonce) };
+          await client.query("begin");
+          await guardPostgres(client, stale).catch((error: { code: string }) => stolen.push(error.code));
+          await client.query("rollback");
+        },
+        { semantics: "idempotent", dispatch },
+      );
+      const book = workflow("book", (_tape, n: number) => add(n));
+      await using app = await Tape.open({ store: url, runner: createRunner({ workflows: [book], effects: [add] }) });
+      await (await app.start(book, 7)).result();
+      expect(await totalOf(client)).toBe(7);
+      expect(stolen).toEqual(["TAPE_FENCED"]);
+    },
+  );
 
   it("a stale holder that had to wait for the takeover to commit is refused", async () => {
     const lease = await first.leases.acquire(name);

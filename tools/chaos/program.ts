@@ -214,6 +214,7 @@ export function buildProgram(
           runId: run,
           key: run,
           token: 0n,
+          fence: tape.fence,
           attempt: 1,
           businessKey: undefined,
           abortSignal,

@@ -46,7 +46,7 @@ export const effectBugs: readonly Bug[] = [
       storeLetsIt,
       {
         file: "reactor/reconciler.ts",
-        find: '    if (item.effect.semantics !== "non_idempotent") {',
+        find: '    if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {',
         replace: "    if (item.effect !== undefined) {",
       },
     ],
