@@ -1,6 +1,6 @@
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
-import { silentLog } from "../base/log.ts";
+import { type Log, silentLog } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { loadConfig } from "../config/load.ts";
 import { maskUrl } from "../config/mask.ts";
@@ -43,6 +43,10 @@ export interface Opened {
 export interface OpenOptions {
   /** A store that does not exist yet is made. */
   readonly create?: boolean;
+  /** What happens to the store meanwhile is said, also what is no fault. */
+  readonly log?: Log;
+  /** A copy of a SQLite file is opened, too: it is about to get an epoch of its own. */
+  readonly restored?: boolean;
   /** The definitions of the agent are needed: the runner factory of tape.yaml is loaded. */
   readonly runner?: boolean;
 }
@@ -62,7 +66,10 @@ export async function withApp<T>(
     factory === undefined
       ? createRunner({ workflows: [] })
       : await loadRunner(factory, folderOf(config, "agent.runner_factory", process.cwd()));
-  const store = await openStore(url, { log: silentLog });
+  const store = await openStore(url, {
+    log: options.log ?? silentLog,
+    ...(options.restored === true ? { restored: true } : {}),
+  });
   try {
     await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog });
     return await work({ app, store, tenant, url: maskUrl(url), runner });

@@ -8,6 +8,7 @@ import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Store } from "../store/contract.ts";
 import { openMemory } from "../store/memory/open.ts";
+import type { PlannedStep } from "../store/sql/migration-plan.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
 
 export interface OpenStoreOptions {
@@ -17,6 +18,8 @@ export interface OpenStoreOptions {
   readonly log?: Log;
   /** For SQLite: how its database is opened. A seam for tests. */
   readonly open?: NonNullable<SqliteOptions["open"]>;
+  /** For SQLite: this file is a copy, and lives by itself from now on; its epoch is raised next. */
+  readonly restored?: boolean;
   /** For a store behind a server: how to reach it. Default of the token: TAPE_TOKEN. */
   readonly remote?: Pick<RemoteOptions, "token" | "tls" | "allowPlain" | "patienceMs">;
 }
@@ -65,6 +68,11 @@ const sqliteChoices = { processes: ["many", "single"], durability: ["full", "rel
 export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "processes" | "durability"> {
   const [path = "", query = ""] = url.slice("sqlite:".length).split("?", 2);
   const file = path.replace(/^\/\/(?=\/)/, "");
+  if (file.startsWith("//")) {
+    const name = file.slice(2);
+    const message = `sqlite://${name} would name a host: write sqlite:./${name} for a file here, sqlite:///${name} for one in the root`;
+    throw new TapeError("TAPE_BAD_STORE_URL", message, { key: "path" });
+  }
   if (file === "") throw new TapeError("TAPE_BAD_STORE_URL", "sqlite: needs a path, for example sqlite:./tape.db");
   const chosen: Record<string, string> = {};
   for (const [key, value] of new URLSearchParams(query)) {
@@ -87,4 +95,22 @@ export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "proce
     chosen[key] = value;
   }
   return { file, ...chosen };
+}
+
+/** What opening the store with this version would change first, and who would wait for it. Changes nothing. */
+export async function planMigration(url: string): Promise<PlannedStep[]> {
+  if (url.startsWith("sqlite:")) return (await import("../store/sqlite/plan.ts")).planSqlite(parseSqliteUrl(url).file);
+  if (/^(postgres|postgresql|alloydb):/.test(url)) {
+    return (await import("../store/postgres/migrating/plan.ts")).planPostgres(url);
+  }
+  throw new TapeError("TAPE_BAD_STORE_URL", "only a SQLite file or a PostgreSQL database is migrated from here");
+}
+
+/** What a PostgreSQL role that only runs Tape needs, once the schema was migrated by its owner. */
+export async function grantsOf(url: string, role: string): Promise<string[]> {
+  const [{ grantsFor }, { parsePostgresUrl }] = await Promise.all([
+    import("../store/postgres/grants.ts"),
+    import("../store/postgres/url.ts"),
+  ]);
+  return grantsFor(parsePostgresUrl(url).schema, role);
 }

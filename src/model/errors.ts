@@ -267,6 +267,11 @@ const table = {
     retry: "no",
     next: "Make the index or table again as schema.sql has it, with no process at work: without it a stale write would pass.",
   },
+  TAPE_STORE_COPIED: {
+    fault: "operator",
+    retry: "no",
+    next: "Open the original, or remove it; a copy that is to live by itself: durable-tape store restored --reason TEXT.",
+  },
   TAPE_STORE_FORBIDDEN: {
     fault: "operator",
     retry: "no",

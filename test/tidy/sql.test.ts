@@ -6,6 +6,8 @@ import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.
 const onlyInOne: Record<string, string> = {
   "leases.reboot.sql": "SQLite counts lease time by the machine's monotonic clock, which begins anew with each boot",
   "meta.boot.sql": "the same",
+  "migrations.size.sql": "PostgreSQL tells the sizes of its tables itself",
+  "meta.file.sql": "only a file can be copied beside itself",
   "meta.anchor.sql": "sleeps count by that clock, too",
   "append.sql": "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
   "create.sql": "the same",

@@ -1,5 +1,7 @@
-import { outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
-import type { Command } from "../command.ts";
+import type { Log } from "../../base/log.ts";
+import { grantsOf, planMigration } from "../../host/open-store.ts";
+import { outputOption, personOf, personOptions, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Asked, Command } from "../command.ts";
 import { lasting, printRows, timeOf } from "../output.ts";
 import { idsOf } from "./runs.ts";
 
@@ -66,19 +68,54 @@ const timers: Command = {
 
 const migrate: Command = {
   name: "migrate",
-  summary: "makes the store, or brings it to this version's schema",
-  options: { store: storeOptions.store, config: storeOptions.config },
-  run: (asked) =>
-    withApp(
+  summary: "makes the store, or brings it to this version's schema, beside processes that are at work",
+  options: {
+    plan: { help: "change nothing: say what would be done, who would wait for it, and about how long" },
+    grants: { value: "ROLE", help: "afterwards print what a PostgreSQL role that only runs Tape has to be granted" },
+    store: storeOptions.store,
+    config: storeOptions.config,
+    ...outputOption,
+  },
+  run: async (asked) => {
+    if (asked.given("plan")) return showPlan(asked);
+    const role = asked.text("grants");
+    const grants = role === undefined ? [] : await grantsOf(settingsOf(asked).url, role);
+    return withApp(
       asked,
       async ({ store, url }) => {
         const { schema, epoch } = await store.read.settings();
-        asked.screen.line(`${url}: schema ${schema}, store epoch ${epoch}`);
+        asked.screen.line(`${grants.length > 0 ? "-- " : ""}${url}: schema ${schema}, store epoch ${epoch}`);
+        for (const grant of grants) asked.screen.line(grant);
         return 0;
       },
-      { create: true },
-    ),
+      { create: true, log: tell },
+    );
+  },
 };
+
+/** Progress goes to stderr: what is printed otherwise may be piped into a file. */
+const tell: Log = (level, event, fields = {}) => {
+  if (level === "debug" || !event.startsWith("store.")) return;
+  const words = Object.entries(fields).map(([key, value]) => `${key} ${value}`);
+  process.stderr.write(`${event.slice("store.".length).replaceAll("_", " ")}: ${words.join(", ")}\n`);
+};
+
+async function showPlan(asked: Asked): Promise<number> {
+  const steps = await planMigration(settingsOf(asked).url);
+  printRows(
+    asked,
+    steps,
+    [
+      { title: "MIGRATION", of: ({ migration }) => migration },
+      { title: "BLOCKS", of: ({ blocks, table }) => (blocks === "nobody" ? blocks : `${blocks} of ${table ?? "it"}`) },
+      { title: "ROWS", right: true, of: ({ rows }) => (rows === undefined ? "" : String(rows)) },
+      { title: "ABOUT", right: true, of: ({ seconds }) => (seconds === 0 ? "a moment" : `${seconds} s`) },
+      { title: "DOES", of: ({ does }) => does },
+    ],
+    "the store has this version's schema: nothing is to be done",
+  );
+  return 0;
+}
 
 const restored: Command = {
   name: "store restored",
@@ -86,11 +123,15 @@ const restored: Command = {
   options: { ...personOptions, store: storeOptions.store, config: storeOptions.config },
   run: (asked) => {
     const { by, reason } = personOf(asked);
-    return withApp(asked, async ({ store }) => {
-      const { epoch, ended } = await store.claim.restored(reason, by);
-      asked.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
-      return 0;
-    });
+    return withApp(
+      asked,
+      async ({ store }) => {
+        const { epoch, ended } = await store.claim.restored(reason, by);
+        asked.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
+        return 0;
+      },
+      { restored: true },
+    );
   },
 };
 

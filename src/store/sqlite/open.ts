@@ -11,6 +11,7 @@ import { Wakes } from "../wakes.ts";
 import { Committer } from "./committer.ts";
 import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
 import { SqliteDriver } from "./driver.ts";
+import { prepareFile, takeIdentity } from "./file.ts";
 import { HeadCache } from "./heads.ts";
 import { isBehind, migrate, migrations } from "./migrate.ts";
 
@@ -26,6 +27,8 @@ export interface SqliteOptions {
   readonly random?: Random;
   readonly log?: Log;
   readonly busyMs?: number;
+  /** An operator says that this file, a copy of another one, lives by itself from now on. */
+  readonly restored?: boolean;
   /** A seam for tests: other migrations than those of this version. */
   readonly migrations?: readonly Migration[];
   /** A seam for tests. */
@@ -51,6 +54,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const heads = new HeadCache();
   if (!durable) log("warn", "store.unsafe", { file, durability: "relaxed" });
 
+  if (!isMemory(file)) prepareFile(file, log);
   const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable, open });
   const behind = (): boolean => {
     const db = open(file);
@@ -73,6 +77,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     try {
       migrate(opened.db, log, options.migrations);
       anchor = noticeBoot(opened.statements, clock, times(), anchor);
+      if (!isMemory(file)) takeIdentity(opened.statements, file, times(), options.restored === true);
       return opened;
     } catch (error) {
       opened.db.close();

@@ -19,7 +19,7 @@ const committed = readFileSync(schemaFiles.sqlite, "utf8");
 
 /** Opens the file in the usual way and sees that it is whole: the schema, one row of the ledger, a store that works. */
 async function expectWhole(file: string): Promise<void> {
-  const store = await openSqlite({ file });
+  const store = await openSqlite({ file, restored: true }); // an image of a crash lies beside its original
   const [created] = await store.intake.createRuns("acme", [{ id: "run", workflow: "w", input: 1 }]);
   expect(created).toMatchObject({ ok: true, fresh: true });
   await store.close();

@@ -1,0 +1,69 @@
+import type { Migration, Step } from "./migrations.ts";
+
+/** What one statement of a migration that is still to come would do to those who are at work. */
+export interface PlannedStep {
+  readonly migration: string;
+  readonly does: string;
+  /** The table, if it is there already. */
+  readonly table?: string;
+  readonly rows?: number;
+  /** Who waits for it. */
+  readonly blocks: "nobody" | "writers" | "everybody" | "single rows";
+  /** About, on a machine of two cores; 0: a moment. */
+  readonly seconds: number;
+}
+
+/** Rows a second, measured with five million of them beside a load; see docs/upgrading.md. */
+const pace = { concurrently: 80_000, index: 300_000, batches: 20_000, rewrite: 200_000 };
+
+type Form = readonly [RegExp, PlannedStep["blocks"], number | undefined];
+
+/** A number: so many rows a second are gone through. */
+const forms: readonly Form[] = [
+  [/^create (?:unique )?index concurrently \w+ on (?:tape\.)?(\w+)/, "nobody", pace.concurrently],
+  [/^drop index concurrently/, "nobody", undefined],
+  [/^create (?:unique )?index (?:if not exists )?\w+ on (?:tape\.)?(\w+)/, "writers", pace.index],
+  [/^alter table (?:tape\.)?(\w+) alter column \w+ type/, "everybody", pace.rewrite],
+  [/^alter table (?:tape\.)?(\w+)/, "everybody", undefined],
+  [/^drop (?:index|table)/, "everybody", undefined],
+  [/^update (?:tape\.)?(\w+)/, "single rows", pace.batches],
+  [/^delete from (?:tape\.)?(\w+)/, "single rows", pace.batches],
+];
+
+/** `exclusive`: while one writes, no other can (SQLite): what blocks anybody blocks every writer. */
+export function plannedSteps(
+  pending: readonly Migration[],
+  rows: ReadonlyMap<string, number>,
+  exclusive = false,
+): PlannedStep[] {
+  return pending.flatMap(({ name, steps }) => {
+    const fresh = new Set(steps.flatMap(({ text }) => /^create table (?:tape\.)?(\w+)/.exec(text)?.[1] ?? []));
+    return steps.map((step) => planned(name, step, rows, fresh, exclusive));
+  });
+}
+
+function planned(
+  migration: string,
+  { text }: Step,
+  rows: ReadonlyMap<string, number>,
+  fresh: ReadonlySet<string>,
+  exclusive: boolean,
+): PlannedStep {
+  const does = text.replaceAll(/\s+/g, " ").slice(0, 100);
+  for (const [form, blocks, perSecond] of forms) {
+    const found = form.exec(text);
+    if (found === null) continue;
+    const table = found[1];
+    if (table !== undefined && fresh.has(table)) break;
+    const count = table === undefined ? undefined : (rows.get(table) ?? 0);
+    return {
+      migration,
+      does,
+      ...(table === undefined ? {} : { table }),
+      ...(count === undefined ? {} : { rows: count }),
+      blocks: exclusive ? "writers" : blocks,
+      seconds: perSecond === undefined || count === undefined ? 0 : Math.round(count / perSecond),
+    };
+  }
+  return { migration, does, blocks: "nobody", seconds: 0 };
+}

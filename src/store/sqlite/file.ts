@@ -1,0 +1,89 @@
+import { closeSync, openSync, realpathSync, statSync } from "node:fs";
+import { dirname, resolve } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import type { Log } from "../../base/log.ts";
+import { TapeError } from "../../model/errors.ts";
+import { Statements, type Times } from "./database.ts";
+
+/** The file is there and can be written to, or it is said why not; who else can read or replace it is said, too. */
+export function prepareFile(file: string, log: Log): void {
+  const folder = dirname(resolve(file));
+  try {
+    if (statSync(folder).isDirectory()) closeSync(openSync(file, "a", 0o600));
+  } catch (error) {
+    throw cannotOpen(file, folder, error as NodeJS.ErrnoException);
+  }
+  if (process.platform === "win32") return;
+  const [mode, around] = [statSync(file).mode, statSync(folder).mode];
+  if ((mode & 0o077) !== 0) {
+    log("warn", "store.readable_by_others", { file, mode: (mode & 0o777).toString(8), next: `chmod 600 ${file}` });
+  }
+  // In a folder with the sticky bit nobody can replace another's file.
+  if ((around & 0o022) !== 0 && (around & 0o1000) === 0) {
+    log("warn", "store.folder_open", { folder, mode: (around & 0o777).toString(8), next: `chmod 700 ${folder}` });
+  }
+}
+
+function cannotOpen(file: string, folder: string, error: NodeJS.ErrnoException): TapeError {
+  if (error.code === "ENOENT") {
+    return new TapeError("TAPE_BAD_STORE_URL", `there is no folder ${folder}: make it first`, { key: "path" }, error);
+  }
+  return new TapeError("TAPE_STORE_UNREACHABLE", `${file} cannot be written to (${error.code})`, { file }, error);
+}
+
+/** Which file it is: two paths can lead to one, and a copy has another inode. */
+interface Identity {
+  readonly device: string;
+  readonly inode: string;
+  readonly path: string;
+}
+
+function identityOf(file: string): Identity {
+  const { dev, ino } = statSync(file, { bigint: true });
+  return { device: String(dev), inode: String(ino), path: realpathSync(file) };
+}
+
+const isSame = (a: Identity, b: Identity): boolean => a.device === b.device && a.inode === b.inode;
+
+/**
+ * Remembers in the store which file it is. A copy says that it is another one: while that lies where it was, both would act
+ * for the same runs, and this one is refused. A file that was moved, or put back after a loss, finds nothing there; from
+ * another machine nothing can be known. `restored`: an operator has said that this one lives by itself from now on.
+ */
+export function takeIdentity(statements: Statements, file: string, times: Times, restored: boolean): void {
+  const own = identityOf(file);
+  statements.begin();
+  const row = statements.run("meta.get", {}, times).rows[0];
+  const text = JSON.stringify(own);
+  if (row?.file !== text) {
+    const recorded = typeof row?.file === "string" ? (JSON.parse(row.file) as Identity) : undefined;
+    if (recorded !== undefined && !restored && !isSame(recorded, own) && isThere(recorded, row?.store_id)) {
+      throw copied(own, recorded);
+    }
+    statements.run("meta.file", { file: text }, times);
+  }
+  statements.commit();
+}
+
+function copied(own: Identity, of: Identity): TapeError {
+  const message = `${own.path} is a copy of ${of.path}, which is still there: both would act for the same runs`;
+  return new TapeError("TAPE_STORE_COPIED", message, { file: own.path, original: of.path });
+}
+
+/** Whether the file that was recorded lies where it was, and is that store. */
+function isThere(recorded: Identity, store: unknown): boolean {
+  try {
+    if (!isSame(identityOf(recorded.path), recorded)) return false;
+  } catch {
+    return false;
+  }
+  const db = new DatabaseSync(recorded.path, { readOnly: true, timeout: 0 });
+  try {
+    const none = { at: 0, now: 0, steady: 0 };
+    return new Statements(db).run("meta.get", {}, none).rows[0]?.store_id === store;
+  } catch {
+    return true; // locked, or of another version: its place and its inode are enough
+  } finally {
+    db.close();
+  }
+}
