@@ -5,6 +5,7 @@ import type { Fence } from "../model/fence.ts";
 import type { RecordData } from "../model/records.ts";
 import type {
   Attempted,
+  Branches,
   BudgetContext,
   Child,
   DecisionContext,
@@ -15,6 +16,7 @@ import type {
   TapeContext,
   ValuesContext,
 } from "../sdk/context.ts";
+import { standAt, standing } from "../sdk/current.ts";
 import type { Act } from "../sdk/effect.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
@@ -24,18 +26,16 @@ import { spawnChild } from "./children.ts";
 import type { Driver } from "./driver.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { nowName } from "./history.ts";
+import { cutOf } from "./lanes.ts";
 import { Operations, outcomeOf, type Turn } from "./operations.ts";
 import { any, race } from "./race.ts";
 import { asStored, handled } from "./same.ts";
 import { valuesOf } from "./values.ts";
 
-type Branches<T extends readonly unknown[]> = { readonly [K in keyof T]: Promise<T[K]> };
-
 /** What a workflow sees. */
 export class Context extends Operations implements TapeContext {
   #values: ValuesContext | undefined;
   #budget: BudgetContext | undefined;
-  #samples = 0;
   readonly #bodyContext: { readonly abortSignal: AbortSignal };
 
   constructor(drive: Driver) {
@@ -98,8 +98,10 @@ export class Context extends Operations implements TapeContext {
     const { tenant } = this.drive.options;
     const { inputHash, fork } = this.drive.history.created;
     // What a fork keeps was computed with the chance of the run it comes from.
-    const seed = fork?.seeds.find(({ before }) => this.asked < before)?.run ?? this.runId;
-    return fingerprint([tenant, seed, inputHash, ++this.#samples]);
+    const lane = this.laneNow;
+    const next = this.nextIn(lane);
+    const seed = fork?.seeds.find((one) => next < cutOf(one.before, one.lanes, lane.number))?.run ?? this.runId;
+    return fingerprint([tenant, seed, inputHash, ++lane.samples, ...(lane.number === 0 ? [] : [lane.path])]);
   }
 
   progress(note?: string): void {
@@ -118,9 +120,11 @@ export class Context extends Operations implements TapeContext {
     const { history, returned } = this.drive;
     if (returned) return true; // as in now()
     this.refuseNested("patch.marked", name);
-    const recorded = history.byPos.get(this.asked)?.[0];
+    const lane = this.laneNow;
+    const next = this.nextIn(lane);
+    const recorded = history.byPos.get(next)?.[0];
     const marked = recorded?.kind === "patch.marked" && recorded.data.name === name;
-    if (!marked && history.lastPos >= this.asked) return false;
+    if (!marked && (history.lastPos.get(lane.number) ?? -1) >= next) return false;
     const pos = this.take({ kinds: ["patch.marked"], name });
     if (!marked && pos !== undefined) this.note({ kind: "patch.marked", data: { pos, name } });
     return true;
@@ -214,11 +218,35 @@ export class Context extends Operations implements TapeContext {
     return spawnChild(this, workflow, input, options);
   }
 
+  async lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T> {
+    this.refuseNested("lane", `lane "${name}"`);
+    const lane = this.lanes.within(this.laneNow, name);
+    if (lane.busy) {
+      const message = `a branch is in lane ${lane.path} already: two that run at once need two names`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { lane: lane.path });
+    }
+    lane.busy = true;
+    const context = standing()?.context ?? this;
+    try {
+      return await standAt({ context, lane }, () => branch(context));
+    } finally {
+      lane.busy = false;
+    }
+  }
+
   race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
-    return race(this, branches as readonly Promise<T[number]>[]);
+    return race(this, this.#begun("race", branches));
   }
 
   any<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
-    return any(this, branches as readonly Promise<T[number]>[]);
+    return any(this, this.#begun("any", branches));
+  }
+
+  /** Branches that are functions begin here, each in a lane of its own. */
+  #begun<T extends readonly unknown[]>(what: string, branches: Branches<T>): Promise<T[number]>[] {
+    const at = this.nextIn(this.laneNow);
+    return branches.map((branch, k) =>
+      typeof branch === "function" ? this.lane(`${what} ${at}.${k}`, branch) : (branch as Promise<T[number]>),
+    );
   }
 }

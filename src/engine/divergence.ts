@@ -1,5 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
+import { laneOf } from "../model/place.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { History } from "./history.ts";
 
@@ -14,20 +15,33 @@ export interface AskedFor {
 }
 
 /** Compares what the code asks for at a position with what the journal holds there. */
-export function compare(recorded: readonly JournalRecord[] | undefined, asked: AskedFor): TapeError | undefined {
-  const first = recorded?.[0];
-  if (first === undefined) return undefined;
-  const data = first.data as { argsHash?: string; inputHash?: string; binds?: string; args?: unknown; input?: unknown };
-  const name = nameOf(first);
-  const hash = data.argsHash ?? data.inputHash ?? data.binds;
-  const sameKind = asked.kinds.includes(first.kind);
-  const sameName = name === undefined || name === asked.name;
-  const sameArgs = asked.hash === undefined || hash === undefined || hash === asked.hash;
-  if (sameKind && sameName && sameArgs) return undefined;
-  const other = sameKind && sameName;
+export function compare(byPos: History["byPos"], asked: AskedFor): TapeError | undefined {
+  const first = byPos.get(asked.pos)?.[0];
+  if (first === undefined || isSame(first, asked)) return undefined;
+  const data = first.data as { args?: unknown; input?: unknown };
+  const other = asked.kinds.includes(first.kind) && [undefined, asked.name].includes(nameOf(first));
   const has = other ? `${describe(first)} with ${excerpt(data.args ?? data.input)}` : describe(first);
   const what = other ? `the same with ${excerpt(asked.args)}` : `${wordFor(asked.kinds[0]!)} "${asked.name}"`;
-  return diverged(`at position ${asked.pos} the journal has ${has}, but the code asks for ${what}`, first);
+  const message = `at position ${asked.pos} the journal has ${has}, but the code asks for ${what}`;
+  // It is there, only later: nothing was changed but the order.
+  for (const [pos, [later]] of byPos) {
+    if (pos <= asked.pos || laneOf(pos) !== laneOf(asked.pos) || later === undefined || !isSame(later, asked)) continue;
+    return diverged(
+      `${message}, which it has at position ${pos}: branches have asked in another order`,
+      first,
+      laneAdvice,
+    );
+  }
+  return diverged(message, first);
+}
+
+function isSame(first: JournalRecord, asked: AskedFor): boolean {
+  const data = first.data as { argsHash?: string; inputHash?: string; binds?: string };
+  const name = nameOf(first);
+  const hash = data.argsHash ?? data.inputHash ?? data.binds;
+  const sameName = name === undefined || name === asked.name;
+  const sameArgs = asked.hash === undefined || hash === undefined || hash === asked.hash;
+  return asked.kinds.includes(first.kind) && sameName && sameArgs;
 }
 
 export function neverAsked(record: JournalRecord): TapeError {
@@ -40,8 +54,7 @@ export function awaitedInVain(record: JournalRecord, ms: number, times: number):
   return new TapeError("TAPE_DIVERGED", message, { seq: record.seq, kind: record.kind, waitedMs: ms, times });
 }
 
-export function endedEarly(history: History, asked: number): TapeError {
-  const left = [...history.byPos].filter(([pos]) => pos >= asked).sort(([a], [b]) => a - b)[0]![1][0]!;
+export function endedEarly(left: JournalRecord): TapeError {
   return diverged(`the code ended, but the journal goes on with ${describe(left)}`, left);
 }
 
@@ -66,8 +79,10 @@ export function placeName({ kind, name }: Place): string {
 const patchAdvice =
   'guard the change with `if (tape.patched("…"))` so that this run goes on as it began, or bring the old code back; then redrive the run';
 
-function diverged(message: string, record: JournalRecord): TapeError {
-  return new TapeError("TAPE_DIVERGED", `${message}. To go on: ${patchAdvice}`, { seq: record.seq, kind: record.kind });
+const laneAdvice = `if they run side by side and wait for something of their own (I/O, a timer), begin each of them in a lane, tape.lane(name, branch), which keeps its own order, and fork the run; else ${patchAdvice}`;
+
+function diverged(message: string, record: JournalRecord, advice = patchAdvice): TapeError {
+  return new TapeError("TAPE_DIVERGED", `${message}. To go on: ${advice}`, { seq: record.seq, kind: record.kind });
 }
 
 export function describe(record: JournalRecord): string {

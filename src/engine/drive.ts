@@ -264,7 +264,7 @@ export class Drive implements Driver {
     this.script = new Script({
       history,
       clock,
-      asked: () => this.context.asked,
+      unasked: () => this.context.unasked(),
       onCancel: () => this.cancel(),
       onDiverged: (error) => this.fail(error),
       patienceMs: this.options.patienceMs ?? defaultPatienceMs,

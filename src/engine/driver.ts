@@ -71,7 +71,7 @@ export interface Driver {
   /** undefined: nobody traces. */
   readonly spans: Spans | undefined;
   readonly context: TapeContext & {
-    failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to">;
+    failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
   };
   /** The journal of the root run, whose budget this one draws on. */
   readonly root: number;

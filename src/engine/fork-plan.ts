@@ -1,6 +1,8 @@
 import { TapeError } from "../model/errors.ts";
+import { laneOf, laneRoom } from "../model/place.ts";
 import type { JournalRecord, RecordData } from "../model/records.ts";
 import { positionOf } from "./history.ts";
+import { cutOf } from "./lanes.ts";
 
 /** One operation of the run that is forked. */
 export interface ForkedOperation {
@@ -21,6 +23,8 @@ export interface RepeatedAct extends ForkedOperation {
 export interface ForkPlan {
   /** Operations before this position are kept. */
   readonly at: number;
+  /** Where the run has lanes: the first position of each other lane that is not kept. */
+  readonly lanes?: readonly number[];
   readonly kept: readonly ForkedOperation[];
   readonly again: readonly ForkedOperation[];
   readonly happened: readonly RepeatedAct[];
@@ -33,6 +37,8 @@ export interface Forked {
 }
 
 interface Operation extends ForkedOperation {
+  /** The record that gave it its result. */
+  readonly settledAt: number;
   /** It has a result, and not a failure that ended the run. */
   readonly done: boolean;
   readonly records: readonly JournalRecord[];
@@ -40,13 +46,19 @@ interface Operation extends ForkedOperation {
 
 export function forkPlan(from: Forked, at: number | undefined): ForkPlan {
   const operations = operationsOf(from.records);
-  const last = operations.at(-1)?.pos ?? -1;
-  const open = operations.find(({ done }) => !done);
+  const ofLane = (lane: number): Operation[] => operations.filter(({ pos }) => laneOf(pos) === lane);
+  const lane = at === undefined ? 0 : laneOf(at);
+  const first = lane * laneRoom;
+  const last = ofLane(lane).at(-1)?.pos ?? first - 1;
+  const open = ofLane(lane).find(({ done }) => !done);
   const point = at ?? open?.pos ?? last + 1;
-  if (!Number.isSafeInteger(point) || point < 0 || point > last + 1) {
-    throw new TapeError("TAPE_FORK_POINT", `a fork of this run is at a position from 0 to ${last + 1}`, { at: point });
+  if (!Number.isSafeInteger(point) || point < first || point > last + 1) {
+    const message = `a fork of this run is at a position from ${first} to ${last + 1}`;
+    throw new TapeError("TAPE_FORK_POINT", message, { at: point });
   }
-  const unfinished = operations.find((operation) => operation.pos < point && isOpen(operation));
+  const lanes = cutsBeside(operations, point);
+  const kept = ({ pos }: ForkedOperation): boolean => pos < cutOf(point, lanes, laneOf(pos));
+  const unfinished = operations.find((operation) => kept(operation) && isOpen(operation));
   if (unfinished !== undefined) {
     const { pos, what, name } = unfinished;
     throw new TapeError("TAPE_FORK_POINT", `${what} ${name} at ${pos} is not settled: fork at ${pos} or before`, {
@@ -55,13 +67,37 @@ export function forkPlan(from: Forked, at: number | undefined): ForkPlan {
     });
   }
   const short = ({ pos, what, name }: Operation): ForkedOperation => ({ pos, what, name });
-  const later = operations.filter(({ pos }) => pos >= point);
+  const later = operations.filter((operation) => !kept(operation));
   return {
     at: point,
-    kept: operations.filter(({ pos }) => pos < point).map(short),
+    ...(lanes.length > 0 && { lanes }),
+    kept: operations.filter(kept).map(short),
     again: later.map(short),
     happened: later.flatMap((operation) => repeatedAct(operation, from.statuses.get(operation.pos))),
   };
+}
+
+/**
+ * What is kept of the other lanes: of each the longest beginning that had its results before anything that is not kept
+ * had its own. What came later may follow from what is done again.
+ */
+function cutsBeside(operations: readonly Operation[], point: number): number[] {
+  const numbers = new Set(operations.map(({ pos }) => laneOf(pos)));
+  if (numbers.size <= 1) return [];
+  const cuts = new Map([...numbers].map((lane) => [lane, lane === laneOf(point) ? point : (lane + 1) * laneRoom - 1]));
+  for (let changed = true; changed; ) {
+    const again = operations.filter(({ pos }) => pos >= cuts.get(laneOf(pos))!);
+    const before = Math.min(...again.map(({ settledAt }) => settledAt));
+    changed = false;
+    for (const { pos, settledAt, done } of operations) {
+      const lane = laneOf(pos);
+      if (lane === laneOf(point) || pos >= cuts.get(lane)! || (done && settledAt < before)) continue;
+      cuts.set(lane, pos);
+      changed = true;
+    }
+  }
+  cuts.delete(laneOf(point));
+  return [...cuts.values()];
 }
 
 /** A record of another run, as this one keeps it. */
@@ -71,10 +107,11 @@ export interface Kept {
 }
 
 /** The records that give the kept operations their results. Numbers of another run's inbox mean nothing in this one. */
-export function keptOf(records: readonly JournalRecord[], at: number): Kept[] {
+export function keptOf(records: readonly JournalRecord[], at: number, lanes?: readonly number[]): Kept[] {
   return records.flatMap((record): Kept[] => {
+    if (record.kind === "lane.opened") return [{ kind: record.kind, data: record.data }];
     const pos = positionOf(record);
-    if (pos === undefined || pos >= at) return [];
+    if (pos === undefined || pos >= cutOf(at, lanes, laneOf(pos))) return [];
     switch (record.kind) {
       case "gate.resolved": {
         const { note: _, ...data } = record.data;
@@ -139,7 +176,8 @@ function operationsOf(records: readonly JournalRecord[]): Operation[] {
       const settled = own.some((record) => settles(record)) && (what !== "child" || received.has(pos));
       // The failure that a run ended with is what a fork is for: by default it is done again.
       const done = settled && !(ended && pos === failedAt);
-      return { pos, what, name, done, records: own };
+      const settledAt = own.find((record) => settles(record))?.seq ?? Number.POSITIVE_INFINITY;
+      return { pos, what, name, done, settledAt, records: own };
     });
 }
 

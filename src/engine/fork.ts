@@ -6,6 +6,7 @@ import type { Credential, ForkData, JournalRecord, NewRecord, RecordData } from 
 import type { RunSpec, RunView, Store } from "../store/contract.ts";
 import { type Forked, type ForkPlan, forkPlan, type Kept, keptOf } from "./fork-plan.ts";
 import { expanded } from "./kept.ts";
+import { withinBoth } from "./lanes.ts";
 import type { RedriveGround } from "./redrive.ts";
 
 export interface ForkRequest {
@@ -44,7 +45,8 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
   }
   const { created } = from;
   const { by, reason, via, id = random.uuid(clock.wall()) } = request;
-  const seeds = (created.fork?.seeds ?? []).map((seed) => ({ ...seed, before: Math.min(seed.before, plan.at) }));
+  const cut = { before: plan.at, ...(plan.lanes && { lanes: [...plan.lanes] }) };
+  const seeds = (created.fork?.seeds ?? []).map((seed) => ({ run: seed.run, ...withinBoth(seed, cut) }));
   const spec: RunSpec = {
     id,
     workflow: created.workflow,
@@ -61,7 +63,8 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
       by,
       ...(via && { via }),
       reason,
-      seeds: [...seeds, { before: plan.at, run }],
+      seeds: [...seeds, { run, ...cut }],
+      ...(plan.lanes && { lanes: [...plan.lanes] }),
     },
   };
   const sent = momentOf(clock);
@@ -92,12 +95,15 @@ export async function writeKept(
   data: ForkData,
   more: readonly NewRecord[] = [],
 ): Promise<void> {
-  const { journal, pos, through } = data;
+  const { journal, pos, through, lanes } = data;
   const records = expanded(await readJournal(store, tenant, journal, through));
   if (records.length === 0) {
     throw new TapeError("TAPE_FORK_POINT", "the run it was forked from was deleted before this one began", { journal });
   }
-  await store.fenced.append(fence, { after, records: [forkActed(data), ...inParts(keptOf(records, pos)), ...more] });
+  await store.fenced.append(fence, {
+    after,
+    records: [forkActed(data), ...inParts(keptOf(records, pos, lanes)), ...more],
+  });
 }
 
 /** Who asked for a fork, in its journal: as its creation says, whichever process writes it. */

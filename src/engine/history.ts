@@ -1,4 +1,5 @@
 import { fingerprint } from "../base/canonical.ts";
+import { laneOf, laneRoom } from "../model/place.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { RunSpec } from "../store/contract.ts";
 import { isInterrupted } from "./interrupted.ts";
@@ -47,8 +48,10 @@ export interface History {
   readonly retries: number;
   /** Where positions are left out: what had been asked for there was forgotten with a failure that is tried again. */
   readonly jumps: ReadonlyMap<number, number>;
-  /** The highest position that a record names; -1: none. */
-  readonly lastPos: number;
+  /** The number of each lane, by its path. */
+  readonly lanes: ReadonlyMap<string, number>;
+  /** By lane, the highest position that a record names. */
+  readonly lastPos: ReadonlyMap<number, number>;
   /** Crashes while driven alone, since the run last made progress; undefined: it was not driven alone since. */
   readonly crashes: number | undefined;
   /** Terms that began because the one before had vanished, since the run last made progress. */
@@ -105,7 +108,8 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
   let stuck: History["stuck"];
   let retries = 0;
   const jumps = new Map<number, number>();
-  let lastPos = -1;
+  const lanes = new Map<string, number>();
+  let lastPos = new Map<number, number>();
   let crashes: number | undefined;
   let recoveries = 0;
   let stalls = 0;
@@ -119,7 +123,8 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       const others = byPos.get(pos);
       if (others === undefined) byPos.set(pos, [record]);
       else others.push(record);
-      if (pos > lastPos) lastPos = pos;
+      const lane = pos < laneRoom ? 0 : laneOf(pos);
+      if (pos > (lastPos.get(lane) ?? -1)) lastPos.set(lane, pos);
     }
     if (results.has(kind) && pos !== undefined && !instant(record)) deliveries.push({ seq, at, pos, record });
     if (isProgress(record)) {
@@ -178,13 +183,17 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       case "run.retried":
         retries = record.data.attempt;
         deliveries = withoutFailure(deliveries, record.data.pos);
-        if (record.data.from !== undefined && record.data.to !== undefined) {
-          const { from, to } = record.data;
-          deliveries = deliveries.filter((delivery) => delivery.pos === undefined || delivery.pos < from);
-          for (const at_ of [...byPos.keys()]) if (at_ >= from) byPos.delete(at_);
+        for (const { from, to } of forgotten(record.data)) {
+          const kept = (pos_: number): boolean => pos_ < from || laneOf(pos_) !== laneOf(from);
+          deliveries = deliveries.filter((delivery) => delivery.pos === undefined || kept(delivery.pos));
+          for (const at_ of [...byPos.keys()]) if (!kept(at_)) byPos.delete(at_);
           jumps.set(from, to);
-          lastPos = Math.max(-1, ...byPos.keys());
+          lastPos = new Map();
+          for (const at_ of byPos.keys()) lastPos.set(laneOf(at_), Math.max(lastPos.get(laneOf(at_)) ?? -1, at_));
         }
+        break;
+      case "lane.opened":
+        lanes.set(record.data.name, record.data.lane);
         break;
       case "term.begun":
         // Whoever takes over from itself was slow, not dead.
@@ -220,6 +229,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     stuck,
     retries,
     jumps,
+    lanes,
     lastPos,
     crashes,
     recoveries,
@@ -227,6 +237,11 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     progressAt,
     children,
   };
+}
+
+/** What a failure that is tried again makes forgotten, in each lane. */
+function forgotten({ from, to, lanes = [] }: RecordData<"run.retried">): readonly { from: number; to: number }[] {
+  return from === undefined || to === undefined ? lanes : [{ from, to }, ...lanes];
 }
 
 /**

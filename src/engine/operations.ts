@@ -1,11 +1,13 @@
 import { encode } from "../base/codec.ts";
 import { describeThrown, tameThrown } from "../base/thrown.ts";
 import { TapeError } from "../model/errors.ts";
+import { laneRoom } from "../model/place.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { standAt, standing } from "../sdk/current.ts";
 import { compare, nested, placeName } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
+import { type Lane, Lanes } from "./lanes.ts";
 import { reportThrown } from "./report.ts";
 import { asStored, handled, isThenable } from "./same.ts";
 import { LiveTurn, nameOf, type Operation, settleWith, type Told, type Turn } from "./turn.ts";
@@ -31,31 +33,40 @@ const repeatable: ReadonlySet<string> = new Set([
   "patch.marked",
   "timer.set",
 ]);
+/** Which failure is tried again, and what is forgotten with it. */
+export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
+
 /** What ends a run failed lately: earlier failures were dealt with. */
 const mostFailures = 16;
 
 /** Everything durable goes through here. Every operation gets its position synchronously, in the order of the calls. */
 export class Operations implements Told {
   readonly drive: Driver;
-  #pos = 0;
+  readonly lanes: Lanes;
   readonly #refusable = new Set<LiveTurn<unknown>>();
-  readonly #failures: { readonly error: unknown; readonly pos: number; readonly asked: number }[] = [];
-  /** The kind of what was asked for, by position. */
-  readonly #kinds: (string | undefined)[] = [];
+  readonly #failures: { readonly error: unknown; readonly pos: number; readonly asked: ReadonlyMap<Lane, number> }[] =
+    [];
 
   /** A race was won: who lost it may still be under way when the function ends. */
   raced = false;
 
   constructor(drive: Driver) {
     this.drive = drive;
+    this.lanes = new Lanes(drive, drive.history);
   }
 
-  /** How many positions the code has asked for. */
-  get asked(): number {
+  /** The lane in which the code stands that is executing. */
+  get laneNow(): Lane {
+    const lane = standing()?.lane as Lane | undefined;
+    return lane !== undefined && lane.of === this.drive ? lane : this.lanes.root;
+  }
+
+  /** The position that is next in the lane. */
+  nextIn(lane: Lane): number {
     const { jumps } = this.drive.history;
     if (jumps.size > 0)
-      for (let to = this.#pos as number | undefined; to !== undefined; to = jumps.get(to)) this.#pos = to;
-    return this.#pos;
+      for (let to = lane.next as number | undefined; to !== undefined; to = jumps.get(to)) lane.next = to;
+    return lane.next;
   }
 
   operation<T>(operation: Operation<T>): Promise<T> {
@@ -76,6 +87,16 @@ export class Operations implements Told {
     return turn.promise;
   }
 
+  /** What the journal holds and the code has never asked for: the first of it. */
+  unasked(): JournalRecord | undefined {
+    const { byPos, lastPos } = this.drive.history;
+    if (!this.lanes.used && lastPos.size <= 1 && (lastPos.get(0) ?? -1) < this.nextIn(this.lanes.root))
+      return undefined;
+    for (const lane of this.lanes.all()) this.nextIn(lane);
+    const left = [...byPos].flatMap(([pos, [first]]) => (this.lanes.asked(pos) || first === undefined ? [] : [first]));
+    return left.sort((a, b) => a.seq - b.seq)[0];
+  }
+
   /** What was asked for and has no result yet. */
   get open(): string[] {
     return [...this.#refusable].map(placeName);
@@ -88,7 +109,8 @@ export class Operations implements Told {
 
   /** What the code was told, if the run should end by it. */
   failed(error: unknown, pos: number): void {
-    this.#failures.push({ error, pos, asked: this.asked });
+    for (const lane of this.lanes.all()) this.nextIn(lane);
+    this.#failures.push({ error, pos, asked: this.lanes.counts() });
     if (this.#failures.length > mostFailures) this.#failures.shift();
   }
 
@@ -105,13 +127,21 @@ export class Operations implements Told {
   /** The next position; undefined: the journal holds something else there, and the drive is over. */
   take(asked: Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">): number | undefined {
     const { drive } = this;
-    const pos = this.asked;
-    this.#pos++;
-    this.#kinds[pos] = asked.kinds[0];
-    const fault = drive.over ? undefined : compare(drive.history.byPos.get(pos), { pos, ...asked });
+    const lane = this.laneNow;
+    const pos = this.nextIn(lane);
+    lane.next++;
+    lane.kinds[pos % laneRoom] = asked.kinds[0];
+    if (!lane.known) this.#open(lane);
+    const fault = drive.over ? undefined : compare(drive.history.byPos, { pos, ...asked });
     if (fault === undefined) return pos;
     drive.fail(fault);
     return undefined;
+  }
+
+  /** Written before anything that is asked for in it. */
+  #open(lane: Lane): void {
+    lane.known = true;
+    this.note({ kind: "lane.opened", data: { lane: lane.number, name: lane.path } });
   }
 
   /** A record that no operation waits for. */
@@ -134,7 +164,7 @@ export class Operations implements Told {
    * The operation whose failure the workflow let pass, if it is what ended it. What was asked for since (in a `finally`)
    * is forgotten with it, if it can be done anew without harm; an act, a child or a gate cannot: then nothing is tried.
    */
-  failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> {
+  failureBehind(error: unknown): FailureBehind {
     for (let link = error, depth = 0; link !== undefined && depth < 8; depth++) {
       const failure = this.#failures.findLast((one) => one.error === link);
       if (failure !== undefined) return this.#from(failure.pos, failure.asked);
@@ -143,12 +173,18 @@ export class Operations implements Told {
     return {};
   }
 
-  #from(pos: number, from: number): Pick<RecordData<"run.retried">, "pos" | "from" | "to"> {
-    const to = this.asked;
-    if (from === to) return { pos };
-    return this.#kinds.slice(from, to).every((kind) => kind === undefined || repeatable.has(kind))
-      ? { pos, from, to }
-      : {};
+  #from(pos: number, asked: ReadonlyMap<Lane, number>): FailureBehind {
+    const spans: { readonly from: number; readonly to: number }[] = [];
+    for (const lane of this.lanes.all()) {
+      const from = asked.get(lane) ?? lane.number * laneRoom;
+      const to = this.nextIn(lane);
+      if (from === to) continue;
+      const kinds = lane.kinds.slice(from % laneRoom, to % laneRoom);
+      if (!kinds.every((kind) => kind === undefined || repeatable.has(kind))) return {};
+      spans.push({ from, to });
+    }
+    const [first, ...lanes] = spans;
+    return { pos, ...first, ...(lanes.length > 0 && { lanes }) };
   }
 
   /** Runs a body of the user's under the lease and records what came of it. */

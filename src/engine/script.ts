@@ -17,8 +17,8 @@ export interface Asked {
 export interface ScriptOptions {
   readonly history: History;
   readonly clock: Clock;
-  /** How many positions the code has asked for. */
-  readonly asked: () => number;
+  /** A record that the code has not asked for, now that it has ended. */
+  readonly unasked: () => JournalRecord | undefined;
   /** The run is cancelled, at this point of its journal. */
   readonly onCancel: () => void;
   /** The code and the journal disagree. */
@@ -81,8 +81,8 @@ export class Script {
    */
   async finished(): Promise<void> {
     this.#codeEnded = true;
-    const { history, asked, onDiverged } = this.#options;
-    if (history.lastPos >= asked()) return onDiverged(endedEarly(history, asked()));
+    const left = this.#options.unasked();
+    if (left !== undefined) return this.#options.onDiverged(endedEarly(left));
     if (this.#live || this.#over) return;
     const live = new Promise<void>((resolve) => {
       this.#tellLive = resolve;

@@ -14,6 +14,13 @@ export interface Place {
   readonly keepVersions: number;
 }
 
+/**
+ * Positions of one lane: a million each, so that a position names its lane and stays a number that people can read. The
+ * workflow itself is lane 0.
+ */
+export const laneRoom = 1_000_000;
+export const laneOf = (pos: number): number => Math.floor(pos / laneRoom);
+
 /** The text of a record in the store: version first, so that an old reader can refuse before it understands. */
 export function bodyOf(data: unknown): string {
   const text = encode(data);

@@ -92,7 +92,9 @@ const fork = z.strictObject({
   by: name,
   via: credential.exactOptional(),
   reason: name,
-  seeds: z.array(z.strictObject({ before: count, run: name })),
+  seeds: z.array(z.strictObject({ before: count, run: name, lanes: z.array(count).optional() })),
+  /** In each lane the first position that is not kept. */
+  lanes: z.array(count).optional(),
 });
 export type ForkData = z.infer<typeof fork>;
 
@@ -144,6 +146,8 @@ const schemas = {
     pos: count.optional(),
     from: count.optional(),
     to: count.optional(),
+    /** The same in other lanes. */
+    lanes: z.array(z.strictObject({ from: count, to: count })).optional(),
   }),
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
@@ -181,6 +185,8 @@ const schemas = {
     usage: z.record(z.string(), z.number()).optional(),
   }),
   "sample.taken": z.strictObject({ pos: count, name, value }),
+  /** From here on positions from `lane` millions on belong to the branch of this name. */
+  "lane.opened": z.strictObject({ lane: z.int().positive(), name }),
   "patch.marked": z.strictObject({ pos: count, name }),
   "race.won": z.strictObject({ pos: count, winner: count }),
   "child.started": z.strictObject({

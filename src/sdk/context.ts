@@ -35,6 +35,11 @@ export interface DecisionContext {
   readonly abortSignal: AbortSignal;
 }
 
+/** Branches of a race: promises of what has begun, or functions, each of which begins in a lane of its own. */
+export type Branches<T extends readonly unknown[]> = {
+  readonly [K in keyof T]: Promise<T[K]> | ((tape: TapeContext) => Promise<T[K]>);
+};
+
 export interface SpawnOptions {
   readonly labels?: Readonly<Record<string, string>>;
 }
@@ -74,10 +79,19 @@ export interface TapeContext {
   /** Until a moment of the calendar, as a Date or in milliseconds since 1970; one that has passed ends it at once. */
   sleepUntil(moment: Date | number): Promise<void>;
   spawn<I, O>(workflow: Workflow<I, O>, input: I, options?: SpawnOptions): Promise<Child<O>>;
+  /**
+   * A branch with positions of its own: what it asks for is found again whatever other branches do meanwhile. For
+   * branches that run side by side and wait for something of their own between operations. Names are unique among
+   * branches that run at once.
+   *
+   * @example
+   * await Promise.all(shops.map((shop) => tape.lane(shop.id, async () => { const page = await load(shop); return tape.decide("pick", () => ask(page)); })));
+   */
+  lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T>;
   /** Promise.race whose winner is recorded. */
-  race<T extends readonly unknown[]>(branches: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T[number]>;
+  race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]>;
   /** Promise.any whose winner is recorded. */
-  any<T extends readonly unknown[]>(branches: { readonly [K in keyof T]: Promise<T[K]> }): Promise<T[number]>;
+  any<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]>;
   /** Any non-determinism: called once, recorded. */
   sample<T>(name: string, body: () => T | Promise<T>): Promise<T>;
   /** Milliseconds since 1970, taken once: the same on replay. */

@@ -5,6 +5,8 @@ import type { TapeContext } from "./context.ts";
 /** Where the code that is executing stands. */
 export interface Standing {
   readonly context: TapeContext;
+  /** The lane in which it stands; absent: the run's own. */
+  readonly lane?: object;
   /** The body that is running, and whose it is: what it asks for could not be found again by a replay. */
   readonly body?: { readonly of: object; readonly kind: string; readonly name: string };
 }

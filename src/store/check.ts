@@ -105,6 +105,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   "decision.made",
   "sample.taken",
   "patch.marked",
+  "lane.opened",
   "race.won",
   "notes.taken",
   "signal.refused",

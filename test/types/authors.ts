@@ -135,8 +135,10 @@ export const negative = workflow("negative", async (tape, _input: undefined) => 
   await tape.values.put("k", 1);
   // @ts-expect-error a costed call says what it cost
   await tape.budget.spend({ usd: 1 }, async () => ({ value: 1 }));
-  // @ts-expect-error a race is between promises that are under way
-  await tape.race([() => tape.step("s", () => 1)]).then((won: number) => won);
+  inferred(await tape.race([() => tape.step("s", () => 1), tape.step("t", () => 2)]))<number>();
+  inferred(await tape.lane("l", () => tape.step("s", () => 1)))<number>();
+  // @ts-expect-error a race is between promises, or functions that return one
+  await tape.race([1, 2]);
   // @ts-expect-error a decision is recorded under known names
   await tape.decide("d", (d) => d.record({ modell: "m-1" }));
   // @ts-expect-error time has no setter

@@ -66,6 +66,7 @@ const words: Readonly<Record<string, string>> = {
   "decision.made": "decision",
   "sample.taken": "sample",
   "patch.marked": "patch",
+  "lane.opened": "lane",
   "race.won": "race",
   "effect.intended": "effect",
   "effect.received": "effect",

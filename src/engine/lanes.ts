@@ -1,0 +1,106 @@
+import { TapeError } from "../model/errors.ts";
+import { laneOf, laneRoom } from "../model/place.ts";
+import type { History } from "./history.ts";
+
+/** A branch of a workflow with positions of its own: what it asks for is found again whatever the others do meanwhile. */
+export class Lane {
+  /** 0: the workflow itself. */
+  readonly number: number;
+  /** The names of the lanes that it is in, and its own. */
+  readonly path: string;
+  /** Whose it is. */
+  readonly of: object;
+  /** The next position. */
+  next: number;
+  /** The kind of what was asked for, in order. */
+  readonly kinds: (string | undefined)[] = [];
+  /** How often chance was asked for. */
+  samples = 0;
+  /** A branch is in it: nobody else may be. */
+  busy = false;
+  /** The journal knows its number. */
+  known: boolean;
+
+  constructor(of: object, number: number, path: string, known: boolean) {
+    this.of = of;
+    this.number = number;
+    this.path = path;
+    this.known = known;
+    this.next = number * laneRoom;
+  }
+}
+
+/** Longer ones would be a mistake, and make a record that nobody reads. */
+const longestPath = 512;
+
+/** The lanes of one drive. A lane's number is drawn when it is first entered, and found in the journal from then on. */
+export class Lanes {
+  readonly root: Lane;
+  readonly #history: History;
+  readonly #byPath = new Map<string, Lane>();
+  #last: number;
+
+  constructor(of: object, history: History) {
+    this.root = new Lane(of, 0, "", true);
+    this.#history = history;
+    this.#last = Math.max(0, ...history.lanes.values());
+  }
+
+  get used(): boolean {
+    return this.#byPath.size > 0;
+  }
+
+  /** The lane of this name within another. */
+  within(parent: Lane, name: string): Lane {
+    if (typeof name !== "string" || name === "") throw new TapeError("TAPE_BAD_INPUT", "a lane needs a name");
+    const path = `${parent.path}/${name.replace(/[%/]/g, (mark) => (mark === "/" ? "%2F" : "%25"))}`;
+    if (path.length > longestPath) {
+      throw new TapeError(
+        "TAPE_BAD_INPUT",
+        `the name of a lane, with those it is in, has at most ${longestPath} characters`,
+      );
+    }
+    const found = this.#byPath.get(path);
+    if (found !== undefined) return found;
+    const known = this.#history.lanes.get(path);
+    if (known === undefined) this.#last++;
+    const lane = new Lane(this.root.of, known ?? this.#last, path, known !== undefined);
+    this.#byPath.set(path, lane);
+    return lane;
+  }
+
+  /** How far each has come, by its number. */
+  counts(): ReadonlyMap<Lane, number> {
+    return new Map([this.root, ...this.#byPath.values()].map((lane) => [lane, lane.next]));
+  }
+
+  all(): readonly Lane[] {
+    return [this.root, ...this.#byPath.values()];
+  }
+
+  /** Whether the code has asked for what the journal holds at this position. */
+  asked(pos: number): boolean {
+    const number = laneOf(pos);
+    const lane = number === 0 ? this.root : this.all().find((one) => one.number === number);
+    return lane !== undefined && pos < lane.next;
+  }
+}
+
+/** The first position of a lane that a fork does not keep: of its own lane it says so, of others if anything is kept. */
+export function cutOf(at: number, lanes: readonly number[] | undefined, lane: number): number {
+  if (laneOf(at) === lane) return at;
+  return lanes?.find((pos) => laneOf(pos) === lane) ?? lane * laneRoom;
+}
+
+/** The first positions that are not kept, in each lane. */
+export interface Cut {
+  readonly before: number;
+  readonly lanes?: readonly number[] | undefined;
+}
+
+/** What two cuts have in common. */
+export function withinBoth(a: Cut, b: Cut): { before: number; lanes?: number[] } {
+  const cuts = [a.before, ...(a.lanes ?? [])].map((pos) => Math.min(pos, cutOf(b.before, b.lanes, laneOf(pos))));
+  const [before, ...lanes] = cuts;
+  return { before: before!, ...(lanes.length > 0 && { lanes }) };
+}
