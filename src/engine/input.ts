@@ -15,6 +15,6 @@ export async function inputOf(
   const checked = await check(schema, value);
   if ("value" in checked) return checked;
   // It fitted when the run began: a schema that was narrowed since then is for the runs to come.
-  if (lastPos >= 0) return { value };
+  if (lastPos.size > 0) return { value };
   return { fault: new TapeError("TAPE_BAD_INPUT", `input of ${name}: ${checked.fault}`, { field: "input" }) };
 }
