@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 import type { Target } from "../model/lease.ts";
+import { staleError } from "../store/calls.ts";
 import type { Claim } from "../store/contract.ts";
 import { absentRun, assertOwn, defined, type Ground, inParts, isOwn } from "./ground.ts";
 
@@ -23,12 +24,15 @@ export function claimOver(ground: Ground): Claim {
     },
     // A holder's trust counts from before this call, however often it is sent: late news never prolong it.
     async renew(renewals) {
-      if (renewals.length === 0) return [];
-      const asked = renewals.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
+      const ours = renewals.filter(({ fence }) => isOwn(ground, fence.tenant));
+      const asked = ours.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
       const parts = await inParts(asked, (part) =>
         caller.call("store.renew", { body: { renewals: part } }, { patienceMs: renewMs }),
       );
-      return parts.flatMap(({ verdicts }) => verdicts);
+      const verdicts = parts.flatMap((part) => part.verdicts)[Symbol.iterator]();
+      return renewals.map(({ fence }) =>
+        isOwn(ground, fence.tenant) ? verdicts.next().value! : { ok: false, error: staleError(fence) },
+      );
     },
     async pause(tenant, name, paused, by, why) {
       assertOwn(ground, tenant);

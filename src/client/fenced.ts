@@ -4,11 +4,11 @@ import type { Fence } from "../model/fence.ts";
 import { recordVersion } from "../model/records.ts";
 import { contract } from "../protocol/contract.ts";
 import { wireText } from "../protocol/values.ts";
-import { eachVerdict } from "../store/calls.ts";
+import { eachVerdict, staleError } from "../store/calls.ts";
 import { checkEntry, checkFence, checkList } from "../store/check.ts";
 import type { Appended, Entry, Fenced } from "../store/contract.ts";
 import { Gather } from "./gather.ts";
-import type { Ground } from "./ground.ts";
+import { type Ground, isOwn } from "./ground.ts";
 import { badAnswer, decoded } from "./request.ts";
 
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
@@ -32,6 +32,7 @@ export function fencedOver(ground: Ground): Fenced & { close(): Promise<void> } 
   });
   const append = async (fence: Fence, entry: Entry): Promise<Appended> => {
     checkFence(fence);
+    if (!isOwn(ground, fence.tenant)) throw staleError(fence);
     const text = `{"fence":${fenceText(fence)},"entry":${entryText(entry, ground)}}`;
     const verdict = await gather.submit({ text, journal: fence.journal });
     if (!verdict.ok) throw verdict.error;

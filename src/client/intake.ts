@@ -1,5 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
+import { noAttempt } from "../store/calls.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/check.ts";
 import type { Intake } from "../store/contract.ts";
 import type { Creations } from "./create.ts";
@@ -24,14 +25,16 @@ export function intakeOver(ground: Ground, creations: Creations, key?: string): 
       encodeRecord({ kind: "cancel.asked", data }, limits);
       return caller.call("runs.cancel", { params: { id }, body: { ...data, ...defined({ key: named }) } }, once);
     },
-    async leaveEvidence({ run, pos, sub, token, nonce }, given) {
+    async leaveEvidence(tenant, { run, pos, sub, token, nonce }, given) {
       const evidence = defined(given);
       const named = { run, pos, attempt: 0, token: String(token) };
       encodeRecord({ kind: "effect.evidence", data: { ...evidence, ...named } }, limits);
+      if (!isOwn(ground, tenant)) throw noAttempt({ run, pos, sub });
       const attempt = { run, pos, token, nonce, ...defined({ sub }) };
       return caller.call("store.evidence", { body: { attempt, evidence } }, once);
     },
-    async fireTimer({ run, pos, purpose }) {
+    async fireTimer(tenant, { run, pos, purpose }) {
+      if (!isOwn(ground, tenant)) return false;
       return (await caller.call("store.fireTimer", { body: { run, pos, purpose } }, once)).fired;
     },
     async putValue(tenant, name, value, when) {

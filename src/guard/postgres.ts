@@ -72,8 +72,8 @@ export async function guardPostgres(
     throw new TapeError("TAPE_BAD_INPUT", "boundMs must be a whole number of milliseconds", { field: "boundMs" });
   }
   const mark = fenceToWire(holder.fence);
-  const { journal, token, nonce } = holder.fence;
-  const row = await run(client, "row", { journal, token, nonce, mark, boundMs }, schema);
+  const { tenant, journal, token, nonce } = holder.fence;
+  const row = await run(client, "row", { tenant, journal, token, nonce, mark, boundMs }, schema);
   if (row === undefined) refuseStale(scopeOf(holder), holder.token);
   await assertInside(client, mark);
 }

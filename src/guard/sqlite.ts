@@ -41,8 +41,8 @@ function assertInside(database: SqliteDatabase): void {
 export function guardSqlite(database: SqliteDatabase, holder: Holder): void {
   assertBearer(holder);
   assertInside(database);
-  const { journal, token, nonce } = holder.fence;
-  if (run(database, "row", { journal, token, nonce }) === undefined) refuseStale(scopeOf(holder), holder.token);
+  const { tenant, journal, token, nonce } = holder.fence;
+  if (run(database, "row", { tenant, journal, token, nonce }) === undefined) refuseStale(scopeOf(holder), holder.token);
 }
 
 /**

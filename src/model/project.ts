@@ -114,8 +114,8 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
         by: own,
         run,
         unit,
-        spent: spent[unit] ?? 0,
-        reserved: reserved[unit] ?? 0,
+        spent: amountOf(spent, unit),
+        reserved: amountOf(reserved, unit),
       }));
     }
     case "value.written": {
@@ -127,6 +127,10 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
       return []; // steps, decisions, samples and the like are facts in the journal alone
   }
 }
+
+/** A unit may be called as anything is that every object inherits. */
+const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): number =>
+  Object.hasOwn(amounts, unit) ? amounts[unit]! : 0;
 
 /** The changes that create a run, its lease and its budget; record 1 is among them. */
 export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: Place): Change[] {

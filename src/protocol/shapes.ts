@@ -90,14 +90,20 @@ export const listText = z.codec(z.string().min(1).max(16_384), names, {
   encode: (held) => held.join(","),
 });
 
+/** A fence as it travels: without its tenant, which no caller may choose. The server puts the credential's into it. */
+export type WireFence = Omit<Fence, "tenant" | symbol>;
+
 export const fence = z.codec(
   z.strictObject({ journal, token: digits, nonce: digits }),
-  z.custom<Fence>((held) => typeof held === "object" && held !== null && "token" in held),
+  z.custom<WireFence>((held) => typeof held === "object" && held !== null && "token" in held),
   {
-    decode: (given) => makeFence(given.journal, BigInt(given.token), BigInt(given.nonce)),
+    decode: (given): WireFence => ({ journal: given.journal, token: BigInt(given.token), nonce: BigInt(given.nonce) }),
     encode: (held) => ({ journal: held.journal, token: String(held.token), nonce: String(held.nonce) }),
   },
 );
+
+export const fenceOf = (tenant: string, { journal: of, token, nonce }: WireFence): Fence =>
+  makeFence(tenant, of, token, nonce);
 
 /** One refusal among the answers of a batch. */
 const refusal = z.codec(
@@ -198,6 +204,6 @@ export const wake = z.union([
     ...{ tenant: name.exactOptional(), workflow: name.exactOptional() },
   }),
   z.strictObject({ of: z.literal("value"), tenant: name, key: name }),
-  z.strictObject({ of: z.literal("journal"), journal }),
+  z.strictObject({ of: z.literal("journal"), tenant: name, journal }),
   z.strictObject({ of: z.literal("any") }),
 ]);

@@ -1,7 +1,22 @@
 import { z } from "zod";
+import type { Term } from "../model/lease.ts";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
 import { termEnds, termReasons } from "../model/records.ts";
-import { amounts, big, fence, journal, labels, labelsTold, mostItems, ms, name, text, value, whole } from "./shapes.ts";
+import {
+  amounts,
+  big,
+  fence,
+  fenceOf,
+  journal,
+  labels,
+  labelsTold,
+  mostItems,
+  ms,
+  name,
+  text,
+  value,
+  whole,
+} from "./shapes.ts";
 
 /** What readers see, as it travels. The types are those of the model and of the store's contract. */
 
@@ -76,7 +91,7 @@ export const runProgress = z.strictObject({
   atRest: z.boolean(),
 });
 
-export const term = z.strictObject({
+const wireTerm = z.strictObject({
   fence,
   journal,
   kind: journalKind,
@@ -91,6 +106,16 @@ export const term = z.strictObject({
   name: z.string().exactOptional(),
   early: z.boolean().exactOptional(),
 });
+
+/** Its fence is of the term's own tenant. */
+export const term = z.codec(
+  wireTerm,
+  z.custom<Term>((held) => typeof held === "object" && held !== null && "fence" in held),
+  {
+    decode: (given): Term => ({ ...given, fence: fenceOf(given.tenant, given.fence) }),
+    encode: (held) => ({ ...held }),
+  },
+);
 
 export const termView = z.strictObject({
   token: big,

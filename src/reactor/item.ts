@@ -244,11 +244,11 @@ export class Item {
   /** A fenced-out owner may not write the outcome, but what it knows is worth keeping. */
   async leaveEvidence(evidence: { happened: boolean; value?: unknown; error?: unknown }): Promise<void> {
     const { store, log } = this.#ground;
-    const { token, nonce } = this.lease.fence;
+    const { tenant, token, nonce } = this.lease.fence;
     const about = { run: this.runId, effect: this.effect.name };
     try {
       const of = { ...this.ref, token, nonce };
-      await leaveSaid(evidence, (said) => store.intake.leaveEvidence(of, said));
+      await leaveSaid(evidence, (said) => store.intake.leaveEvidence(tenant, of, said));
       log("info", "effect.evidence_left", about);
     } catch (error) {
       log("warn", "effect.evidence_refused", { ...about, ...errorFields(error) });

@@ -42,7 +42,7 @@ async function fireTimers(ground: Clockwork, limit: number, runs?: Pick<Worker, 
   const { store, log, tenant } = ground;
   const due = await store.read.dueTimers(limit, tenant);
   const fire = async (timer: (typeof due)[number]): Promise<boolean> =>
-    (await runs?.rise(timer)) || store.intake.fireTimer(timer);
+    (await runs?.rise(timer)) || store.intake.fireTimer(timer.tenant, timer);
   let failed = 0;
   const fired = await Promise.all(
     due.map((timer) =>

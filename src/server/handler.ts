@@ -9,7 +9,6 @@ import type { Runner } from "../sdk/workflow.ts";
 import type { Intake, ManualAct, Store } from "../store/contract.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
-import type { Ownership } from "./ownership.ts";
 import type { Service } from "./service.ts";
 
 /** Who calls, by their credential and nothing else: no request names its tenant or its role. */
@@ -63,7 +62,6 @@ export interface ServerGround {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly ownership: Ownership;
   readonly operator: Operator;
   readonly service: Service;
   readonly history: History;

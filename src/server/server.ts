@@ -26,7 +26,6 @@ import { History } from "./history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
 import { type Footing, Operator, type Resolving } from "./operator.ts";
 import { checkOrigin } from "./origin.ts";
-import { Ownership } from "./ownership.ts";
 import { type Dashboard, pageAnswer } from "./page.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { type Matched, matchRoute } from "./router.ts";
@@ -114,13 +113,12 @@ export class TapeServer {
     this.#bodies = new Bodies(this.limits);
     this.service = new Service({ clock, version, label: identity.label, home: tenant });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
-    const ownership = new Ownership(store);
     this.#history = new History({ read: store.read, clock, log });
     const { service } = this;
     const [operator, history] = [this.#operator, this.#history];
     const served = new ServedWorkflows(store, clock);
     const runner = options.runner ?? createRunner({ workflows: [] });
-    const parts = { ownership, operator, service, history, served, runner, lifetimes: options.lifetimes ?? {} };
+    const parts = { operator, service, history, served, runner, lifetimes: options.lifetimes ?? {} };
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
 

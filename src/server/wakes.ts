@@ -4,7 +4,6 @@ import type { ServerGround } from "./handler.ts";
 
 /** Hints that nobody has read yet: beyond it they are one hint, that anything may have happened. */
 const mostPending = 1_000;
-const mostForeign = 10_000;
 /** Longer than any heartbeat; a hint ends it at once. */
 const restMs = 60_000;
 /** A moment for hints to gather: one line each would be a system call each. */
@@ -17,16 +16,14 @@ const known: ReadonlySet<string> = new Set([...builtIns, "agent"]);
  * whose name is somebody's own is only "something happened".
  */
 export async function* followWakes(
-  { store, clock, ownership }: ServerGround,
+  { store, clock }: ServerGround,
   tenant: string,
   signal: AbortSignal,
 ): AsyncGenerator<readonly Wake[]> {
   let pending = new Map<string, Wake>();
-  const foreign = new Set<number>(); // a journal never changes its tenant: one look at each is enough
   let rouse = (): void => {};
   const deaf = store.onWake((wake) => {
-    if ((wake.of === "value" || wake.of === "reactor") && wake.tenant !== undefined && wake.tenant !== tenant) return;
-    if (wake.of === "journal" && foreign.has(wake.journal)) return;
+    if (wake.of !== "any" && wake.tenant !== undefined && wake.tenant !== tenant) return;
     const told: Wake = wake.of === "reactor" && !known.has(wake.reactor) ? { of: "any" } : wake;
     if (pending.size >= mostPending) pending = new Map([["any", { of: "any" }]]);
     pending.set(JSON.stringify(told), told);
@@ -42,12 +39,7 @@ export async function* followWakes(
       }
       const wakes = [...pending.values()];
       pending = new Map();
-      const journals = wakes.flatMap((wake) => (wake.of === "journal" ? [wake.journal] : []));
-      const strange = await ownership.strangers(tenant, journals);
-      if (foreign.size > mostForeign) foreign.clear();
-      for (const journal of strange) foreign.add(journal);
-      const ours = wakes.filter((wake) => wake.of !== "journal" || !strange.has(wake.journal));
-      if (ours.length > 0) yield ours;
+      if (wakes.length > 0) yield wakes;
     }
   } finally {
     deaf();

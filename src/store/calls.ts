@@ -1,4 +1,5 @@
 import { TapeError } from "../model/errors.ts";
+import type { Fence } from "../model/fence.ts";
 import type { AcquireRequest, Target, Verdict } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import { termReasons } from "../model/records.ts";
@@ -61,6 +62,20 @@ export function checkExpectation(request: AcquireRequest, limits: Limits): void 
     checkName("by", request.by, limits);
     checkName("why", request.why, limits);
   }
+}
+
+/** The one refusal of a stale owner, whatever it tried. `row`: the lease; undefined: there is none, or another tenant's. */
+export function staleError(fence: Fence, row?: Readonly<Record<string, unknown>>): TapeError {
+  const current = row?.token as string | undefined;
+  const owner = row?.label ?? row?.owner ?? "nobody";
+  const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
+  return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
+}
+
+/** What is said of a late answer that fits no attempt, whichever of its numbers is wrong. */
+export function noAttempt({ run, pos, sub = 0 }: { run: number; pos: number; sub?: number | undefined }): TapeError {
+  const message = "no attempt of this effect was made under that token and nonce";
+  return new TapeError("TAPE_FENCED", message, { run, pos, sub });
 }
 
 /** The position in a feed that is numbered through; the cursor is that number. */

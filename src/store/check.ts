@@ -65,7 +65,12 @@ export function checkWhole(what: string, value: unknown, least = 0): asserts val
 export function checkFence(fence: unknown): asserts fence is Fence {
   const f = fence as Fence | undefined | null;
   const ok =
-    typeof f === "object" && f !== null && Number.isSafeInteger(f.journal) && inRange(f.token) && inRange(f.nonce);
+    typeof f === "object" &&
+    f !== null &&
+    Number.isSafeInteger(f.journal) &&
+    inRange(f.token) &&
+    inRange(f.nonce) &&
+    typeof f.tenant === "string";
   if (!ok)
     throw new TapeError("TAPE_BAD_INPUT", "a fence must come from a term that the store granted", { field: "fence" });
 }

@@ -45,8 +45,9 @@ export interface Store {
   readonly read: Read;
   /**
    * The same writes, each at most once for this key: a repeat gets the answer of the first, also from another process,
-   * and writes nothing; with another hash it is refused with TAPE_KEY_REUSED. A refusal is not remembered. Runs that are
-   * created with a first term are named by its nonce instead.
+   * and writes nothing; with another hash it is refused with TAPE_KEY_REUSED. A refusal is not remembered, but for
+   * TAPE_VERSION_CONFLICT; of a batch of runs the verdicts are, unless all were refused. Runs that are created with a
+   * first term are named by its nonce instead.
    */
   once(key: RepeatKey): Intake;
   /** Asks the store itself, so that it is also known whether it answers. */
@@ -74,7 +75,7 @@ export type Wake =
   | { readonly of: "reactor"; readonly reactor: string; readonly tenant?: string; readonly workflow?: string }
   | { readonly of: "value"; readonly tenant: string; readonly key: string }
   /** A note arrived, a term ended, a run ended: its lease may be free. */
-  | { readonly of: "journal"; readonly journal: number }
+  | { readonly of: "journal"; readonly tenant: string; readonly journal: number }
   /** Somebody else wrote something: a store without notifications says no more. */
   | { readonly of: "any" };
 
@@ -159,11 +160,12 @@ export interface Intake {
   ): Promise<{ readonly n: number }>;
   /** A fenced-out owner's late answer. Needs token and nonce of the attempt; changes no verdict by itself. */
   leaveEvidence(
+    tenant: string,
     attempt: { run: number; pos: number; sub?: number; token: bigint; nonce: bigint },
     evidence: { happened: boolean; value?: unknown; error?: unknown },
   ): Promise<{ readonly journal: number; readonly n: number }>;
   /** SET → FIRED and the note, in one transaction; true for the one caller that did it. Never early. */
-  fireTimer(timer: { run: number; pos: number; purpose: string }): Promise<boolean>;
+  fireTimer(tenant: string, timer: { run: number; pos: number; purpose: string }): Promise<boolean>;
   putValue(tenant: string, key: string, value: unknown, when: ValueCondition): Promise<Value>;
   deleteValue(tenant: string, key: string, version: number): Promise<Value>;
   /** With `seen` only from the row as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT. */

@@ -57,7 +57,8 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       optional(ask.key, (key) => names({ key }));
       return intake.cancel(tenant, run, ask);
     },
-    async leaveEvidence(attempt, evidence) {
+    async leaveEvidence(tenant, attempt, evidence) {
+      names({ tenant });
       checkObject("attempt", attempt);
       checkWhole("run", attempt.run, 1);
       checkWhole("pos", attempt.pos);
@@ -69,14 +70,15 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       if (other !== undefined) {
         throw new TapeError("TAPE_BAD_INPUT", `evidence has no field ${other}`, { field: "evidence" });
       }
-      return intake.leaveEvidence(attempt, evidence);
+      return intake.leaveEvidence(tenant, attempt, evidence);
     },
-    async fireTimer(timer) {
+    async fireTimer(tenant, timer) {
+      names({ tenant });
       checkObject("timer", timer);
       checkWhole("run", timer.run, 1);
       checkWhole("pos", timer.pos);
       names({ purpose: timer.purpose });
-      return intake.fireTimer(timer);
+      return intake.fireTimer(tenant, timer);
     },
     async putValue(tenant, key, value, when) {
       names({ tenant, key });

@@ -33,6 +33,9 @@ const backends: Readonly<Record<string, () => Promise<string>>> = {
   },
 };
 
+/** PostgreSQL has its own; where the clock is ours it stands still, and with it all that is shown of it. */
+const clockOf = (backend: string): Clock => (backend === "PostgreSQL" ? systemClock : new ManualClock());
+
 async function victim(url: string, clock: Clock = systemClock): Promise<Stage & { readonly scene: Scene }> {
   const one = await stage({ credentials: "required", tenant: "home", url, clock });
   onTestFinished(() => one.close());
@@ -50,9 +53,9 @@ const step = (pos: number): NewRecord => ({
   data: { pos, name: "forged", value: "globex was here" },
 });
 
-describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonce and a tenant", (_name, urlOf) => {
+describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonce and a tenant", (name, urlOf) => {
   it("over HTTP the stranger gets nothing and learns nothing; the holder goes on", async () => {
-    const { server, store, scene } = await victim(await urlOf());
+    const { server, store, scene } = await victim(await urlOf(), clockOf(name));
     const find = (tenant: string, nonce: string) =>
       ask(server.exchange, "POST", "/v1/store/find", {
         token: tokenOf(tenant, "worker"),
@@ -86,7 +89,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
   });
 
   it("the store itself grants a tenant nothing of another's, by find, acquire or create", async () => {
-    const { store, scene } = await victim(await urlOf());
+    const { store, scene } = await victim(await urlOf(), clockOf(name));
     const before = await everything(store, "acme");
     const granted: Term[] = [];
     for (const nonce of Object.values(nonces)) {
@@ -105,8 +108,8 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     expect(made?.ok && made.journal).not.toBe(scene.journal);
     expect(await everything(store, "acme")).toBe(before);
     // Asked for by every tenant's own reactors, it is found as before.
-    const all = await store.claim.find({ claimant: thief, wants: "none", staleOf: [], limit: 9, nonce: nonces.name });
-    expect(all).toMatchObject([{ tenant: "acme", kind: "name" }]);
+    const all = await store.claim.find({ claimant: thief, wants: "none", staleOf: [], limit: 9, nonce: nonces.run });
+    expect(all.map(({ tenant, kind }) => [tenant, kind])).toContainEqual(["acme", "run"]);
   });
 });
 

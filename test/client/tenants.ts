@@ -3,20 +3,15 @@ import type { Store } from "../../src/store/contract.ts";
 
 /**
  * Several credentials' stores as one: a credential has one tenant, the suite has many. Each call goes to the store of the
- * tenant that it names; what names a journal goes to whom the journal was granted. What no credential can ask or do (the
+ * tenant that it names, by itself or in its fence. What no credential can ask or do (the
  * feed of all tenants, a token's hash, an answer under a hash of one's own, a prune that is nobody's deed) is asked of the store behind the server.
  */
 export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) => Promise<Store>): Store {
-  const owners = new Map<number, string>();
+  const tenants = new Set<string>();
   const of = (tenant: unknown): Promise<Store> => {
     const name = typeof tenant === "string" && tenant !== "" && tenant.length <= 512 && tenant.isWellFormed();
     return name && !tenant.includes("\0") ? storeOf(tenant) : Promise.resolve(home);
   };
-  const ofJournal = async (journal: number | undefined): Promise<Store> => {
-    const owner = owners.get(journal ?? 0);
-    return owner === undefined ? home : storeOf(owner);
-  };
-  const seen = (tenant: string, one: { readonly journal: number }): void => void owners.set(one.journal, tenant);
   /** Every method with the tenant first, sent to that tenant's store. */
   const routed = <G extends "intake" | "claim" | "read">(group: G): Store[G] =>
     Object.fromEntries(
@@ -42,38 +37,34 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
       cancel: (tenant, run, ask) => (ask?.via === undefined ? intake : behind.intake).cancel(tenant, run, ask),
       async createRuns(tenant, specs, first) {
         const verdicts = await (await of(tenant)).intake.createRuns(tenant, specs, first);
-        for (const verdict of verdicts) if (verdict.ok) seen(tenant, verdict);
+        tenants.add(tenant);
         return verdicts;
       },
-      leaveEvidence: async (attempt, evidence) =>
-        (await ofJournal(attempt?.run)).intake.leaveEvidence(attempt, evidence),
-      fireTimer: async (timer) => (await ofJournal(timer?.run)).intake.fireTimer(timer),
     },
     claim: {
       ...routed("claim"),
       restored: (...args) => home.claim.restored(...args),
       async acquire(tenant, request) {
         const answer = await (await of(tenant)).claim.acquire(tenant, request);
-        if (answer.ok) seen(tenant, answer.term);
+        tenants.add(tenant);
         return answer;
       },
       async find(request) {
         const found: Term[] = [];
-        const tenants = request?.tenant === undefined ? [undefined, ...new Set(owners.values())] : [request.tenant];
-        for (const tenant of tenants) {
+        const asked = request?.tenant === undefined ? [undefined, ...tenants] : [request.tenant];
+        for (const tenant of asked) {
           const rest = found.length === 0 ? request : { ...request, limit: request.limit - found.length };
           if (found.length > 0 && rest.limit < 1) break;
           const terms = await (await of(tenant)).claim.find(rest);
           found.push(...terms.filter(({ journal }) => !found.some((other) => other.journal === journal)));
         }
-        for (const term of found) seen(term.tenant, term);
         return found;
       },
-      renew: async (renewals) => (await ofJournal(renewals?.[0]?.fence?.journal)).claim.renew(renewals),
+      renew: async (renewals) => (await of(renewals?.[0]?.fence?.tenant)).claim.renew(renewals),
     },
     fenced: {
-      append: async (fence, entry) => (await ofJournal(fence?.journal)).fenced.append(fence, entry),
-      appendAll: (batch) => home.fenced.appendAll(batch),
+      append: async (fence, entry) => (await of(fence?.tenant)).fenced.append(fence, entry),
+      appendAll: async (batch) => (await of(batch?.[0]?.[0]?.tenant)).fenced.appendAll(batch),
     },
     read: {
       ...routed("read"),

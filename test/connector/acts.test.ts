@@ -138,7 +138,7 @@ describe("a process without the connector", () => {
     await outbox({ ...replica({ store: granted.store }), ...ready(silent) }).runOnce(10);
     const { item } = await run.effect(0);
     const sender = new Holder(store, granted.terms.at(-1)!, run.id);
-    await store.intake.leaveEvidence(sender.attempt(0), { happened: true, value: "receipt" });
+    await store.intake.leaveEvidence(tenant, sender.attempt(0), { happened: true, value: "receipt" });
     const without = { ...replica(), ...ready() };
     expect(await reconciler(without).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });

@@ -104,7 +104,7 @@ export function context(more: Partial<ConnectorContext> = {}): ConnectorContext 
     runId: "run-1",
     key: "run-1:0",
     token: 7n,
-    fence: makeFence(1, 7n, 1n),
+    fence: makeFence("acme", 1, 7n, 1n),
     attempt: 1,
     abortSignal: new AbortController().signal,
     businessKey: undefined,

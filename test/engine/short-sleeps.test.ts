@@ -32,7 +32,7 @@ function held(): { pass<T>(answer: Promise<T>): Promise<T>; readonly met: Promis
 
 const fire = async (s: Stage): Promise<number> => {
   const due = await s.store.read.dueTimers(10, tenant);
-  for (const timer of due) await s.store.intake.fireTimer(timer);
+  for (const timer of due) await s.store.intake.fireTimer(tenant, timer);
   return due.length;
 };
 

@@ -76,7 +76,10 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
             throw error;
           }
           // A fence of an earlier term is refused where the store's own is asked for.
-          const stale = { ...fx, fence: makeFence(fx.fence.journal, fx.fence.token - 1n, fx.fence.nonce) };
+          const stale = {
+            ...fx,
+            fence: makeFence(fx.fence.tenant, fx.fence.journal, fx.fence.token - 1n, fx.fence.nonce),
+          };
           await client.query("begin");
           await guardPostgres(client, stale).catch((error: { code: string }) => stolen.push(error.code));
           await client.query("rollback");

@@ -5,12 +5,12 @@ const most = 2n ** 63n - 1n;
 
 describe("the fence", () => {
   it.each([
-    [1, 0n, 0n],
-    [2, 1n, 5n],
-    [Number.MAX_SAFE_INTEGER, 2n ** 53n + 1n, 2n ** 53n + 3n],
-    [7, most, most],
-  ])("travels as text without loss: %s %s %s", (journal, token, nonce) => {
-    const fence = makeFence(journal, token, nonce);
+    ["a", 1, 0n, 0n],
+    ["a.b c/ü%", 2, 1n, 5n],
+    ["\u001f\n🦊", Number.MAX_SAFE_INTEGER, 2n ** 53n + 1n, 2n ** 53n + 3n],
+    ["default", 7, most, most],
+  ])("travels as text without loss: %j %s %s %s", (tenant, journal, token, nonce) => {
+    const fence = makeFence(tenant, journal, token, nonce);
     const back = fenceFromWire(fenceToWire(fence));
     expect(back).toEqual(fence);
     expect(sameFence(fence, back!)).toBe(true);
@@ -18,43 +18,53 @@ describe("the fence", () => {
 
   it.each([
     "",
-    "1.2",
-    "1.2.3.4",
-    "-1.2.3",
-    "1.-2.3",
-    "1.2.x",
-    "1.2.3 ",
-    " 1.2.3",
-    "1,2,3",
-    "1e3.2.3",
-    "0x1.2.3",
-    "1.2.",
-    `${2 ** 53}.2.3`,
-    `1.${2n ** 63n}.3`,
-    `1.2.${2n ** 63n}`,
-    `1.${"9".repeat(40)}.3`,
-    "1.2.3\n",
+    "1.2.a",
+    "1.2.3",
+    "1.2.3.",
+    "-1.2.3.a",
+    "1.-2.3.a",
+    "1.2.x.a",
+    "1.2.3.a b",
+    "1.2.3.%zz",
+    "1.2.3.%ff",
+    "1.2.3.a ",
+    " 1.2.3.a",
+    "1,2,3,a",
+    "1e3.2.3.a",
+    "0x1.2.3.a",
+    `${2 ** 53}.2.3.a`,
+    `1.${2n ** 63n}.3.a`,
+    `1.2.${2n ** 63n}.a`,
+    `1.${"9".repeat(40)}.3.a`,
+    "1.2.3.a\n",
   ])("is not made from %j", (text) => expect(fenceFromWire(text)).toBeUndefined());
 
   it("cannot be changed once it is granted", () => {
-    const fence = makeFence(1, 2n, 3n);
+    const fence = makeFence("a", 1, 2n, 3n);
     expect(() => Object.assign(fence, { token: 9n })).toThrow(TypeError);
   });
 
-  it("admits the row's own token and nonce, and nothing else", () => {
-    const fence = makeFence(1, 2n, 3n);
-    expect(admits({ token: 2n, nonce: 3n, doomed: false }, fence)).toBe(true);
-    expect(admits({ token: 1n, nonce: 3n, doomed: false }, fence)).toBe(false);
-    expect(admits({ token: 3n, nonce: 3n, doomed: false }, fence)).toBe(false);
-    expect(admits({ token: 2n, nonce: 4n, doomed: false }, fence)).toBe(false);
-    expect(admits({ token: 2n, nonce: null, doomed: false }, fence)).toBe(false);
-    expect(admits({ token: 2n, nonce: 3n, doomed: true }, fence)).toBe(false);
+  it("admits the row's own tenant, token and nonce, and nothing else", () => {
+    const fence = makeFence("a", 1, 2n, 3n);
+    const row = { tenant: "a", token: 2n, nonce: 3n, doomed: false };
+    expect(admits(row, fence)).toBe(true);
+    expect(admits({ ...row, token: 1n }, fence)).toBe(false);
+    expect(admits({ ...row, token: 3n }, fence)).toBe(false);
+    expect(admits({ ...row, nonce: 4n }, fence)).toBe(false);
+    expect(admits({ ...row, nonce: null }, fence)).toBe(false);
+    expect(admits({ ...row, doomed: true }, fence)).toBe(false);
+    expect(admits({ ...row, tenant: "b" }, fence)).toBe(false);
     expect(admits(undefined, fence)).toBe(false);
   });
 
-  it("two are the same only in all three", () => {
-    const fence = makeFence(1, 2n, 3n);
-    for (const other of [makeFence(2, 2n, 3n), makeFence(1, 3n, 3n), makeFence(1, 2n, 4n)]) {
+  it("two are the same only in all four", () => {
+    const fence = makeFence("a", 1, 2n, 3n);
+    for (const other of [
+      makeFence("a", 2, 2n, 3n),
+      makeFence("a", 1, 3n, 3n),
+      makeFence("a", 1, 2n, 4n),
+      makeFence("b", 1, 2n, 3n),
+    ]) {
       expect(sameFence(fence, other)).toBe(false);
     }
   });

@@ -323,7 +323,7 @@ describe("outbox", () => {
     const other = replica({ effects: [wire(options)] });
     await reconciler(other).runOnce(10);
     const sender = new Holder(store, granted.terms.at(-1)!, run.id);
-    await store.intake.leaveEvidence(sender.attempt(0), { happened: true, value: "receipt" });
+    await store.intake.leaveEvidence(tenant, sender.attempt(0), { happened: true, value: "receipt" });
     await outbox(other).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
     expect(world).toHaveLength(1);

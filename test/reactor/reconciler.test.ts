@@ -58,7 +58,7 @@ async function evidence(
   sender: Holder,
   said: { happened: boolean; value?: unknown; error?: unknown },
 ): Promise<void> {
-  await store.intake.leaveEvidence(sender.attempt(0), said);
+  await store.intake.leaveEvidence(tenant, sender.attempt(0), said);
 }
 
 const hostile = (): never => {

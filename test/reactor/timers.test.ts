@@ -122,9 +122,9 @@ describe("timers", () => {
     const run = await dueOne(store, "gate_timeout");
     await clock.elapse(10);
     const awake = signal();
-    const fireTimer: typeof store.intake.fireTimer = async (timer) => {
+    const fireTimer: typeof store.intake.fireTimer = async (of, timer) => {
       await awake.come;
-      return store.intake.fireTimer(timer);
+      return store.intake.fireTimer(of, timer);
     };
     const paused = { ...store, intake: { ...store.intake, fireTimer } };
     const round = timers(replica({ store: paused })).runOnce(10);
@@ -159,8 +159,8 @@ describe("timers", () => {
     const [bad, good] = [await begin(store), await begin(store)];
     for (const run of [bad, good]) await run.write(record("timer.set", { pos: 0, purpose: "sleep", inMs: 10 }));
     await clock.elapse(10);
-    const fireTimer: typeof store.intake.fireTimer = (timer) =>
-      timer.run === bad.journal ? Promise.reject(new Error("rotten")) : store.intake.fireTimer(timer);
+    const fireTimer: typeof store.intake.fireTimer = (of, timer) =>
+      timer.run === bad.journal ? Promise.reject(new Error("rotten")) : store.intake.fireTimer(of, timer);
     const ground = replica({ store: { ...store, intake: { ...store.intake, fireTimer } } });
     expect(await timers(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
     expect(await fired(good)).toHaveLength(1);

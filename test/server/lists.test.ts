@@ -151,7 +151,7 @@ describe("doubts", () => {
     const { store, scene, get } = await opened();
     const [effect] = await store.read.effects("acme", { run: scene.doubt });
     const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: 103n }; // the scene's
-    await store.intake.leaveEvidence(attempt, { happened: true, value: "W-1" });
+    await store.intake.leaveEvidence("acme", attempt, { happened: true, value: "W-1" });
     expect(await get("/v1/doubts")).toMatchObject({
       doubts: [{ evidence: [{ attempt: 1, happened: true, value: "W-1" }] }],
     });

@@ -35,7 +35,7 @@ describe("streams", () => {
     const first = await firstLines(await open(url), 3);
     expect(seqs(first)).toEqual([1, 2, 3, 4, 5]);
     const rest = open(`${url}?from=4`).then((answer) => firstLines(answer, 3));
-    const held = makeFence(scene.journal, BigInt(scene.fence.token), BigInt(scene.fence.nonce));
+    const held = makeFence("acme", scene.journal, BigInt(scene.fence.token), BigInt(scene.fence.nonce));
     await store.fenced.append(held, {
       after: scene.head,
       records: [{ kind: "sample.taken", data: { pos: 9, name: "s", value: 1 } }],

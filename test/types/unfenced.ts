@@ -10,13 +10,13 @@ export async function unfenced(store: Store, entry: Entry): Promise<void> {
   // @ts-expect-error a journal write without a fence
   await store.fenced.append(entry);
   // @ts-expect-error a fence written down as an object: it must come from a term that the store granted
-  await store.fenced.append({ journal: 1, token: 1n, nonce: 1n }, entry);
+  await store.fenced.append({ tenant: "t", journal: 1, token: 1n, nonce: 1n }, entry);
   // @ts-expect-error the same in a batch
-  await store.fenced.appendAll([[{ journal: 1, token: 1n, nonce: 1n }, entry]]);
+  await store.fenced.appendAll([[{ tenant: "t", journal: 1, token: 1n, nonce: 1n }, entry]]);
   // @ts-expect-error records cannot be given to any other group of the contract
-  await store.intake.append(makeFence(1, 1n, 1n), entry);
+  await store.intake.append(makeFence("t", 1, 1n, 1n), entry);
   // @ts-expect-error a renewal needs a fence too
-  await store.claim.renew([{ fence: { journal: 1, token: 1n, nonce: 1n }, progress: 0 }]);
+  await store.claim.renew([{ fence: { tenant: "t", journal: 1, token: 1n, nonce: 1n }, progress: 0 }]);
 }
 
 export const wrong: NewRecord[] = [

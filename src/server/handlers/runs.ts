@@ -12,7 +12,7 @@ const longestWaitMs = 30_000;
 const mostInTree = 500;
 
 export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
-  const { store, clock, random, ownership, operator, runner, served } = ground;
+  const { store, clock, random, operator, runner, served } = ground;
   const { read } = store;
 
   const existing = async (tenant: string, id: string): Promise<RunView> => {
@@ -34,7 +34,6 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
       const [verdict] = await who.intake.createRuns(who.tenant, [{ ...spec, id } as RunSpec]);
       if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
       if (!verdict.ok) throw verdict.error;
-      ownership.learn(who.tenant, verdict.journal);
       const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
       return { id, journal: verdict.journal, fresh: verdict.fresh, ...(hint !== undefined && { hint }) };
     },

@@ -1,17 +1,16 @@
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Term } from "../../model/lease.ts";
-import type { NewRecord } from "../../model/records.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { store as routes } from "../../protocol/routes/store.ts";
+import { fenceOf } from "../../protocol/shapes.ts";
 import type { Entry, Wake } from "../../store/contract.ts";
 import { Authority } from "../authority.ts";
 import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
-import { absentFence, journalsIn } from "../ownership.ts";
 import { followWakes } from "../wakes.ts";
 
-/** The store's contract, for one tenant: what a caller names by number is looked at here, by name in the store. */
+/** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
 export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
-  const { store, ownership, service } = ground;
+  const { store, service } = ground;
   const { read, intake, claim, fenced } = store;
   const authority = new Authority(read);
   const seen = (tenant: string, terms: readonly Term[]): void => {
@@ -20,7 +19,6 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
     if (strange !== undefined) {
       throw new TapeError("TAPE_INVARIANT", "the store granted another tenant's lease", { journal: strange.journal });
     }
-    for (const { journal } of terms) ownership.learn(tenant, journal);
     service.granted(terms);
   };
 
@@ -32,28 +30,16 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       const all = asked.map(({ specs, first }) => intake.createRuns(tenant, specs, first));
       const calls = await Promise.all(all);
       const created = calls.flat().flatMap((verdict) => (verdict.ok ? [verdict] : []));
-      for (const { journal } of created) ownership.learn(tenant, journal);
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
       return { calls: calls.map((verdicts) => ({ verdicts })) };
     },
     async "store.append"({ body }, who) {
-      const { tenant } = who;
-      const sent = body.batch.map(({ fence, entry }) => [fence, entry as Entry] as const);
-      const named = sent.flatMap(([fence, { records }]) => [fence.journal, ...records.flatMap(journalsIn)]);
-      const strange = await ownership.strangers(tenant, named);
+      const sent = body.batch.map(({ fence, entry }) => [fenceOf(who.tenant, fence), entry as Entry] as const);
       const judged = await authority.judged(who, sent);
-      const refusals = judged.map((item, k) => {
-        const [fence, { records }] = sent[k]!;
-        if (strange.has(fence.journal)) return absentFence(fence);
-        const journal = records.flatMap((record: NewRecord) => journalsIn(record)).find((one) => strange.has(one));
-        if (journal !== undefined) return noJournal(journal);
-        return isTapeError(item) ? item : undefined;
-      });
-      const batch = judged.flatMap((item, k) => (refusals[k] === undefined && !isTapeError(item) ? [item] : []));
-      const written = await fenced.appendAll(batch);
+      const written = await fenced.appendAll(judged.flatMap((item) => (isTapeError(item) ? [] : [item])));
       let next = 0;
       return {
-        verdicts: refusals.map((error) => (error === undefined ? written[next++]! : { ok: false as const, error })),
+        verdicts: judged.map((item) => (isTapeError(item) ? { ok: false as const, error: item } : written[next++]!)),
       };
     },
     async "store.find"({ body }, { tenant }) {
@@ -73,31 +59,16 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       return answer;
     },
     async "store.renew"({ body }, { tenant }) {
-      const renewals = body.renewals;
-      const strange = await ownership.strangers(
-        tenant,
-        renewals.map(({ fence }) => fence.journal),
-      );
-      const ours = renewals.filter(({ fence }) => !strange.has(fence.journal));
-      const renewed = await claim.renew(ours);
-      service.renewed(renewed);
-      let next = 0;
-      const verdicts = renewals.map(({ fence }) =>
-        strange.has(fence.journal) ? { ok: false as const, error: absentFence(fence) } : renewed[next++]!,
-      );
+      const renewals = body.renewals.map(({ fence, ...rest }) => ({ ...rest, fence: fenceOf(tenant, fence) }));
+      const verdicts = await claim.renew(renewals);
+      service.renewed(verdicts);
       return { verdicts };
     },
     async "store.evidence"({ body }, who) {
-      const { run, pos, sub = 0 } = body.attempt;
-      if (!(await ownership.owns(who.tenant, run))) {
-        const message = "no attempt of this effect was made under that token and nonce";
-        throw new TapeError("TAPE_FENCED", message, { run, pos, sub });
-      }
-      return who.intake.leaveEvidence(body.attempt, body.evidence);
+      return who.intake.leaveEvidence(who.tenant, body.attempt, body.evidence);
     },
     async "store.fireTimer"({ body }, who) {
-      if (!(await ownership.owns(who.tenant, body.run))) return { fired: false };
-      return { fired: await who.intake.fireTimer(body) };
+      return { fired: await who.intake.fireTimer(who.tenant, body) };
     },
     async "store.dueTimers"({ body: { limit } }, { tenant }) {
       return { timers: await read.dueTimers(limit, tenant) };
@@ -140,8 +111,4 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       return followWakes(ground, tenant, signal);
     },
   };
-}
-
-function noJournal(journal: number): TapeError {
-  return new TapeError("TAPE_BAD_INPUT", `a record names journal ${journal}, and there is none`, { field: "records" });
 }

@@ -1,5 +1,17 @@
 import type { Row } from "../sql/plan.ts";
-import { changed, type Do, listed, none, page, passes, row, rows, type Statements, type Times } from "./statement.ts";
+import {
+  changed,
+  type Do,
+  type DoAs,
+  listed,
+  none,
+  page,
+  passes,
+  row,
+  rows,
+  type Statements,
+  type Times,
+} from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { EffectRow, Tables } from "./tables.ts";
 
@@ -7,10 +19,10 @@ import type { EffectRow, Tables } from "./tables.ts";
 export const unsettled: readonly string[] = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
 export const effects = {
-  "effect.create"(t, p: Do<"effect.create">, { at }) {
+  "effect.create"(t, p: DoAs<"effect.create">, { at }) {
     const { source, run, pos, sub, role, name, connector, semantics, dispatch, status, authority, item, key } = p;
     const owner = t.runs.get(run);
-    if (owner === undefined || (source !== run && t.leases.get(source)?.run !== run)) return none;
+    if (owner?.tenant !== p.tenant || (source !== run && t.leases.get(source)?.run !== run)) return none;
     if (role !== "inverse" && owner.phase !== "LIVE") return none;
     if (t.effects.get(keyOf(run, pos, sub)) !== undefined) return none;
     t.effects.insert({
@@ -45,9 +57,9 @@ export const effects = {
     return changed(1);
   },
 
-  "effect.find": (t, p: { run: number; pos: number; sub: number }, times) => {
+  "effect.find": (t, p: { tenant: string; run: number; pos: number; sub: number }, times) => {
     const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
-    return row(effect && shown(times)(effect));
+    return row(effect?.tenant === p.tenant ? shown(times)(effect) : undefined);
   },
 
   "effect.lock": (t, p: { run: number; pos: number; sub: number }) => row(t.effects.get(keyOf(p.run, p.pos, p.sub))),
@@ -87,9 +99,9 @@ export const effects = {
     );
   },
 
-  "effect.status"(t, p: Do<"effect.status">, { at, steady }) {
+  "effect.status"(t, p: DoAs<"effect.status">, { at, steady }) {
     const effect = t.effects.get(keyOf(p.run, p.pos, p.sub));
-    if (effect === undefined || effect.authority !== p.by || !listed(p.from, effect.status)) return none;
+    if (effect?.tenant !== p.tenant || effect.authority !== p.by || !listed(p.from, effect.status)) return none;
     const again = p.to === "PENDING" && effect.semantics === "non_idempotent";
     if (again && p.reason !== "not_sent" && p.reason !== "operator") return none;
     t.effects.update(effect, {

@@ -47,9 +47,9 @@ export const journals = {
     return rows(found);
   },
 
-  "note.count"(t, p: { journal: number }, { now }) {
+  "note.count"(t, p: { journal: number; tenant: string }, { now }) {
     const lease = t.leases.get(p.journal);
-    if (lease === undefined || !lease.open) return none;
+    if (lease?.tenant !== p.tenant || !lease.open) return none;
     const free = lease.owner === null && !lease.doomed;
     const wanted = lease.kind === "run" ? "recovery" : "reconciler";
     const waits = lease.kind !== "run" && lease.wants !== null; // an item goes on waiting for the reactor it waits for

@@ -20,9 +20,9 @@ export const leases = {
     return isHead ? row({ kind, tenant, run, notes }) : none;
   },
 
-  "fence.why"(t, p: { journal: number }) {
+  "fence.why"(t, p: { journal: number; tenant: string }) {
     const lease = t.leases.get(p.journal);
-    return row(lease && { ...shown(lease), head: headOf(t, p.journal) });
+    return row(lease?.tenant === p.tenant ? { ...shown(lease), head: headOf(t, p.journal) } : undefined);
   },
 
   "lease.create"(t, p: Do<"lease.create">, { now }) {
@@ -63,7 +63,7 @@ export const leases = {
 
   "lease.stall"(t, p: Progress, { now }) {
     const lease = t.leases.get(p.journal);
-    const ours = lease?.token === p.token && lease.nonce === p.nonce;
+    const ours = lease?.token === p.token && lease.nonce === p.nonce && lease.tenant === p.tenant;
     if (!ours || !isStalled(lease, p, now)) return none;
     t.leases.update(lease, { stalled: true, expires_at: Math.min(lease.expires_at, now) });
     return row({ journal: p.journal });

@@ -53,7 +53,7 @@ function createRun(t: Tables, p: Do<"run.create">, { at }: Times): Answer {
   const { journal, id, workflow, version } = p;
   const key = keyOf(tenant, id);
   if (t.tombstones.get(key) !== undefined || t.runs.by.id(key).length > 0) return none;
-  if (parent !== undefined && parent.phase !== "LIVE") return none;
+  if (parent !== undefined && (parent.phase !== "LIVE" || parent.tenant !== tenant)) return none;
   t.runs.insert({
     journal,
     tenant,

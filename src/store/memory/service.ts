@@ -20,6 +20,8 @@ export const service = {
     return changed(1);
   },
 
+  "repeat.drop": (t, p: Repeat) => changed(t.repeats.deleteAll(present(t.repeats.get(keyOf(p.tenant, p.key))))),
+
   "repeat.find": (t, p: Repeat) => row(t.repeats.get(keyOf(p.tenant, p.key))),
 
   "repeat.purge"(t, p: { olderMs: number; limit: number }, { at }) {

@@ -20,6 +20,8 @@ export type Statements = Readonly<Record<string, Statement>>;
 
 /** The parameters of a statement that carries out a change. */
 export type Do<Kind extends ChangeKind> = Extract<Change, { readonly do: Kind }>;
+/** With the tenant under whose fence it is carried out, where it may reach into a journal that a record names. */
+export type DoAs<Kind extends ChangeKind> = Do<Kind> & { readonly tenant: string };
 
 export const rows = (found: readonly Row[]): Answer => ({ rows: found, count: found.length });
 export const row = (found: Row | undefined): Answer => rows(present(found));

@@ -1,5 +1,5 @@
 import { tenantOf } from "./leases.ts";
-import { changed, type Do, none, page, row, rows, type Statements } from "./statement.ts";
+import { changed, type Do, type DoAs, none, page, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { Tables } from "./tables.ts";
 
@@ -46,18 +46,18 @@ export const values = {
     return changed(1);
   },
 
-  "budget.reserve"(t, p: Do<"budget.reserve">) {
+  "budget.reserve"(t, p: DoAs<"budget.reserve">) {
     const budget = t.budgets.get(keyOf(p.run, p.unit));
-    if (budget === undefined || !sameTree(t, p.by, p.run)) return none;
+    if (budget === undefined || t.runs.get(p.run)?.tenant !== p.tenant || !sameTree(t, p.by, p.run)) return none;
     const reserved = budget.reserved + p.amount;
     if (reserved + budget.spent > budget.cap) return none;
     t.budgets.update(budget, { reserved });
     return changed(1);
   },
 
-  "budget.charge"(t, p: Do<"budget.charge">) {
+  "budget.charge"(t, p: DoAs<"budget.charge">) {
     const budget = t.budgets.get(keyOf(p.run, p.unit));
-    if (budget === undefined || !sameTree(t, p.by, p.run)) return none;
+    if (budget === undefined || t.runs.get(p.run)?.tenant !== p.tenant || !sameTree(t, p.by, p.run)) return none;
     const reserved = budget.reserved - p.reserved;
     const spent = budget.spent + p.spent;
     if (reserved < 0) return none;

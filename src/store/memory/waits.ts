@@ -72,9 +72,9 @@ export const waits = {
     return changed(1);
   },
 
-  "timer.fire"(t, p: Timer, times) {
+  "timer.fire"(t, p: Timer & { readonly tenant: string }, times) {
     const timer = t.timers.get(keyOf(p.run, p.pos, p.purpose));
-    if (timer?.status !== "SET" || lateMs(timer, times) < 0) return none;
+    if (timer?.status !== "SET" || timer.tenant !== p.tenant || lateMs(timer, times) < 0) return none;
     t.timers.update(timer, { status: "FIRED" });
     return changed(1);
   },

@@ -15,6 +15,8 @@ export interface HotWrite<Item, Result> {
   readonly checkSql: string;
   /** Only one item of a journal is in flight at a time, and a batch is sorted by it. */
   readonly journal: (item: Item) => number;
+  /** Who names another tenant's journal waits for nobody there, and keeps nobody waiting. */
+  readonly tenant: (item: Item) => string;
   readonly bytes: (item: Item) => number;
   readonly params: (batch: readonly Item[]) => Record<string, unknown>;
   readonly result: (item: Item, row: Row) => Result;
@@ -83,7 +85,8 @@ export class Batcher<Item, Result> {
   #flushing = 0;
   #scheduled = false;
   #closed = false;
-  readonly #inFlight = new Set<number>();
+  /** By tenant and journal. */
+  readonly #inFlight = new Set<string>();
   readonly #whenIdle: (() => void)[] = [];
 
   constructor(write: HotWrite<Item, Result>, options: BatcherOptions) {
@@ -138,10 +141,13 @@ export class Batcher<Item, Result> {
     const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(this.#queue.length / freeLanes)));
     const batch: Waiting<Item, Result>[] = [];
     const rest: Waiting<Item, Result>[] = [];
+    const journals = new Set<number>(); // the answer names journals: each is in it once
     for (const waiting of this.#queue) {
       const journal = this.#write.journal(waiting.item);
-      if (batch.length < most && !this.#inFlight.has(journal)) {
-        this.#inFlight.add(journal);
+      const key = this.#key(waiting.item);
+      if (batch.length < most && !journals.has(journal) && !this.#inFlight.has(key)) {
+        this.#inFlight.add(key);
+        journals.add(journal);
         batch.push(waiting);
         this.#bytes -= this.#write.bytes(waiting.item);
       } else rest.push(waiting);
@@ -212,8 +218,12 @@ export class Batcher<Item, Result> {
   }
 
   #settle(waiting: Waiting<Item, Result>, tell: () => void): void {
-    this.#inFlight.delete(this.#write.journal(waiting.item));
+    this.#inFlight.delete(this.#key(waiting.item));
     tell();
+  }
+
+  #key(item: Item): string {
+    return `${this.#write.journal(item)} ${this.#write.tenant(item)}`;
   }
 }
 

@@ -13,6 +13,7 @@ import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type P
 import { wakeOf } from "../sql/plans/append.ts";
 import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import type { TimerRef } from "../sql/plans/intake.ts";
 import type { Wakes } from "../wakes.ts";
 import { numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { Batcher } from "./batcher.ts";
@@ -28,7 +29,6 @@ import {
   isPark,
   type Parked,
   type Queue,
-  type Timer,
 } from "./hot.ts";
 import type { Journals } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
@@ -60,7 +60,7 @@ export interface HotWrites {
   readonly park: Batcher<Appending, Parked>;
   readonly end: Batcher<Appending, Appended>;
   readonly create: Batcher<Creating, Created>;
-  readonly fire: Batcher<Timer, Fired>;
+  readonly fire: Batcher<TimerRef, Fired>;
 }
 
 /** A takeover waits so long for open guarded transactions before it announces itself. */
@@ -119,16 +119,17 @@ export class PostgresDriver implements Driver {
     const { notifier } = this.#options;
     if (wants !== undefined)
       notifier.send(queue === undefined ? { of: "reactor", reactor: wants } : wakeIn(wants, queue));
-    notifier.send({ of: "journal", journal: fence.journal });
+    notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
   }
 
   async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
     this.#assertOpen();
-    if (data.budget !== undefined) return this.write((ground) => createPlan(ground, tenant, data, first));
+    if (data.budget !== undefined || data.fork !== undefined) {
+      return this.write((ground) => createPlan(ground, tenant, data, first));
+    }
     const { hot, journals, notifier } = this.#options;
-    await journals.ready();
-    const created = await hot.create.submit(creating(journals.next(), tenant, data, first));
+    const created = await hot.create.submit(creating(await journals.one(), tenant, data, first));
     if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
     return created;
   }
@@ -161,12 +162,12 @@ export class PostgresDriver implements Driver {
     }
   }
 
-  async fire(timer: Timer): Promise<boolean> {
+  async fire(timer: TimerRef): Promise<boolean> {
     this.#assertOpen();
     const { hot, notifier } = this.#options;
     const { fired, held, queue } = await hot.fire.submit(timer);
     if (fired && held === false && queue !== undefined) notifier.send(wakeIn("recovery", queue));
-    if (fired && held !== undefined) notifier.send({ of: "journal", journal: timer.run });
+    if (fired && held !== undefined) notifier.send({ of: "journal", tenant: timer.tenant, journal: timer.run });
     return fired;
   }
 
@@ -227,6 +228,7 @@ export class PostgresDriver implements Driver {
   async #renewSome(renewals: readonly Renewal[], held: Map<string, { notes: number; ttlMs: number }>): Promise<void> {
     const params = {
       journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
+      tenants: textsLiteral(renewals.map((r) => r.fence.tenant)),
       tokens: numbersLiteral(renewals.map((r) => r.fence.token)),
       nonces: numbersLiteral(renewals.map((r) => r.fence.nonce)),
       progresses: numbersLiteral(renewals.map((r) => r.progress)),
@@ -235,8 +237,11 @@ export class PostgresDriver implements Driver {
     try {
       const { rows } = await this.#ask("renew", params);
       for (const row of rows) {
-        const key = `${row.journal}.${row.token}.${row.nonce}`; // one journal may be asked for under two tokens
-        held.set(key, { notes: Number(row.notes), ttlMs: Number(row.ttl_ms) });
+        // One journal may be asked for under two tokens, or by two tenants.
+        held.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
+          notes: Number(row.notes),
+          ttlMs: Number(row.ttl_ms),
+        });
       }
     } catch (error) {
       // A renewal may be repeated: whether this one happened is no question. Refused ones are tried alone.
@@ -332,7 +337,7 @@ function placeOf(cursor: string): { stamp: string; journal: string; seq: string 
 
 const wakeIn = (reactor: string, { tenant, workflow }: Queue): Wake => wakeOf(reactor, tenant, workflow);
 
-const keyOf = (fence: Fence): string => `${fence.journal}.${fence.token}.${fence.nonce}`;
+const keyOf = ({ journal, token, nonce, tenant }: Fence): string => `${journal}.${token}.${nonce}.${tenant}`;
 
 function describe(row: Readonly<Record<string, unknown>>): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

@@ -7,6 +7,7 @@ import type { CheckedEntry } from "../check.ts";
 import type { Appended, Created } from "../contract.ts";
 import { appendPlan, repeatPlan } from "../sql/plans/append.ts";
 import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
+import type { TimerRef } from "../sql/plans/intake.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { HotWrite } from "./batcher.ts";
 import type { Writer } from "./writer.ts";
@@ -46,6 +47,7 @@ const queueOf = (row: Readonly<Record<string, unknown>>): Queue => ({
 type Alone<Item, Result> = (item: Item) => Promise<Result>;
 
 const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
+  tenants: textsLiteral(batch.map(({ fence }) => fence.tenant)),
   journals: numbersLiteral(batch.map(({ fence }) => fence.journal)),
   tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
   nonces: numbersLiteral(batch.map(({ fence }) => fence.nonce)),
@@ -56,6 +58,7 @@ const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
 const ofFence = {
   checkSql: "append.check",
   journal: ({ fence }: Appending) => fence.journal,
+  tenant: ({ fence }: Appending) => fence.tenant,
   bytes: ({ entry }: Appending) => entry.bytes,
   result: ({ entry }: Appending, row: Readonly<Record<string, unknown>>): Appended => ({
     head: entry.after + entry.records.length,
@@ -162,6 +165,7 @@ export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating,
   sql: "create",
   checkSql: "create.check",
   journal: ({ journal }) => journal,
+  tenant: ({ tenant }) => tenant,
   bytes: ({ body }) => body.length,
   params: (batch) => ({
     journals: numbersLiteral(batch.map(({ journal }) => journal)),
@@ -181,7 +185,7 @@ export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating,
   }),
   result: ({ journal, tenant, first }, row) => {
     if (first === undefined) return { journal, fresh: true };
-    const fence = makeFence(journal, BigInt(row.token as string), first.nonce);
+    const fence = makeFence(tenant, journal, BigInt(row.token as string), first.nonce);
     const { ttlMs } = first;
     const term = {
       fence,
@@ -199,12 +203,6 @@ export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating,
   alone,
 });
 
-export interface Timer {
-  readonly run: number;
-  readonly pos: number;
-  readonly purpose: string;
-}
-
 export interface Fired {
   readonly fired: boolean;
   /** Whether somebody holds the run; undefined: those who should know have been told. */
@@ -213,12 +211,14 @@ export interface Fired {
 }
 
 /** A timer that is due, of a run that goes on: it is fired and its note is left. */
-export const fireWrite = (alone: Alone<Timer, Fired>): HotWrite<Timer, Fired> => ({
+export const fireWrite = (alone: Alone<TimerRef, Fired>): HotWrite<TimerRef, Fired> => ({
   sql: "fire",
   checkSql: "fire.check",
   journal: ({ run }) => run,
+  tenant: ({ tenant }) => tenant,
   bytes: ({ purpose }) => purpose.length,
   params: (batch) => ({
+    tenants: textsLiteral(batch.map(({ tenant }) => tenant)),
     journals: numbersLiteral(batch.map(({ run }) => run)),
     poses: numbersLiteral(batch.map(({ pos }) => pos)),
     purposes: textsLiteral(batch.map(({ purpose }) => purpose)),

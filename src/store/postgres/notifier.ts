@@ -170,7 +170,8 @@ function wakeOf(hint: unknown): Wake | undefined {
   if (of === "any") return { of };
   if (of === "reactor" && isName(reactor)) return { of, reactor };
   if (of === "value" && isName(tenant) && isName(key)) return { of, tenant, key };
-  return of === "journal" && Number.isSafeInteger(journal) ? { of, journal: journal as number } : undefined;
+  const known = of === "journal" && isName(tenant) && Number.isSafeInteger(journal);
+  return known ? { of: "journal", tenant, journal: journal as number } : undefined;
 }
 
 const isName = (value: unknown): value is string => typeof value === "string" && value.length <= mostName;

@@ -116,9 +116,7 @@ function hotWrites(options: BatcherOptions): HotWrites {
       options,
     ),
     fire: new Batcher(
-      fireWrite(async ({ run, pos, purpose }) => ({
-        fired: await writer.perform((ground) => fireTimerPlan(ground, run, pos, purpose)),
-      })),
+      fireWrite(async (timer) => ({ fired: await writer.perform((ground) => fireTimerPlan(ground, timer)) })),
       options,
     ),
   };

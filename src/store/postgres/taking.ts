@@ -59,7 +59,7 @@ function* taken(takings: ReadonlyMap<number, Taking>, request: FindRequest): Pla
     const { kind, tenant, run } = lease;
     const head = heads.get(journal)!;
     bodies.push(begun(lease, now, head, { claimant, nonce, expect: "free_or_expired" }, reason));
-    const fence = makeFence(journal, BigInt(row.token as string), nonce);
+    const fence = makeFence(tenant, journal, BigInt(row.token as string), nonce);
     const term = { fence, journal, kind, tenant, run, ttlMs, head: head + 1, notes: Number(row.notes), reason };
     terms.set(journal, { ...term, ...found, ...(name === null ? {} : { name }) });
   }

@@ -6,7 +6,7 @@ import type { Wake } from "../contract.ts";
 import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
 import type { Connections } from "./connections.ts";
 import { busy, type Fault, faultOf, forbidden, isForbidden, unclear, unreachable } from "./faults.ts";
-import type { Journals } from "./journals.ts";
+import { type Journals, NumbersExhausted, type ReservedNumbers } from "./journals.ts";
 import type { Patience } from "./patience.ts";
 
 export interface WriterOptions {
@@ -29,6 +29,8 @@ export interface TransactionOptions {
 
 /** Deadlocks and serialization failures are rolled back by the server: so many times we simply ask again. */
 const mostTries = 8;
+/** Numbers set aside for a transaction: one for each record that it may append. */
+const usualNumbers = 1_001;
 
 /**
  * Runs plans as transactions, each with a witness: a row of a unique name. When the answer to COMMIT is lost, the same
@@ -54,10 +56,15 @@ export class Writer {
   async transact<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     const { patience } = this.#options;
     const until = patience.until();
+    let numbers = options.allocates === false ? 0 : usualNumbers;
     for (let tries = 1; ; tries++) {
-      const outcome = await this.#once(make, options);
+      const outcome = await this.#once(make, options, numbers);
       if ("value" in outcome) return outcome.value;
       const { error, fault } = outcome;
+      if (error instanceof NumbersExhausted) {
+        numbers *= 10; // a batch of thousands: it ends, because batches have a bound
+        continue;
+      }
       if (fault.kind === "blocked") throw error; // the caller knows what to do about a lock
       if (fault.kind === "slow") throw options.waitMs === undefined ? busy(error) : error;
       if (fault.kind === "refused") throw refusal(error, fault);
@@ -78,15 +85,27 @@ export class Writer {
     }
   }
 
-  async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions): Promise<Outcome<T>> {
-    const { journals, random } = this.#options;
-    if (options.allocates !== false) await journals.ready();
+  async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions, count: number): Promise<Outcome<T>> {
+    const numbers = await this.#options.journals.reserve(count);
+    try {
+      return await this.#try(make, options, numbers);
+    } finally {
+      numbers.done();
+    }
+  }
+
+  async #try<T>(
+    make: (ground: Ground) => Plan<T>,
+    options: TransactionOptions,
+    numbers: ReservedNumbers,
+  ): Promise<Outcome<T>> {
+    const { random } = this.#options;
     const client = await this.connect();
     const witness = random.bits63();
     const wakes: Wake[] = [];
     let broken: Error | undefined;
     try {
-      const value = await this.#perform(client, make, witness, wakes, options);
+      const value = await this.#perform(client, make, witness, { wakes, numbers }, options);
       try {
         await client.query("commit");
       } catch (error) {
@@ -98,7 +117,7 @@ export class Writer {
       return { value };
     } catch (error) {
       if (broken !== undefined) throw error; // the outcome stays unknown
-      const fault = error instanceof TapeError ? undefined : faultOf(error);
+      const fault = error instanceof TapeError ? undefined : faultIn(error);
       if (fault?.kind === "connection") {
         broken = error as Error;
         client.release(broken);
@@ -119,10 +138,10 @@ export class Writer {
     client: pg.PoolClient,
     make: (ground: Ground) => Plan<T>,
     witness: bigint,
-    wakes: Wake[],
+    { wakes, numbers }: { readonly wakes: Wake[]; readonly numbers: ReservedNumbers },
     options: TransactionOptions,
   ): Promise<T> {
-    const { connections, journals, limits } = this.#options;
+    const { connections, limits } = this.#options;
     const { transactionBoundMs } = connections.settings;
     // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
     const begin = connections.begin(options.waitMs ?? transactionBoundMs);
@@ -130,7 +149,7 @@ export class Writer {
     const ground: Ground = {
       limits,
       locksRelease: true,
-      allocate: () => journals.next(),
+      allocate: () => numbers.next(),
       wake: (wake) => wakes.push(wake),
     };
     return awaitPlan(make(ground), (call) => {
@@ -153,6 +172,8 @@ export class Writer {
 }
 
 type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fault: Fault };
+
+const faultIn = (error: unknown): Fault => (error instanceof NumbersExhausted ? { kind: "again" } : faultOf(error));
 
 function refusal(error: unknown, fault: Extract<Fault, { kind: "refused" }>): TapeError {
   if (fault.code === "23505" && fault.constraint === "records_head") {

@@ -16,6 +16,7 @@ import type {
 } from "../contract.ts";
 import type { Ground, Plan } from "./plan.ts";
 import type { FirstTerm } from "./plans/create.ts";
+import type { TimerRef } from "./plans/intake.ts";
 
 /** What an SQL backend must be able to do. Everything else of the contract is shared (assemble.ts and plans/). */
 export interface Driver {
@@ -36,7 +37,7 @@ export interface Driver {
   /** Of those that were found, whatever is still to be had: one that is not harms no other. */
   take(journals: readonly number[], request: FindRequest): Promise<Term[]>;
   /** One timer, together with others where that is cheaper; absent: as any write. */
-  fire?(timer: { readonly run: number; readonly pos: number; readonly purpose: string }): Promise<boolean>;
+  fire?(timer: TimerRef): Promise<boolean>;
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;
   audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]>;

@@ -12,7 +12,7 @@ import * as plans from "./plans/intake.ts";
 import { oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
 
 /** One write of the intake, by its name. */
-type Write = <T>(what: string, make: (ground: Ground) => Plan<T>) => Promise<T>;
+type Write = <T>(what: string, make: (ground: Ground) => Plan<T>, refused?: (answer: T) => boolean) => Promise<T>;
 
 export interface Intakes {
   readonly intake: Intake;
@@ -26,17 +26,20 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
   let calls = 0;
   const writeOnce =
     (key: RepeatKey): Write =>
-    async (what, make) => {
+    async (what, make, refused) => {
       // One key for two kinds of calls is a mistake that the caller's hash may not show.
       const repeat = { ...key, hash: `${what} ${key.hash}` };
-      const answer = await driver.write((ground) => oncePlan(repeat, make(ground)));
+      const answer = await driver.write((ground) => oncePlan(repeat, make(ground), refused));
       // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
       if (answer instanceof TapeError) throw answer;
       return answer;
     };
   const written = intakeOf(driver, limits, (_what, make) => driver.write(make));
-  const plain = driver.fire === undefined ? written : { ...written, fireTimer: driver.fire.bind(driver) };
+  const plain: Intake =
+    driver.fire === undefined
+      ? written
+      : { ...written, fireTimer: async (tenant, { run, pos, purpose }) => driver.fire!({ tenant, run, pos, purpose }) };
   return {
     intake: plain,
     once(key) {
@@ -47,7 +50,8 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
           if (first !== undefined) return plain.createRuns(tenant, specs, first);
           checkBatch(specs, limits);
           const runs = specs.map((spec) => verdictOf(() => checkRunSpec(spec, limits)));
-          return write("createRuns", (ground) => plans.createAllPlan(ground, tenant, runs));
+          const create = (ground: Ground) => plans.createAllPlan(ground, tenant, runs);
+          return write("createRuns", create, (verdicts) => verdicts.every(({ ok }) => !ok));
         },
       };
     },
@@ -69,14 +73,14 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
       encodeRecord({ kind: "cancel.asked", data }, limits);
       return write("cancel", (ground) => plans.cancelPlan(ground, tenant, run, data, key));
     },
-    async leaveEvidence(attempt, evidence) {
+    async leaveEvidence(tenant, attempt, evidence) {
       const { run, pos, token } = attempt;
       const data = definedOnly(evidence);
       encodeRecord({ kind: "effect.evidence", data: { ...data, run, pos, attempt: 0, token: String(token) } }, limits);
-      return write("leaveEvidence", (ground) => plans.evidencePlan(ground, attempt, data));
+      return write("leaveEvidence", (ground) => plans.evidencePlan(ground, tenant, attempt, data));
     },
-    async fireTimer({ run, pos, purpose }) {
-      return write("fireTimer", (ground) => plans.fireTimerPlan(ground, run, pos, purpose));
+    async fireTimer(tenant, { run, pos, purpose }) {
+      return write("fireTimer", (ground) => plans.fireTimerPlan(ground, { tenant, run, pos, purpose }));
     },
     async putValue(tenant, key, value, when) {
       const text = checkPayload("value", () => encode(value), limits);

@@ -113,7 +113,7 @@ export class SqliteDriver implements Driver {
     if (head?.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
     const { pos } = entry.records[0]!.data as RecordData<"timer.passed">;
     const timer = { do: "timer.fire", run: fence.journal, pos, purpose: "sleep" } as const;
-    const { count } = session.statements.run(timer.do, timer, session.times);
+    const { count } = session.statements.run(timer.do, { ...timer, tenant: fence.tenant }, session.times);
     if (count === 0) throw this.#perform(session, () => refusalOf(timer, head.tenant));
     return this.#appendPlain(session, fence, entry);
   }
@@ -215,8 +215,9 @@ export class SqliteDriver implements Driver {
 
   #answer(session: Session, call: Call): Answer {
     if (call.sql === "fence") {
-      const { journal, token, nonce, after } = call.params as unknown as Fence & { readonly after: number };
-      const head = this.#options.heads.admit(session, makeFence(journal, token, nonce), after);
+      const fence = call.params as unknown as Fence & { readonly after: number };
+      const { tenant, journal, token, nonce } = fence;
+      const head = this.#options.heads.admit(session, makeFence(tenant, journal, token, nonce), fence.after);
       if (head === undefined) return { rows: [], count: 0 };
       this.#admitted = { journal, token };
       return { rows: [{ ...head }], count: 1 };

@@ -35,12 +35,13 @@ export class HeadCache {
       known !== undefined &&
       known.seq === after &&
       known.fence.token === fence.token &&
-      known.fence.nonce === fence.nonce
+      known.fence.nonce === fence.nonce &&
+      known.tenant === fence.tenant
     ) {
       return known;
     }
-    const { journal, token, nonce } = fence;
-    const { rows } = session.statements.run("fence", { journal, token, nonce, after }, session.times);
+    const { tenant, journal, token, nonce } = fence;
+    const { rows } = session.statements.run("fence", { tenant, journal, token, nonce, after }, session.times);
     const row = rows[0];
     if (row === undefined) return undefined;
     const head = {
@@ -61,7 +62,7 @@ export class HeadCache {
   remember(term: Term, bare: boolean): void {
     const { fence, kind, tenant, run, notes, head } = term;
     this.#set({
-      fence: makeFence(fence.journal, fence.token, fence.nonce),
+      fence: makeFence(tenant, fence.journal, fence.token, fence.nonce),
       kind,
       tenant,
       run,

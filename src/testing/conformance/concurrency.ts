@@ -238,7 +238,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
     const twin = await another();
     const [run] = await heldRuns(store, 1, claimant(undefined, lasting));
     const { journal, token, nonce: own } = run!.fence;
-    const fence = makeFence(journal, token, own); // its wire form has reached another process
+    const fence = makeFence(tenant, journal, token, own); // its wire form has reached another process
     let head = 1;
     for (let round = 0; round < 5; round++) {
       const writes = Array.from({ length: 8 }, (_, k) => {

@@ -1,8 +1,8 @@
 import { strict as assert } from "node:assert";
 import type { Term } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
-import type { FindRequest, Store } from "../../store/contract.ts";
-import { type Cases, claimant, nonce, record, step, tenant } from "./frame.ts";
+import type { FindRequest, RunSpec, Store } from "../../store/contract.ts";
+import { type Cases, claimant, nonce, record, spec, step, tenant, unique } from "./frame.ts";
 import { begin, type Holder, lasting, statusOf } from "./scenes.ts";
 
 const sleep = (inMs: number, pos = 0): NewRecord => record("timer.set", { pos, purpose: "sleep", inMs });
@@ -100,7 +100,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     const timers = [...runs, held, ended].map(({ journal }) => ({ run: journal, pos: 0, purpose: "sleep" }));
     timers.push(...[1, 2].map((pos) => ({ run: held.journal, pos, purpose: "sleep" })));
     const fired = await Promise.all(
-      [store, other].map((one) => Promise.all(timers.map((timer) => one.intake.fireTimer(timer)))),
+      [store, other].map((one) => Promise.all(timers.map((timer) => one.intake.fireTimer(tenant, timer)))),
     );
     const times = timers.map((_, k) => fired.filter((answers) => answers[k]).length);
     assert.deepEqual(times, [...runs.map(() => 1), 1, 0, 1, 0]);
@@ -118,6 +118,21 @@ export const crowds: Cases = ({ it }, fresh) => {
       (await store.read.journal(tenant, { run: held.id }, { inbox: true })).map(({ seq }) => seq),
       [1, 2],
     );
+  });
+
+  it("three thousand runs in one call, beside other callers: each is created once, with a number of its own", async () => {
+    const { store } = fresh();
+    const many = (count: number, more: Partial<RunSpec> = {}) => Array.from({ length: count }, () => spec(more));
+    const verdicts = await Promise.all([
+      store.intake.createRuns(tenant, many(3_000)),
+      store.intake.createRuns("globex", many(5)),
+      store.once({ tenant, key: unique("many"), hash: "h" }).createRuns(tenant, many(5)),
+      store.intake.createRuns("globex", many(5, { budget: { usd: 1 } })), // each a transaction of its own
+    ]);
+    const journals = verdicts.flat().map((verdict) => (verdict.ok && verdict.fresh ? verdict.journal : 0));
+    assert.equal(journals.length, 3_015);
+    assert.ok(!journals.includes(0), "all were created");
+    assert.equal(new Set(journals).size, journals.length);
   });
 
   it("several facts of many journals in one turn: each journal has all of its own, in order", async () => {

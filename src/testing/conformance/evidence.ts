@@ -20,13 +20,13 @@ export const evidence: Cases = ({ it }, fresh) => {
         { sub: 1 },
         { run: item! },
       ]) {
-        await refused("TAPE_FENCED", store.intake.leaveEvidence({ ...attempt, ...wrong }, evidence));
+        await refused("TAPE_FENCED", store.intake.leaveEvidence(tenant, { ...attempt, ...wrong }, evidence));
       }
     });
     const reconciler = await holdItem(store, run.id, 0);
     await reconciler.release();
     assert.deepEqual(await find(store, "reconciler"), []);
-    assert.deepEqual(await store.intake.leaveEvidence(attempt, evidence), { journal: item, n: 1 });
+    assert.deepEqual(await store.intake.leaveEvidence(tenant, attempt, evidence), { journal: item, n: 1 });
     assert.equal((await run.effect(0)).status, "UNKNOWN", "evidence is not a verdict");
     const [note] = await store.read.journal(tenant, { journal: item! }, { inbox: true });
     const expected = { run: run.journal, pos: 0, sub: 0, attempt: 1, token: String(attempt.token), ...evidence };
@@ -46,7 +46,7 @@ export const evidence: Cases = ({ it }, fresh) => {
     const run = await begin(store);
     await run.write(intent(0), dispatched(0));
     await run.release(0);
-    const answer = await store.intake.leaveEvidence(run.attempt(0), { happened: false });
+    const answer = await store.intake.leaveEvidence(tenant, run.attempt(0), { happened: false });
     assert.deepEqual(answer, { journal: run.journal, n: 1 });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
   });
@@ -63,7 +63,7 @@ export const evidence: Cases = ({ it }, fresh) => {
         const own = await store.read.journal(tenant, { run: run.id }, { inbox: true });
         return { item, before: own.length };
       });
-      const told = await second.intake.leaveEvidence(attempt, { happened: true });
+      const told = await second.intake.leaveEvidence(tenant, attempt, { happened: true });
       const { item, before } = await handing;
       // Not in the run's inbox when the new authority began: then it was told itself, or will be.
       if (before === 0) assert.equal(told.journal, item);
@@ -80,7 +80,7 @@ export const evidence: Cases = ({ it }, fresh) => {
       settled(0, "PENDING", { run: run.journal, reason: "ack_lost" }),
     );
     await outbox.release(0, { wants: "outbox" });
-    await store.intake.leaveEvidence(outbox.attempt(0), { happened: true });
+    await store.intake.leaveEvidence(tenant, outbox.attempt(0), { happened: true });
     assert.deepEqual(await find(store, "reconciler"), []);
     assert.equal((await find(store, "outbox")).length, 1);
   });

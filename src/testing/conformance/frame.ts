@@ -95,9 +95,9 @@ export async function refused(code: ErrorCode, work: Promise<unknown>): Promise<
 export const bigintText = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
 
 /** The same term with another token or nonce: what a forger or a stale owner would send. */
-export function forged(term: Term, more: { token?: bigint; nonce?: bigint }): Term["fence"] {
-  const { journal, token, nonce: own } = term.fence;
-  return makeFence(journal, more.token ?? token, more.nonce ?? own);
+export function forged(term: Term, more: { tenant?: string; token?: bigint; nonce?: bigint }): Term["fence"] {
+  const { tenant: of, journal, token, nonce: own } = term.fence;
+  return makeFence(more.tenant ?? of, journal, more.token ?? token, more.nonce ?? own);
 }
 
 /** Everything a refused write might have changed: equal before and after means the store is unchanged. */

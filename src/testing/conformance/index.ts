@@ -7,6 +7,7 @@ import { evidence } from "./evidence.ts";
 import { faults } from "./faults.ts";
 import { feed } from "./feed.ts";
 import { finding } from "./finding.ts";
+import { foreign } from "./foreign.ts";
 import type { Cases, Fixture, TestApi } from "./frame.ts";
 import { hostile } from "./hostile.ts";
 import { leases } from "./leases.ts";
@@ -65,6 +66,7 @@ const groups: Readonly<Record<string, Cases>> = {
   misplaced,
   refusals,
   strangers,
+  foreign,
   feed,
   repeats,
   lostAnswers,

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import type { Appended, Created, Intake, Store } from "../../store/contract.ts";
+import type { Appended, Created, Intake, RunSpec, Store } from "../../store/contract.ts";
 import {
   acquired,
   type Cases,
@@ -43,8 +43,8 @@ export const repeats: Cases = ({ it }, fresh) => {
     const calls: Readonly<Record<string, (intake: Intake) => Promise<unknown>>> = {
       signal: (intake) => intake.signal(tenant, run.id, { name: "s", value: 1 }),
       cancel: (intake) => intake.cancel(tenant, run.id, { reason: "r" }),
-      leaveEvidence: (intake) => intake.leaveEvidence(attempt, { happened: true, value: 1 }),
-      fireTimer: (intake) => intake.fireTimer({ run: run.journal, pos: 1, purpose: "sleep" }),
+      leaveEvidence: (intake) => intake.leaveEvidence(tenant, attempt, { happened: true, value: 1 }),
+      fireTimer: (intake) => intake.fireTimer(tenant, { run: run.journal, pos: 1, purpose: "sleep" }),
       putValue: (intake) => intake.putValue(tenant, "k", deep, "unconditional"),
       deleteValue: (intake) => intake.deleteValue(tenant, "gone", 1),
       putSchedule: (intake) => intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: null, paused: true }),
@@ -100,6 +100,24 @@ export const repeats: Cases = ({ it }, fresh) => {
     await unchanged(store, () => refused("TAPE_RUN_UNKNOWN", send()));
     await store.intake.createRuns(tenant, [run]);
     assert.deepEqual([await send(), await send()], Array(2).fill({ n: 1, duplicate: false }));
+  });
+
+  it("a creation that was refused is not remembered either: the key is free for what comes next", async () => {
+    const { store } = fresh();
+    const taken = spec();
+    await store.intake.createRuns(tenant, [taken]);
+    const create = (run: RunSpec, hash: string) => store.once(repeatOf("k", hash)).createRuns(tenant, [run]);
+    for (const wrong of [
+      { ...taken, input: "another" },
+      { ...spec(), workflow: "" },
+    ]) {
+      const [verdict] = await unchanged(store, () => create(wrong, wrong.id));
+      assert.equal(verdict?.ok, false);
+    }
+    const right = spec();
+    const [first, again] = [await create(right, "right"), await create(right, "right")];
+    assert.ok(first[0]?.ok && first[0].fresh);
+    assert.deepEqual(again, first);
   });
 
   it("but a conflict of versions is: a copy of the call that comes late does nothing, and says the same", async () => {

@@ -46,7 +46,7 @@ export const sleeps: Cases = ({ it }, fresh) => {
     assert.equal((await run.view()).notes, 0, "nobody has to be told");
     await unchanged(store, async () => {
       await run.refused("TAPE_ILLEGAL_TRANSITION", risen(0));
-      assert.equal(await store.intake.fireTimer({ run: run.journal, pos: 0, purpose: "sleep" }), false);
+      assert.equal(await store.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" }), false);
     });
     await run.write(timer(4, 0));
     await run.release();
@@ -62,7 +62,7 @@ export const sleeps: Cases = ({ it }, fresh) => {
       runs.map(async (run, k) => {
         const rise = () => run.write(risen(0)).then(() => true, isSettled);
         const fire = () =>
-          k % 3 === 0 ? false : other.intake.fireTimer({ run: run.journal, pos: 0, purpose: "sleep" });
+          k % 3 === 0 ? false : other.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" });
         return Promise.all(k % 2 === 0 ? [rise(), fire()] : [fire(), rise()].reverse());
       }),
     );
@@ -87,7 +87,7 @@ export const sleeps: Cases = ({ it }, fresh) => {
       due.map(({ pos, dueAt }) => [pos, dueAt]),
       [[0, now - 1_000]],
     );
-    assert.equal(await store.intake.fireTimer({ run: run.journal, pos: 1, purpose: "sleep" }), false);
-    assert.equal(await store.intake.fireTimer({ run: run.journal, pos: 0, purpose: "sleep" }), true);
+    assert.equal(await store.intake.fireTimer(tenant, { run: run.journal, pos: 1, purpose: "sleep" }), false);
+    assert.equal(await store.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" }), true);
   });
 };

@@ -106,10 +106,10 @@ export const strangers: Cases = ({ it }, fresh) => {
     const { token, nonce: own } = other.term.fence;
     await unchanged(store, async () => {
       for (const { journal, head } of [run, item]) {
-        const crossed = makeFence(journal, token, own);
+        const crossed = makeFence(tenant, journal, token, own);
         await refused("TAPE_FENCED", store.fenced.append(crossed, { after: head, records: [step(0)] }));
       }
-      const nowhere = makeFence(987_654_321, token, own);
+      const nowhere = makeFence(tenant, 987_654_321, token, own);
       await refused("TAPE_FENCED", store.fenced.append(nowhere, { after: 1, records: [step(0)] }));
     });
   });

@@ -112,9 +112,12 @@ export const tokens: Cases = ({ it }, fresh) => {
     }
     for (const token of [2n ** 63n, -1n]) {
       const entry = { after: 1, records: [step(0)] };
-      await refused("TAPE_BAD_INPUT", store.fenced.append(makeFence(journal, token, own), entry));
-      await refused("TAPE_BAD_INPUT", store.fenced.append(makeFence(journal, own, token), entry));
-      await refused("TAPE_BAD_INPUT", store.claim.renew([{ fence: makeFence(journal, token, own), progress: 0 }]));
+      await refused("TAPE_BAD_INPUT", store.fenced.append(makeFence(tenant, journal, token, own), entry));
+      await refused("TAPE_BAD_INPUT", store.fenced.append(makeFence(tenant, journal, own, token), entry));
+      await refused(
+        "TAPE_BAD_INPUT",
+        store.claim.renew([{ fence: makeFence(tenant, journal, token, own), progress: 0 }]),
+      );
     }
     assert.equal(await snapshot(store), before);
     await renewed(store, run);

@@ -70,8 +70,8 @@ export const gates: Cases = ({ it }, fresh) => {
     await run.write(resolved(0, "RECEIVED"));
     await elapse(pastSoon);
     const of = { run: run.journal, purpose: "gate_timeout" };
-    assert.equal(await store.intake.fireTimer({ ...of, pos: 0 }), false);
-    assert.equal(await store.intake.fireTimer({ ...of, pos: 1 }), true);
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 0 }), false);
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), true);
     const rows = await store.read.timers(tenant, { run: run.id });
     assert.deepEqual(rows.map(({ pos, status }) => `${pos} ${status}`).sort(), ["0 CANCELLED", "1 FIRED"]);
     // The gate itself is still open: what the note means is for the run's holder to say.
@@ -88,18 +88,18 @@ export const timers: Cases = ({ it }, fresh) => {
     const of = { run: run.journal, pos: 0, purpose: "sleep" };
     await run.release();
     await unchanged(store, async () => {
-      assert.equal(await store.intake.fireTimer({ ...of, pos: 1 }), false, "early");
-      assert.equal(await store.intake.fireTimer({ ...of, purpose: "redrive" }), false, "early");
-      assert.equal(await store.intake.fireTimer({ ...of, pos: 9 }), false, "there is none");
-      assert.equal(await store.intake.fireTimer({ ...of, run: run.journal + 1 }), false, "there is none");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), false, "early");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, purpose: "redrive" }), false, "early");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 9 }), false, "there is none");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, run: run.journal + 1 }), false, "there is none");
     });
     await elapse(pastSoon);
     assert.equal(await statusOf(store, run.id), "WAITING", "nothing fires by itself");
-    assert.equal(await store.intake.fireTimer(of), true);
+    assert.equal(await store.intake.fireTimer(tenant, of), true);
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
     const [note, ...rest] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
     assert.deepEqual([note?.kind, note?.data, rest.length], ["timer.fired", { pos: 0, purpose: "sleep" }, 0]);
-    await unchanged(store, async () => assert.equal(await store.intake.fireTimer(of), false, "once"));
+    await unchanged(store, async () => assert.equal(await store.intake.fireTimer(tenant, of), false, "once"));
     assert.equal((await find(store, "recovery")).length, 1);
   });
 
@@ -111,7 +111,7 @@ export const timers: Cases = ({ it }, fresh) => {
     await elapse(pastSoon);
     for (let pos = 0; pos < 10; pos++) {
       const calls = Array.from({ length: 8 }, (_, k) =>
-        clients[k % 2]!.intake.fireTimer({ run: run.journal, pos, purpose: "sleep" }),
+        clients[k % 2]!.intake.fireTimer(tenant, { run: run.journal, pos, purpose: "sleep" }),
       );
       assert.deepEqual(tally(await Promise.all(calls)), { true: 1, false: 7 });
     }
@@ -129,11 +129,15 @@ export const timers: Cases = ({ it }, fresh) => {
     });
     await elapse(pastSoon);
     const of = { run: run.journal, purpose: "sleep" };
-    assert.equal(await store.intake.fireTimer({ ...of, pos: 0 }), false);
-    assert.equal(await store.intake.fireTimer({ ...of, pos: 1 }), true);
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 0 }), false);
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), true);
     await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(1)));
     await run.write(timer(2, 0), decided("cancelled"));
-    assert.equal(await store.intake.fireTimer({ ...of, pos: 2 }), false, "a decided run's timers are cancelled");
+    assert.equal(
+      await store.intake.fireTimer(tenant, { ...of, pos: 2 }),
+      false,
+      "a decided run's timers are cancelled",
+    );
   });
 
   it("cancelling races firing: one of the two happens", async () => {
@@ -145,7 +149,7 @@ export const timers: Cases = ({ it }, fresh) => {
     await Promise.all(
       runs.map(async (run, k) => {
         const cancel = () => run.write(cancelled(0)).then(() => true, refusedAsSettled);
-        const fire = () => other.intake.fireTimer({ run: run.journal, pos: 0, purpose: "sleep" });
+        const fire = () => other.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" });
         const race = await Promise.all(k % 2 === 0 ? [cancel(), fire()] : [fire(), cancel()]);
         assert.deepEqual(tally(race), { true: 1, false: 1 });
         const [row] = await store.read.timers(tenant, { run: run.id });
@@ -179,7 +183,7 @@ export const timers: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.dueTimers(10, "globex"), []);
     assert.equal(await nextTimerMs(store, "globex"), undefined);
     assert.equal(await nextTimerMs(store), 0);
-    for (const { pos, purpose } of due) await store.intake.fireTimer({ run: run.journal, pos, purpose });
+    for (const { pos, purpose } of due) await store.intake.fireTimer(tenant, { run: run.journal, pos, purpose });
     assert.deepEqual(await store.read.dueTimers(10), []);
     assert.ok(((await nextTimerMs(store)) ?? 0) > far / 2);
     const rows = await store.read.timers(tenant, { run: run.id });

@@ -168,7 +168,7 @@ export class Workload {
       "fire timers": async () => {
         await elapse(8);
         const due = await store.read.dueTimers(3);
-        for (const timer of due) await store.intake.fireTimer(timer);
+        for (const timer of due) await store.intake.fireTimer(tenant, timer);
         return due.length > 0;
       },
       reserve: this.#byRun(async (run) => [
@@ -302,7 +302,7 @@ export class Workload {
     });
     if (sent.length === 0) return false;
     const attempt = this.#pick(sent);
-    await store.intake.leaveEvidence(attempt, { happened: this.#chance(50) });
+    await store.intake.leaveEvidence(tenant, attempt, { happened: this.#chance(50) });
     return true;
   }
 }

@@ -128,8 +128,8 @@ export const effectBugs: readonly Bug[] = [
       },
       {
         file: "store/sqlite/sql/effect.status.sql",
-        find: "and sub = :sub and authority = :by\n",
-        replace: "and sub = :sub and (:by = :by)\n",
+        find: "and tenant = :tenant and authority = :by\n",
+        replace: "and tenant = :tenant and (:by = :by)\n",
       },
     ],
     tellers: ["authorityIsHandedOver", "oneVerdict"],

@@ -9,13 +9,13 @@ const noFence: readonly Patch[] = [
   },
   {
     file: "store/sql/plans/append.ts",
-    find: '  const { after, records } = entry;\n  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* askRow(sql, { journal, token, nonce, after });\n',
+    find: '  const { after, records } = entry;\n  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* askRow(sql, { tenant, journal, token, nonce, after });\n',
     replace:
       '  const { records } = entry;\n  const after = Number((yield* askRow("journal.head", { journal }))?.head);\n  const row = yield* askRow("lease.read", { journal });\n',
   },
   {
     file: "store/sql/plans/append.ts",
-    find: "const { journal, token, nonce } = fence;\n  const { records } = entry;",
+    find: "const { tenant, journal, token, nonce } = fence;\n  const { records } = entry;",
     replace: "const { journal, token } = fence;\n  const { records } = entry;",
   },
 ];
@@ -121,8 +121,8 @@ export const leaseBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/lease.renew.sql",
-        find: "where journal = :journal and token = :token and nonce = :nonce and doomed = 0",
-        replace: "where journal = :journal and (:token = :token) and (:nonce = :nonce) and doomed = 0",
+        find: "and token = :token and nonce = :nonce and doomed = 0",
+        replace: "and (:token = :token) and (:nonce = :nonce) and doomed = 0",
       },
     ],
     tellers: ["renewalsAreOfTheTerm"],

@@ -42,9 +42,9 @@ describe.each(["SQLite", "memory"])("%s: a wall clock that is set", (backend) =>
     const listed = await store.read.timers(tenant, {});
     expect(listed[0]?.dueAt).toBe(Math.floor(clock.wall()) + 12_000); // as people's clocks now have it
     await clock.elapse(11_999);
-    expect([await due(), await store.intake.fireTimer({ run, pos: 0, purpose: "sleep" })]).toEqual([0, false]);
+    expect([await due(), await store.intake.fireTimer("acme", { run, pos: 0, purpose: "sleep" })]).toEqual([0, false]);
     await clock.elapse(1);
-    expect([await due(), await store.intake.fireTimer({ run, pos: 0, purpose: "sleep" })]).toEqual([1, true]);
+    expect([await due(), await store.intake.fireTimer("acme", { run, pos: 0, purpose: "sleep" })]).toEqual([1, true]);
   });
 
   it("a date is met by the wall clock, as before", async () => {

@@ -9,5 +9,5 @@ select set_config('tape.guarded', :mark, true) as mark,
     from pg_catalog.pg_settings s where s.name = 'idle_in_transaction_session_timeout'
   ), true) as bound
 from tape.leases l
-where l.journal = :journal and l.token = :token and l.nonce = :nonce and not l.doomed
+where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
   and (select tape.on_timeline()) for key share of l

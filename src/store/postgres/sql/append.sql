@@ -6,10 +6,11 @@
 -- predecessor: all of them pass, or none. The timeline as in fence.sql.
 with f as materialized (
   select i.*, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :seqs::bigint[],
+  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :seqs::bigint[],
       string_to_array(:kinds, chr(31)), string_to_array(:bodies, chr(31)))
-    as i(journal, token, nonce, after, seq, kind, body)
+    as i(journal, tenant, token, nonce, after, seq, kind, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
+    and l.tenant || '' = i.tenant
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (select tape.on_timeline())),

@@ -5,10 +5,11 @@
 -- update of the run is the last of the conditions, and what it returns goes on; the time is asked once, not for each row.
 with f as materialized (
   select i.*, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
+  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
       string_to_array(:bodies, chr(31)), :takens::bigint[], :statuses::text[], :outcomes::text[])
-    as i(journal, token, nonce, after, body, taken, status, outcome)
+    as i(journal, tenant, token, nonce, after, body, taken, status, outcome)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
+    and l.tenant || '' = i.tenant
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.taken for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (select 1 from tape.effects e where e.run = i.journal and e.status not in ('CONFIRMED', 'FAILED', 'WITHDRAWN') limit 1) is null

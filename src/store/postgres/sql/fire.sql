@@ -2,12 +2,12 @@
 -- condition is the fence, for each. SKIP LOCKED as in append: what got no answer (fired by another, locked, not due, its run
 -- ended) is tried alone. Never early.
 with f as materialized (
-  select i.*, l.notes + 1 as seq, l.held, l.tenant, l.workflow
-  from unnest(:journals::bigint[], :poses::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
-    as i(journal, pos, purpose, body)
+  select i.*, l.notes + 1 as seq, l.held, l.workflow
+  from unnest(:journals::bigint[], :tenants::text[], :poses::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
+    as i(journal, tenant, pos, purpose, body)
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
-    and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
-  cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.tenant, l.workflow from tape.leases l
+    and t.tenant || '' = i.tenant and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
+  cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.workflow from tape.leases l
     where l.journal = i.journal and l.open and l.kind = 'run' for no key update skip locked) l),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),
 u as (update tape.leases l set notes = f.seq, wants = case when f.held then l.wants else 'recovery' end,

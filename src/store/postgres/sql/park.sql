@@ -2,11 +2,12 @@
 -- Terms that end, of many journals at once. FOR UPDATE conflicts with notes, renewals and fences alike: the comparison of
 -- the counter of notes holds until the commit, so no wake-up is lost.
 with f as materialized (
-  select i.*, l.kind, l.notes, l.tenant, l.workflow, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
+  select i.*, l.kind, l.notes, l.workflow, p.stamp
+  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
       string_to_array(:bodies, chr(31)), :takens::bigint[], :ends::text[], :wantses::text[], :in_mses::bigint[])
-    as i(journal, token, nonce, after, body, taken, "end", wants, in_ms)
-  cross join lateral (select l.kind, l.notes, l.tenant, l.workflow from tape.leases l where l.journal = i.journal and l.token = i.token
+    as i(journal, tenant, token, nonce, after, body, taken, "end", wants, in_ms)
+  cross join lateral (select l.kind, l.notes, l.workflow from tape.leases l where l.journal = i.journal and l.token = i.token
+    and l.tenant || '' = i.tenant
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (l.kind = 'name' or l.notes = i.taken)

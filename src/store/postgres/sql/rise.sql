@@ -3,10 +3,11 @@
 -- append for the locks and their order; a timer is locked by who fires it, and by nobody for long. Never early.
 with f as materialized (
   select i.*, l.notes, p.stamp
-  from unnest(:journals::bigint[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :poses::bigint[],
+  from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[], :poses::bigint[],
       string_to_array(:bodies, chr(31)))
-    as i(journal, token, nonce, after, pos, body)
+    as i(journal, tenant, token, nonce, after, pos, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
+    and l.tenant || '' = i.tenant
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = 'sleep'

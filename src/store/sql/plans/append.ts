@@ -3,6 +3,7 @@ import { TapeError } from "../../../model/errors.ts";
 import type { Fence } from "../../../model/fence.ts";
 import { changesOf, type Place } from "../../../model/project.ts";
 import type { JournalKind } from "../../../model/rows.ts";
+import { staleError } from "../../calls.ts";
 import type { CheckedEntry } from "../../check.ts";
 import type { Appended, Wake } from "../../contract.ts";
 import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
@@ -10,10 +11,10 @@ import { auditRecords } from "./audit.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
 export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): Plan<Appended> {
-  const { journal, token, nonce } = fence;
+  const { tenant, journal, token, nonce } = fence;
   const { after, records } = entry;
   const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";
-  const row = yield* askRow(sql, { journal, token, nonce, after });
+  const row = yield* askRow(sql, { tenant, journal, token, nonce, after });
   if (row === undefined) return yield* repeatPlan(fence, entry);
   const place = placeOf(ground, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
@@ -55,10 +56,13 @@ export function placeOf(ground: Ground, fence: Fence, row: Row): FencedPlace {
   };
 }
 
-/** Carries out one change by the statement of its name; throws its refusal where its condition does not hold. */
+/**
+ * Carries out one change by the statement of its name; throws its refusal where its condition does not hold. The tenant
+ * is the fence's: statements that reach into a journal which a record names compare it.
+ */
 export function* applyChange(ground: Ground, change: Change, tenant: string): Plan<void> {
-  if (change.do === "note.create") return yield* createNote(ground, change);
-  const answer = yield* ask(change.do, { ...change, ...("armed" in change ? { armed: change.armed } : {}) });
+  if (change.do === "note.create") return yield* createNote(ground, change, tenant);
+  const answer = yield* ask(change.do, { ...change, tenant });
   if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
     case "lease.create":
@@ -70,11 +74,11 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
       return ground.wake(wakeOf("compensation", tenant));
     case "lease.release":
       if (change.wants !== null) ground.wake(wakeOf(change.wants, tenant));
-      ground.wake({ of: "journal", journal: change.journal });
+      ground.wake({ of: "journal", tenant, journal: change.journal });
       return;
     case "value.log":
-      if (change.through > 0) yield* ask("value.forget", change);
-      return ground.wake({ of: "value", tenant: change.tenant ?? tenant, key: change.key });
+      if (change.through > 0) yield* ask("value.forget", { ...change, tenant });
+      return ground.wake({ of: "value", tenant, key: change.key });
     case "timer.create":
       return ground.wake(wakeOf("timers", tenant));
     default:
@@ -87,10 +91,10 @@ export function wakeOf(reactor: string, tenant: string, workflow = ""): Wake {
 }
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
-export function* createNote(ground: Ground, note: Extract<Change, { do: "note.create" }>): Plan<void> {
+function* createNote(ground: Ground, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
   const { kind, body, must } = note;
   for (let { journal } = note; ; ) {
-    const sent = yield* sendNote(ground, journal, kind, body, must);
+    const sent = yield* sendNote(ground, { tenant, journal }, kind, body, must);
     if (sent !== undefined || !note.orAbove) return;
     const parent = (yield* askRow("run.parent", { journal }))?.parent ?? null;
     if (parent === null) return;
@@ -100,12 +104,13 @@ export function* createNote(ground: Ground, note: Extract<Change, { do: "note.cr
 
 export function* sendNote(
   ground: Ground,
-  journal: number,
+  to: { readonly tenant: string; readonly journal: number },
   kind: string,
   body: string,
   must: boolean,
 ): Plan<number | undefined> {
-  const row = yield* askRow("note.count", { journal });
+  const { tenant, journal } = to;
+  const row = yield* askRow("note.count", { tenant, journal });
   if (row === undefined) {
     if (!must) return undefined;
     throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
@@ -117,17 +122,21 @@ export function* sendNote(
   }
   yield* ask("note.create", { journal, seq, kind, body });
   if (row.wakes !== null) ground.wake(wakeOf(row.wakes as string, row.tenant as string, row.workflow as string));
-  ground.wake({ of: "journal", journal });
+  ground.wake({ of: "journal", tenant, journal });
   return seq;
 }
 
 export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
   const code = refusals[change.do] ?? "TAPE_INVARIANT";
   switch (change.do) {
-    case "effect.status":
-      return new TapeError(code, `effect ${change.pos}.${change.sub} cannot become ${change.to} from where it is`, {
-        ...change,
-      });
+    case "effect.status": {
+      const { nonce: _secret, ...about } = change;
+      return new TapeError(
+        code,
+        `effect ${change.pos}.${change.sub} cannot become ${change.to} from where it is`,
+        about,
+      );
+    }
     case "run.phase":
       return new TapeError(code, `the run cannot become ${change.to} from where it is`, { ...change });
     case "claim.create": {
@@ -157,8 +166,12 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
 
 /** Token first: a stale owner is told that it is stale, whatever else is wrong with its write. */
 export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
-  const row = yield* askRow("fence.why", { journal: fence.journal });
-  return refusalFromRow(fence, after, row);
+  return refusalFromRow(fence, after, yield* whyFenced(fence));
+}
+
+/** The lease row that a fence was compared with; undefined also where it is another tenant's. */
+export function* whyFenced({ tenant, journal }: Fence): Plan<Row | undefined> {
+  return yield* askRow("fence.why", { tenant, journal });
 }
 
 /**
@@ -169,7 +182,7 @@ export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
 export function* repeatPlan(fence: Fence, entry: CheckedEntry): Plan<Appended> {
   const { journal, token } = fence;
   const { after, records, bodies } = entry;
-  const row = yield* askRow("fence.why", { journal });
+  const row = yield* whyFenced(fence);
   const refusal = refusalFromRow(fence, after, row);
   const stale = refusal.code === "TAPE_FENCED";
   if (row === undefined || (stale && !entry.releases)) throw refusal;
@@ -193,12 +206,4 @@ export function refusalFromRow(fence: Fence, after: number, row: Row | undefined
     head,
     after,
   });
-}
-
-/** The one refusal of a stale owner, whatever it tried: to write or to renew. */
-export function staleError(fence: Fence, row: Row | undefined): TapeError {
-  const current = row?.token as string | undefined;
-  const owner = row?.label ?? row?.owner ?? "nobody";
-  const message = `token ${fence.token} is not the current one (${current ?? "none"}, held by ${owner})`;
-  return new TapeError("TAPE_FENCED", message, { journal: fence.journal, token: String(fence.token), current });
 }

@@ -4,10 +4,11 @@ import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../../
 import { bodyOf } from "../../../model/project.ts";
 import type { Credential, RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
+import { staleError } from "../../calls.ts";
 import type { FindRequest, ManualAct } from "../../contract.ts";
 import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
 import { ask, askRow, type Ground, type Plan } from "../plan.ts";
-import { staleError } from "./append.ts";
+import { whyFenced } from "./append.ts";
 import { auditPlan } from "./audit.ts";
 import { recordAct } from "./service.ts";
 import { findTarget, openTarget } from "./target.ts";
@@ -75,7 +76,7 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Te
     body: begun(lease, now, head, taking, reason),
   });
   const { kind, tenant, run } = lease;
-  const fence = makeFence(journal, token, nonce);
+  const fence = makeFence(tenant, journal, token, nonce);
   return {
     fence,
     journal,
@@ -128,7 +129,7 @@ const isOf = (lease: LeaseRow, tenant: string | undefined): boolean => tenant ==
 function* heldTerm(lease: LeaseRow): Plan<Term> {
   const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason } = lease;
   const head = Number((yield* askRow("journal.head", { journal }))?.head);
-  const fence = makeFence(journal, token, nonce!);
+  const fence = makeFence(tenant, journal, token, nonce!);
   return { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
 }
 
@@ -168,8 +169,7 @@ export function foundAs(lease: LeaseRow, now: number, request: FindRequest): Fou
 
 export function* renewPlan(renewal: Renewal): Plan<Renewed> {
   const { fence, progress, progressNote = null } = renewal;
-  const { journal, token, nonce } = fence;
-  const row = yield* askRow("lease.renew", { journal, token, nonce, progress, progressNote });
+  const row = yield* askRow("lease.renew", { ...fence, progress, progressNote });
   if (row !== undefined) return { ok: true, notes: Number(row.notes), ttlMs: Number(row.ttl_ms) };
   return yield* lostPlan(renewal);
 }
@@ -177,13 +177,13 @@ export function* renewPlan(renewal: Renewal): Plan<Renewed> {
 /** Why a renewal was refused: stalled, or no longer ours. */
 export function* lostPlan(renewal: Renewal): Plan<Renewed> {
   const { fence, progress } = renewal;
-  const { journal, token, nonce } = fence;
-  const stalled = yield* askRow("lease.stall", { journal, token, nonce, progress });
+  const { journal } = fence;
+  const stalled = yield* askRow("lease.stall", { ...fence, progress });
   if (stalled !== undefined) {
     const error = new TapeError("TAPE_LEASE_STALLED", "renewed without progress for longer than maxStall", { journal });
     return { ok: false, error };
   }
-  return { ok: false, error: staleError(fence, yield* askRow("fence.why", { journal })) };
+  return { ok: false, error: staleError(fence, yield* whyFenced(fence)) };
 }
 
 /** Pausing takes the lease over first, so that a live holder is fenced, and says so in the journal. */
@@ -213,7 +213,7 @@ export function* pausePlan(
   yield* ask("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
   if (paused) yield* ask("lease.pause", { journal, paused });
   yield* auditPlan({ tenant, journal, subject: name, body: bodyOf(acted) });
-  ground.wake({ of: "journal", journal });
+  ground.wake({ of: "journal", tenant, journal });
 }
 
 /** Raises the store epoch and ends every term. `sql` may find that another process has done it already. */

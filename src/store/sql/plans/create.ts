@@ -17,6 +17,16 @@ export function* createPlan(
   data: RecordData<"run.created">,
   first?: FirstTerm,
 ): Plan<Created> {
+  if (data.fork !== undefined) {
+    // A record that names another tenant's journal is not written, as one is not that names none.
+    const { journal: source } = data.fork;
+    if ((yield* askRow("run.place", { tenant, journal: source })) === undefined) {
+      if ((yield* askRow("run.find", { tenant, id: data.id })) !== undefined)
+        return yield* existingRun(tenant, data, first);
+      const message = `the fork names journal ${source}, and no run has it`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { field: "fork" });
+    }
+  }
   const journal = ground.allocate();
   const { workflow } = data;
   const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: ground.allocate } as const;
@@ -41,7 +51,7 @@ export function* createPlan(
   }
   if (first === undefined) return { journal, fresh: true };
   const { nonce, ttlMs } = first;
-  const fence = makeFence(journal, token, nonce);
+  const fence = makeFence(tenant, journal, token, nonce);
   const term = {
     fence,
     journal,

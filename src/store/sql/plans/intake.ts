@@ -3,6 +3,7 @@ import type { Verdict } from "../../../model/lease.ts";
 import { bodyOf, valueWritten } from "../../../model/project.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
+import { noAttempt } from "../../calls.ts";
 import type { Created, ManualAct, ValueCondition } from "../../contract.ts";
 import { scheduleRowOf } from "../../rows.ts";
 import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
@@ -21,7 +22,7 @@ export function* signalPlan(
   data: RecordData<"signal.sent">,
 ): Plan<{ n: number; duplicate: boolean }> {
   const journal = yield* runJournal(tenant, run);
-  const sent = yield* notedOnce(journal, data.key, note(ground, journal, "signal.sent", data));
+  const sent = yield* notedOnce(journal, data.key, note(ground, { tenant, journal }, "signal.sent", data));
   if (!sent.duplicate) {
     yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
       name: data.name,
@@ -39,7 +40,7 @@ export function* cancelPlan(
   key: string | undefined,
 ): Plan<{ n: number }> {
   const journal = yield* runJournal(tenant, run);
-  const { n, duplicate } = yield* notedOnce(-journal, key, note(ground, journal, "cancel.asked", data));
+  const { n, duplicate } = yield* notedOnce(-journal, key, note(ground, { tenant, journal }, "cancel.asked", data));
   if (!duplicate)
     yield* auditNote({ tenant, journal, run }, "run.cancel", data.reason || "no reason given", data, { n });
   return { n };
@@ -77,8 +78,13 @@ function* notedOnce(
   return { n, duplicate: false };
 }
 
-function* note(ground: Ground, journal: number, kind: string, data: object): Plan<number | undefined> {
-  return yield* sendNote(ground, journal, kind, bodyOf(data), true);
+function* note(
+  ground: Ground,
+  to: { readonly tenant: string; readonly journal: number },
+  kind: string,
+  data: object,
+): Plan<number | undefined> {
+  return yield* sendNote(ground, to, kind, bodyOf(data), true);
 }
 
 function* runJournal(tenant: string, run: string): Plan<number> {
@@ -95,20 +101,24 @@ export interface Attempt {
   readonly nonce: bigint;
 }
 
+export interface TimerRef {
+  readonly tenant: string;
+  readonly run: number;
+  readonly pos: number;
+  readonly purpose: string;
+}
+
 /** The late answer goes to whoever has authority over the effect now; that is its inbox, and it is woken. */
 export function* evidencePlan(
   ground: Ground,
+  tenant: string,
   attempt: Attempt,
   evidence: { happened: boolean; value?: unknown; error?: unknown },
 ): Plan<{ journal: number; n: number }> {
   const { run, pos, sub = 0, token, nonce } = attempt;
-  const effect = yield* askRow("effect.find", { run, pos, sub });
+  const effect = yield* askRow("effect.find", { tenant, run, pos, sub });
   if (effect?.attempt_token !== String(token) || effect.attempt_nonce !== String(nonce)) {
-    throw new TapeError("TAPE_FENCED", "no attempt of this effect was made under that token and nonce", {
-      run,
-      pos,
-      sub,
-    });
+    throw noAttempt(attempt);
   }
   const journal = Number(effect.authority);
   const data: RecordData<"effect.evidence"> = {
@@ -119,19 +129,20 @@ export function* evidencePlan(
     token: String(token),
     ...evidence,
   };
-  const n = (yield* note(ground, journal, "effect.evidence", data))!;
+  const n = (yield* note(ground, { tenant, journal }, "effect.evidence", data))!;
   // The authority may have been handed over since it was read. Looked at again under a lock (after the inbox, in the
   // order in which appends lock): from here on either the new one sees our note in the old inbox, or we tell it too.
   const now = Number((yield* askRow("effect.lock", { run, pos, sub }))?.authority);
   if (now === journal) return { journal, n };
-  return { journal: now, n: (yield* note(ground, now, "effect.evidence", data))! };
+  return { journal: now, n: (yield* note(ground, { tenant, journal: now }, "effect.evidence", data))! };
 }
 
-export function* fireTimerPlan(ground: Ground, run: number, pos: number, purpose: string): Plan<boolean> {
-  const { count } = yield* ask("timer.fire", { run, pos, purpose });
+export function* fireTimerPlan(ground: Ground, timer: TimerRef): Plan<boolean> {
+  const { tenant, run, pos, purpose } = timer;
+  const { count } = yield* ask("timer.fire", { tenant, run, pos, purpose });
   if (count === 0) return false;
   const data: RecordData<"timer.fired"> = { pos, purpose };
-  yield* sendNote(ground, run, "timer.fired", bodyOf(data), false);
+  yield* sendNote(ground, { tenant, journal: run }, "timer.fired", bodyOf(data), false);
   return true;
 }
 

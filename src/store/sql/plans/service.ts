@@ -12,9 +12,14 @@ import { actedBy, auditPlan, storeJournal } from "./audit.ts";
  * Performs the work, or answers as it was answered before. The key is claimed first: a second caller waits there for the
  * first one's commit, and then finds its answer. Work that throws takes the claim back with everything else, but for a
  * conflict of versions: that has changed nothing, and is the answer. A copy of the call that comes late would else find
- * the way free meanwhile, and do what its caller was told had not been done.
+ * the way free meanwhile, and do what its caller was told had not been done. `refused`: whether an answer that was not
+ * thrown says all the same that nothing was done.
  */
-export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>): Plan<T | TapeError> {
+export function* oncePlan<T>(
+  repeat: RepeatKey,
+  work: Plan<T>,
+  refused: (answer: T) => boolean = () => false,
+): Plan<T | TapeError> {
   const { tenant, key, hash } = repeat;
   while ((yield* ask("repeat.claim", { tenant, key, hash })).count === 0) {
     const known = yield* askRow("repeat.find", { tenant, key });
@@ -25,6 +30,10 @@ export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>): Plan<T | TapeErr
     return decode(known.answer as string) as T | TapeError;
   }
   const answer = yield* orConflict(work);
+  if (!(answer instanceof TapeError) && refused(answer)) {
+    yield* ask("repeat.drop", { tenant, key });
+    return answer;
+  }
   yield* ask("repeat.answer", { tenant, key, answer: encode(answer) });
   return answer;
 }

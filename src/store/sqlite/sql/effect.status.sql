@@ -5,6 +5,6 @@ update effects set status = :to, authority = coalesce(:hand, authority), item = 
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_in_ms, send_until),
   reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), changed_at = :at
-where run = :run and pos = :pos and sub = :sub and authority = :by
+where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authority = :by
   and instr(',' || :from || ',', ',' || status || ',') > 0
   and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))

@@ -6,6 +6,6 @@ update leases set expires_at = :now + ttl_ms, renewals = renewals + 1,
   progress_at = case when :progress > progress then :now else progress_at end,
   progress = max(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
   stalled = 0
-where journal = :journal and token = :token and nonce = :nonce and doomed = 0
+where journal = :journal and tenant = :tenant and token = :token and nonce = :nonce and doomed = 0
   and (max_stall_ms is null or :progress > progress or :now - progress_at <= max_stall_ms)
 returning notes, ttl_ms

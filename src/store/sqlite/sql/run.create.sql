@@ -4,5 +4,5 @@ select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :label
 from (select coalesce(:tenant, (select p.tenant from runs p where p.journal = :parent)) as tenant,
              coalesce((select p.root from runs p where p.journal = :parent), :journal) as root) x
 where not exists (select 1 from tombstones t where t.tenant = x.tenant and t.id = :id)
-  and (:parent is null or exists (select 1 from runs p where p.journal = :parent and p.phase = 'LIVE'))
+  and (:parent is null or exists (select 1 from runs p where p.journal = :parent and p.tenant = x.tenant and p.phase = 'LIVE'))
 on conflict do nothing

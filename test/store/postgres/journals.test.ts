@@ -1,0 +1,35 @@
+import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import type { Store } from "../../../src/store/contract.ts";
+import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
+
+describe("numbers of journals on PostgreSQL", () => {
+  let url: string;
+  let store: Store;
+  beforeAll(async () => {
+    url = await freshDatabase(inject("postgres18"));
+    store = await openPostgres({ url });
+  });
+  afterAll(async () => {
+    await store.close();
+    await dropDatabase(url);
+  });
+
+  const many = (what: string, count: number) =>
+    Array.from({ length: count }, (_, k) => ({ id: `${what}-${k}`, workflow: "w", input: 1 }));
+
+  it("a transaction that opens more than are set aside for it is carried out all the same", async () => {
+    const verdicts = await store.once({ tenant: "acme", key: "k", hash: "h" }).createRuns("acme", many("one", 1_010));
+    expect(verdicts.filter(({ ok }) => !ok)).toEqual([]);
+    expect(new Set(verdicts.map((verdict) => verdict.ok && verdict.journal)).size).toBe(1_010);
+  }, 120_000);
+
+  it("transactions at once are never given one number twice, and give back what they leave", async () => {
+    const calls = Array.from({ length: 8 }, (_, k) =>
+      store.once({ tenant: "acme", key: `many-${k}`, hash: "h" }).createRuns("acme", many(`many-${k}`, 3)),
+    );
+    const journals = (await Promise.all(calls)).flat().map((verdict) => (verdict.ok ? verdict.journal : 0));
+    expect(new Set(journals).size).toBe(24);
+    expect(Math.max(...journals) - Math.min(...journals)).toBeLessThan(20_000);
+  });
+});
