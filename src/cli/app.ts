@@ -11,7 +11,7 @@ import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
 import { type Asked, Misuse, type Option } from "./command.ts";
 import { loadRunner } from "./reactors/module.ts";
-import { folderOf, storeUrl } from "./reactors/place.ts";
+import { folderOf, remoteOf, storeUrl } from "./reactors/place.ts";
 
 /** Options of every command that looks into a store. */
 export const storeOptions = {
@@ -68,6 +68,7 @@ export async function withApp<T>(
       : await loadRunner(factory, folderOf(config, "agent.runner_factory", process.cwd()));
   const store = await openStore(url, {
     log: options.log ?? silentLog,
+    ...remoteOf(config, url),
     ...(options.restored === true ? { restored: true } : {}),
   });
   try {

@@ -77,11 +77,17 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
     if (typeof node.value !== "string") return void values.push({ path, value: node.value, place: at, variables: [] });
     const filled = fillIn(node.value, env);
     if ("problem" in filled) complain(at, filled.problem);
-    else values.push({ path, value: filled.text, place: at, variables: filled.variables });
+    else if (path.join(".") === "tape.store.url" && leaks(node.value, filled.text)) {
+      complain(at, "tape.store.url: a server's address may not hold a variable: what it holds would be sent there");
+    } else values.push({ path, value: filled.text, place: at, variables: filled.variables });
   };
   if (document.contents !== null) walk(document.contents as Node, [], { line: 1, column: 1 });
   return { values, keys, problems };
 }
+
+/** An address of a server with a variable in it; one that is a variable altogether is chosen by who sets it. */
+const leaks = (raw: string, filled: string): boolean =>
+  /^https?:/i.test(filled) && /\$\{/.test(raw.replaceAll("$${", "")) && !/^\$\{[A-Za-z_]\w*(?::-[^}]*)?\}$/.test(raw);
 
 type Filled = { readonly text: string; readonly variables: readonly string[] } | { readonly problem: string };
 

@@ -32,6 +32,7 @@ export { type RecordedActOptions, type RecordPlace, recordedAct } from "../guard
 export { guardSqlite, guardSqliteElsewhere, type SqliteDatabase } from "../guard/sqlite.ts";
 export { type GuardTable, guardTable, memoryGuards } from "../guard/table.ts";
 export type { AppWorker, AppWorkerOptions } from "../host/app-worker.ts";
+export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplained, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";

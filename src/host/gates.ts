@@ -1,8 +1,12 @@
 import { decode } from "../base/codec.ts";
 import type { Store } from "../store/contract.ts";
+import { runIds } from "./run-ids.ts";
 
 /** A gate that waits for its signal. */
 export interface OpenGate {
+  /** The run's id: with the name it is where the signal goes. */
+  readonly run: string;
+  readonly pos: number;
   readonly name: string;
   /** What is shown to whoever decides. */
   readonly payload: unknown;
@@ -13,7 +17,10 @@ export interface OpenGate {
 
 export async function openGates(store: Store, tenant: string, filter: { run?: string }): Promise<OpenGate[]> {
   const rows = await store.read.gates(tenant, { ...filter, open: true });
-  return rows.map(({ name, payload, binds, openedAt }) => ({
+  const ids = await runIds(store, tenant, rows);
+  return rows.map(({ run, pos, name, payload, binds, openedAt }) => ({
+    run: ids.get(run)!,
+    pos,
     name,
     payload: payload === null ? undefined : decode(payload),
     binds: binds ?? undefined,

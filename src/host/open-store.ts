@@ -4,6 +4,7 @@ import type { Random } from "../base/random.ts";
 import { suggest } from "../base/suggest.ts";
 import { openRemote } from "../client/open.ts";
 import type { RemoteOptions } from "../client/remote.ts";
+import { environmentToken } from "../client/token.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Store } from "../store/contract.ts";
@@ -52,7 +53,7 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
     case "http":
     case "https": {
       const { limits: _, open: _open, remote, ...seams } = options; // the limits are the server's
-      return openRemote(url, { ...seams, token: process.env.TAPE_TOKEN, ...remote });
+      return openRemote(url, { ...seams, token: remote?.token ?? environmentToken(url, process.env), ...remote });
     }
     default: {
       const near =

@@ -1,25 +1,27 @@
 import { type Clock, systemClock } from "../base/clock.ts";
-import type { Duration } from "../base/duration.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import type { Tracing } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
 import { isRemote } from "../client/remote.ts";
+import { environmentToken } from "../client/token.ts";
 import type { ForkRequest } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { TapeError } from "../model/errors.ts";
+import { runStatuses } from "../model/machines.ts";
 import type { JournalRecord } from "../model/records.ts";
-import type { EffectRow, TimerRow } from "../model/rows.ts";
+import type { TimerRow } from "../model/rows.ts";
 import type { Ground } from "../reactor/reactor.ts";
 import type { Resolving } from "../reactor/resolve.ts";
-import { knownKeys, millisecondsOf, named } from "../sdk/check.ts";
+import { choice, knownKeys, millisecondsOf, named } from "../sdk/check.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { check } from "../sdk/schema.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts";
 import { type FollowOptions, followFeed } from "../store/follow.ts";
 import { AppWorker, type AppWorkerOptions } from "./app-worker.ts";
+import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
@@ -151,7 +153,7 @@ export class Tape implements AsyncDisposable {
    */
   static async connect(url: string | readonly string[], options: ConnectOptions = {}): Promise<Tape> {
     checkConnectOptions(url, options);
-    const { runner, work = runner !== undefined, token = process.env.TAPE_TOKEN, ...rest } = options;
+    const { runner, work = runner !== undefined, token = environmentToken(url, process.env), ...rest } = options;
     const log = appLog(options.log);
     const store = await openRemote(url, { ...rest, token, log });
     const app = { ...rest, store, runner: runner ?? createRunner({ workflows: [] }), work };
@@ -263,17 +265,19 @@ export class Tape implements AsyncDisposable {
 
   readonly runs = {
     get: (id: string): Promise<RunView | undefined> => this.store.read.run(this.tenant, id),
-    list: (filter?: RunFilter): Promise<RunView[]> => this.store.read.runs(this.tenant, filter),
+    list: async (filter?: RunFilter): Promise<RunView[]> => {
+      for (const status of filter?.status ?? []) choice("runs.list", "status", status, runStatuses);
+      return this.store.read.runs(this.tenant, filter);
+    },
   };
 
   readonly effects = {
-    list: (filter: { run?: string; status?: string; minAge?: Duration } = {}): Promise<EffectRow[]> =>
-      this.#listEffects("act", filter),
+    list: (filter: EffectListFilter = {}): Promise<EffectView[]> => listEffects(this.store, this.tenant, "act", filter),
   };
 
   readonly obligations = {
-    list: (filter: { run?: string; status?: string; minAge?: Duration } = {}): Promise<EffectRow[]> =>
-      this.#listEffects("inverse", filter),
+    list: (filter: EffectListFilter = {}): Promise<EffectView[]> =>
+      listEffects(this.store, this.tenant, "inverse", filter),
   };
 
   readonly gates = {
@@ -347,20 +351,6 @@ export class Tape implements AsyncDisposable {
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       driving: this.#workers.reduce((sum, { runs }) => sum + runs.driving, 0),
     };
-  }
-
-  #listEffects(
-    role: "act" | "inverse",
-    filter: { run?: string; status?: string; minAge?: Duration },
-  ): Promise<EffectRow[]> {
-    knownKeys("effects.list", filter, ["run", "status", "minAge"]);
-    const { run, status, minAge } = filter;
-    return this.store.read.effects(this.tenant, {
-      role,
-      ...(run === undefined ? {} : { run }),
-      ...(status === undefined ? {} : { status: [status] }),
-      ...(minAge === undefined ? {} : { minAgeMs: millisecondsOf("effects.list", "minAge", minAge) }),
-    });
   }
 
   #handle<O>(id: string, journal: number): RunHandle<O> {

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { stripVTControlCharacters } from "node:util";
@@ -89,4 +89,15 @@ export function processesWith(words: string): number[] {
       }
     })
     .map(Number);
+}
+
+/** Runner processes of dev that work in this folder. */
+export function runnersIn(folder: string): number[] {
+  return processesWith("runner-child").filter((pid) => {
+    try {
+      return readlinkSync(join("/proc", String(pid), "cwd")) === folder;
+    } catch {
+      return false; // it has gone meanwhile
+    }
+  });
 }

@@ -32,7 +32,8 @@ export function Values() {
         keyOf={({ key }) => key}
         empty={
           <Empty title="No value">
-            Programs write them with <code>app.values.put(…)</code>, runs with <code>tape.values</code>.
+            Runs write them with <code>tape.values.put(…)</code>, programs over HTTP with{" "}
+            <code>PUT /v1/values/KEY</code>.
           </Empty>
         }
         columns={[

@@ -1,11 +1,11 @@
 import { decode } from "../../base/codec.ts";
+import { runIds } from "../../host/run-ids.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../reactor/resolve.ts";
 import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
 import { type Asked, type Command, Misuse } from "../command.ts";
 import { brief, lasting, printRows } from "../output.ts";
 import { effectColumns } from "./inspect.ts";
-import { idsOf } from "./runs.ts";
 
 const listOptions = {
   run: { value: "ID", help: "only this run's" },
@@ -29,11 +29,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
           ...(run === undefined ? {} : { run }),
           ...(status === undefined ? {} : { status }),
         });
-        const ids = await idsOf(
-          store,
-          tenant,
-          found.map((row) => row.run),
-        );
+        const ids = await runIds(store, tenant, found);
         const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
         printRows(asked, found, [runColumn, ...effectColumns(await store.read.now())], `there are no such ${name}`);
         return 0;
@@ -49,11 +45,7 @@ const gates: Command = {
     withApp(asked, async ({ store, tenant }) => {
       const run = asked.text("run");
       const found = await store.read.gates(tenant, { open: true, ...(run === undefined ? {} : { run }) });
-      const ids = await idsOf(
-        store,
-        tenant,
-        found.map((row) => row.run),
-      );
+      const ids = await runIds(store, tenant, found);
       const now = await store.read.now();
       printRows(
         asked,

@@ -6,7 +6,7 @@ import { ServedWorkflows } from "../../engine/served.ts";
 import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
-import type { RunView, Store } from "../../store/contract.ts";
+import type { RunView } from "../../store/contract.ts";
 import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
 import { type Asked, type Command, Misuse } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
@@ -242,11 +242,4 @@ function pairs(what: string, words: readonly string[]): Record<string, string> {
       return [word.slice(0, cut), word.slice(cut + 1)];
     }),
   );
-}
-
-/** Ids of the runs with these journal numbers. */
-export async function idsOf(store: Store, tenant: string, journals: readonly number[]): Promise<Map<number, string>> {
-  const unique = [...new Set(journals)];
-  const leases = await Promise.all(unique.map((journal) => store.read.lease(tenant, { journal })));
-  return new Map(unique.map((journal, k) => [journal, leases[k]?.name ?? String(journal)]));
 }

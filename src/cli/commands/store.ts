@@ -1,9 +1,9 @@
 import type { Log } from "../../base/log.ts";
 import { grantsOf, planMigration } from "../../host/open-store.ts";
+import { runIds } from "../../host/run-ids.ts";
 import { outputOption, personOf, personOptions, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Asked, Command } from "../command.ts";
 import { lasting, printRows, timeOf } from "../output.ts";
-import { idsOf } from "./runs.ts";
 
 const timers: Command = {
   name: "timers",
@@ -22,11 +22,7 @@ const timers: Command = {
         run === undefined ? store.read.schedules(tenant) : [],
         store.read.now(),
       ]);
-      const ids = await idsOf(
-        store,
-        tenant,
-        found.map((row) => row.run),
-      );
+      const ids = await runIds(store, tenant, found);
       const rows = [
         ...found.map(({ run: journal, purpose, status, dueAt }) => ({
           of: `run ${ids.get(journal) ?? journal}`,

@@ -19,7 +19,7 @@ export async function wireVerdict(screen: Screen, app: Tape, run: string, world:
     if (wire === undefined || about !== wire.pos) continue;
     const { to, status, observation, reason } = data as Readonly<Record<string, unknown>>;
     const words = [to ?? status ?? observation, reason].filter((word) => word !== undefined).join(", ");
-    const whose = journal === wire.run ? "run" : "act";
+    const whose = journal === wire.journal ? "run" : "act";
     screen.line(`   ${whose}  token ${token}  ${kind.padEnd(18)} ${screen.dim(words)}`.trimEnd());
   }
   screen.step("The ledger of terms", "who owned the run, from when to when, and why");

@@ -48,7 +48,9 @@ export async function runProject(options: ProjectOptions): Promise<number> {
   const log = jsonLog((text) => tell(sayLogLine(logLineOf(text)!)), systemClock.wall, "warn");
   const store = await openStore(url, { log });
   const runner = new RunnerProcess({
-    args: argsOf(options, url, drain),
+    args: argsOf(options, drain),
+    // Not as an argument: every user of the machine can read those, and the URL may hold a password.
+    env: { TAPE_STORE_URL: url },
     clock: systemClock,
     graceMs: drain * 1_000 + graceMs,
     tell,
@@ -109,13 +111,9 @@ function sharedUrl(config: LoadedConfig, cwd: string): string {
   return url;
 }
 
-function argsOf({ file, runnerFrom }: ProjectOptions, url: string, drain: number): string[] {
+function argsOf({ file, runnerFrom }: ProjectOptions, drain: number): string[] {
   const given = (flag: string, text: string | undefined): string[] => (text === undefined ? [] : [flag, text]);
-  return [
-    ...given("--config", file),
-    ...given("--runner-from", runnerFrom),
-    ...["--store", url, "--set", `tape.drain_s=${drain}`],
-  ];
+  return [...given("--config", file), ...given("--runner-from", runnerFrom), ...["--set", `tape.drain_s=${drain}`]];
 }
 
 const asked = (signal: AbortSignal): Promise<void> =>

@@ -8,6 +8,8 @@ import { logLineOf, sayLogLine } from "./log-line.ts";
 export interface RunnerProcessOptions {
   /** As tape-reactors takes them. */
   readonly args: readonly string[];
+  /** On top of our own environment. */
+  readonly env: Readonly<Record<string, string>>;
   readonly clock: Clock;
   /** How long a stopping process may drain before it is killed. */
   readonly graceMs: number;
@@ -101,7 +103,11 @@ export class RunnerProcess {
     const { args, tell } = this.#options;
     const script = new URL("runner-child.ts", import.meta.url);
     // A group of its own: a terminal's Ctrl-C goes to us alone, and we let it drain.
-    const child = fork(fileURLToPath(script), args, { stdio: ["ignore", "pipe", "pipe", "ipc"], detached: true });
+    const child = fork(fileURLToPath(script), args, {
+      stdio: ["ignore", "pipe", "pipe", "ipc"],
+      detached: true,
+      env: { ...process.env, ...this.#options.env },
+    });
     this.#child = child;
     let started = false;
     const hear = (text: string): void => {

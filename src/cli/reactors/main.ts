@@ -17,7 +17,7 @@ import { version } from "../version.ts";
 import { type Assembled, assemble, type Wanted } from "./assemble.ts";
 import { loadFunction, loadRunner } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
-import { folderOf, storeUrl } from "./place.ts";
+import { folderOf, remoteOf, storeUrl } from "./place.ts";
 
 /** How often the counters of each reactor go into the log. */
 const tallyMs = 60_000;
@@ -55,7 +55,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     throw new TapeError("TAPE_BAD_CONFIG", "tape.store.url: what is in memory, no other process can see", { url });
   }
   const stop = stopSignal(log);
-  const store = await openStore(url, { log });
+  const store = await openStore(url, { log, ...remoteOf(config, url) });
   const { tenant } = tape;
   const identity = identify(process.env, systemRandom);
   const app = await Tape.open({ store, runner, tenant, log, work: false });

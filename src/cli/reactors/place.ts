@@ -1,11 +1,23 @@
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { environmentToken } from "../../client/token.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 
 /** Relative paths are relative to where they were written: in a file to its folder, else to the working directory. */
 export function folderOf(config: LoadedConfig, path: string, cwd: string): string {
   const from = config.origins.get(path)?.from;
   return from === "environment" || from === "flag" ? cwd : config.folder;
+}
+
+/** How to reach a server: its token is not sent where only a file of this folder wants it. */
+export function remoteOf(
+  config: LoadedConfig,
+  url: string,
+): { readonly remote?: { readonly token: string | undefined } } {
+  if (!/^https?:/i.test(url)) return {};
+  const from = config.origins.get("tape.store.url")?.from;
+  const fromFile = from === "environment" || from === "flag" ? undefined : (config.file ?? "tape.yaml");
+  return { remote: { token: environmentToken(url, process.env, fromFile === undefined ? {} : { fromFile }) } };
 }
 
 /** The store's URL with an absolute path, in a folder that exists, opened by as many processes as was said. */

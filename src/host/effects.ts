@@ -1,0 +1,53 @@
+import { decode } from "../base/codec.ts";
+import type { Duration } from "../base/duration.ts";
+import { effectMachine, obligationMachine } from "../model/machines.ts";
+import type { EffectRow } from "../model/rows.ts";
+import { choice, knownKeys, millisecondsOf } from "../sdk/check.ts";
+import type { Store } from "../store/contract.ts";
+import { runIds } from "./run-ids.ts";
+
+/** An effect or an obligation, with what is needed to act on it: its run's id, and values as the code knows them. */
+export interface EffectView extends Omit<EffectRow, "run" | "args" | "outcome" | "policy"> {
+  /** The run's id; with `pos` and `sub` it is what `app.resolve` takes. */
+  readonly run: string;
+  /** The number of the run's journal. */
+  readonly journal: number;
+  /** What it was called with; of an obligation `{ args, result }` of what it undoes. */
+  readonly args: unknown;
+  /** What came of it: a value or an error; undefined: nothing yet. */
+  readonly outcome: unknown;
+}
+
+export interface EffectListFilter {
+  readonly run?: string;
+  readonly status?: string;
+  /** In this status for at least so long. */
+  readonly minAge?: Duration;
+}
+
+export async function listEffects(
+  store: Store,
+  tenant: string,
+  role: "act" | "inverse",
+  filter: EffectListFilter,
+): Promise<EffectView[]> {
+  const whose = role === "act" ? "effects.list" : "obligations.list";
+  knownKeys(whose, filter, ["run", "status", "minAge"]);
+  const { run, status, minAge } = filter;
+  const states: readonly string[] = role === "act" ? effectMachine.states : obligationMachine.states;
+  if (status !== undefined) choice(whose, "status", status, states);
+  const rows = await store.read.effects(tenant, {
+    role,
+    ...(run === undefined ? {} : { run }),
+    ...(status === undefined ? {} : { status: [status] }),
+    ...(minAge === undefined ? {} : { minAgeMs: millisecondsOf(whose, "minAge", minAge) }),
+  });
+  const ids = await runIds(store, tenant, rows);
+  return rows.map(({ run: journal, args, outcome, policy: _policy, ...row }) => ({
+    ...row,
+    run: ids.get(journal)!,
+    journal,
+    args: decode(args),
+    outcome: outcome === null ? undefined : decode(outcome),
+  }));
+}
