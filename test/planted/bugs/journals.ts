@@ -115,14 +115,14 @@ export const journalBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/timer.due.sql",
-        find: "-- read\nselect t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t\nwhere t.status = 'SET' and t.tenant = :tenant and t.due_at <= :at order by t.due_at limit :limit",
+        find: "-- read\n-- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the look early.\nselect x.run, x.pos, x.purpose, x.tenant, x.status, x.due_at, x.late_ms from (\n  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t\n    where t.status = 'SET' and t.tenant = :tenant and t.steady = 0 and t.due_at <= :at order by t.due_at limit :limit)\n  union all\n  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at + :at - :steady, :steady - t.due_at from timers t\n    where t.status = 'SET' and t.tenant = :tenant and t.steady = 1 and t.due_at <= :steady order by t.due_at limit :limit)) x\norder by x.late_ms desc, x.run, x.pos limit :limit",
         replace:
-          "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= :at and tenant = :tenant and (:limit = :limit)\nreturning *, :at - due_at as late_ms",
+          "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= case steady when 1 then :steady else :at end and tenant = :tenant and (:limit = :limit)\nreturning *, case steady when 1 then :steady else :at end - due_at as late_ms",
       },
       {
         file: "store/sqlite/sql/timer.fire.sql",
-        find: "and status = 'SET' and due_at <= :at",
-        replace: "and due_at <= :at",
+        find: "and status = 'SET' and due_at <=",
+        replace: "and due_at <=",
       },
     ],
     tellers: ["nobodyForgotten", "clientsWereTreatedWell", "timersKeepTime", "projectionHolds"],
@@ -171,7 +171,16 @@ export const journalBugs: readonly Bug[] = [
         find: "t.due_at <= :at order",
         replace: "t.due_at <= :at + 1000 order",
       },
-      { file: "store/sqlite/sql/timer.fire.sql", find: "and due_at <= :at", replace: "and due_at <= :at + 1000" },
+      {
+        file: "store/sqlite/sql/timer.due.sql",
+        find: "t.due_at <= :steady order",
+        replace: "t.due_at <= :steady + 1000 order",
+      },
+      {
+        file: "store/sqlite/sql/timer.fire.sql",
+        find: "and due_at <= case",
+        replace: "and due_at <= 1000 + case",
+      },
     ],
     tellers: ["timersKeepTime"],
     kind: "with timers",

@@ -136,8 +136,8 @@ export const leaseBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/open.ts",
-        find: "now: Math.floor(clock.mono()) });",
-        replace: "now: Math.floor(clock.wall()) });",
+        find: "now: Math.floor(clock.mono()),",
+        replace: "now: Math.floor(clock.wall()),",
       },
       {
         file: "store/sqlite/sql/lease.stale.sql",

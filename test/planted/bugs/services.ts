@@ -53,7 +53,7 @@ export const serviceBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/preempt.ts",
-        find: '        { kind: "operator.acted", data: { who: by, action, reason } },\n',
+        find: '        { kind: "operator.acted", data: { who: by, action, reason, ...(via && { via }) } },\n',
         replace: "",
       },
     ],
