@@ -20,6 +20,12 @@ export interface RepeatedAct extends ForkedOperation {
   readonly businessKey?: string | undefined;
 }
 
+/** A kept effect that does not stand any more, or may not: what undoes it was done, is under way, or may become due. */
+export interface UndoneEffect extends ForkedOperation {
+  /** How the obligation to undo it stands. ARMED: the source run lives, and undoes it if it fails or is cancelled. */
+  readonly obligation: string;
+}
+
 export interface ForkPlan {
   /** Operations before this position are kept. */
   readonly at: number;
@@ -28,12 +34,18 @@ export interface ForkPlan {
   readonly kept: readonly ForkedOperation[];
   readonly again: readonly ForkedOperation[];
   readonly happened: readonly RepeatedAct[];
+  /** Kept, and undone or still to be undone by the source run: each must be named in `keepCompensated`. */
+  readonly undone: readonly UndoneEffect[];
+  /** Kept effects that could be undone: that stays the source run's business. A fork that fails does not undo them. */
+  readonly notUndone: readonly ForkedOperation[];
 }
 
 /** The run that is forked: its records, and how its acts stand, by position. */
 export interface Forked {
   readonly records: readonly JournalRecord[];
   readonly statuses: ReadonlyMap<number, string>;
+  /** How the obligations of its effects, of its children's, and of what it kept itself stand, by its own positions. */
+  readonly obligations: ReadonlyMap<number, string>;
 }
 
 interface Operation extends ForkedOperation {
@@ -68,12 +80,21 @@ export function forkPlan(from: Forked, at: number | undefined): ForkPlan {
   }
   const short = ({ pos, what, name }: Operation): ForkedOperation => ({ pos, what, name });
   const later = operations.filter((operation) => !kept(operation));
+  const before = operations.filter(kept);
+  const owed = before.flatMap((operation) => {
+    const obligation = from.obligations.get(operation.pos);
+    return obligation === undefined ? [] : [{ ...short(operation), obligation }];
+  });
+  // What was undone does not happen a second time by being done again.
+  const stands = later.filter(({ pos }) => from.obligations.get(pos) !== "COMPENSATED");
   return {
     at: point,
     ...(lanes.length > 0 && { lanes }),
-    kept: operations.filter(kept).map(short),
+    kept: before.map(short),
     again: later.map(short),
-    happened: later.flatMap((operation) => repeatedAct(operation, from.statuses.get(operation.pos))),
+    happened: stands.flatMap((operation) => repeatedAct(operation, from.statuses.get(operation.pos))),
+    undone: owed.filter(({ obligation }) => obligation !== "DISCHARGED"),
+    notUndone: owed.map(({ pos, what, name }) => ({ pos, what, name })),
   };
 }
 

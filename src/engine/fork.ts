@@ -2,11 +2,13 @@ import { encode } from "../base/codec.ts";
 import { momentOf } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
+import { laneOf } from "../model/place.ts";
 import type { Credential, ForkData, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
 import type { RunSpec, RunView, Store } from "../store/contract.ts";
 import { type Forked, type ForkPlan, forkPlan, type Kept, keptOf } from "./fork-plan.ts";
 import { expanded } from "./kept.ts";
-import { withinBoth } from "./lanes.ts";
+import { cutOf, withinBoth } from "./lanes.ts";
 import type { RedriveGround } from "./redrive.ts";
 
 export interface ForkRequest {
@@ -19,6 +21,8 @@ export interface ForkRequest {
   readonly via?: Credential;
   /** Positions of acts that have happened and may happen again. */
   readonly again?: readonly number[];
+  /** Positions of kept effects that were undone, or that the source run may still undo, and that are kept all the same. */
+  readonly keepCompensated?: readonly number[];
 }
 
 /** Beyond this a record of kept ones is begun anew: it must fit what the store takes as one. */
@@ -43,6 +47,7 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
     const positions = missing.map(({ pos }) => pos);
     throw new TapeError("TAPE_FORK_REPEATS", `this would do again what has happened: ${names}`, { run, positions });
   }
+  assertStanding(run, plan, request.keepCompensated ?? []);
   const { created } = from;
   const { by, reason, via, id = random.uuid(clock.wall()) } = request;
   const cut = { before: plan.at, ...(plan.lanes && { lanes: [...plan.lanes] }) };
@@ -81,6 +86,17 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
     lease.lost("given back");
   }
   return id;
+}
+
+/** The code of a fork would go on as if they stood: it must be said for each of them that this is meant. */
+function assertStanding(run: string, { at, undone }: ForkPlan, named: readonly number[]): void {
+  const missing = undone.filter(({ pos }) => !named.includes(pos));
+  if (missing.length === 0) return;
+  const names = missing.map(({ pos, name, obligation }) => `${name} at ${pos} (${obligation})`).join(", ");
+  const positions = missing.map(({ pos }) => pos);
+  const first = Math.min(...positions);
+  const message = `this would keep what the run it is forked from has undone, or may still undo: ${names}; fork at ${first} or before to do it again, or name the positions in keepCompensated`;
+  throw new TapeError("TAPE_FORK_POINT", message, { run, at, positions });
 }
 
 /**
@@ -164,11 +180,65 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
   const [first] = raw;
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
-  const acts = await store.read.effects(tenant, { run: id, role: "act" });
+  const acts = await effectsOf(store, tenant, id, "act");
   const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
   const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
   const records = withoutAftermath(expanded(raw), notes);
-  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses };
+  const obligations = await obligationsOf(store, tenant, run, first.data, records);
+  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses, obligations };
+}
+
+/** All of one run, page after page: a position is never left in the middle. */
+async function effectsOf(store: Store, tenant: string, run: string, role: "act" | "inverse"): Promise<EffectRow[]> {
+  const all: EffectRow[] = [];
+  for (let from = 0; ; ) {
+    const page = await store.read.effects(tenant, { run, role, from });
+    const last = page.at(-1)?.pos;
+    if (last === undefined || page.length < store.limits.pageRows || page[0]!.pos === last) return [...all, ...page];
+    all.push(...page.filter(({ pos }) => pos < last));
+    from = last;
+  }
+}
+
+/** Worst first: what is said of a position with several obligations, those of a child. */
+const worst = ["COMPENSATED", "COMMITTED", "UNKNOWN", "STUCK", "PENDING", "ARMED", "DISCHARGED"];
+
+/**
+ * How the obligations stand that belong to the operations of this run: its own, those of what it kept from others (they
+ * stay with the runs that made them), and those of its children, which are told by the position of the child.
+ */
+async function obligationsOf(
+  store: Store,
+  tenant: string,
+  run: RunView,
+  created: RecordData<"run.created">,
+  records: readonly JournalRecord[],
+): Promise<ReadonlyMap<number, string>> {
+  const found = new Map<number, string>();
+  const note = (pos: number, status: string): void => {
+    const before = found.get(pos);
+    if (before === undefined || worst.indexOf(status) < worst.indexOf(before)) found.set(pos, status);
+  };
+  for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "inverse")) {
+    if (sub === 1) note(pos, status);
+  }
+  for (const { run: maker, before, lanes } of created.fork?.seeds ?? []) {
+    for (const { pos, sub, status } of await effectsOf(store, tenant, maker, "inverse")) {
+      if (sub === 1 && pos < cutOf(before, lanes, laneOf(pos))) note(pos, status);
+    }
+  }
+  const children = records.flatMap((record) => (record.kind === "child.started" ? [record.data] : []));
+  if (children.length === 0) return found;
+  const below = await store.read.effects(tenant, { root: run.root, below: run.journal });
+  const names = new Map<number, string>();
+  for (const { run: journal, status } of below) {
+    if (journal === run.journal) continue;
+    if (!names.has(journal)) names.set(journal, (await store.read.lease(tenant, { journal }))?.name ?? "");
+    const name = names.get(journal)!;
+    const child = children.find(({ id }) => name === id || name.startsWith(`${id}.`));
+    if (child !== undefined) note(child.pos, status);
+  }
+  return found;
 }
 
 /**

@@ -15,7 +15,7 @@ export type { HttpRequest } from "../connector/http/request.ts";
 export { type HttpConnectorOptions, type HttpLook, httpConnector } from "../connector/http.ts";
 export { EffectFailed } from "../engine/acts.ts";
 export type { ForkRequest } from "../engine/fork.ts";
-export type { ForkedOperation, ForkPlan, RepeatedAct } from "../engine/fork-plan.ts";
+export type { ForkedOperation, ForkPlan, RepeatedAct, UndoneEffect } from "../engine/fork-plan.ts";
 export type { PreemptTarget } from "../engine/preempt.ts";
 export type { Bearer, Holder } from "../guard/bearer.ts";
 export { FencedDoor, type FencedRequest, fenceHeaders } from "../guard/door.ts";

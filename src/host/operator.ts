@@ -59,8 +59,12 @@ function through({ remote, intake }: RemoteStore, tenant: string): Operator {
     async forkPlan(id, at) {
       return remote.call("runs.forkPlan", { params: { id }, query: at === undefined ? {} : { at } });
     },
-    async fork(id, { again, ...request }) {
-      const body = { ...request, ...(again !== undefined && { again: [...again] }) };
+    async fork(id, { again, keepCompensated, ...request }) {
+      const body = {
+        ...request,
+        ...(again !== undefined && { again: [...again] }),
+        ...(keepCompensated !== undefined && { keepCompensated: [...keepCompensated] }),
+      };
       return (await remote.call("runs.fork", { params: { id }, body })).id;
     },
   };

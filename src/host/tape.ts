@@ -239,7 +239,8 @@ export class Tape implements AsyncDisposable {
 
   /**
    * Starts a new run that goes on from a point of another one: what was done before is kept, the rest runs again. Acts
-   * that have happened and would happen again must be named in `again`.
+   * that have happened and would happen again must be named in `again`; kept effects that were undone, or that the other
+   * run may still undo, in `keepCompensated`.
    */
   async fork(run: string, request: ForkRequest): Promise<RunHandle<unknown>> {
     return this.run(await this.#operator.fork(run, request));

@@ -55,7 +55,7 @@ const table = {
   TAPE_RUN_ENDED: {
     fault: "caller",
     retry: "no",
-    next: "The run has its final outcome. Read it, or fork the run under a new id.",
+    next: "The run has its final outcome. Read it, or fork the run under a new id; what it has undone is done again by a fork before it.",
   },
   TAPE_RUN_UNSETTLED: {
     fault: "owner",
@@ -185,7 +185,7 @@ const table = {
   TAPE_FORK_POINT: {
     fault: "caller",
     retry: "no",
-    next: "Fork at the position that the message names, or settle first what is open before it.",
+    next: "Fork at the position that the message names, settle first what is open before it, or name in keepCompensated what was undone and is kept all the same.",
   },
   TAPE_FORK_REPEATS: {
     fault: "caller",

@@ -11,6 +11,7 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
   const go = useNavigate();
   const [at, setAt] = useState<number>();
   const [again, setAgain] = useState<readonly number[]>([]);
+  const [keepCompensated, setKeep] = useState<readonly number[]>([]);
   const plan = useQuery({
     queryKey: ["fork", id, at],
     queryFn: () => call("runs.forkPlan", { params: { id }, query: { at } }),
@@ -22,8 +23,10 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
     <AskWhy
       title={`Fork ${id}`}
       label="Fork"
-      ready={isAllowed(plan.data, again)}
-      give={(reason, key) => call("runs.fork", { params: { id }, body: { at: plan.data?.at, again, reason }, key })}
+      ready={isAllowed(plan.data, again, keepCompensated)}
+      give={(reason, key) =>
+        call("runs.fork", { params: { id }, body: { at: plan.data?.at, again, keepCompensated, reason }, key })
+      }
       onDone={(made) => void go({ to: "/runs/$id", params: { id: made.id } })}
       onClose={onClose}
     >
@@ -34,13 +37,14 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
           <PlanParts
             plan={data}
             again={again}
+            keep={keepCompensated}
             onPoint={(point) => {
               setAt(point);
               setAgain([]);
+              setKeep([]);
             }}
-            onAgain={(pos, chosen) =>
-              setAgain((before) => (chosen ? [...before, pos] : before.filter((one) => one !== pos)))
-            }
+            onAgain={(pos, chosen) => setAgain((before) => toggled(before, pos, chosen))}
+            onKeep={(pos, chosen) => setKeep((before) => toggled(before, pos, chosen))}
           />
         )}
       </Answer>
@@ -48,21 +52,29 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
   );
 }
 
-/** Each act that would happen twice was chosen. */
-function isAllowed(plan: Plan | undefined, again: readonly number[]): boolean {
-  return plan?.happened.every(({ pos, repeatable }) => repeatable || again.includes(pos)) === true;
+const toggled = (before: readonly number[], pos: number, chosen: boolean): readonly number[] =>
+  chosen ? [...before, pos] : before.filter((one) => one !== pos);
+
+/** Each effect that would happen twice, or is kept although it was undone, was chosen. */
+function isAllowed(plan: Plan | undefined, again: readonly number[], keep: readonly number[]): boolean {
+  if (plan === undefined || !plan.undone.every(({ pos }) => keep.includes(pos))) return false;
+  return plan.happened.every(({ pos, repeatable }) => repeatable || again.includes(pos));
 }
 
 function PlanParts({
   plan,
   again,
+  keep,
   onPoint,
   onAgain,
+  onKeep,
 }: {
   readonly plan: Plan;
   readonly again: readonly number[];
+  readonly keep: readonly number[];
   readonly onPoint: (at: number) => void;
   readonly onAgain: (pos: number, chosen: boolean) => void;
+  readonly onKeep: (pos: number, chosen: boolean) => void;
 }) {
   const operations = [...plan.kept, ...plan.again];
   const last = (operations.at(-1)?.pos ?? -1) + 1;
@@ -109,6 +121,29 @@ function PlanParts({
             </label>
           ))}
         </fieldset>
+      )}
+      {plan.undone.length > 0 && (
+        <fieldset className="happened">
+          <legend>Kept although it was undone, or may still be by this run</legend>
+          {plan.undone.map(({ pos, name, obligation }) => (
+            <label key={pos} className="check">
+              <input
+                type="checkbox"
+                checked={keep.includes(pos)}
+                onChange={(event) => onKeep(pos, event.target.checked)}
+              />
+              <span>
+                <strong>{name}</strong> <span className="mono small muted">{obligation}</span>
+                <span className="small block">keep it all the same; or go on from {pos} to do it again</span>
+              </span>
+            </label>
+          ))}
+        </fieldset>
+      )}
+      {plan.notUndone.length > 0 && (
+        <p className="muted">
+          If the new run fails, it does not undo what it kept: {plan.notUndone.map(({ name }) => name).join(", ")}.
+        </p>
       )}
     </>
   );

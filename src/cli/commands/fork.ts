@@ -11,6 +11,10 @@ export const forkCommand: Command = {
     at: { value: "POS", help: "what was done before this position is kept; default: up to what failed or is open" },
     plan: { help: "shows what it would do, and does nothing" },
     again: { value: "POS,…", help: "acts that have happened and may happen a second time" },
+    "keep-compensated": {
+      value: "POS,…",
+      help: "effects that were undone, or that the other run may still undo, and that are kept all the same",
+    },
     id: { value: "ID", help: "the new run's id; default: a fresh one" },
     ...personOptions,
     ...storeOptions,
@@ -18,7 +22,8 @@ export const forkCommand: Command = {
   },
   run: (asked) => {
     const at = wholeOf("--at", asked.text("at"));
-    const again = (asked.text("again") ?? "").split(",").flatMap((word) => wholeOf("--again", word || undefined) ?? []);
+    const again = positionsOf(asked, "again");
+    const keepCompensated = positionsOf(asked, "keep-compensated");
     const id = asked.text("id");
     const person = asked.given("plan") ? undefined : personOf(asked);
     return withApp(asked, async ({ app }) => {
@@ -29,13 +34,23 @@ export const forkCommand: Command = {
         if (wantsJson(asked)) printJson(asked, plan);
         return 0;
       }
-      const handle = await app.fork(run, { ...person, at: plan.at, again, ...(id !== undefined && { id }) });
+      const handle = await app.fork(run, {
+        ...person,
+        at: plan.at,
+        again,
+        keepCompensated,
+        ...(id !== undefined && { id }),
+      });
       if (wantsJson(asked)) printJson(asked, { id: handle.id, plan });
       else asked.screen.line(`started ${handle.id}`);
       return 0;
     });
   },
 };
+
+function positionsOf(asked: Asked, option: string): number[] {
+  return (asked.text(option) ?? "").split(",").flatMap((word) => wholeOf(`--${option}`, word || undefined) ?? []);
+}
 
 function linesOf(asked: Asked, plan: ForkPlan): string[] {
   const { screen } = asked;
@@ -45,9 +60,17 @@ function linesOf(asked: Asked, plan: ForkPlan): string[] {
     ({ pos, name, args, repeatable }) =>
       `  ${pos}  ${name} ${brief(args)}${repeatable ? "" : screen.bad("  would happen a second time: name it with --again")}`,
   );
+  const undone = plan.undone.map(
+    ({ pos, name, obligation }) =>
+      `  ${pos}  ${name} ${obligation}${screen.bad("  fork before it, or name it with --keep-compensated")}`,
+  );
   return [
     ...list(`kept, before position ${plan.at}`, plan.kept),
     ...list("runs again", plan.again),
     ...(happened.length === 0 ? [] : ["has already happened in the world", ...happened]),
+    ...(undone.length === 0
+      ? []
+      : ["kept although it was undone, or may still be by the run it comes from", ...undone]),
+    ...list("not undone if the new run fails: that stays with the run it comes from", plan.notUndone),
   ];
 }

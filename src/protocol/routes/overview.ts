@@ -15,6 +15,8 @@ const forkPlan = z.strictObject({
   happened: z.array(
     z.strictObject({ ...operation, repeatable: z.boolean(), args: value, businessKey: z.string().optional() }),
   ),
+  undone: z.array(z.strictObject({ ...operation, obligation: z.string() })),
+  notUndone: z.array(z.strictObject(operation)),
 });
 
 /** What a person needs at a glance, and forks: what the dashboard asks beside the lists. */
@@ -121,6 +123,7 @@ export const overview = group({
       at: whole.exactOptional(),
       id: name.exactOptional(),
       again: z.array(whole).max(mostSpecs).exactOptional(),
+      keepCompensated: z.array(whole).max(mostSpecs).exactOptional(),
       reason: text.min(1),
       by: name.exactOptional(),
     }),

@@ -66,8 +66,9 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
       return { head: await headOf(read, tenant, run.journal) };
     },
     async "runs.forkPlan"({ params: { id }, query: { at } }, { tenant }) {
-      const { kept, again, happened, at: point } = await operator.forkPlan(tenant, id, at);
-      return { at: point, kept: [...kept], again: [...again], happened: [...happened] };
+      const { kept, again, happened, undone, notUndone, at: point } = await operator.forkPlan(tenant, id, at);
+      const lists = { kept: [...kept], again: [...again], happened: [...happened] };
+      return { at: point, ...lists, undone: [...undone], notUndone: [...notUndone] };
     },
     async "runs.fork"({ params, body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), by, ...request } = body;

@@ -1,0 +1,115 @@
+import { describe, expect } from "vitest";
+import { effect } from "../../src/sdk/effect.ts";
+import { gate } from "../../src/sdk/gate.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import type { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { onBothStores } from "../kit/both-stores.ts";
+
+const both = onBothStores();
+const person = { by: "ada", reason: "the code was mended" };
+
+/** A booking that is undone where the run fails; what ships relies on it. */
+function booking() {
+  const ledger: string[] = [];
+  const state = { broken: true };
+  const go = gate<string>("go");
+  const book = effect("book", (_: null, fx) => `booking ${ledger.push(`act ${fx.key.split(":")[0]}`)}`, {
+    compensate: (_args, _result, fx) => void ledger.push(`undo ${fx.key.split(":")[0]}`),
+  });
+  const ship = workflow("ship", async (tape, waits: boolean) => {
+    await book(null);
+    if (waits) await tape.gate(go);
+    await tape.step("ship", () => {
+      if (state.broken) throw new Error("no lorry");
+      ledger.push(`shipped ${tape.runId}`);
+    });
+  });
+  const parent = workflow("parent", async (tape, waits: boolean) => {
+    const child = await tape.spawn(inner, null);
+    await child.result();
+    if (waits) await tape.gate(go);
+    await tape.step("ship", () => {
+      if (state.broken) throw new Error("no lorry");
+      ledger.push(`shipped ${tape.runId}`);
+    });
+  });
+  const inner = workflow("inner", () => book(null));
+  return {
+    ledger,
+    state,
+    go,
+    ship,
+    parent,
+    runner: createRunner({ workflows: [ship, parent, inner], effects: [book] }),
+  };
+}
+const planOf = (t: VirtualTape, run: string, at?: number) => t.time.during(t.tape.forkPlan(run, at));
+const forkOf = (t: VirtualTape, run: string, more: object) => t.time.during(t.tape.fork(run, { ...person, ...more }));
+
+describe("a fork of a run that undid what it did", () => {
+  both("is refused with the names, unless they are named; before them it does them again", async (open) => {
+    const { ledger, state, ship, runner } = booking();
+    const t = await open(runner);
+    await t.start(ship, false, { id: "I" });
+    expect(await t.settle()).toMatchObject([{ status: "COMPENSATED" }]);
+    state.broken = false;
+    expect(await planOf(t, "I")).toMatchObject({ undone: [{ pos: 0, name: "book", obligation: "COMPENSATED" }] });
+    await expect(forkOf(t, "I", { id: "I2" })).rejects.toMatchObject({
+      code: "TAPE_FORK_POINT",
+      message: expect.stringContaining("book at 0 (COMPENSATED)"),
+      details: { positions: [0] },
+    });
+    expect(await t.time.during(t.tape.runs.get("I2"))).toBeUndefined();
+    // Done again: nothing happens a second time, for it was undone.
+    expect(await planOf(t, "I", 0)).toMatchObject({ undone: [], happened: [], notUndone: [] });
+    await forkOf(t, "I", { id: "I3", at: 0 });
+    await t.settle();
+    expect(ledger).toEqual(["act I", "undo I", "act I3", "shipped I3"]);
+    await forkOf(t, "I", { id: "I4", keepCompensated: [0] });
+    await t.settle();
+    expect(ledger.at(-1)).toBe("shipped I4");
+  });
+
+  both("so is one of a run that lives and may still undo it, also through a fork of a fork", async (open) => {
+    const { ledger, state, go, ship, runner } = booking();
+    const t = await open(runner);
+    await t.start(ship, true, { id: "K" });
+    await t.elapse(1_000);
+    state.broken = false;
+    expect(await planOf(t, "K")).toMatchObject({ undone: [{ pos: 0, obligation: "ARMED" }] });
+    await expect(forkOf(t, "K", { id: "K2" })).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await forkOf(t, "K", { id: "K3", keepCompensated: [0] });
+    await t.cancel("K");
+    await t.elapse(5_000);
+    expect(ledger).toEqual(["act K", "undo K"]);
+    // What K3 kept was K's, and K has undone it: a fork of K3 hears of that too.
+    expect(await planOf(t, "K3")).toMatchObject({ undone: [{ pos: 0, obligation: "COMPENSATED" }] });
+    await expect(forkOf(t, "K3", { id: "K4" })).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await t.signal("K3", go, "now");
+    await t.settle();
+  });
+
+  both("what a child did counts for the child", async (open) => {
+    const { state, parent, runner } = booking();
+    const t = await open(runner);
+    await t.start(parent, false, { id: "P" });
+    await t.settle();
+    state.broken = false;
+    expect(await planOf(t, "P")).toMatchObject({ undone: [{ pos: 0, what: "child", obligation: "COMPENSATED" }] });
+    await expect(forkOf(t, "P", { id: "P2" })).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+  });
+
+  both("what stands is kept; a fork that fails does not undo it, and the plan says so", async (open) => {
+    const { ledger, state, ship, runner } = booking();
+    state.broken = false;
+    const t = await open(runner);
+    await t.start(ship, false, { id: "W" });
+    await t.settle();
+    expect(await planOf(t, "W", 1)).toMatchObject({ undone: [], notUndone: [{ pos: 0, name: "book" }] });
+    state.broken = true;
+    await forkOf(t, "W", { id: "W2", at: 1 });
+    await t.settle();
+    expect(await t.time.during(t.tape.runs.get("W2"))).toMatchObject({ status: "FAILED" });
+    expect(ledger).toEqual(["act W", "shipped W"]);
+  });
+});
