@@ -26,6 +26,7 @@ const onlyInOne: Record<string, string> = {
   "fence.release.sql": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
   "feed.blocker.sql": "only where transactions overlap can one hold the feed back",
   "witness.settle.sql": "only there can a lost answer belong to a transaction that is still open",
+  "store.standbys.sql": "only a server has some",
   "store.protection.sql": "only there can a hand make an index or a table another one, or a role lack a right",
   "meta.promoted.sql": "only a server can be promoted",
 };

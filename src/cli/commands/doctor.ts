@@ -31,6 +31,7 @@ export async function diagnose(
   return [
     node(),
     await storeFinding(store, url),
+    ...(await failoverFinding(store)),
     await clockFinding(store, clock),
     ...(await work(store, tenant, clock)),
   ];
@@ -52,6 +53,27 @@ async function storeFinding(store: Store, url: string): Promise<Finding> {
     says: `${said}; a power cut may lose what it has acknowledged (${why.join(", ")})`,
     next: "Make the store durable: synchronous=full on SQLite; fsync, full_page_writes and synchronous_commit on PostgreSQL.",
   };
+}
+
+/** Whether a promoted standby has all that was acknowledged, and an isolated primary stops. Only a server has standbys. */
+async function failoverFinding(store: Store): Promise<Finding[]> {
+  const { synchronousStandbyNames: names, standbys } = (await store.read.settings()).facts;
+  if (names === undefined) return [];
+  if (names !== "") {
+    const says = `a commit waits for a standby (${names}): a failover loses nothing, and a primary that is cut off stops`;
+    return [{ about: "failover", state: "fine", says }];
+  }
+  if (standbys === 0) {
+    return [{ about: "failover", state: "fine", says: "no standby follows this server, and none is named" }];
+  }
+  return [
+    {
+      about: "failover",
+      state: "look",
+      says: `${standbys} standbys follow this server, and no commit waits for one: a failover would lose what was acknowledged last, and a primary that is cut off would go on acting`,
+      next: "Name a standby in synchronous_standby_names, and stop the old server before you promote another (docs/operating.md).",
+    },
+  ];
 }
 
 async function clockFinding(store: Store, clock: Clock): Promise<Finding> {

@@ -282,8 +282,10 @@ export class PostgresDriver implements Driver {
     const { connections, schema, durable } = this.#options;
     this.#assertOpen();
     let row: Row;
+    let around: Row;
     try {
       row = (await this.#ask("meta.get", {})).rows[0] ?? {};
+      around = (await this.#ask("store.standbys", {})).rows[0] ?? {};
     } catch (error) {
       throw readFault(error);
     }
@@ -298,6 +300,8 @@ export class PostgresDriver implements Driver {
         schemaName: connections.settings.schema,
         pooler: connections.settings.pooler,
         storeId: String(row.store_id),
+        synchronousStandbyNames: String(around.names),
+        standbys: Number(around.standbys),
       },
     };
   }
