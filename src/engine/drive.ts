@@ -20,8 +20,8 @@ import { settleMatch } from "./report.ts";
 import { Reservations } from "./reservations.ts";
 import { Resting } from "./resting.ts";
 import { Script } from "./script.ts";
-import { JournalSize } from "./size.ts";
-import { Spans } from "./spans.ts";
+import { JournalSize, warnLong } from "./size.ts";
+import { type Spans, spansOf } from "./spans.ts";
 import { defaultPatienceMs, stallReplay } from "./stalled.ts";
 import { comesUnstuck } from "./stuck.ts";
 import { Waits } from "./waits.ts";
@@ -29,6 +29,8 @@ import { Waits } from "./waits.ts";
 /** How long a run that this process could not drive rests before somebody looks again. */
 const laterMs = 1_000;
 const otherWorkerMs = 5_000;
+/** How long a cancelled workflow may take to clean up before the run ends without it. */
+const cancelGraceMs = 30_000;
 
 /**
  * One term of one run: reads the journal, executes the function against it, extends it, and stops when the run ends,
@@ -61,6 +63,7 @@ export class Drive implements Driver {
   #poked = false;
   readonly #acts = new Set<Promise<void>>();
   #late: Latecomers | undefined;
+  #cancelCut: (() => void) | undefined;
 
   constructor(options: DriveOptions) {
     this.options = options;
@@ -75,6 +78,11 @@ export class Drive implements Driver {
       if (this.cancelled || this.over) this.#abort.abort(this.#whyAborted());
     }
     return this.#abort.signal;
+  }
+
+  /** Effects are under way, each within its time-out. */
+  get acting(): boolean {
+    return this.#acts.size > 0;
   }
 
   get over(): boolean {
@@ -229,11 +237,11 @@ export class Drive implements Driver {
     if (this.over) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
-    this.#trace();
+    this.spans = spansOf(this.options, history.created.workflow);
     for (const id of history.children) this.children.add(id);
     this.reservations = new Reservations(history.byPos);
     this.waits = new Waits(history, notes, lease.term.journal);
-    const warn = (): void => log("warn", "run.journal_long", { run: runId, limit: store.limits.journalRecords });
+    const warn = (records: number): void => warnLong(log, runId, records, store.limits.journalRecords);
     this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
     this.journal = new Journal({
       door: store.fenced,
@@ -292,17 +300,6 @@ export class Drive implements Driver {
     this.script.start();
   }
 
-  #trace(): void {
-    const { tracing, tenant, runId, lease, startedAt } = this.options;
-    if (tracing === undefined) return;
-    const attributes = {
-      "tape.workflow": this.history.created.workflow,
-      "tape.token": String(lease.token),
-      "tape.reason": lease.term.reason,
-    };
-    this.spans = new Spans({ tracing, tenant, run: runId, attributes, ...(startedAt && { startedAt }) });
-  }
-
   #execute(workflow: AnyWorkflow, value: unknown): void {
     const input = value as never;
     const call = async (): Promise<void> => {
@@ -332,6 +329,7 @@ export class Drive implements Driver {
 
   #wrote(records: readonly NewRecord[], head: number): void {
     if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.lifted();
+    this.options.lease.moved();
     this.#size.note(head);
     for (const record of records) this.reservations.take(record);
     this.#resting?.came();
@@ -354,6 +352,10 @@ export class Drive implements Driver {
     this.cancelled = true;
     this.#abort?.abort(this.#whyAborted());
     this.context.refuseWaits();
+    // Code that awaits something of its own hears of nothing: the run ends without it.
+    this.#cancelCut ??= this.options.clock.after(cancelGraceMs, () => {
+      void this.#outcome({ cause: "cancelled", outcome: this.#whyAborted(), final: true });
+    });
   }
 
   async parkWith(make: () => NewRecord[], look: () => Promise<void>, end: DriveEnd = "parked"): Promise<void> {
@@ -383,6 +385,7 @@ export class Drive implements Driver {
     this.#end = end;
     this.spans?.over({ "tape.end": end });
     this.#resting?.stop();
+    this.#cancelCut?.();
     this.script?.stop();
     this.journal?.stop();
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());

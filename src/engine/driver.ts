@@ -71,6 +71,8 @@ export interface Driver {
   /** undefined: nobody traces. */
   readonly spans: Spans | undefined;
   readonly context: TapeContext & {
+    /** Operations whose bodies may be running, by name. */
+    readonly bodies: ReadonlyMap<object, string>;
     failureBehind(error: unknown): Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
   };
   /** The journal of the root run, whose budget this one draws on. */

@@ -36,6 +36,7 @@ const repeatable: ReadonlySet<string> = new Set([
 /** Which failure is tried again, and what is forgotten with it. */
 export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
 
+const withBody: ReadonlySet<string> = new Set(["step.done", "decision.made", "sample.taken", "effect.intended"]);
 /** What ends a run failed lately: earlier failures were dealt with. */
 const mostFailures = 16;
 
@@ -100,6 +101,14 @@ export class Operations implements Told {
   /** What was asked for and has no result yet. */
   get open(): string[] {
     return [...this.#refusable].map(placeName);
+  }
+
+  /** Operations whose bodies may be running. */
+  get bodies(): ReadonlyMap<object, string> {
+    const found = new Map<object, string>();
+    if (this.drive.active > 0)
+      for (const turn of this.#refusable) if (withBody.has(turn.kind)) found.set(turn, placeName(turn));
+    return found;
   }
 
   /** The code has its result: there is nothing left to refuse. */

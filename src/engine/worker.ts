@@ -11,6 +11,7 @@ import type { RunSpec, Store } from "../store/contract.ts";
 import { Drive } from "./drive.ts";
 import type { DriveEnd, Settled, Suspicion } from "./driver.ts";
 import { giveBack } from "./give-back.ts";
+import { HungWatch } from "./hung.ts";
 import { longestBesideMs, Suspects } from "./suspects.ts";
 
 export interface WorkerOptions {
@@ -60,6 +61,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #drives = new Map<number, Driving>();
   readonly #suspects: Suspects;
+  readonly #hung = new HungWatch();
   readonly #stopListening: () => void;
   readonly #workflows: readonly string[];
   #tellAgainAt = Number.NEGATIVE_INFINITY;
@@ -172,17 +174,37 @@ export class Worker {
    * Takes no more work and waits for what is being driven to come to rest. What has not after `boundMs` is given back as
    * it stands: its successor begins from the journal, at once.
    */
-  async drain(boundMs = 30_000): Promise<void> {
+  async drain(boundMs = 30_000, bodiesMs = boundMs): Promise<void> {
     this.#draining = true;
     for (const { drive } of this.#drives.values()) drive?.hurry();
+    // An effect ends by its time-out, and is better awaited; a body may never end.
+    const first = Math.min(boundMs, bodiesMs);
+    if (!(await this.#rested(first))) await this.#giveBackAll(({ acting }) => first === boundMs || !acting);
+    if (first < boundMs && !(await this.#rested(boundMs - first))) await this.#giveBackAll(() => true);
+    this.#cancelLook?.();
+    this.#stopListening();
+  }
+
+  async #rested(boundMs: number): Promise<boolean> {
     const enough = new AbortController();
     const all = Promise.all([...this.#drives.values()].map(({ done }) => done)).then(() => true);
     const late = this.#options.clock.sleep(boundMs, enough.signal).then(() => false);
     const rested = await Promise.race([all, late]);
     enough.abort(); // or the rest of the bound would keep the process alive
-    if (!rested) await Promise.all([...this.#drives.values()].map(({ drive }) => drive?.surrender("drained", 0)));
-    this.#cancelLook?.();
-    this.#stopListening();
+    return rested;
+  }
+
+  async #giveBackAll(which: (drive: Drive) => boolean): Promise<void> {
+    const drives = [...this.#drives.values()].flatMap(({ drive }) => (drive && which(drive) ? [drive] : []));
+    for (const { options, context } of drives) {
+      const next = "It is given back as it stands and goes on elsewhere; what hangs should have a time-out.";
+      this.#options.log("warn", "run.not_drained", {
+        run: options.runId,
+        open: [...(context?.bodies ?? new Map()).values()],
+        next,
+      });
+    }
+    await Promise.all(drives.map((drive) => drive.surrender("drained", 0)));
   }
 
   async #find(limit: number): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
@@ -288,7 +310,10 @@ export class Worker {
     const { clock, keeper } = this.#options;
     this.#cancelLook = clock.after(keeper.timings.heartbeatMs, () => {
       this.#cancelLook = undefined;
-      for (const { drive } of this.#drives.values()) drive?.look();
+      for (const { drive } of this.#drives.values()) {
+        drive?.look();
+        if (drive !== undefined) this.#hung.look(drive);
+      }
       this.#look();
     });
   }

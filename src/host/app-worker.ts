@@ -8,6 +8,10 @@ import { reconciler } from "../reactor/reconciler.ts";
 import { recovery } from "../reactor/recovery.ts";
 import { timers } from "../reactor/timers.ts";
 
+/** How long a closing program waits: for effects as long as they may take, for bodies that may hang less. */
+const effectsMs = 30_000;
+const bodiesMs = 10_000;
+
 export interface AppWorkerOptions {
   /** Runs driven at once. Default 200. */
   readonly concurrency?: number;
@@ -66,7 +70,7 @@ export class AppWorker implements AsyncDisposable {
   /** Takes no more work, lets what is under way come to rest, and gives back what does not. */
   drain(): Promise<void> {
     // Together: each has its bound.
-    this.#draining ??= Promise.all([this.#loop.stop(), this.runs.drain()]).then(() => {});
+    this.#draining ??= Promise.all([this.#loop.stop(), this.runs.drain(effectsMs, bodiesMs)]).then(() => {});
     return this.#draining;
   }
 

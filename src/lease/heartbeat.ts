@@ -170,5 +170,9 @@ function patienceMs(lease: Lease): number {
 
 function renewalOf(lease: Lease): Renewal {
   const { progress, progressNote } = lease.counters();
-  return { fence: lease.fence, progress, ...(progressNote === undefined ? {} : { progressNote }) };
+  return {
+    fence: lease.fence,
+    progress: progress + lease.moves,
+    ...(progressNote === undefined ? {} : { progressNote }),
+  };
 }

@@ -38,6 +38,7 @@ export class Lease {
   #belief: Belief = "held";
   #why = "granted";
   #progress = 0;
+  #moves = 0;
   #progressNote: string | undefined;
   #renewals = 0;
   #longestGapMs = 0;
@@ -115,6 +116,15 @@ export class Lease {
    * Work has moved on. Not a heartbeat: that says only that the process lives. A note that the store would not take is
    * cut to fit: it travels with the renewal of every other lease, and none of them may fail for it.
    */
+  /** Its holder has written: that is progress too, for those who look, though nobody has reported it. */
+  moved(): void {
+    this.#moves++;
+  }
+
+  get moves(): number {
+    return this.#moves;
+  }
+
   progress(note?: string): void {
     this.#progress++;
     if (note === undefined) return;
