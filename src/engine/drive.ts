@@ -21,9 +21,10 @@ import { Reservations } from "./reservations.ts";
 import { Resting } from "./resting.ts";
 import { Script } from "./script.ts";
 import { JournalSize, warnLong } from "./size.ts";
-import { type Spans, spansOf } from "./spans.ts";
+import type { Spans } from "./spans.ts";
 import { defaultPatienceMs, stallReplay } from "./stalled.ts";
 import { comesUnstuck } from "./stuck.ts";
+import { spansOf } from "./traced.ts";
 import { Waits } from "./waits.ts";
 
 /** How long a run that this process could not drive rests before somebody looks again. */

@@ -1,6 +1,5 @@
 import { fingerprint } from "../base/canonical.ts";
 import type { Attributes, Span, SpanPlace, Tracing } from "../base/trace.ts";
-import type { DriveOptions } from "./driver.ts";
 
 export interface SpansOptions {
   readonly tracing: Tracing;
@@ -55,16 +54,4 @@ export class Spans {
       attributes: { "tape.operation": what, "tape.pos": pos, "tape.replayed": replayed },
     });
   }
-}
-
-/** undefined: nobody traces. */
-export function spansOf(options: DriveOptions, workflow: string): Spans | undefined {
-  const { tracing, tenant, runId, lease, startedAt } = options;
-  if (tracing === undefined) return undefined;
-  const attributes = {
-    "tape.workflow": workflow,
-    "tape.token": String(lease.token),
-    "tape.reason": lease.term.reason,
-  };
-  return new Spans({ tracing, tenant, run: runId, attributes, ...(startedAt && { startedAt }) });
 }

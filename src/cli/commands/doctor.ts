@@ -104,7 +104,7 @@ async function work(store: Store, tenant: string, clock: Clock): Promise<Finding
           about: "reactors",
           state: "bad",
           says: `work is due for ${waiting.join(", ")}, and nobody takes it`,
-          next: "Start a process that runs them: an app with Tape.open, or tape-reactors.",
+          next: "Start a process that runs them: an app with Tape.open, or tape-reactors. If one runs, all its slots are taken: its log names what hangs (run.hung), durable-tape lease ls shows who holds what for how long; cancel that, or raise concurrency.",
         },
     second.unserved.length === 0
       ? { about: "workflows", state: "fine", says: "no run waits for a workflow that no process has" }
