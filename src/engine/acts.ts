@@ -64,6 +64,7 @@ async function resultOf(answer: unknown): Promise<Result> {
  * moment nobody knows, or if it was the outbox's from the start, its item journal decides and the run waits for the note.
  */
 export function beginAct(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
+  register(drive, act.effect);
   const known = drive.history.effects.get(turn.pos);
   const inline = act.effect.dispatch === "inline" && act.effect.body !== undefined;
   if (known === undefined) {
@@ -79,6 +80,16 @@ export function beginAct(drive: Driver, act: Act<unknown>, turn: ActTurn): void 
     return;
   }
   drive.track(dispatchAgain(drive, act, turn, known.attempt, known.failures));
+}
+
+/**
+ * An effect that was left out of the runner works until its first answer gets lost: then no reactor knows how to look, or
+ * what undoes it. So it is registered by its first use, and the author hears that this does not outlast the process.
+ */
+function register({ options: { runner, log, runId } }: Driver, definition: EffectDefinition): void {
+  if (runner.effects.has(definition.name) || runner.register?.(definition) !== true) return;
+  const next = `add it to createRunner({ effects: [...] }): after a restart nobody could find out about a lost answer, or undo it`;
+  log("warn", "effect.unregistered", { run: runId, effect: definition.name, next });
 }
 
 function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean): void {

@@ -218,7 +218,8 @@ export class Item {
   park(wants: string, what: string): Promise<void> {
     const { log } = this.#ground;
     this.#unserved = true;
-    log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what });
+    const next = `start a process whose createRunner({ effects, connectors }) has ${what}`;
+    log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what, next });
     const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
     return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
   }

@@ -55,6 +55,11 @@ export interface Runner {
   readonly workflows: ReadonlyMap<string, AnyWorkflow>;
   /** Only those that can be carried out here: an effect whose connector is elsewhere waits for a process that has it. */
   readonly effects: ReadonlyMap<string, EffectDefinition>;
+  /**
+   * An effect that was used and is not among them: from now on the reactors of this process know it, until it ends. false:
+   * it was known, or its connector is not here.
+   */
+  readonly register?: (definition: EffectDefinition) => boolean;
   /** Gates whose schemas are asked where a signal is sent by name alone: by the command line or over HTTP. */
   readonly gates?: ReadonlyMap<string, GateDefinition<unknown>>;
 }
@@ -83,9 +88,15 @@ export function createRunner(parts: {
     const known = connect(definition, byConnector);
     return known === undefined ? [] : [[name, known] as const];
   });
+  const known = new Map(connected);
   return {
     workflows: byName("workflow", workflows),
-    effects: new Map(connected),
+    effects: known,
+    register(definition) {
+      const found = known.has(definition.name) ? undefined : connect(definition, byConnector);
+      if (found !== undefined) known.set(definition.name, found);
+      return found !== undefined;
+    },
     gates: byName("gate", gates) as ReadonlyMap<string, GateDefinition<unknown>>,
   };
 }
