@@ -1,5 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { momentOf } from "../lease/belief.ts";
+import { starterOf } from "../model/approvers.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import { laneOf } from "../model/place.ts";
@@ -60,6 +61,7 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
     ...(created.labels !== undefined && { labels: created.labels }),
     ...(created.budget !== undefined && { budget: created.budget }),
     ...(created.checked && { checked: true }),
+    ...startersOf(created.starters, starterOf({ by, via })),
     forkedFrom: run,
     fork: {
       journal: from.journal,
@@ -98,6 +100,15 @@ function assertStanding(run: string, { at, undone }: ForkPlan, named: readonly n
   const message = `this would keep what the run it is forked from has undone, or may still undo: ${names}; fork at ${first} or before to do it again, or name the positions in keepCompensated`;
   throw new TapeError("TAPE_FORK_POINT", message, { run, at, positions });
 }
+
+/** Whoever started what was forked is its starter too. */
+function startersOf(before: readonly string[] | undefined, own: string | undefined): Pick<RunSpec, "starters"> {
+  const starters = new Set([...(before ?? []), ...(own === undefined ? [] : [own])]);
+  return starters.size === 0 ? {} : { starters: [...starters].slice(-mostStarters) };
+}
+
+/** Of a fork of forks: more than anybody makes. */
+const mostStarters = 64;
 
 /**
  * Writes what a fork keeps, with who asked for it, in one append. Its maker does so; if it died in between, the first who

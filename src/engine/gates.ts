@@ -13,6 +13,7 @@ import { asStored } from "./same.ts";
 export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
   const { name } = gate ?? {};
   named("tape.gate: the gate", name);
+  const { approvers } = gate;
   knownKeys(`gate ${name}`, options, ["payload", "binds", "timeout"]);
   const binds = options.binds?.hash;
   const payload = asStored(options.payload);
@@ -35,6 +36,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
         ...(payload === undefined ? {} : { payload }),
         ...(binds === undefined ? {} : { binds }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(approvers === undefined ? {} : { approvers }),
       };
       ops.wait(turn, {
         about: `gate ${name}`,
@@ -46,6 +48,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
           if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
           const before = opened?.kind === "gate.opened" ? opened.data : data;
           if (!isFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
+          if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
           return received(gate, pos, note.data.value, note.seq);
         },
         answer: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),

@@ -47,6 +47,7 @@ export { type Identity, identify } from "../lease/identity.ts";
 export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptions } from "../lease/keeper.ts";
 export { Lease, type Transition } from "../lease/lease.ts";
 export type { Timings } from "../lease/timings.ts";
+export type { Approvers } from "../model/approvers.ts";
 export {
   type ErrorCode,
   type ErrorDetails,
@@ -99,7 +100,7 @@ export {
   type RetryPolicy,
   type Semantics,
 } from "../sdk/effect.ts";
-export { type GateDefinition, gate } from "../sdk/gate.ts";
+export { type GateDefinition, type GateDefinitionOptions, gate } from "../sdk/gate.ts";
 export { AckLost, Definite, NotSent, type Observation, outcome } from "../sdk/outcomes.ts";
 export type { Checked, Schema } from "../sdk/schema.ts";
 export {

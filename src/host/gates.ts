@@ -1,4 +1,5 @@
 import { decode } from "../base/codec.ts";
+import type { Approvers } from "../model/approvers.ts";
 import type { Store } from "../store/contract.ts";
 import { runIds } from "./run-ids.ts";
 
@@ -12,18 +13,21 @@ export interface OpenGate {
   readonly payload: unknown;
   /** Hand it back with the signal: the approval then holds for this very act, and for nothing else. */
   readonly binds: string | undefined;
+  /** Who may answer it; undefined: whoever may send signals. */
+  readonly approvers: Approvers | undefined;
   readonly openedAt: number;
 }
 
 export async function openGates(store: Store, tenant: string, filter: { run?: string }): Promise<OpenGate[]> {
   const rows = await store.read.gates(tenant, { ...filter, open: true });
   const ids = await runIds(store, tenant, rows);
-  return rows.map(({ run, pos, name, payload, binds, openedAt }) => ({
+  return rows.map(({ run, pos, name, payload, binds, approvers, openedAt }) => ({
     run: ids.get(run)!,
     pos,
     name,
     payload: payload === null ? undefined : decode(payload),
     binds: binds ?? undefined,
+    approvers: approvers === null ? undefined : (JSON.parse(approvers) as Approvers),
     openedAt,
   }));
 }

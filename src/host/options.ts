@@ -42,6 +42,8 @@ export interface StartOptions {
   readonly id?: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly budget?: Readonly<Record<string, number>>;
+  /** Who starts it, for gates that its starter may not answer. Through a server the token counts instead. */
+  readonly by?: string;
 }
 
 /** Options of an app, checked before a store is opened: a mistyped one must not silently mean its default. */

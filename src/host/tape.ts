@@ -8,6 +8,7 @@ import type { ForkRequest } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
+import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import { runStatuses } from "../model/machines.ts";
 import type { JournalRecord } from "../model/records.ts";
@@ -162,11 +163,11 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    knownKeys("start", options, ["id", "labels", "budget"]);
+    knownKeys("start", options, ["id", "labels", "budget", "by"]);
     const checked = await check(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
-    const { id = this.#random.uuid(this.#clock.wall()), labels, budget } = options;
+    const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by } = options;
     const { version } = workflow;
     // Elsewhere whoever drives it asks the schema again, and its value may not fit its own input.
     const here = !isRemote(this.store) || this.#workers.some((one) => one.serves(workflow.name));
@@ -178,6 +179,7 @@ export class Tape implements AsyncDisposable {
       ...(version === undefined ? {} : { version }),
       ...(labels === undefined ? {} : { labels }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
+      ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };
     const worker = this.#workers.find((one) => one.serves(workflow.name));
     const starting = worker?.runs.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);

@@ -127,12 +127,15 @@ export type Change =
       readonly name: string;
       readonly binds: string | null;
       readonly payload: string | null;
+      readonly approvers: string | null;
     }
   | {
       readonly do: "gate.status";
       readonly run: number;
       readonly pos: number;
       readonly to: GateStatus;
+      /** The signal that it takes, by its number in the inbox, as text. */
+      readonly note: string | null;
       readonly value: string | null;
     }
   | { readonly do: "gates.withdraw"; readonly run: number }

@@ -1,16 +1,12 @@
 import { reviveErrors, unstored } from "../base/codec.ts";
+import type { ErrorEntry } from "./error-entry.ts";
+
+export type { ErrorEntry } from "./error-entry.ts";
 
 /**
  * The closed table of refusals. Every error a user can meet has a row here and a section in docs/errors.md; a test keeps
  * the two equal. `fault` says whose move it is, `retry` whether doing the same again can help, `next` what to do.
  */
-export interface ErrorEntry {
-  readonly fault: "caller" | "owner" | "operator" | "store" | "tape";
-  /** no: the same call fails again; later: wait and repeat; reread: read the current state, then decide anew */
-  readonly retry: "no" | "later" | "reread";
-  readonly next: string;
-}
-
 const table = {
   TAPE_BAD_INPUT: {
     fault: "caller",
@@ -296,6 +292,11 @@ const table = {
     fault: "caller",
     retry: "no",
     next: "Use a token whose role may do this; the message names the role that is needed.",
+  },
+  TAPE_NOT_APPROVER: {
+    fault: "caller",
+    retry: "no",
+    next: "Have it sent by somebody whom the gate's approvers name; gates.list shows who may.",
   },
   TAPE_NO_ROUTE: {
     fault: "caller",

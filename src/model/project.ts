@@ -69,7 +69,7 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
     case "obligation.settled":
       return obligationSettled(record.data, place);
     case "gate.opened": {
-      const { pos, name, binds, timeoutMs } = record.data;
+      const { pos, name, binds, timeoutMs, approvers } = record.data;
       const gate: Change = {
         do: "gate.create",
         run: own,
@@ -77,14 +77,15 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
         name,
         binds: binds ?? null,
         payload: payload(record.data.payload),
+        approvers: approvers === undefined ? null : JSON.stringify(approvers),
       };
       if (timeoutMs === undefined) return [gate];
       return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", inMs: timeoutMs, until: null }];
     }
     case "gate.resolved": {
-      const { pos, to, value } = record.data;
+      const { pos, to, value, note } = record.data;
       return [
-        { do: "gate.status", run: own, pos, to, value: payload(value) },
+        { do: "gate.status", run: own, pos, to, note: note === undefined ? null : String(note), value: payload(value) },
         { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", must: false },
       ];
     }

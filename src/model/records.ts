@@ -1,4 +1,8 @@
 import { z } from "zod";
+import { approversShape } from "./approvers.ts";
+import { credential } from "./credential.ts";
+
+export type { Credential } from "./credential.ts";
 
 /**
  * Journal records: a closed, versioned union. A kind that this code does not know is an error, never skipped. How each
@@ -66,22 +70,6 @@ const inverse = {
 };
 
 /**
- * Through which credential an operator acted, as the server that took the call says; apart from `who`, which names people.
- * Absent: by a program with the store itself.
- */
-const credential = z.strictObject({
-  /** The id of the token; absent: that server asks nobody for one. */
-  token: name.exactOptional(),
-  name: text,
-  role: name,
-  /** The address from which the call came. */
-  address: text.exactOptional(),
-  /** The caller's `X-Request-Id`. */
-  request: text.exactOptional(),
-});
-export type Credential = z.infer<typeof credential>;
-
-/**
  * Which records of another run's journal this one keeps: those of operations before `pos`, written up to `through`.
  * `seeds`: whose chance the code drew from, up to which position.
  */
@@ -110,6 +98,8 @@ const schemas = {
     parent: z.strictObject({ journal, pos: count }).optional(),
     root: journal.optional(),
     schedule: name.optional(),
+    /** Who started it (`token:ID` or `name:NAME`), for gates that they may not answer. */
+    starters: z.array(name).exactOptional(),
     forkedFrom: name.optional(),
     fork: fork.optional(),
     /** The input has been through its schema, whose value it is. */
@@ -282,6 +272,7 @@ const schemas = {
     payload: value.optional(),
     binds: text.optional(),
     timeoutMs: delayMs.optional(),
+    approvers: approversShape.exactOptional(),
   }),
   "gate.resolved": z.strictObject({
     pos: count,
@@ -290,7 +281,9 @@ const schemas = {
     to: z.enum(["RECEIVED", "TIMED_OUT", "WITHDRAWN"]),
     value: value.optional(),
   }),
+  /** `approves`: the gates with approvers that stood open and that its sender may answer; written by the store. */
   "signal.sent": z.strictObject({
+    approves: z.array(count).exactOptional(),
     name,
     value,
     key: name.optional(),

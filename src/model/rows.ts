@@ -101,6 +101,8 @@ export interface GateRow {
   readonly status: GateStatus;
   readonly binds: string | null;
   readonly payload: string | null;
+  /** Who may answer it, as JSON; null: whoever may send signals. */
+  readonly approvers: string | null;
   readonly value: string | null;
   readonly openedAt: number;
 }

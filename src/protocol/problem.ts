@@ -21,6 +21,7 @@ export const problemType = "application/problem+json";
 const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_UNAUTHENTICATED: 401,
   TAPE_FORBIDDEN: 403,
+  TAPE_NOT_APPROVER: 403,
   TAPE_NO_ROUTE: 404,
   TAPE_RUN_UNKNOWN: 404,
   TAPE_LEASE_UNKNOWN: 404,

@@ -171,6 +171,7 @@ export const gateRow = z.strictObject({
   status: z.enum(gateMachine.states),
   binds: z.string().nullable(),
   payload: stored.nullable(),
+  approvers: stored.nullable(),
   value: stored.nullable(),
   openedAt: at,
 });
@@ -224,6 +225,7 @@ export const runSpec = z.strictObject({
   labels: labels.exactOptional(),
   budget: amounts.exactOptional(),
   schedule: name.exactOptional(),
+  starters: z.array(name).max(64).exactOptional(),
   forkedFrom: name.exactOptional(),
   checked: z.literal(true).exactOptional(),
   fork: z

@@ -1,3 +1,5 @@
+import { type Approvers, approversShape } from "../model/approvers.ts";
+import { TapeError } from "../model/errors.ts";
 import { knownKeys, named } from "./check.ts";
 import { type Schema, schemaOf } from "./schema.ts";
 
@@ -5,17 +7,35 @@ import { type Schema, schemaOf } from "./schema.ts";
 export interface GateDefinition<T> {
   readonly name: string;
   readonly schema: Schema<T> | undefined;
+  readonly approvers: Approvers | undefined;
+}
+
+export interface GateDefinitionOptions<T> {
+  readonly schema?: Schema<T>;
+  /** Who may answer it, checked where the signal arrives; absent: whoever may send signals. */
+  readonly approvers?: Approvers;
 }
 
 /**
  * @example
- * const cfo = gate<{ approved: boolean }>("cfo");
+ * const cfo = gate<{ approved: boolean }>("cfo", { approvers: { role: "operator", not: "starter" } });
  */
-export function gate<T = unknown>(name: string, options: { readonly schema?: Schema<T> } = {}): GateDefinition<T> {
+export function gate<T = unknown>(name: string, options: GateDefinitionOptions<T> = {}): GateDefinition<T> {
   named("a gate", name);
-  knownKeys(`gate ${name}`, options, ["schema"], {
+  knownKeys(`gate ${name}`, options, ["schema", "approvers"], {
     timeout: "a time-out belongs to the wait: tape.gate(gate, { timeout })",
   });
   schemaOf(`gate ${name}`, "schema", options.schema);
-  return { name, schema: options.schema };
+  return { name, schema: options.schema, approvers: approversOf(name, options.approvers) };
+}
+
+function approversOf(name: string, given: unknown): Approvers | undefined {
+  if (given === undefined) return undefined;
+  const parsed = approversShape.safeParse(given);
+  if (parsed.success && Object.keys(parsed.data).length > 0) return parsed.data;
+  const [issue] = parsed.error?.issues ?? [];
+  const fault = issue === undefined ? "it names nobody" : `${issue.path.join(".")}: ${issue.message}`;
+  throw new TapeError("TAPE_BAD_INPUT", `gate ${name}: approvers is { role, tokens, by, not: "starter" }: ${fault}`, {
+    field: "approvers",
+  });
 }

@@ -1,6 +1,7 @@
 import { encode } from "../base/codec.ts";
 import { forkActed } from "../engine/fork.ts";
 import { operatorWord } from "../engine/operator-word.ts";
+import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
@@ -36,7 +37,8 @@ export class Authority {
 
   /** A fork repeats what has happened: only an operator may ask for one, and the server says who it was. */
   specs(who: Call, specs: readonly RunSpec[]): readonly RunSpec[] {
-    return specs.map((spec) => {
+    return specs.map((given) => {
+      const spec = started(who, given);
       if (spec.fork === undefined) return spec;
       if (!mayDo(who.role, "operator")) throw forbidden("to fork a run");
       return { ...spec, fork: { ...spec.fork, by: authorOf(who, spec.fork.by), via: who.via } };
@@ -54,9 +56,11 @@ export class Authority {
           ? await this.#forked(tenant, fence.journal, record)
           : record.kind === "run.unstuck"
             ? await this.#released(tenant, fence.journal, entry.after)
-            : isByOperator(record)
-              ? await this.#resolved(tenant, fence.journal, record.data)
-              : true;
+            : isAnswer(record)
+              ? await this.#sent(tenant, fence.journal, record.data)
+              : isByOperator(record)
+                ? await this.#resolved(tenant, fence.journal, record.data)
+                : true;
       if (!said) return forbidden(words[record.kind] ?? record.kind);
     }
     return [fence, entry];
@@ -74,6 +78,13 @@ export class Authority {
     if (to !== "CONFIRMED" && to !== "COMPENSATED") return false;
     const word = operatorWord(await this.#all(tenant, item, 1));
     return (word.as === "happened" || word.as === "undo") && encode(word.value) === encode(value);
+  }
+
+  /** The gate's answer is a signal in this run's inbox. What its value means, the gate's schema says, which is the worker's. */
+  async #sent(tenant: string, journal: number, { note }: RecordData<"gate.resolved">): Promise<boolean> {
+    if (!Number.isSafeInteger(note) || note! < 1) return false;
+    const [signal] = await this.#read.journal(tenant, { journal }, { from: note!, limit: 1, inbox: true });
+    return signal?.kind === "signal.sent" && signal.seq === note;
   }
 
   /** One of the effects that the run is stuck on has been resolved since. */
@@ -119,12 +130,18 @@ export class Authority {
 const words: Partial<Record<NewRecord["kind"], string>> = {
   "operator.acted": "to write what an operator did",
   "run.unstuck": "to let a stuck run go on",
+  "gate.resolved": "to answer a gate without a signal",
   "effect.settled": "to settle an effect as an operator",
   "obligation.settled": "to settle a compensation as an operator",
 };
 
 const isWord = (record: NewRecord): boolean =>
-  record.kind === "operator.acted" || record.kind === "run.unstuck" || isByOperator(record);
+  isAnswer(record) || record.kind === "operator.acted" || record.kind === "run.unstuck" || isByOperator(record);
+
+/** The answer to a gate: a signal that was sent, and nothing else. */
+function isAnswer(record: NewRecord): record is Extract<NewRecord, { kind: "gate.resolved" }> {
+  return record.kind === "gate.resolved" && (record.data as { readonly to?: unknown } | null)?.to === "RECEIVED";
+}
 
 function isByOperator(
   record: NewRecord,
@@ -133,6 +150,14 @@ function isByOperator(
     (record.kind === "effect.settled" || record.kind === "obligation.settled") &&
     (record.data as { readonly reason?: unknown } | null)?.reason === "operator"
   );
+}
+
+/** The credential is the starter; without credentials the caller says so itself. */
+export function started(who: Call, spec: RunSpec): RunSpec {
+  const starter = starterOf({ via: who.via });
+  if (starter === undefined) return spec;
+  const before = spec.fork === undefined ? [] : (spec.starters ?? []);
+  return { ...spec, starters: [...before.filter((one) => one !== starter), starter] };
 }
 
 /** Under the credential's name, whatever the caller wrote; without what differs when the same call is sent again. */

@@ -234,7 +234,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
   checkName("workflow", spec.workflow, limits);
   checkPayload("input", () => encode(spec.input), limits); // first: a fingerprint takes several times as long
   const inputHash = fingerprint(spec.input);
-  const { id, workflow, input, version, labels, budget, schedule, forkedFrom, fork, checked } = spec;
+  const { id, workflow, input, version, labels, budget, schedule, starters, forkedFrom, fork, checked } = spec;
   const data: RecordData<"run.created"> = {
     id,
     workflow,
@@ -244,6 +244,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(labels !== undefined && { labels }),
     ...(budget !== undefined && { budget }),
     ...(schedule !== undefined && { schedule }),
+    ...(starters !== undefined && { starters: [...starters] }),
     ...(forkedFrom !== undefined && { forkedFrom }),
     ...(fork !== undefined && { fork }),
     ...(checked === true && { checked }),

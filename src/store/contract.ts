@@ -88,6 +88,8 @@ export interface RunSpec {
   /** Caps in whole millionths of the unit. */
   readonly budget?: Readonly<Record<string, number>>;
   readonly schedule?: string;
+  /** Who started it: `token:ID` or `name:NAME`. A server says so itself. */
+  readonly starters?: string[];
   readonly forkedFrom?: string;
   readonly fork?: ForkData;
   /** The input has been through the workflow's schema: whoever drives the run need not ask again. */

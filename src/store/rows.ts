@@ -141,6 +141,7 @@ export function gateRowOf(row: Raw): GateRow {
     status: row.status as GateRow["status"],
     binds: orNull(row.binds),
     payload: orNull(row.payload),
+    approvers: orNull(row.approvers),
     value: orNull(row.value),
     openedAt: Number(row.opened_at),
   };

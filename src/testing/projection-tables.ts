@@ -167,9 +167,9 @@ export class ProjectionTables {
           ({ run, pos }) => run === change.run && this.effects.get(keyOf(run, pos, 0))?.status === "WITHDRAWN",
         );
       case "gate.create": {
-        const { run, pos, name, binds, payload } = change;
+        const { run, pos, name, binds, payload, approvers } = change;
         if (this.gates.has(keyOf(run, pos)) || this.runs.get(run)?.phase !== "LIVE") return false;
-        this.gates.set(keyOf(run, pos), { run, pos, name, binds, payload, status: "OPEN", value: null });
+        this.gates.set(keyOf(run, pos), { run, pos, name, binds, payload, approvers, status: "OPEN", value: null });
         return true;
       }
       case "gate.status": {

@@ -1,6 +1,6 @@
 import { call, type Gate } from "../api.ts";
 import { lasting } from "../format.ts";
-import { useMay } from "../session.tsx";
+import { useMay, usePerson } from "../session.tsx";
 import { Badge } from "./badge.tsx";
 import { Deed } from "./deed.tsx";
 import { useNow } from "./now.ts";
@@ -11,6 +11,9 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
   const { start } = useMay();
   const now = useNow();
   const { name, pos, payload, binds, openedAt } = gate;
+  const { role, name: me } = usePerson();
+  const approvers = gate.approvers as Approvers | null;
+  const closed = approvers === null ? undefined : whyClosed(approvers, role, me);
   const send = async (value: unknown, reason: string, key: string): Promise<void> => {
     const { gates } = await call("gates.list", { query: { run: run ?? "", open: true } });
     const still = gates.find((one) => one.pos === pos && one.binds === binds);
@@ -46,10 +49,19 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
               </span>
             ),
           ],
+          ["Approvers", approvers === null ? "whoever may send signals" : wordsOf(approvers)],
         ]}
       />
       {payload !== null && <Json value={payload} label="What it shows" />}
-      {start && run !== undefined && (
+      {start && closed !== undefined && (
+        <p className="muted small">
+          <button type="button" disabled>
+            Approve
+          </button>{" "}
+          {closed}
+        </p>
+      )}
+      {start && closed === undefined && run !== undefined && (
         <footer className="actions">
           <Deed
             label="Approve"
@@ -69,4 +81,30 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
       )}
     </article>
   );
+}
+
+/** As the gate's definition has it; the server decides, this page only does not offer what it would refuse. */
+interface Approvers {
+  readonly role?: string;
+  readonly tokens?: readonly string[];
+  readonly by?: readonly string[];
+  readonly not?: "starter";
+}
+
+function wordsOf({ role, tokens, by, not }: Approvers): string {
+  const named = [...(by ?? []), ...(tokens ?? []).map((id) => `token ${id}`)];
+  const parts = [
+    ...(role === undefined ? [] : [`the role ${role}`]),
+    ...(named.length === 0 ? [] : [named.join(" or ")]),
+    ...(not === undefined ? [] : ["not who started the run"]),
+  ];
+  return parts.join(", ");
+}
+
+function whyClosed({ role, tokens, by }: Approvers, mine: string, me: string): string | undefined {
+  if (role !== undefined && mine !== role && mine !== "admin" && role !== "starter" && role !== "reader") {
+    return `It needs the role ${role}; you have ${mine}.`;
+  }
+  if (by !== undefined && tokens === undefined && !by.includes(me)) return `It is for ${by.join(" or ")}.`;
+  return undefined;
 }

@@ -162,7 +162,7 @@ export const runs = group({
     size: "payload",
     body: signal,
     answer: z.strictObject({ n: whole, duplicate: z.boolean() }),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED", "TAPE_GATE_VALUE"],
+    errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED", "TAPE_GATE_VALUE", "TAPE_NOT_APPROVER"],
   },
   "runs.cancel": {
     method: "POST",

@@ -3,6 +3,7 @@ import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
+import { started } from "../authority.ts";
 import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
@@ -31,7 +32,7 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
     async "runs.start"({ body }, who) {
       const { id = who.key ?? random.uuid(clock.wall()), ...spec } = body;
       await assertInput(runner, spec.workflow, spec.input);
-      const [verdict] = await who.intake.createRuns(who.tenant, [{ ...spec, id } as RunSpec]);
+      const [verdict] = await who.intake.createRuns(who.tenant, [started(who, { ...spec, id } as RunSpec)]);
       if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
       if (!verdict.ok) throw verdict.error;
       const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;

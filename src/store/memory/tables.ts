@@ -102,10 +102,14 @@ export class Tables {
     { run: (row) => row.run },
   );
 
-  readonly gates = new Table(this.undo, (row: Stored<model.GateRow>) => keyOf(row.run, row.pos), {
-    run: (row) => row.run,
-    tenant: (row) => row.tenant,
-  });
+  readonly gates = new Table(
+    this.undo,
+    (row: Stored<model.GateRow> & { readonly approvals: string }) => keyOf(row.run, row.pos),
+    {
+      run: (row) => row.run,
+      tenant: (row) => row.tenant,
+    },
+  );
 
   readonly timers = new Table(this.undo, (row: TimerRow) => keyOf(row.run, row.pos, row.purpose), {
     run: (row) => row.run,

@@ -20,17 +20,20 @@ const byDue = [
 /** Gates, timers and schedules. */
 export const waits = {
   "gate.create"(t, p: Do<"gate.create">, { at }) {
-    const { run, pos, name, binds, payload } = p;
+    const { run, pos, name, binds, payload, approvers } = p;
     const owner = t.runs.get(run);
     if (owner?.phase !== "LIVE" || t.gates.get(keyOf(run, pos)) !== undefined) return none;
     const { tenant } = owner;
-    t.gates.insert({ run, pos, tenant, name, status: "OPEN", binds, payload, value: null, opened_at: at });
+    const open = { status: "OPEN" as const, value: null, opened_at: at, approvals: "," };
+    t.gates.insert({ run, pos, tenant, name, binds, payload, approvers, ...open });
     return changed(1);
   },
 
   "gate.status"(t, p: Do<"gate.status">) {
     const gate = t.gates.get(keyOf(p.run, p.pos));
     if (gate?.status !== "OPEN") return none;
+    const open = gate.approvers === null || p.to !== "RECEIVED" || gate.approvals.includes(`,${p.note},`);
+    if (!open) return none;
     t.gates.update(gate, { status: p.to, value: p.value });
     return changed(1);
   },
@@ -38,6 +41,28 @@ export const waits = {
   "gates.withdraw"(t, p: Do<"gates.withdraw">) {
     const open = t.gates.by.run(p.run).filter(({ status }) => status === "OPEN");
     return changed(t.gates.updateAll(open, { status: "WITHDRAWN" }));
+  },
+
+  "signal.find"(t, p: { tenant: string; id: string; name: string }) {
+    const [run] = t.runs.by.id(keyOf(p.tenant, p.id));
+    if (run === undefined) return none;
+    const open = t.gates.by.run(run.journal).filter(({ name, status }) => name === p.name && status === "OPEN");
+    return row({ ...run, restricted: open.some(({ approvers }) => approvers !== null) });
+  },
+
+  "gate.waiting": (t, p: { run: number; name: string }) =>
+    rows(
+      page(
+        t.gates.by.run(p.run).filter(({ name, status }) => name === p.name && status === "OPEN"),
+        Number.POSITIVE_INFINITY,
+        ({ pos }) => pos,
+      ),
+    ),
+
+  "gate.approve"(t, p: { run: number; pos: number; note: string }) {
+    const gate = t.gates.get(keyOf(p.run, p.pos))!;
+    t.gates.update(gate, { approvals: `${gate.approvals}${p.note},` });
+    return changed(1);
   },
 
   "gate.list"(t, p: Listing & { open: boolean }) {

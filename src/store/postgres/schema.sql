@@ -95,6 +95,8 @@ table tape.gates(
   payload text,
   value text,
   opened_at bigint not null,
+  approvers text,
+  approvals text not null default ','::text,
   gates_pkey PRIMARY KEY (run, pos)
 );
 

@@ -111,4 +111,5 @@ export const textIn: Readonly<Record<string, readonly string[]>> = {
   "token.get": ["id"],
   "token.revoke": ["id"],
   "token.touch": ["id"],
+  "signal.find": ["id"],
 };

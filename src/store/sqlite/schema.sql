@@ -47,7 +47,7 @@ CREATE INDEX effects_owed on effects(root) where role = 'inverse';
 
 CREATE TABLE gates(
   run integer not null, pos integer not null, tenant text not null, name text not null, status text not null,
-  binds text, payload text, value text, opened_at integer not null, primary key(run, pos)
+  binds text, payload text, value text, opened_at integer not null, approvers text, approvals text not null default ',', primary key(run, pos)
 ) strict, without rowid;
 
 CREATE INDEX gates_open on gates(tenant, opened_at) where status = 'OPEN';

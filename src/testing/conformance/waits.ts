@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { NewRecord } from "../../model/records.ts";
 import type { Store } from "../../store/contract.ts";
-import { type Cases, record, spec, tenant } from "./frame.ts";
+import { type Cases, claimant, record, refused, spec, tenant, unique } from "./frame.ts";
 import { begin, decided, find, statusOf, tally, unchanged } from "./scenes.ts";
 
 type Resolution = "RECEIVED" | "TIMED_OUT" | "WITHDRAWN";
@@ -42,6 +42,70 @@ export const gates: Cases = ({ it }, fresh) => {
       }
       await run.refused("TAPE_ILLEGAL_TRANSITION", resolved(7, "RECEIVED"));
     });
+  });
+
+  it("a gate with approvers takes a signal of theirs and no other; whoever is none is refused before anything is written", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    const approvers = { role: "operator", tokens: ["t-cfo"], by: ["ada"] } as const;
+    await run.write(
+      record("gate.opened", { pos: 0, name: "cfo", approvers: { ...approvers, tokens: ["t-cfo"], by: ["ada"] } }),
+    );
+    const [row] = await store.read.gates(tenant, { run: run.id });
+    assert.deepEqual(JSON.parse(row!.approvers!), approvers);
+    const via = (token: string, role: string) => ({ via: { token, name: token, role } });
+    const send = (who: object) => store.intake.signal(tenant, run.id, { name: "cfo", value: true, ...who });
+    await unchanged(store, async () => {
+      await refused("TAPE_NOT_APPROVER", send(via("t-cfo", "starter")));
+      await refused("TAPE_NOT_APPROVER", send(via("t-other", "admin")));
+      await refused("TAPE_NOT_APPROVER", send({ by: "bob" }));
+      await refused("TAPE_NOT_APPROVER", send({}));
+    });
+    await store.intake.signal(tenant, run.id, { name: "other", value: 1 });
+    const answer = (note: number | undefined) =>
+      record("gate.resolved", { pos: 0, to: "RECEIVED", value: true, ...(note === undefined ? {} : { note }) });
+    await unchanged(store, async () => {
+      await run.refused("TAPE_ILLEGAL_TRANSITION", answer(1));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", answer(undefined));
+    });
+    const { n } = await send(via("t-cfo", "operator"));
+    const [, note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    assert.deepEqual((note!.data as { approves?: unknown }).approves, [0]);
+    await run.write(answer(n));
+    assert.equal((await send({})).duplicate, false, "no gate of that name stands open any more");
+  });
+
+  it("who started a run, or its parent, does not answer its gate where that is asked for", async () => {
+    const { store } = fresh();
+    const id = unique("run");
+    const starters = ["token:t-1", "name:ada"];
+    const first = { ...claimant(), nonce: 11n };
+    const [made] = await store.intake.createRuns(tenant, [spec({ id, starters })], first);
+    assert.ok(made?.ok && made.term);
+    const opened = record("gate.opened", { pos: 0, name: "cfo", approvers: { not: "starter" } });
+    const child = record("child.started", { pos: 1, id: `${id}.1`, workflow: "w", input: 1, inputHash: "h" });
+    await store.fenced.append(made.term.fence, { after: 1, records: [opened, child] });
+    const request = { target: { run: `${id}.1` }, claimant: claimant(), nonce: 12n, expect: "free" } as const;
+    const held = await store.claim.acquire(tenant, request);
+    assert.ok(held.ok);
+    await store.fenced.append(held.term.fence, { after: held.term.head, records: [opened] });
+    const send = (run: string, who: object) => store.intake.signal(tenant, run, { name: "cfo", value: true, ...who });
+    const via = (token: string, role = "starter") => ({ via: { token, name: "n", role } });
+    for (const run of [id, `${id}.1`]) {
+      await unchanged(store, async () => {
+        await refused("TAPE_NOT_APPROVER", send(run, via("t-1")));
+        await refused("TAPE_NOT_APPROVER", send(run, via("t-1", "admin")));
+        await refused("TAPE_NOT_APPROVER", send(run, { by: "ada" }));
+        await refused("TAPE_NOT_APPROVER", send(run, {}));
+      });
+      await send(run, via("t-2"));
+      await send(run, { by: "bob" });
+    }
+    // Nobody is known to have started this one: it takes an operator.
+    const other = await begin(store);
+    await other.write(opened);
+    await refused("TAPE_NOT_APPROVER", send(other.id, via("t-2")));
+    await send(other.id, via("t-2", "operator"));
   });
 
   it("lists show the open ones, of one run or all, oldest first, of one tenant", async () => {

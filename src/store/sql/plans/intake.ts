@@ -1,3 +1,5 @@
+import { decode } from "../../../base/codec.ts";
+import { type Approvers, whyNotApprover } from "../../../model/approvers.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { Verdict } from "../../../model/lease.ts";
 import { bodyOf, valueWritten } from "../../../model/project.ts";
@@ -21,15 +23,44 @@ export function* signalPlan(
   run: string,
   data: RecordData<"signal.sent">,
 ): Plan<{ n: number; duplicate: boolean }> {
-  const journal = yield* runJournal(tenant, run);
-  const sent = yield* notedOnce(journal, data.key, note(ground, { tenant, journal }, "signal.sent", data));
+  const found = yield* askRow("signal.find", { tenant, id: run, name: data.name });
+  if (found === undefined) throw absentTarget({ run });
+  const journal = Number(found.journal);
+  const approves = found.restricted ? yield* approvals(journal, Number(found.root), run, data) : [];
+  const signal = approves.length === 0 ? data : { ...data, approves };
+  const sent = yield* notedOnce(journal, data.key, note(ground, { tenant, journal }, "signal.sent", signal));
   if (!sent.duplicate) {
+    for (const pos of approves) yield* ask("gate.approve", { run: journal, pos, note: String(sent.n) });
     yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
       name: data.name,
       n: sent.n,
     });
   }
   return sent;
+}
+
+/**
+ * The open gates with approvers that this signal may answer. Where every gate that could take it is for others, it is
+ * refused before anything is written. One that is opened later takes only what is sent from then on.
+ */
+function* approvals(journal: number, root: number, run: string, signal: RecordData<"signal.sent">): Plan<number[]> {
+  const gates = yield* askRows("gate.waiting", { run: journal, name: signal.name });
+  const open = gates.filter(({ binds }) => signal.binds === undefined || binds === signal.binds);
+  const [first] = yield* askRows("journal.page", { journal: root, from: 1, limit: 1, tenant: null });
+  const { starters } = decode(first!.body as string) as RecordData<"run.created">;
+  const verdicts = open.map(({ pos, approvers }) => {
+    if (approvers === null) return { pos: Number(pos), free: true, why: undefined };
+    const why = whyNotApprover(JSON.parse(approvers as string) as Approvers, signal, starters);
+    return { pos: Number(pos), free: false, why };
+  });
+  const [refused] = verdicts;
+  if (refused?.why !== undefined && verdicts.every(({ why }) => why !== undefined)) {
+    const { name } = signal;
+    throw new TapeError("TAPE_NOT_APPROVER", `this signal may not answer gate ${name} of run ${run}: ${refused.why}`, {
+      ...{ run, gate: name, pos: refused.pos },
+    });
+  }
+  return verdicts.flatMap(({ pos, free, why }) => (free || why !== undefined ? [] : [pos]));
 }
 
 export function* cancelPlan(

@@ -1,0 +1,2 @@
+-- read
+select pos, binds, approvers from tape.gates where run = :run and name = :name and status = 'OPEN' order by pos

@@ -1,0 +1,95 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createRunner, gate, Tape, workflow } from "../../src/exports/index.ts";
+import { openStore } from "../../src/host/open-store.ts";
+import type { Store } from "../../src/store/contract.ts";
+import { giveTokens, makeScene, tokenOf } from "../server/scene.ts";
+import { ask, type Stage, stage } from "../server/stage.ts";
+
+/** The service that starts a payment sent the CFO's approval itself. */
+const cfo = gate<{ approved: boolean }>("cfo", { approvers: { role: "operator", not: "starter" } });
+const pay = workflow("pay", async (tape, amount: number) => {
+  const answer = await tape.gate(cfo);
+  return answer.status === "received" && answer.value.approved ? `paid ${amount}` : "not paid";
+});
+
+let store: Store;
+let current: Stage;
+beforeEach(async () => {
+  store = await openStore("memory:");
+  await giveTokens(store, "acme");
+  current = await stage({ store, credentials: "required", tenant: "home" });
+});
+afterEach(async () => {
+  await current.close();
+  await store.close();
+});
+
+const post = (path: string, role: "starter" | "worker" | "operator" | "admin", body: unknown) =>
+  ask(current.server.exchange, "POST", path, { token: tokenOf("acme", role), body });
+const yes = { name: "cfo", value: { approved: true } };
+
+describe("an approval", () => {
+  it("comes neither from a lower role nor from who started the run, and then from who may give it", async () => {
+    await using app = await Tape.open({ store, tenant: "acme", runner: createRunner({ workflows: [pay] }) });
+    for (const [id, starter] of [
+      ["p-1", "starter"],
+      ["p-2", "operator"],
+    ] as const) {
+      expect((await post("/v1/runs", starter, { id, workflow: "pay", input: 7 })).status).toBe(200);
+    }
+    // Signals for a gate that nobody has opened yet are taken, and open nothing.
+    await post("/v1/runs/p-1/signals", "starter", yes);
+    while ((await app.gates.list()).length < 2) await new Promise((soon) => setImmediate(soon));
+    const { json } = await ask(current.server.exchange, "GET", "/v1/gates?run=p-1&open=true", {
+      token: tokenOf("acme", "reader"),
+    });
+    expect((json as { gates: unknown[] }).gates).toMatchObject([
+      { name: "cfo", approvers: { role: "operator", not: "starter" } },
+    ]);
+    const own = await post("/v1/runs/p-1/signals", "starter", yes);
+    expect(own).toMatchObject({ status: 403, json: { code: "TAPE_NOT_APPROVER", details: { gate: "cfo" } } });
+    expect((await post("/v1/runs/p-1/signals", "worker", yes)).status).toBe(403);
+    expect((await post("/v1/runs/p-2/signals", "operator", yes)).status).toBe(403);
+    expect((await store.read.run("acme", "p-1"))?.status).not.toBe("COMPLETED");
+    expect((await post("/v1/runs/p-1/signals", "operator", yes)).status).toBe(200);
+    expect((await post("/v1/runs/p-2/signals", "admin", yes)).status).toBe(200);
+    expect(await (await app.run("p-1")).result()).toBe("paid 7");
+    expect(await (await app.run("p-2")).result()).toBe("paid 7");
+  });
+
+  it("a worker cannot write an answer that nobody has sent, nor choose another starter", async () => {
+    const scene = await makeScene(store, "globex");
+    const token = tokenOf("globex", "worker");
+    const append = async (data: object) => {
+      const records = [{ kind: "gate.resolved", data: { pos: 1, to: "RECEIVED", ...data } }];
+      const body = { batch: [{ fence: scene.fence, entry: { after: scene.head, records } }] };
+      const { json } = await ask(current.server.exchange, "POST", "/v1/store/append", { token, body });
+      return (json as { verdicts: [{ ok: boolean; error?: { code: string } }] }).verdicts[0];
+    };
+    expect(await append({ value: true })).toMatchObject({ ok: false, error: { code: "TAPE_FORBIDDEN" } });
+    await store.intake.signal("globex", scene.run, { name: "cfo", value: false });
+    expect(await append({ value: false, note: 2 })).toMatchObject({ ok: false, error: { code: "TAPE_FORBIDDEN" } });
+    expect(await append({ value: false, note: 1 })).toMatchObject({ ok: true });
+    const specs = [{ id: "x-1", workflow: "pay", input: 1, starters: ["token:somebody"] }];
+    await ask(current.server.exchange, "POST", "/v1/store/create", { token, body: { calls: [{ specs }] } });
+    const [created] = await store.read.journal("globex", { run: "x-1" });
+    expect(created).toMatchObject({ data: { starters: ["token:globex-worker"] } });
+  });
+
+  it("embedded programs say who starts and who answers", async () => {
+    await using app = await Tape.open({ store, tenant: "acme", runner: createRunner({ workflows: [pay] }) });
+    const run = await app.start(pay, 3, { by: "ada" });
+    while ((await app.gates.list()).length < 1) await new Promise((soon) => setImmediate(soon));
+    await expect(app.signal(run.id, cfo, { approved: true }, { by: "ada" })).rejects.toMatchObject({
+      code: "TAPE_NOT_APPROVER",
+    });
+    await app.signal(run.id, cfo, { approved: true }, { by: "bob" });
+    expect(await run.result()).toBe("paid 3");
+  });
+
+  it("approvers that name nobody, or what is none, are refused where the gate is defined", () => {
+    for (const approvers of [{}, { role: "boss" }, { not: "me" }, { tokens: [] }, { whom: ["x"] }]) {
+      expect(() => gate("g", { approvers } as never)).toThrow(/TAPE_BAD_INPUT|approvers is/);
+    }
+  });
+});
