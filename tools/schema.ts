@@ -72,7 +72,7 @@ export async function postgresSchema(client: pg.ClientBase, schema = "tape"): Pr
   for (const text of await ask(others, schema)) parts.push(`${text};`);
   await client.query("reset search_path");
   const text = `${header("PostgreSQL")}\n${parts.join("\n\n")}\n`.replace(/[ \t]+$/gm, "");
-  return schema === "tape" ? text : text.replace(new RegExp(`\\b${schema}\\.`, "g"), "tape.");
+  return schema === "tape" ? text : text.replace(new RegExp(`"${schema}"\\.|\\b${schema}\\.`, "g"), "tape.");
 }
 
 async function fromSqlite(): Promise<string> {
