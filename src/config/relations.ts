@@ -23,6 +23,9 @@ export function contradictions(config: Config): Contradiction[] {
       message: `a certificate and its key belong together: ${missing} is missing`,
     });
   }
+  if (server.tls.client_ca !== undefined && server.tls.cert === undefined) {
+    found.push({ path: ["tape", "server", "tls", "client_ca"], message: "needs a certificate of the server's own" });
+  }
   for (const [name, settings] of Object.entries(reactors)) {
     const path = ["tape", "reactors", name];
     if (!reactorName.test(name)) {

@@ -117,6 +117,14 @@ export const configSchema = z
             bootstrap_token: text
               .optional()
               .describe("A first admin's token, id.secret, with at least 32 characters of secret"),
+            plain: z
+              .enum(["refused", "accepted"])
+              .default("refused")
+              .describe("accepted lets tokens travel in clear to a public address, where a proxy in front speaks TLS"),
+            origin: text
+              .regex(/^https?:\/\/[^/]+$/, "must be a scheme and a host, as in https://tape.example")
+              .optional()
+              .describe("Where browsers find the server, if a proxy in front of it has another name"),
             trusted_proxies: text
               .optional()
               .describe("Addresses or networks of proxies whose Forwarded or X-Forwarded-For is believed, with commas"),
@@ -130,6 +138,9 @@ export const configSchema = z
               .strictObject({
                 cert: text.optional().describe("The certificate's file (PEM)"),
                 key: text.optional().describe("Its private key's file (PEM)"),
+                client_ca: text
+                  .optional()
+                  .describe("Only callers with a certificate of this authority (PEM) get a connection"),
               })
               .prefault({})
               .describe("HTTPS"),

@@ -25,6 +25,10 @@ export interface ServeOptions {
   readonly credentials?: "required" | "none";
   /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
   readonly bootstrapToken?: string;
+  /** accepted: tokens may travel in clear to an address that others reach, because something in front of it speaks TLS. */
+  readonly plain?: "refused" | "accepted";
+  /** Where browsers find this server, if a proxy in front of it has another name: `https://tape.example`. */
+  readonly origin?: string;
   /** PEM texts. */
   readonly tls?: ListenOptions["tls"];
   /** The tenant of whoever runs the server. Default "default". */
@@ -48,6 +52,8 @@ export interface Serving extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly server: TapeServer;
+  /** Another certificate for new connections. */
+  renewTls(tls: NonNullable<ListenOptions["tls"]>): void;
   /** Takes no more calls, finishes those under way, ends streams. false: some took longer than `withinMs` (30 s). */
   stop(withinMs?: number): Promise<boolean>;
 }
@@ -66,6 +72,10 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
   const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;
   const log = appLog(options.log, "serve");
+  if (credentials === "required" && tls === undefined && options.plain !== "accepted" && !isLoopback(host)) {
+    const message = `tokens would go in clear to ${host}: set tape.server.tls, or tape.server.plain to accepted where a proxy speaks TLS`;
+    throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
+  }
   if (credentials === "none" && !isLoopback(host)) {
     const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
@@ -94,6 +104,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
       ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
       ...(limits === undefined ? {} : { limits }),
+      ...(options.origin === undefined ? {} : { origin: options.origin }),
       ...(options.lifetimes === undefined ? {} : { lifetimes: options.lifetimes }),
     });
     const listening = await listen(server, {
@@ -107,8 +118,15 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       stopping ??= listening.stop(withinMs).finally(close);
       return stopping;
     };
-    const { url } = listening;
-    return { url, port: listening.port, server, stop, [Symbol.asyncDispose]: async () => void (await stop()) };
+    const { url, renewTls } = listening;
+    return {
+      url,
+      port: listening.port,
+      server,
+      stop,
+      renewTls,
+      [Symbol.asyncDispose]: async () => void (await stop()),
+    };
   } catch (error) {
     await close();
     throw error;

@@ -331,7 +331,7 @@ const table = {
   TAPE_SERVER_EXPOSED: {
     fault: "operator",
     retry: "no",
-    next: "Bind 127.0.0.1, or make a token and turn on credentials before others are let in.",
+    next: "Bind 127.0.0.1, or turn on credentials and TLS before others are let in; plain: accepted says that a proxy speaks TLS.",
   },
   TAPE_INVARIANT: {
     fault: "tape",

@@ -13,8 +13,12 @@ const packFromBytes = 1_024;
 /** One that is no stream. */
 export type WholeAnswer = WireAnswer & { readonly body: Uint8Array };
 
-/** Nothing here is for a cache, and nothing is what a browser guesses it to be. */
-const always = { "cache-control": "no-store", "x-content-type-options": "nosniff" };
+/** Nothing here is for a cache, nothing is what a browser guesses it to be, and nothing is for another's page. */
+const always = {
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+  "cross-origin-resource-policy": "same-origin",
+};
 
 export function jsonAnswer(json: unknown, status = 200): WholeAnswer {
   return textAnswer(JSON.stringify(json), jsonType, status);

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { createServer as createTlsServer } from "node:https";
+import { createServer as createTlsServer, type Server as SecureServer } from "node:https";
 import { type AddressInfo, Server as NetServer } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
@@ -19,12 +19,20 @@ export interface ListenOptions {
   readonly host: string;
   /** 0: any that is free. */
   readonly port: number;
-  readonly tls?: { readonly cert: Buffer | string; readonly key: Buffer | string };
+  readonly tls?: TlsFiles;
   readonly timeouts?: Partial<Timeouts>;
   /** Proxies that say whom they speak for. */
   readonly trusted?: Trusted;
   readonly clock: Clock;
   readonly log: Log;
+}
+
+/** PEM texts. */
+export interface TlsFiles {
+  readonly cert: Buffer | string;
+  readonly key: Buffer | string;
+  /** Only callers with a certificate of this authority get a connection. */
+  readonly clientCa?: Buffer | string;
 }
 
 export interface Timeouts {
@@ -52,6 +60,8 @@ const lingerMs = 100;
 export interface Listening {
   readonly url: string;
   readonly port: number;
+  /** New connections are shown this certificate; those that stand keep theirs. Throws if it cannot be used. */
+  renewTls(tls: TlsFiles): void;
   /** Stops accepting, finishes what is under way, ends streams. false: some of it took longer and was cut off. */
   stop(withinMs: number): Promise<boolean>;
 }
@@ -71,7 +81,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   const paper = { unread: new UnreadAnswers(limits.answersBytes), clock, writeMs };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.socket.destroyed) return; // it was thrown out, and this was read before
-    const work = () => carry({ server, trusted, paper }, request, response);
+    const work = () => carry({ server, trusted, paper, secure: tls !== undefined }, request, response);
     void connections.inTurn(request.socket, work).catch((error) => {
       log("warn", "server.cut_off", { ...errorFields(error) });
       response.destroy();
@@ -80,10 +90,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   const http: Server =
     tls === undefined
       ? createServer(settings, handle)
-      : (createTlsServer(
-          { ...settings, ...tls, handshakeTimeout: headersMs, minVersion: "TLSv1.2" },
-          handle,
-        ) as Server);
+      : (createTlsServer({ ...settings, ...secureOptions(tls), handshakeTimeout: headersMs }, handle) as Server);
   http.on("connection", (socket) => connections.admit(socket));
   http.listen(port, host);
   try {
@@ -97,6 +104,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   return {
     url: `${tls === undefined ? "http" : "https"}://${name}:${bound}`,
     port: bound,
+    renewTls: (renewed) => (http as Partial<SecureServer>).setSecureContext?.(secureOptions(renewed)),
     async stop(withinMs) {
       const closed = once(http, "close");
       // Not http.close(): it would cut idle connections at once, under a request that is just being sent on one.
@@ -115,14 +123,23 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   };
 }
 
+function secureOptions({ cert, key, clientCa }: TlsFiles) {
+  const asked = clientCa === undefined ? {} : { ca: clientCa, requestCert: true, rejectUnauthorized: true };
+  return { cert, key, ...asked, minVersion: "TLSv1.2" as const };
+}
+
+/** Two years, as browsers' lists ask for: whoever came here once by TLS never comes without. */
+const onlyTls = { "strict-transport-security": "max-age=63072000" };
+
 interface Carrier {
+  readonly secure: boolean;
   readonly server: TapeServer;
   readonly trusted: Trusted;
   readonly paper: Paper;
 }
 
 async function carry(
-  { server, trusted, paper }: Carrier,
+  { server, trusted, paper, secure }: Carrier,
   request: IncomingMessage,
   response: ServerResponse,
 ): Promise<void> {
@@ -141,7 +158,8 @@ async function carry(
   const { answer, written } = await server.take(wire, (room) => bodyOf(request, room));
   try {
     const closing = server.service.draining ? { connection: "close" } : {};
-    await write(response, { ...answer, headers: { ...answer.headers, ...closing } }, paper);
+    const headers = { ...answer.headers, ...(secure ? onlyTls : {}), ...closing };
+    await write(response, { ...answer, headers }, paper);
   } finally {
     written();
   }

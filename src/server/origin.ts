@@ -8,21 +8,41 @@ export function isLoopback(host: string): boolean {
   return loopback.test(host.includes(":") && !host.startsWith("[") ? `[${host}]` : host);
 }
 
+export interface Entry {
+  readonly credentials: "required" | "none";
+  /** Where browsers find this server, if a proxy in front of it has another name: `https://tape.example`. */
+  readonly origin?: string | undefined;
+}
+
+/** What a proxy adds to the requests that it passes on. */
+const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.*)$/;
+
 /**
  * A page of somebody else's in a browser of ours must not get in: not by sending to this address (Origin), nor by having
- * its own name resolve to it (Host). The second matters where no credential is asked for.
+ * its own name resolve to it (Host). The second matters where no credential is asked for; there nobody may come through
+ * a proxy either, because everybody behind it would be this machine, and admin.
  */
-export function checkOrigin({ headers }: Pick<WireRequest, "headers">, credentials: "required" | "none"): void {
+export function checkOrigin({ headers }: Pick<WireRequest, "headers">, entry: Entry): void {
   const { host, origin } = headers;
-  if (credentials === "none" && host !== undefined && !isLoopback(host.replace(/:\d+$/, ""))) {
-    throw new TapeError("TAPE_FORBIDDEN", "without credentials only a loopback name may stand in Host", {
-      field: "host",
-    });
+  if (entry.credentials === "none") {
+    if (host !== undefined && !isLoopback(host.replace(/:\d+$/, ""))) {
+      throw forbidden("without credentials only a loopback name may stand in Host", "host");
+    }
+    const through = Object.keys(headers).find((name) => proxyHeader.test(name));
+    if (through !== undefined) throw forbidden("without credentials nobody is let in through a proxy", through);
   }
-  const foreign = origin !== undefined && hostOf(origin) !== (host ?? "").toLowerCase();
-  if (foreign || headers["sec-fetch-site"] === "cross-site") {
-    throw new TapeError("TAPE_FORBIDDEN", "this call comes from a page of another origin", { field: "origin" });
+  const ours = [(host ?? "").toLowerCase(), ...(entry.origin === undefined ? [] : [hostOf(entry.origin)])];
+  if ((origin !== undefined && !ours.includes(hostOf(origin))) || headers["sec-fetch-site"] === "cross-site") {
+    throw forbidden("this call comes from a page of another origin", "origin");
   }
+}
+
+/** A link to the dashboard in a mail or a chat: the browser goes there, and the page that is shown holds nothing yet. */
+export const isNavigation = ({ headers }: Pick<WireRequest, "headers">): boolean =>
+  headers["sec-fetch-mode"] === "navigate" && headers["sec-fetch-dest"] === "document" && headers.origin === undefined;
+
+function forbidden(message: string, field: string): TapeError {
+  return new TapeError("TAPE_FORBIDDEN", message, { field });
 }
 
 function hostOf(origin: string): string | undefined {

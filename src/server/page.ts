@@ -77,4 +77,5 @@ function fileAnswer(file: PageFile): Promise<WireAnswer> {
 const rulesOf = (rules: string): Record<string, string> => ({
   "content-security-policy": rules,
   "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
 });

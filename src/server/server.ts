@@ -25,7 +25,7 @@ import { handlersOf } from "./handlers.ts";
 import { History } from "./history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
 import { type Footing, Operator, type Resolving } from "./operator.ts";
-import { checkOrigin } from "./origin.ts";
+import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { type Dashboard, pageAnswer } from "./page.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { type Matched, matchRoute } from "./router.ts";
@@ -38,6 +38,8 @@ export interface ServerOptions {
   readonly version: string;
   /** none: whoever reaches the server is admin of `tenant`. */
   readonly credentials: "required" | "none";
+  /** Where browsers find this server, if a proxy in front of it has another name. */
+  readonly origin?: string;
   /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
   readonly bootstrap?: string;
   /** The tenant of whoever runs the server. */
@@ -78,6 +80,7 @@ export class TapeServer {
   readonly #log: Log;
   readonly #credentials: Credentials;
   readonly #mode: "required" | "none";
+  readonly #entry: Entry;
   readonly #auditor: Auditor;
   /** The bootstrap token's id. */
   readonly #bootstrap: string | undefined;
@@ -100,6 +103,7 @@ export class TapeServer {
     this.#log = log;
     this.limits = { ...defaultServerLimits, ...options.limits };
     this.#mode = credentials;
+    this.#entry = { credentials, origin: options.origin };
     this.#dashboard = options.dashboard;
     this.#credentials =
       credentials === "none"
@@ -174,7 +178,7 @@ export class TapeServer {
     if (matched === undefined) return this.#page(request, said);
     const { route } = matched;
     said.route = route.name;
-    checkOrigin(request, this.#mode);
+    checkOrigin(request, this.#entry);
     if (this.service.draining && route.role !== "open") {
       throw new TapeError("TAPE_DRAINING", "this server is stopping");
     }
@@ -219,7 +223,8 @@ export class TapeServer {
     said.leave = () => place.leave();
     const page = await pageAnswer(request, this.#dashboard);
     if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "there is no such call");
-    checkOrigin(request, this.#mode);
+    const { "sec-fetch-site": _site, ...headers } = request.headers;
+    checkOrigin(isNavigation(request) ? { headers } : request, this.#entry);
     return page;
   }
 

@@ -197,7 +197,9 @@ describe("sockets", () => {
     for (const host of ["0.0.0.0", "::", "192.168.7.7", "tape.example"]) {
       await expect(serve({ store: "memory:", port: 0, host })).rejects.toMatchObject({ code: "TAPE_SERVER_EXPOSED" });
     }
-    const bound = await serving({ host: "0.0.0.0", credentials: "required", bootstrapToken: `root.${"s".repeat(43)}` });
+    const bound = await serving({
+      ...{ host: "0.0.0.0", credentials: "required", bootstrapToken: `root.${"s".repeat(43)}`, plain: "accepted" },
+    });
     expect((await fetch(`http://127.0.0.1:${bound.port}/v1/whoami`)).status).toBe(401);
   });
 

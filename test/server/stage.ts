@@ -22,6 +22,8 @@ export interface StageOptions {
   readonly clock?: Clock;
   readonly random?: Random;
   readonly limits?: Partial<ServerLimits>;
+  /** Where browsers find it. */
+  readonly origin?: string;
   readonly lifetimes?: TokenLifetimes;
   readonly url?: string;
   /** The tenant of whoever runs the server. */
@@ -45,6 +47,7 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
     identity: { owner: "server/1", label: "server" },
     version: "0.0.0-test",
     ...(options.lifetimes && { lifetimes: options.lifetimes }),
+    ...(options.origin === undefined ? {} : { origin: options.origin }),
     resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
   });
   return {

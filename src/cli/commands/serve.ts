@@ -1,13 +1,16 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
+import { systemClock } from "../../base/clock.ts";
 import { type Log, logOf } from "../../base/log.ts";
+import { errorFields } from "../../base/reason.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import type { Config } from "../../config/schema.ts";
-import { serve as serveStore } from "../../host/serve.ts";
+import { type Serving, serve as serveStore } from "../../host/serve.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { TokenLifetimes } from "../../server/handler.ts";
 import type { ServerLimits } from "../../server/limits.ts";
+import type { TlsFiles } from "../../server/listen.ts";
 import type { Asked, Command } from "../command.ts";
 import { loadRunner } from "../reactors/module.ts";
 import { folderOf, storeUrl } from "../reactors/place.ts";
@@ -45,10 +48,13 @@ async function run(asked: Asked): Promise<number> {
       : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
     limits: limitsOf(server),
     lifetimes: lifetimesOf(server.tokens),
+    plain: server.plain,
+    ...(server.origin === undefined ? {} : { origin: server.origin }),
     ...(server.trusted_proxies === undefined ? {} : { trustedProxies: server.trusted_proxies }),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);
+  const forget = followCertificate(() => tlsOf(config, cwd).tls, serving, log);
   const { screen } = asked;
   screen.line(`listening on ${serving.url}`);
   screen.line(`store        ${maskUrl(url)}`);
@@ -60,6 +66,7 @@ async function run(asked: Asked): Promise<number> {
   const { credentials } = server;
   log("info", "server.started", { url: serving.url, store: maskUrl(url), credentials, tenant: tape.tenant });
   await stop;
+  forget();
   const drained = await serving.stop(tape.drain_s * 1_000);
   log("info", "server.stopped", { drained });
   return 0;
@@ -114,8 +121,8 @@ export function placeOf(listen: string): { readonly host: string; readonly port:
   return { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
 }
 
-export function tlsOf(config: LoadedConfig, cwd: string): { tls?: { cert: Buffer; key: Buffer } } {
-  const { cert, key } = config.settings.tape.server.tls;
+export function tlsOf(config: LoadedConfig, cwd: string): { tls?: TlsFiles } {
+  const { cert, key, client_ca: clientCa } = config.settings.tape.server.tls;
   if (cert === undefined || key === undefined) return {};
   const read = (path: string, file: string): Buffer => {
     try {
@@ -125,7 +132,52 @@ export function tlsOf(config: LoadedConfig, cwd: string): { tls?: { cert: Buffer
       throw new TapeError("TAPE_BAD_CONFIG", `${path}: ${file} cannot be read (${why})`, { path }, error);
     }
   };
-  return { tls: { cert: read("tape.server.tls.cert", cert), key: read("tape.server.tls.key", key) } };
+  return {
+    tls: {
+      cert: read("tape.server.tls.cert", cert),
+      key: read("tape.server.tls.key", key),
+      ...(clientCa === undefined ? {} : { clientCa: read("tape.server.tls.client_ca", clientCa) }),
+    },
+  };
+}
+
+/** How often the files are looked at; SIGHUP has them looked at once more. */
+const certificateMs = 60_000;
+
+/** A certificate that was renewed is shown from the next connection on: nobody has to restart the server for it. */
+export function followCertificate(
+  read: () => TlsFiles | undefined,
+  serving: Pick<Serving, "renewTls">,
+  log: Log,
+): () => void {
+  const textOf = (tls: TlsFiles): string => [tls.cert, tls.key, tls.clientCa ?? ""].map(String).join();
+  const first = read();
+  if (first === undefined) return () => {};
+  let shown = textOf(first);
+  const look = (): void => {
+    try {
+      const now = read();
+      if (now === undefined || textOf(now) === shown) return;
+      serving.renewTls(now);
+      shown = textOf(now);
+      log("info", "server.certificate_renewed", {});
+    } catch (error) {
+      log("warn", "server.certificate_unusable", { ...errorFields(error) }); // half written, perhaps: the old one stays
+    }
+  };
+  let cancel = (): void => {};
+  const again = (): void => {
+    cancel = systemClock.after(certificateMs, () => {
+      look();
+      again();
+    });
+  };
+  again();
+  process.on("SIGHUP", look);
+  return () => {
+    cancel();
+    process.off("SIGHUP", look);
+  };
 }
 
 function stopSignal(log: Log): Promise<void> {

@@ -214,7 +214,10 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
     );
     const budgets = await Promise.all(runs.map(({ id }) => read.budgets(of, id)));
     const quiet = runs.map(({ lease: _lease, ...run }) => run);
-    return { quiet, effects, gates, timers, journals, values, schedules, budgets };
+    // Counted by the steady clock and shown by the calendar: a millisecond more or less is no change.
+    const sent = effects.map(({ sendUntil: _until, ...effect }) => effect);
+    const set = timers.map(({ dueAt: _due, ...timer }) => timer);
+    return { quiet, effects: sent, gates, timers: set, journals, values, schedules, budgets };
   });
   return JSON.stringify(await Promise.all(parts), bigintText);
 }
