@@ -125,3 +125,17 @@ export const begunOf = (reason: string): string => termReasons[reason] ?? reason
 /** Ends that an owner did not choose: the next term is a takeover. */
 const againstWill: ReadonlySet<string> = new Set(["expired", "manual", "stalled", "superseded"]);
 export const isTaken = (end: string | undefined): boolean => end !== undefined && againstWill.has(end);
+
+/** Why a run did not end well: the error it was stored with, and its causes, in one line. */
+export function whyOf(outcome: unknown): string {
+  const parts: string[] = [];
+  for (let one = opened(outcome); parts.length < 6 && one !== undefined && one !== null; ) {
+    if (typeof one !== "object") return [...parts, String(one)].join("; cause: ");
+    const { name, message, cause } = one as { name?: unknown; message?: unknown; cause?: unknown };
+    if (typeof message !== "string") return [...parts, JSON.stringify(one)].join("; cause: ");
+    const text = typeof name === "string" && name !== "TapeError" ? `${name}: ${message}` : message;
+    if (!parts.some((part) => part.includes(text))) parts.push(text);
+    one = cause;
+  }
+  return parts.join("; cause: ");
+}

@@ -6,8 +6,10 @@ import { Refusal } from "./api.ts";
 import { router } from "./router.tsx";
 import { SignedIn } from "./session.tsx";
 import { applyTheme } from "./theme.ts";
+import { keepVisible } from "./ui/visible-text.ts";
 
 applyTheme();
+keepVisible(document.documentElement);
 
 const client = new QueryClient({
   defaultOptions: {

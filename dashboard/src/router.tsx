@@ -12,7 +12,7 @@ import { Runs } from "./screens/runs.tsx";
 import { Timers } from "./screens/timers.tsx";
 import { Values } from "./screens/values.tsx";
 import { Shell } from "./shell.tsx";
-import { Screen } from "./ui/parts.tsx";
+import { Failure, Screen } from "./ui/parts.tsx";
 
 const text = (given: unknown): string | undefined =>
   typeof given === "string" && given !== "" ? given : typeof given === "number" ? String(given) : undefined;
@@ -91,6 +91,15 @@ export const router = createRouter({
     ...[health, audit],
   ]),
   defaultPreload: false,
+  // Around each screen: what one cannot draw leaves the others, and the way to them, alone.
+  defaultErrorComponent: ({ error, reset }) => (
+    <Screen title="This screen could not be drawn">
+      <Failure error={error} />
+      <button type="button" onClick={reset}>
+        Try again
+      </button>
+    </Screen>
+  ),
 });
 
 declare module "@tanstack/react-router" {

@@ -42,6 +42,8 @@ export interface ServeOptions {
   /** Schemas of its workflows and gates refuse bad inputs and signals on receipt. Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
   readonly runner?: Runner;
   readonly version?: string;
+  /** For `durable-tape dev`: its page has buttons that a server in earnest must not show. */
+  readonly dev?: boolean;
   readonly clock?: Clock;
   readonly random?: Random;
   /** As in `Tape.open`. */
@@ -101,6 +103,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
       ...{ store, credentials, tenant, version, dashboard: builtDashboard, ...seams },
       identity: identify(process.env, random),
       runner,
+      dev: options.dev ?? false,
       resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
       ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
       ...(limits === undefined ? {} : { limits }),

@@ -51,6 +51,8 @@ export interface ServerOptions {
   readonly dashboard?: Dashboard;
   /** Settles a doubt in a person's name. */
   readonly resolve: (footing: Footing, resolving: Resolving) => Promise<void>;
+  /** `durable-tape dev` serves: said to whoever signs in. */
+  readonly dev?: boolean;
   /** Definitions whose schemas are asked on receipt. */
   readonly runner?: Runner;
   readonly clock?: Clock;
@@ -115,7 +117,7 @@ export class TapeServer {
     this.#refusals = refusalLog(log, clock);
     this.#admission = new Admission(this.limits, clock);
     this.#bodies = new Bodies(this.limits);
-    this.service = new Service({ clock, version, label: identity.label, home: tenant });
+    this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
     this.#history = new History({ read: store.read, clock, log });
     const { service } = this;

@@ -10,6 +10,8 @@ export class Service {
   readonly label: string;
   /** The tenant of whoever runs the server. */
   readonly home: string;
+  /** It is `durable-tape dev` that serves: the page shows its buttons. */
+  readonly dev: boolean;
   readonly #clock: Clock;
   readonly #metrics = new Metrics();
   readonly #requests;
@@ -28,8 +30,10 @@ export class Service {
     readonly version: string;
     readonly label: string;
     readonly home: string;
+    readonly dev?: boolean;
   }) {
-    const { clock, version, label, home } = options;
+    const { clock, version, label, home, dev = false } = options;
+    this.dev = dev;
     this.#clock = clock;
     this.version = version;
     this.label = label;

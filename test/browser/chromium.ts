@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync, mkdirSync, rmdirSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { type Browser, chromium } from "playwright-core";
 
 const installed = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
@@ -16,11 +17,31 @@ export async function openBrowser(): Promise<Browser> {
   const before = process.env.TMPDIR;
   process.env.TMPDIR = folder;
   try {
-    const { default: packed } = await import("@sparticuz/chromium");
+    const executablePath = await unpacked(folder);
     // Not its own arguments: they switch off what a browser protects, and put everything into one process.
-    return await chromium.launch({ executablePath: await packed.executablePath(), args });
+    return await chromium.launch({ executablePath, args });
   } finally {
     if (before === undefined) delete process.env.TMPDIR;
     else process.env.TMPDIR = before;
+  }
+}
+
+/** By one worker at a time: another would start a file that is still being written. */
+async function unpacked(folder: string): Promise<string> {
+  const lock = `${folder}.lock`;
+  for (let tries = 0; ; tries++) {
+    try {
+      mkdirSync(lock);
+      break;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST" || tries > 600) throw error;
+      await sleep(100);
+    }
+  }
+  try {
+    const { default: packed } = await import("@sparticuz/chromium");
+    return await packed.executablePath();
+  } finally {
+    rmdirSync(lock);
   }
 }

@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, Refusal, type Run } from "../api.ts";
-import { lasting, opened } from "../format.ts";
+import { lasting, opened, whyOf } from "../format.ts";
 import { ForkDialog } from "../run/fork.tsx";
 import { Journal } from "../run/journal.tsx";
 import { RunTakeover } from "../run/takeover.tsx";
@@ -91,6 +91,12 @@ function RunView({ run }: { readonly run: Run }) {
   return (
     <>
       <Head run={run} />
+      {run.endedAt !== null && run.status !== "COMPLETED" && whyOf(run.outcome) !== "" && (
+        <section className="failure" aria-label="Why it ended so">
+          <strong>{run.status}</strong>
+          <p>{whyOf(run.outcome)}</p>
+        </section>
+      )}
       {(inDoubt.length > 0 || open.length > 0 || run.status === "STUCK") && (
         <section className="cards" aria-label="Needs a person">
           {inDoubt.map((doubt) => (

@@ -2,7 +2,7 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { call } from "../api.ts";
 import { opened } from "../format.ts";
-import { useMay } from "../session.tsx";
+import { useMay, usePerson } from "../session.tsx";
 import { Failure } from "./parts.tsx";
 
 const stageKey = "tape-dev/stage";
@@ -21,15 +21,26 @@ interface Staged {
   readonly workflow: string;
 }
 
-/** Where `durable-tape dev` plays its payment: its keys, as buttons. Nowhere else is there such a value. */
+/** The value is anybody's who may write values: what it says is shown only if it is one of our own deeds. */
+function stagedOf(value: unknown): Staged | null {
+  const { deeds, workflow } = (typeof value === "object" && value !== null ? value : {}) as Partial<Staged>;
+  if (!Array.isArray(deeds) || typeof workflow !== "string") return null;
+  return { deeds: deeds.filter((deed) => typeof deed === "string" && Object.hasOwn(names, deed)), workflow };
+}
+
+/** Where `durable-tape dev` plays its payment: its keys, as buttons. A server that is not dev's has none. */
 export function Play() {
+  return usePerson().dev === true ? <Staging /> : null;
+}
+
+function Staging() {
   const go = useNavigate();
   const { start } = useMay();
   const stage = useQuery({
     queryKey: ["play"],
     queryFn: async () => {
       const { value } = await call("values.get", { params: { key: stageKey } });
-      return value === undefined || value.deleted ? null : (opened(value.value) as Staged);
+      return value === undefined || value.deleted ? null : stagedOf(opened(value.value));
     },
   });
   const press = useMutation({
@@ -60,7 +71,7 @@ export function Play() {
       <div className="actions">
         {deeds.map((deed) => (
           <button key={deed} type="button" disabled={press.isPending} onClick={() => press.mutate({ deed, workflow })}>
-            {names[deed] ?? deed}
+            {names[deed]}
           </button>
         ))}
       </div>

@@ -51,7 +51,12 @@ async function play(folder: string, { screen, place, once }: PlayOptions): Promi
   const url = `sqlite:${join(folder, "tape.db")}`;
   const store = await openStore(url, { log: silentLog });
   try {
-    const { serving, taken } = await serveNear(store, place, { log: silentLog, version, runner: buildRunner() });
+    const { serving, taken } = await serveNear(store, place, {
+      log: silentLog,
+      version,
+      dev: true,
+      runner: buildRunner(),
+    });
     await using _ = serving;
     const head = [
       `Tape dev ${version}`,

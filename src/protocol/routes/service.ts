@@ -29,6 +29,7 @@ export const service = group({
       role: z.enum(roles),
       name: z.string(),
       version: z.string(),
+      dev: z.literal(true).exactOptional(),
       backend: z.enum(["memory", "sqlite", "postgres"]),
       transactionBoundMs: z.number(),
       limits: z.record(z.string(), z.number()),

@@ -20,7 +20,8 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
     async whoami(_call, { tenant, role, name }) {
       const { backend, transactionBoundMs, limits } = store;
       const { version } = service;
-      return { tenant, role, name, version, backend, transactionBoundMs, limits: { ...limits } };
+      const about = { version, backend, transactionBoundMs, limits: { ...limits } };
+      return { tenant, role, name, ...about, ...(service.dev && { dev: true }) };
     },
     async settings() {
       const [settings, now] = await Promise.all([read.settings(), read.now()]);
