@@ -3,8 +3,10 @@ import { TapeError } from "../model/errors.ts";
 import { noAttempt } from "../store/calls.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/check.ts";
 import type { Intake } from "../store/contract.ts";
+import { allOf } from "../store/page.ts";
 import type { Creations } from "./create.ts";
 import { absentRun, assertOwn, defined, type Ground, isOwn } from "./ground.ts";
+import { tokensOver } from "./read.ts";
 
 /** With `key` every write is named by it instead of by a key of its own: that is `once`. */
 export function intakeOver(ground: Ground, creations: Creations, key?: string): Intake {
@@ -73,11 +75,17 @@ export function intakeOver(ground: Ground, creations: Creations, key?: string): 
     },
     async revokeToken(tenant, id, { reason }) {
       if (!isOwn(ground, tenant)) throw noToken(id);
-      const before = (await caller.call("tokens.list", {})).tokens.find((token) => token.id === id);
+      const find = async () =>
+        (
+          await allOf(
+            (above) => tokensOver(ground, { above }),
+            (token) => token.id,
+          )
+        ).find((token) => token.id === id);
+      const before = await find();
       if (before === undefined) throw noToken(id);
       await caller.call("tokens.revoke", { params: { id }, body: { reason } });
-      const after = (await caller.call("tokens.list", {})).tokens.find((token) => token.id === id) ?? before;
-      return { ...after, hash: "", usedAt: null };
+      return (await find()) ?? before;
     },
     async recordAudit() {
       throw new TapeError("TAPE_FORBIDDEN", "over the wire the server writes the audit");

@@ -3,6 +3,7 @@ import type { Target } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { FeedRecord, Read, RunFilter } from "../store/contract.ts";
+import { allOf, pageOf } from "../store/page.ts";
 import { absentRun, defined, type Ground, inParts, isOwn } from "./ground.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
@@ -20,7 +21,9 @@ export function readOver(ground: Ground): Read {
       }
     },
     async runs(tenant, filter = {}) {
-      return own(tenant) ? (await caller.call("runs.list", { query: runQuery(filter) })).runs : [];
+      if (!own(tenant)) return [];
+      const { runs, more = false } = await caller.call("runs.list", { query: runQuery(filter) });
+      return pageOf(runs, more);
     },
     async progress(tenant, ids) {
       if (!own(tenant) || ids.length === 0) return [];
@@ -30,15 +33,19 @@ export function readOver(ground: Ground): Read {
     async journal(tenant, target, { from, limit, inbox } = {}) {
       if (!own(tenant)) return [];
       const body = { target, ...defined({ from, limit, inbox }) };
-      return (await caller.call("store.journal", { body })).records as JournalRecord[];
+      const { records, more = false } = await caller.call("store.journal", { body });
+      return pageOf(records as JournalRecord[], more);
     },
     async effects(tenant, { run, item, role, root, below, from, status, minAgeMs, limit } = {}) {
       if (!own(tenant) || status?.length === 0) return [];
       const query = defined({ run, item, role, root, below, from, minAgeMs, limit, status: status && [...status] });
-      return (await caller.call("effects.list", { query })).effects as EffectRow[];
+      const { effects, more = false } = await caller.call("effects.list", { query });
+      return pageOf(effects as EffectRow[], more);
     },
     async gates(tenant, { run, open, limit } = {}) {
-      return own(tenant) ? (await caller.call("gates.list", { query: defined({ run, open, limit }) })).gates : [];
+      if (!own(tenant)) return [];
+      const { gates, more = false } = await caller.call("gates.list", { query: defined({ run, open, limit }) });
+      return pageOf(gates, more);
     },
     async timers(tenant, { run, limit } = {}) {
       return own(tenant) ? (await caller.call("timers.list", { query: defined({ run, limit }) })).timers : [];
@@ -57,8 +64,10 @@ export function readOver(ground: Ground): Read {
       const body = { workflows: [...workflows], minLagMs };
       return (await caller.call("store.unserved", { body })).unserved;
     },
-    async schedules(tenant) {
-      return own(tenant) ? (await caller.call("schedules.list", {})).schedules : [];
+    async schedules(tenant, { above, limit } = {}) {
+      if (!own(tenant)) return [];
+      const { schedules, more = false } = await caller.call("schedules.list", { query: defined({ above, limit }) });
+      return pageOf(schedules, more);
     },
     async dueSchedules(limit, tenant) {
       return own(tenant) ? (await caller.call("store.dueSchedules", { body: { limit } })).schedules : [];
@@ -80,12 +89,17 @@ export function readOver(ground: Ground): Read {
     async value(tenant, key) {
       return own(tenant) ? (await caller.call("values.get", { params: { key } })).value : undefined;
     },
-    async values(tenant, prefix, limit) {
-      return own(tenant) ? (await caller.call("values.list", { query: { prefix, ...defined({ limit }) } })).values : [];
+    async values(tenant, prefix, limit, above) {
+      if (!own(tenant)) return [];
+      const query = { prefix, ...defined({ limit, above }) };
+      const { values, more = false } = await caller.call("values.list", { query });
+      return pageOf(values, more);
     },
     async valueHistory(tenant, key, after, limit) {
       if (!own(tenant)) return [];
-      return (await caller.call("values.history", { params: { key }, query: { after, ...defined({ limit }) } })).values;
+      const query = { after, ...defined({ limit }) };
+      const { values, more = false } = await caller.call("values.history", { params: { key }, query });
+      return pageOf(values, more);
     },
     async lease(tenant, target) {
       return own(tenant) ? (await caller.call("store.lease", { body: { target } })).lease : undefined;
@@ -108,9 +122,14 @@ export function readOver(ground: Ground): Read {
       return entries.map((entry) => ({ ...entry, tenant: ground.tenant }));
     },
     async token(id) {
-      return (await tokens(ground)).find((token) => token.id === id);
+      return (
+        await allOf(
+          (above) => tokensOver(ground, { above }),
+          (token) => token.id,
+        )
+      ).find((token) => token.id === id);
     },
-    tokens: async (tenant) => (own(tenant) ? tokens(ground) : []),
+    tokens: async (tenant, page) => (own(tenant) ? tokensOver(ground, page) : []),
     async processes(tenant) {
       return own(tenant) ? (await caller.call("processes.list", {})).processes : [];
     },
@@ -120,9 +139,15 @@ export function readOver(ground: Ground): Read {
 }
 
 /** Without their hashes: those stay where they are compared. */
-async function tokens({ caller }: Ground) {
-  const listed = (await caller.call("tokens.list", {})).tokens;
-  return listed.map((token) => ({ ...token, hash: "", usedAt: null }));
+export async function tokensOver(
+  { caller }: Pick<Ground, "caller">,
+  { above, limit }: { above?: string; limit?: number } = {},
+) {
+  const { tokens, more = false } = await caller.call("tokens.list", { query: defined({ above, limit }) });
+  return pageOf(
+    tokens.map((token) => ({ ...token, hash: "", usedAt: null })),
+    more,
+  );
 }
 
 const nothing = { started: 0, ended: 0, failed: 0, more: false } as const;

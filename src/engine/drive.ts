@@ -230,8 +230,7 @@ export class Drive implements Driver {
     this.options.lease.assert();
     const { store, lease, tenant, runId, clock, fresh, suspicion, log, earlyMs } = this.options;
     const target = { journal: lease.term.journal };
-    const { pageRows } = store.limits;
-    const read = (inbox: boolean) => readAll(pageRows, (from) => store.read.journal(tenant, target, { from, inbox }));
+    const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
     const [found, notes] =
       fresh === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
     const { records, lost } = await withKept(this.options, found, () => read(false));

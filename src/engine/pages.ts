@@ -1,11 +1,12 @@
+import type { Page } from "../store/contract.ts";
 import type { Note } from "./history.ts";
 
 /** Page after page, until one is not full. */
-export async function readAll(pageRows: number, page: (from: number) => Promise<Note[]>): Promise<Note[]> {
-  const all: Note[] = [];
+export async function readAll<R extends Note>(page: (from: number) => Promise<Page<R>>): Promise<R[]> {
+  const all: R[] = [];
   for (;;) {
     const some = await page(all.length + 1);
     all.push(...some);
-    if (some.length < pageRows) return all;
+    if (some.more !== true) return all;
   }
 }

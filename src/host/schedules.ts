@@ -8,6 +8,7 @@ import { knownKeys, millisecondsOf } from "../sdk/check.ts";
 import { check } from "../sdk/schema.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
+import { allOf } from "../store/page.ts";
 
 export interface ScheduleOptions {
   /** Five fields, six with seconds in front, or a nickname such as `@daily`. */
@@ -126,7 +127,7 @@ export class Schedules {
   }
 
   async list(): Promise<ScheduleView[]> {
-    return (await this.#store.read.schedules(this.#tenant)).map(viewOf);
+    return (await this.#all()).map(viewOf);
   }
 
   async #change(
@@ -149,8 +150,15 @@ export class Schedules {
     return this.#store.intake.putSchedule(this.#tenant, row, seen);
   }
 
+  #all(): Promise<ScheduleRow[]> {
+    return allOf(
+      (above) => this.#store.read.schedules(this.#tenant, { above }),
+      ({ id }) => id,
+    );
+  }
+
   async #row(id: string): Promise<ScheduleRow> {
-    const row = (await this.#store.read.schedules(this.#tenant)).find((one) => one.id === id);
+    const row = (await this.#all()).find((one) => one.id === id);
     if (row === undefined) throw new TapeError("TAPE_SCHEDULE_UNKNOWN", `there is no schedule ${id}`, { id });
     return row;
   }

@@ -25,6 +25,10 @@ export interface Limits {
   readonly valueHistory: number;
   /** Rows in one page of a listing, a journal or the feed. */
   readonly pageRows: number;
+  /** Bytes of payloads in one page: it ends with the row that fills it. Twice the largest payload. */
+  readonly pageBytes: number;
+  /** Records of all tenants that one look at one tenant's feed passes over at most: some milliseconds. */
+  readonly feedScan: number;
 }
 
 export const defaultLimits: Limits = {
@@ -38,6 +42,8 @@ export const defaultLimits: Limits = {
   inboxNotes: 100_000,
   valueHistory: 1_000,
   pageRows: 1_000,
+  pageBytes: 8 * 1024 * 1024,
+  feedScan: 5_000,
 };
 
 /** Below these a store could not even write down how a run failed. What is not named here is at least 1. */

@@ -34,6 +34,9 @@ export const mostItems = 1_000;
 export const mostSpecs = defaultLimits.batchItems;
 export const names = z.array(name).max(mostItems);
 
+/** The page was full, in rows or in bytes: it continues behind its last row. */
+export const more = z.boolean().exactOptional();
+
 const digits = z
   .string()
   .max(19)

@@ -1,5 +1,6 @@
 import { errorFields } from "../base/reason.ts";
 import { giveBack } from "../engine/give-back.ts";
+import { readAll } from "../engine/pages.ts";
 import { momentOf } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
@@ -94,11 +95,10 @@ const unreadableAttempt = 6;
 export async function openItem(ground: Ground, lease: Lease, term: Term): Promise<Item> {
   const { store, tenant } = ground;
   const target = { journal: term.journal };
-  const { pageRows } = store.limits;
   const [effects, records, notes, run] = await Promise.all([
     store.read.effects(tenant, { item: term.journal }),
-    readAll(pageRows, (from) => store.read.journal(tenant, target, { from })),
-    readAll(pageRows, (from) => store.read.journal(tenant, target, { from, inbox: true })),
+    readAll((from) => store.read.journal(tenant, target, { from })),
+    readAll((from) => store.read.journal(tenant, target, { from, inbox: true })),
     store.read.lease(tenant, { journal: term.run }),
   ]);
   const [effect] = effects;
@@ -111,20 +111,9 @@ export async function openItem(ground: Ground, lease: Lease, term: Term): Promis
 async function overheardOf({ store, tenant }: Ground, effect: EffectRow): Promise<readonly JournalRecord[]> {
   if (effect.dispatch !== "inline" || effect.role !== "act") return [];
   const target = { journal: effect.run };
-  const inbox = await readAll(store.limits.pageRows, (from) =>
-    store.read.journal(tenant, target, { from, inbox: true }),
-  );
+  const inbox = await readAll((from) => store.read.journal(tenant, target, { from, inbox: true }));
   return inbox.filter(({ kind, data }) => {
     const { pos, sub = 0 } = data as { pos?: number; sub?: number };
     return kind === "effect.evidence" && pos === effect.pos && sub === effect.sub;
   });
-}
-
-async function readAll(pageRows: number, page: (from: number) => Promise<JournalRecord[]>): Promise<JournalRecord[]> {
-  const all: JournalRecord[] = [];
-  for (;;) {
-    const some = await page(all.length + 1);
-    all.push(...some);
-    if (some.length < pageRows) return all;
-  }
 }

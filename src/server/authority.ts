@@ -108,8 +108,14 @@ export class Authority {
     for (let from = head + 1; from > 1; ) {
       const limit = Math.min(backRows, from - 1);
       from -= limit;
-      const page = await this.#read.journal(tenant, { journal }, { from, limit });
-      tail = [...page.filter(({ seq }) => seq < from + limit), ...tail];
+      const page: JournalRecord[] = [];
+      for (let next = from; next < from + limit; ) {
+        const some = await this.#read.journal(tenant, { journal }, { from: next, limit: from + limit - next });
+        page.push(...some);
+        if (some.more !== true) break;
+        next = some.at(-1)!.seq + 1;
+      }
+      tail = [...page, ...tail];
       const at = tail.findLastIndex(({ kind }) => kind === "run.stuck");
       if (at >= 0) return tail.slice(at);
     }

@@ -6,7 +6,7 @@ import type { Credential } from "../model/records.ts";
 import type { AnswerOf, CallOf, Contract, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { Intake, ManualAct, Store } from "../store/contract.ts";
+import type { Intake, ManualAct, Page, Store } from "../store/contract.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Service } from "./service.ts";
@@ -80,4 +80,10 @@ export function actOf(who: Call, said: { readonly by?: string; readonly reason: 
 export function authorOf(who: Caller, by: string | undefined): string {
   if (by === undefined) return who.name;
   return who.token === undefined ? by : `${who.name} for ${by}`;
+}
+
+/** A page as an answer: its rows, and whether it was full. */
+export function listed<K extends string, T>(name: K, page: Page<T>): { [Name in K]: T[] } & { more?: boolean } {
+  const rows = { [name]: page } as { [Name in K]: T[] };
+  return page.more === true ? { ...rows, more: true } : rows;
 }

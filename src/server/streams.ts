@@ -35,6 +35,10 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
       if (found === "end") return;
       if (found.length > 0) yield found;
       if (found.length > 0 || pending || signal.aborted) continue;
+      if ("more" in found && found.more === true) {
+        await clock.sleep(0, signal); // nothing of ours in this stretch: a turn for everybody else, then the next
+        continue;
+      }
       const rest = new AbortController();
       rouse = () => rest.abort("news");
       await clock.sleep(pollMs, AbortSignal.any([signal, rest.signal]));

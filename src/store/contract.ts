@@ -16,10 +16,10 @@ import type { RunStatus } from "../model/machines.ts";
 import type { Credential, ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
 import type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
-import type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Spend } from "./lists.ts";
+import type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
 
 export type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
-export type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Spend } from "./lists.ts";
+export type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
 
 /**
  * The store contract, in four groups. A store is correct when it passes the conformance suite (src/testing).
@@ -259,10 +259,15 @@ export interface RunView {
   readonly lease: LeaseView;
 }
 
+/** Rows of a list. `more`: the page was full, in rows or in bytes; it continues behind its last row. */
+export type Page<T> = T[] & { readonly more?: boolean };
+
 /** A page of the feed. `cursor` is opaque and resumes exactly after the last record. */
 export interface FeedPage {
   readonly records: readonly FeedRecord[];
   readonly cursor: string;
+  /** There may be more behind the cursor already, also where this page has no records: it was as far as one look goes. */
+  readonly more?: boolean;
   /** A transaction that holds the feed back, where the store can name it. */
   readonly blockedBy?: string;
 }
@@ -302,16 +307,9 @@ export interface Unserved {
   readonly lagMs: number;
 }
 
-export interface Settings {
-  readonly schema: number;
-  readonly epoch: number;
-  readonly durable: boolean;
-  readonly facts: Readonly<Record<string, string | number | boolean>>;
-}
-
 export interface Read {
   run(tenant: string, id: string): Promise<RunView | undefined>;
-  runs(tenant: string, filter?: RunFilter): Promise<RunView[]>;
+  runs(tenant: string, filter?: RunFilter): Promise<Page<RunView>>;
   /** How far the runs with these ids have come, in one look; those that do not exist are missing. */
   progress(tenant: string, ids: readonly string[]): Promise<RunProgress[]>;
   /** Records of one journal from `from` (default 1). `inbox` reads its notes instead. */
@@ -319,9 +317,10 @@ export interface Read {
     tenant: string,
     target: Target,
     page?: { from?: number; limit?: number; inbox?: boolean },
-  ): Promise<JournalRecord[]>;
-  effects(tenant: string, filter?: EffectFilter): Promise<EffectRow[]>;
-  gates(tenant: string, filter?: { run?: string; open?: boolean; limit?: number }): Promise<GateRow[]>;
+  ): Promise<Page<JournalRecord>>;
+  /** Those of one run or root come whole, or are refused with TAPE_TOO_LARGE. */
+  effects(tenant: string, filter?: EffectFilter): Promise<Page<EffectRow>>;
+  gates(tenant: string, filter?: { run?: string; open?: boolean; limit?: number }): Promise<Page<GateRow>>;
   timers(tenant: string, filter?: { run?: string; limit?: number }): Promise<TimerRow[]>;
   /** Timers whose time has come, of one tenant oldest first, of all of them in turn: the timers reactor's work. */
   dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
@@ -332,7 +331,8 @@ export interface Read {
   agenda(tenant?: string, workflows?: readonly string[]): Promise<AgendaItem[]>;
   /** Runs of other workflows than these that could have gone on for `minLagMs` and that nobody has taken. */
   unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<Unserved[]>;
-  schedules(tenant: string): Promise<ScheduleRow[]>;
+  /** By id, behind the one called `above`. */
+  schedules(tenant: string, page?: { above?: string; limit?: number }): Promise<Page<ScheduleRow>>;
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;
   /** Of all runs that have not ended: sums by unit, and the `limit` that are nearest to their caps. */
@@ -341,9 +341,10 @@ export interface Read {
   rate(tenant: string, since: number, sizeMs: number, buckets: number): Promise<RunRate[]>;
   claimOf(tenant: string, scope: string, businessKey: string): Promise<(ClaimRow & { runId: string }) | undefined>;
   value(tenant: string, key: string): Promise<Value | undefined>;
-  values(tenant: string, prefix: string, limit?: number): Promise<Value[]>;
+  /** By key, behind `above`. */
+  values(tenant: string, prefix: string, limit?: number, above?: string): Promise<Page<Value>>;
   /** Versions after `after`, oldest first. TAPE_VALUE_COMPACTED when some are no longer kept. */
-  valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Value[]>;
+  valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Page<Value>>;
   lease(tenant: string, target: Target): Promise<LeaseView | undefined>;
   leases(tenant: string, filter?: { held?: boolean; limit?: number }): Promise<LeaseView[]>;
   /** The ledger: every term, oldest first. */
@@ -353,7 +354,8 @@ export interface Read {
   audit(tenant: string | undefined, page?: { before?: string; limit?: number }): Promise<AuditEntry[]>;
   /** Of any tenant: whoever brings a credential does not say whose it is. */
   token(id: string): Promise<ApiToken | undefined>;
-  tokens(tenant?: string): Promise<ApiToken[]>;
+  /** Oldest first, behind the one with the id `above`. */
+  tokens(tenant?: string, page?: { above?: string; limit?: number }): Promise<Page<ApiToken>>;
   /** Processes that reported within the last minute, by label. */
   processes(tenant: string): Promise<ProcessView[]>;
   settings(): Promise<Settings>;

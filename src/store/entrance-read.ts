@@ -115,9 +115,11 @@ export function guardedRead(read: Read, limits: Limits): Read {
       optional(tenant, (of) => names({ tenant: of }));
       return read.dueTimers(limit, tenant);
     },
-    async schedules(tenant) {
+    async schedules(tenant, part = {}) {
       names({ tenant });
-      return read.schedules(tenant);
+      page(part);
+      optional(part.above, (above) => checkText("above", above, limits));
+      return read.schedules(tenant, part);
     },
     async dueSchedules(limit, tenant) {
       checkWhole("limit", limit, 1);
@@ -136,10 +138,11 @@ export function guardedRead(read: Read, limits: Limits): Read {
       names({ tenant, key });
       return read.value(tenant, key);
     },
-    async values(tenant, prefix, limit) {
+    async values(tenant, prefix, limit, above) {
       names({ tenant });
       checkText("prefix", prefix, limits);
-      return read.values(tenant, prefix, limit);
+      optional(above, (key) => checkText("above", key, limits));
+      return read.values(tenant, prefix, limit, above);
     },
     async valueHistory(tenant, key, after, limit) {
       names({ tenant, key });
@@ -176,9 +179,11 @@ export function guardedRead(read: Read, limits: Limits): Read {
       names({ id });
       return read.token(id);
     },
-    async tokens(tenant) {
+    async tokens(tenant, part = {}) {
       optional(tenant, (of) => names({ tenant: of }));
-      return read.tokens(tenant);
+      page(part);
+      optional(part.above, (above) => checkText("above", above, limits));
+      return read.tokens(tenant, part);
     },
     async processes(tenant) {
       names({ tenant });

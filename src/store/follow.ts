@@ -1,11 +1,16 @@
 import type { Clock } from "../base/clock.ts";
-import type { FeedRecord, Store } from "./contract.ts";
+import type { FeedRecord, Store, Wake } from "./contract.ts";
 
 export interface FollowOptions {
   readonly from?: string;
   readonly tenant?: string;
   readonly signal?: AbortSignal;
   readonly pollMs?: number;
+}
+
+/** A hint that is surely about another tenant. */
+export function isForeign(wake: Wake, tenant: string | undefined): boolean {
+  return tenant !== undefined && "tenant" in wake && wake.tenant !== undefined && wake.tenant !== tenant;
 }
 
 /** The feed as a stream: every record once, in order within each journal, each with the cursor that resumes behind it. */
@@ -18,7 +23,8 @@ export async function* followFeed(
   let cursor = options.from;
   let woken = () => {};
   let pending = false;
-  const stop = store.onWake(() => {
+  const stop = store.onWake((wake) => {
+    if (isForeign(wake, tenant)) return;
     pending = true;
     woken();
   });
@@ -29,6 +35,10 @@ export async function* followFeed(
       yield* page.records;
       cursor = page.cursor;
       if (page.records.length > 0 || pending || signal?.aborted) continue;
+      if (page.more === true) {
+        await clock.sleep(0, signal); // a turn for everybody else: much of others' may lie in between
+        continue;
+      }
       const local = new AbortController();
       woken = () => local.abort();
       await clock.sleep(pollMs, signal === undefined ? local.signal : AbortSignal.any([signal, local.signal]));

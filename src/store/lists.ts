@@ -84,3 +84,10 @@ export interface EffectFilter {
   readonly minAgeMs?: number;
   readonly limit?: number;
 }
+
+export interface Settings {
+  readonly schema: number;
+  readonly epoch: number;
+  readonly durable: boolean;
+  readonly facts: Readonly<Record<string, string | number | boolean>>;
+}

@@ -102,7 +102,7 @@ describe("PostgreSQL: a backlog that nobody serves", () => {
     for (const one of ["globex", tenant]) {
       const names = ["lease.due", "lease.stale", "lease.mine", "lease.soon", "agenda", "timer.due", "schedule.due"];
       for (const name of [...names, "lease.queues", "lease.holders"]) {
-        const values = plans.statement(name).params.map((param) => asked(one)[param]!);
+        const values = plans.statement(name).params.map((param) => asked(one)[param] ?? "null");
         expect(await plans.pages(name, values), `${name} of ${one}`).toBeLessThan(60);
       }
     }

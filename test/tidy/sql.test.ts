@@ -4,6 +4,7 @@ import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
+  "feed.edge.sql": "PostgreSQL says with each page of the feed how far the look went",
   "leases.reboot.sql": "SQLite counts lease time by the machine's monotonic clock, which begins anew with each boot",
   "meta.boot.sql": "the same",
   "migrations.size.sql": "PostgreSQL tells the sizes of its tables itself",

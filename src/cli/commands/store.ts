@@ -1,6 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import { grantsOf, planMigration } from "../../host/open-store.ts";
 import { runIds } from "../../host/run-ids.ts";
+import { allOf } from "../../store/page.ts";
 import { outputOption, personOf, personOptions, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Asked, Command } from "../command.ts";
 import { lasting, printRows, timeOf } from "../output.ts";
@@ -19,7 +20,12 @@ const timers: Command = {
       const [run, limit] = [asked.text("run"), wholeOf("--limit", asked.text("limit"))];
       const [found, schedules, now] = await Promise.all([
         store.read.timers(tenant, { ...(run === undefined ? {} : { run }), ...(limit === undefined ? {} : { limit }) }),
-        run === undefined ? store.read.schedules(tenant) : [],
+        run === undefined
+          ? allOf(
+              (above) => store.read.schedules(tenant, { above }),
+              ({ id }) => id,
+            )
+          : [],
         store.read.now(),
       ]);
       const ids = await runIds(store, tenant, found);

@@ -2,6 +2,7 @@ import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
 import { roles } from "../../protocol/route.ts";
 import { lifetimeOf, mintToken } from "../../server/credentials.ts";
+import { allOf } from "../../store/page.ts";
 import { outputOption, personOf, personOptions, settingsOf, storeOptions, withApp } from "../app.ts";
 import { type Command, Misuse } from "../command.ts";
 import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
@@ -54,7 +55,11 @@ const ls: Command = {
   options: { ...storeOptions, ...outputOption },
   run: (asked) =>
     withApp(asked, async ({ store, tenant }) => {
-      const found = (await store.read.tokens(tenant)).map(({ hash: _, ...token }) => token);
+      const all = await allOf(
+        (above) => store.read.tokens(tenant, { above }),
+        ({ id }) => id,
+      );
+      const found = all.map(({ hash: _, ...token }) => token);
       const when = (at: number | null, never: string): string => (at === null ? never : timeOf(at));
       printRows(
         asked,

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { flagText, listText, name, text, value, whole, wholeText } from "../shapes.ts";
+import { flagText, listText, more, name, text, value, whole, wholeText } from "../shapes.ts";
 import { claimRow, effectRow, gateRow, runStatus, timerRow } from "../views.ts";
 
 /** What a person needs to decide about an effect in doubt. */
@@ -36,7 +36,7 @@ export const doubts = group({
       minAgeMs: wholeText.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
-    answer: z.strictObject({ effects: z.array(effectRow) }),
+    answer: z.strictObject({ effects: z.array(effectRow), more }),
   },
   "doubts.list": {
     method: "GET",
@@ -86,7 +86,7 @@ export const doubts = group({
       open: flagText.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
-    answer: z.strictObject({ gates: z.array(gateRow) }),
+    answer: z.strictObject({ gates: z.array(gateRow), more }),
   },
   "timers.list": {
     method: "GET",

@@ -6,6 +6,7 @@ import {
   labels,
   labelText,
   listText,
+  more,
   name,
   record,
   signal,
@@ -61,7 +62,7 @@ export const runs = group({
       before: wholeText.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
-    answer: z.strictObject({ runs: z.array(runView) }),
+    answer: z.strictObject({ runs: z.array(runView), more }),
     errors: ["TAPE_NOT_FOUND"],
   },
   "runs.get": {
@@ -97,7 +98,7 @@ export const runs = group({
       limit: wholeText.exactOptional(),
       inbox: flagText.exactOptional(),
     }),
-    answer: z.strictObject({ records: z.array(record) }),
+    answer: z.strictObject({ records: z.array(record), more }),
     errors: ["TAPE_RUN_UNKNOWN"],
   },
   "runs.follow": {

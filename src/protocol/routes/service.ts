@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group, roles } from "../route.ts";
-import { feedRecord, name, rows, spanMs, text, time, value, whole, wholeText } from "../shapes.ts";
+import { feedRecord, more, name, rows, spanMs, text, time, value, whole, wholeText } from "../shapes.ts";
 import { credential, settings } from "../views.ts";
 
 const tokenView = z.strictObject({
@@ -50,7 +50,12 @@ export const service = group({
     repeat: "read",
     summary: "Every record of the tenant once, in order within each journal, from a cursor on",
     query: z.strictObject({ cursor: text.exactOptional(), limit: wholeText.exactOptional() }),
-    answer: z.strictObject({ records: z.array(feedRecord), cursor: z.string(), blockedBy: z.string().optional() }),
+    answer: z.strictObject({
+      records: z.array(feedRecord),
+      cursor: z.string(),
+      more,
+      blockedBy: z.string().optional(),
+    }),
   },
   "feed.follow": {
     method: "GET",
@@ -112,8 +117,9 @@ export const service = group({
     path: "/v1/tokens",
     role: "admin",
     repeat: "read",
-    summary: "API tokens of the tenant, without their secrets",
-    answer: z.strictObject({ tokens: z.array(tokenView) }),
+    summary: "API tokens of the tenant, without their secrets; above continues a listing",
+    query: z.strictObject({ above: text.exactOptional(), limit: wholeText.exactOptional() }),
+    answer: z.strictObject({ tokens: z.array(tokenView), more }),
   },
   "tokens.create": {
     method: "POST",

@@ -8,6 +8,7 @@ import {
   entry,
   fence,
   journal,
+  more,
   mostItems,
   mostSpecs,
   name,
@@ -239,7 +240,7 @@ export const store = group({
       limit: rows.exactOptional(),
       inbox: z.boolean().exactOptional(),
     }),
-    answer: z.strictObject({ records: z.array(record) }),
+    answer: z.strictObject({ records: z.array(record), more }),
   },
   "store.lease": {
     method: "POST",

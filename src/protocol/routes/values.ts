@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { document, name, text, time, value, whole, wholeText } from "../shapes.ts";
+import { document, more, name, text, time, value, whole, wholeText } from "../shapes.ts";
 import { scheduleRow, valueView } from "../views.ts";
 
 const byKey = z.strictObject({ key: name });
@@ -14,8 +14,12 @@ export const values = group({
     role: "reader",
     repeat: "read",
     summary: "Values whose keys begin with a prefix",
-    query: z.strictObject({ prefix: text.exactOptional(), limit: wholeText.exactOptional() }),
-    answer: z.strictObject({ values: z.array(valueView) }),
+    query: z.strictObject({
+      prefix: text.exactOptional(),
+      limit: wholeText.exactOptional(),
+      above: text.exactOptional(),
+    }),
+    answer: z.strictObject({ values: z.array(valueView), more }),
   },
   "values.get": {
     method: "GET",
@@ -60,7 +64,7 @@ export const values = group({
     summary: "Versions after one, oldest first",
     params: byKey,
     query: z.strictObject({ after: wholeText, limit: wholeText.exactOptional() }),
-    answer: z.strictObject({ values: z.array(valueView) }),
+    answer: z.strictObject({ values: z.array(valueView), more }),
     errors: ["TAPE_VALUE_COMPACTED"],
   },
   "values.watch": {
@@ -80,8 +84,9 @@ export const values = group({
     path: "/v1/schedules",
     role: "reader",
     repeat: "read",
-    summary: "Schedules and when each is due next",
-    answer: z.strictObject({ schedules: z.array(scheduleRow) }),
+    summary: "Schedules by id and when each is due next; above continues a listing",
+    query: z.strictObject({ above: text.exactOptional(), limit: wholeText.exactOptional() }),
+    answer: z.strictObject({ schedules: z.array(scheduleRow), more }),
   },
   "schedules.put": {
     method: "PUT",

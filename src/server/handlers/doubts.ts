@@ -1,6 +1,6 @@
 import type { doubts } from "../../protocol/routes/doubts.ts";
 import { doubtOf } from "../doubt.ts";
-import { actOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actOf, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 
 const usualDoubts = 50;
 const mostDoubts = 200;
@@ -9,14 +9,24 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
   const { read } = store;
   return {
     async "effects.list"({ query }, { tenant }) {
-      return { effects: await read.effects(tenant, query) };
+      return listed("effects", await read.effects(tenant, query));
     },
     async "doubts.list"({ query: { limit = usualDoubts, ...query } }, { tenant }) {
       const most = Math.min(limit, mostDoubts);
       const found = await read.effects(tenant, { ...query, status: ["UNKNOWN", "STUCK"], limit: most + 1 });
       const oldest = found.slice(0, most).toSorted((a, b) => a.changedAt - b.changedAt);
-      const doubts = await Promise.all(oldest.map((effect) => doubtOf(read, tenant, effect)));
-      return { doubts: doubts.filter((one) => one !== undefined), more: found.length > most };
+      // One after the other: each reads journals, which may be long.
+      const doubts: NonNullable<Awaited<ReturnType<typeof doubtOf>>>[] = [];
+      let bytes = 0;
+      for (const effect of oldest) {
+        if (bytes >= store.limits.pageBytes) break;
+        const one = await doubtOf(read, tenant, effect);
+        if (one === undefined) continue;
+        doubts.push(one);
+        bytes += JSON.stringify(one, (_key, value) => (typeof value === "bigint" ? String(value) : value)).length;
+      }
+      const whole = doubts.length === oldest.length || bytes < store.limits.pageBytes;
+      return { doubts, more: !whole || found.length > most || found.more === true };
     },
     async "effects.resolve"({ params: { id, pos, sub }, body }, who) {
       const { resolution, reason } = body;
@@ -27,7 +37,7 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
       return {};
     },
     async "gates.list"({ query }, { tenant }) {
-      return { gates: await read.gates(tenant, query) };
+      return listed("gates", await read.gates(tenant, query));
     },
     async "timers.list"({ query }, { tenant }) {
       return { timers: await read.timers(tenant, query) };

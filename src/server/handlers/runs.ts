@@ -4,7 +4,7 @@ import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
 import { started } from "../authority.ts";
-import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actOf, authorOf, type Call, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
 /** A proxy between may give up after a minute; whoever wants to wait longer asks again. */
@@ -39,7 +39,7 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
       return { id, journal: verdict.journal, fresh: verdict.fresh, ...(hint !== undefined && { hint }) };
     },
     async "runs.list"({ query }, { tenant }) {
-      return { runs: await read.runs(tenant, query as RunFilter) };
+      return listed("runs", await read.runs(tenant, query as RunFilter));
     },
     "runs.get": ({ params }, { tenant }) => existing(tenant, params.id),
     async "runs.result"({ params: { id }, query }, who) {
@@ -55,7 +55,7 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
     },
     async "runs.journal"({ params: { id }, query }, { tenant }) {
       await existing(tenant, id);
-      return { records: await read.journal(tenant, { run: id }, query) };
+      return listed("records", await read.journal(tenant, { run: id }, query));
     },
     async "runs.follow"({ params: { id }, query }, { tenant, signal }) {
       const { journal } = await existing(tenant, id);

@@ -3,8 +3,10 @@ import { openApi } from "../../protocol/openapi.ts";
 import { type Role, roles } from "../../protocol/route.ts";
 import type { service as routes } from "../../protocol/routes/service.ts";
 import type { ApiToken } from "../../store/contract.ts";
+import { isForeign } from "../../store/follow.ts";
+import { mapPage, pageOf } from "../../store/page.ts";
 import { lifetimeOf, mintToken } from "../credentials.ts";
-import { actOf, authorOf, type Call, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actOf, authorOf, type Call, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
@@ -37,11 +39,11 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
       await read.feed(cursor, 1, tenant); // refuses a cursor that is none, before the first line
       return follow({
         ...{ store, clock, signal },
-        concerns: () => true,
+        concerns: (wake) => !isForeign(wake, tenant),
         page: async () => {
-          const { records, cursor: next } = await read.feed(cursor, streamPage, tenant);
+          const { records, cursor: next, more = false } = await read.feed(cursor, streamPage, tenant);
           cursor = next;
-          return records;
+          return pageOf(records, more);
         },
       });
     },
@@ -61,8 +63,8 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
       }
       return claim.restored(reason, authorOf(who, by), who.via);
     },
-    async "tokens.list"(_call, { tenant }) {
-      return { tokens: (await read.tokens(tenant)).map(viewOf) };
+    async "tokens.list"({ query }, { tenant }) {
+      return listed("tokens", mapPage(await read.tokens(tenant, query), viewOf));
     },
     async "tokens.create"({ body: { name, role, expiresInMs, reason } }, who) {
       const { id, secret, hash } = mintToken(random);

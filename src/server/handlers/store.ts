@@ -5,7 +5,7 @@ import type { store as routes } from "../../protocol/routes/store.ts";
 import { fenceOf } from "../../protocol/shapes.ts";
 import type { Entry, RunSpec, Wake } from "../../store/contract.ts";
 import { Authority } from "../authority.ts";
-import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { authorOf, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 import { followWakes } from "../wakes.ts";
 
 /** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
@@ -99,7 +99,7 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       return { runs: await read.progress(tenant, ids) };
     },
     async "store.journal"({ body: { target, ...page } }, { tenant }) {
-      return { records: await read.journal(tenant, target, page) };
+      return listed("records", await read.journal(tenant, target, page));
     },
     async "store.lease"({ body: { target } }, { tenant }) {
       return { lease: await read.lease(tenant, target) };

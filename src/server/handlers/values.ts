@@ -1,14 +1,14 @@
 import { TapeError } from "../../model/errors.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { values } from "../../protocol/routes/values.ts";
-import type { Caller, HandlersOf, ServerGround } from "../handler.ts";
+import { type Caller, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof values> {
   const { read } = store;
   return {
-    async "values.list"({ query: { prefix = "", limit } }, { tenant }) {
-      return { values: await read.values(tenant, prefix, limit) };
+    async "values.list"({ query: { prefix = "", limit, above } }, { tenant }) {
+      return listed("values", await read.values(tenant, prefix, limit, above));
     },
     async "values.get"({ params: { key } }, { tenant }) {
       return { value: await read.value(tenant, key) };
@@ -22,7 +22,7 @@ export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof
       return who.intake.deleteValue(who.tenant, key, query.version);
     },
     async "values.history"({ params: { key }, query: { after, limit } }, { tenant }) {
-      return { values: await read.valueHistory(tenant, key, after, limit) };
+      return listed("values", await read.valueHistory(tenant, key, after, limit));
     },
     async "values.watch"({ params: { key }, query }, { tenant, signal }) {
       const at = (await read.value(tenant, key))?.version ?? 0;
@@ -41,8 +41,8 @@ export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof
         },
       });
     },
-    async "schedules.list"(_call, { tenant }) {
-      return { schedules: await read.schedules(tenant) };
+    async "schedules.list"({ query }, { tenant }) {
+      return listed("schedules", await read.schedules(tenant, query));
     },
     "schedules.put": ({ params: { id }, body: { seen, ...row } }, who) =>
       who.intake.putSchedule(who.tenant, { id, ...row }, seen),

@@ -7,12 +7,13 @@ import type { RecordData } from "../../model/records.ts";
 import { positionOf } from "../calls.ts";
 import type { CheckedEntry } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
-import { auditEntryOf, feedRecordOf } from "../rows.ts";
+import { auditEntryOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, ask, askRow, askRows, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
 import { appendPlan } from "../sql/plans/append.ts";
 import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import { feedPlan } from "../sql/plans/feed.ts";
 import type { Wakes } from "../wakes.ts";
 import type { Times } from "./statement.ts";
 import { answer } from "./statements.ts";
@@ -103,10 +104,7 @@ export class MemoryDriver implements Driver {
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    const after = positionOf(cursor);
-    const rows = await this.read(askRows("feed.page", { after, limit, tenant: tenant ?? null }));
-    const records = rows.map((row) => feedRecordOf(row, String(row.id)));
-    return { records, cursor: records.at(-1)?.cursor ?? String(after) };
+    return this.read(feedPlan(positionOf(cursor), limit, tenant, this.limits));
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {

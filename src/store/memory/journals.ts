@@ -35,10 +35,11 @@ export const journals = {
     return rows(found.toSorted((a, b) => a.seq - b.seq).map(shown));
   },
 
-  "feed.page"(t, p: { after: number; tenant: string | null; limit: number }) {
-    const { last_id } = metaOf(t);
+  "feed.edge": (t, _p: object) => row({ id: metaOf(t).last_id }),
+
+  "feed.page"(t, p: { after: number; edge: number; tenant: string | null; limit: number }) {
     const found: Row[] = [];
-    for (let id = p.after + 1; id <= last_id && found.length < p.limit; id++) {
+    for (let id = p.after + 1; id <= p.edge && found.length < p.limit; id++) {
       const [record] = t.records.by.id(id);
       if (record === undefined) continue; // pruned
       const tenant = t.leases.get(Math.abs(record.journal))?.tenant;

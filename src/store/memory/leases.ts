@@ -105,6 +105,9 @@ export const leases = {
   "lease.read": (t, p: { journal: number }, times) =>
     rows(present(t.leases.get(p.journal)).map((lease) => named(t, lease, times))),
 
+  "leases.shown": (t, p: { journals: string }, times) =>
+    rows((JSON.parse(p.journals) as number[]).map((journal) => named(t, t.leases.get(journal)!, times))),
+
   "lease.list"(t, p: { tenant: string; held: boolean; limit: number }, times) {
     const found = t.leases.by
       .tenant(p.tenant)

@@ -39,16 +39,15 @@ export const service = {
 
   "token.get": (t, p: { id: string }) => row(t.tokens.get(p.id)),
 
-  "token.list"(t, p: { tenant: string | null }) {
-    const found = t.tokens.all().filter(({ tenant }) => passes(p.tenant, tenant));
-    return rows(
-      page(
-        found,
-        Number.POSITIVE_INFINITY,
-        ({ created_at }) => created_at,
-        ({ id }) => id,
-      ),
+  "token.list"(t, p: { tenant: string | null; above: string; limit: number }) {
+    const ours = t.tokens.all().filter(({ tenant }) => passes(p.tenant, tenant));
+    const sorted = page(
+      ours,
+      Number.POSITIVE_INFINITY,
+      ({ created_at }) => created_at,
+      ({ id }) => id,
     );
+    return rows(sorted.slice(sorted.findIndex(({ id }) => id === p.above) + 1).slice(0, p.limit));
   },
 
   "token.revoke"(t, p: { id: string; tenant: string | null }, { at }) {

@@ -1,5 +1,6 @@
 import type { ChangeKind } from "../../model/changes.ts";
 import { TapeError } from "../../model/errors.ts";
+import { cutPage, payloads } from "../sql/paging.ts";
 import type { Answer, Call } from "../sql/plan.ts";
 import { effects } from "./effects.ts";
 import { journals } from "./journals.ts";
@@ -50,5 +51,7 @@ export function answer(tables: Tables, call: Call, times: Times): Answer {
     throw new TapeError("TAPE_INVARIANT", `there is no statement ${call.sql}`, { name: call.sql });
   }
   // The plans give each statement the parameters its SQL file names; the statement says which those are.
-  return statements[call.sql as keyof typeof statements](tables, call.params as never, times);
+  const found = statements[call.sql as keyof typeof statements](tables, call.params as never, times);
+  const { pageBytes } = call.params;
+  return typeof pageBytes === "number" ? cutPage(found.rows, payloads[call.sql] ?? [], pageBytes) : found;
 }

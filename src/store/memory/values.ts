@@ -1,5 +1,5 @@
 import { tenantOf } from "./leases.ts";
-import { changed, type Do, type DoAs, none, page, row, rows, type Statements } from "./statement.ts";
+import { changed, compare, type Do, type DoAs, none, page, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { Tables } from "./tables.ts";
 
@@ -30,8 +30,10 @@ export const values = {
 
   "value.get": (t, p: Place) => row(t.values.get(keyOf(p.tenant, p.key))),
 
-  "value.list"(t, p: { tenant: string; prefix: string; limit: number }) {
-    const found = t.values.by.tenant(p.tenant).filter(({ key, value }) => key.startsWith(p.prefix) && value !== null);
+  "value.list"(t, p: { tenant: string; prefix: string; above: string; limit: number }) {
+    const found = t.values.by
+      .tenant(p.tenant)
+      .filter(({ key, value }) => key.startsWith(p.prefix) && value !== null && compare(key, p.above) > 0);
     return rows(page(found, p.limit, ({ key }) => key));
   },
 

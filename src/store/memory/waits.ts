@@ -1,4 +1,16 @@
-import { changed, type Do, none, page, passes, present, row, rows, type Statements, type Times } from "./statement.ts";
+import {
+  changed,
+  compare,
+  type Do,
+  none,
+  page,
+  passes,
+  present,
+  row,
+  rows,
+  type Statements,
+  type Times,
+} from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { TimerRow } from "./tables.ts";
 
@@ -151,8 +163,10 @@ export const waits = {
   "schedule.delete": (t, p: { tenant: string; id: string }) =>
     changed(t.schedules.deleteAll(present(t.schedules.get(keyOf(p.tenant, p.id))))),
 
-  "schedule.list": (t, p: { tenant: string }) =>
-    rows(page(t.schedules.by.tenant(p.tenant), Number.POSITIVE_INFINITY, ({ id }) => id)),
+  "schedule.list"(t, p: { tenant: string; above: string; limit: number }) {
+    const found = t.schedules.by.tenant(p.tenant).filter(({ id }) => compare(id, p.above) > 0);
+    return rows(page(found, p.limit, ({ id }) => id));
+  },
 
   "schedule.due"(t, p: Due, { at }) {
     const due = t.schedules.by

@@ -4,6 +4,7 @@ import { sqlFiles } from "../sql/files.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statement.ts";
 import { isOutdatedPlan } from "./faults.ts";
+import { boundedAnswer, boundedSource } from "./paging/pages.ts";
 import type { PostgresSettings } from "./url.ts";
 
 /** bigint columns that fit become numbers; tokens and nonces are selected as text and never rounded. */
@@ -65,6 +66,7 @@ export class Connections {
       sqlFiles(new URL("sql/", import.meta.url)),
       (position, param, name, cast) => `$${position}${cast ? "" : castOf(param, name)}`,
       settings.schema,
+      boundedSource,
     );
     this.pool = new pg.Pool({
       connectionString: settings.connectionString,
@@ -135,7 +137,7 @@ export class Connections {
       return typeof value === "number" && isWhole(param, name) ? Math.floor(value) : (value ?? null);
     });
     const result = await this.#send(client, statement, values);
-    return { rows: result.rows as Row[], count: result.rowCount ?? 0 };
+    return boundedAnswer({ rows: result.rows as Row[], count: result.rowCount ?? 0 }, params.pageBytes);
   }
 
   /**

@@ -7,6 +7,8 @@ import type { RecordData } from "../../model/records.ts";
 import { positionOf } from "../calls.ts";
 import { type CheckedEntry, isRise } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { feedPageOf } from "../feed.ts";
+import { pageOf } from "../page.ts";
 import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
@@ -251,17 +253,24 @@ export class PostgresDriver implements Driver {
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
     this.#assertOpen();
-    const params = { ...placeOf(cursor ?? "0.0.0"), limit, tenant: tenant ?? null };
+    const at = cursor ?? "0.0.0";
+    const { feedScan, pageBytes } = this.limits;
+    const scan = tenant === undefined ? limit : feedScan;
+    const params = { ...placeOf(at), limit, scan, tenant: tenant ?? null, pageBytes };
     try {
-      const { rows } = await this.#ask("feed.page", params);
-      const records = rows.map((row) => feedRecordOf(row, `${row.stamp}.${row.journal}.${row.seq}`));
-      const last = records.at(-1);
-      if (last !== undefined) return { records, cursor: last.cursor };
+      const { rows, more } = await this.#ask("feed.page", params);
+      const [edge, ...found] = rows;
+      const records = found.map((row) => feedRecordOf(row, cursorOf(row)));
+      const full = more === true || records.length >= limit;
+      const page = feedPageOf(
+        pageOf(records, full),
+        edge === undefined
+          ? { cursor: at, more: false }
+          : { cursor: cursorOf(edge), more: Number(edge.at) >= scan && tenant !== undefined },
+      );
+      if (records.length > 0 || page.more === true) return page;
       const blocker = (await this.#ask("feed.blocker", {})).rows[0];
-      const at = cursor ?? "0.0.0";
-      return blocker === undefined
-        ? { records: [], cursor: at }
-        : { records: [], cursor: at, blockedBy: describe(blocker) };
+      return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
     } catch (error) {
       throw readFault(error);
     }
@@ -328,6 +337,8 @@ export class PostgresDriver implements Driver {
     if (this.#closing !== undefined) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
   }
 }
+
+const cursorOf = ({ stamp, journal, seq }: Row): string => `${stamp}.${journal}.${seq}`;
 
 /** Where in the feed a cursor of this store's points. */
 function placeOf(cursor: string): { stamp: string; journal: string; seq: string } {

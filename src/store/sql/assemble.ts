@@ -2,23 +2,15 @@ import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
 import { eachVerdict } from "../calls.ts";
 import { checkEntry, checkFence, checkList, pageLimit } from "../check.ts";
-import type { Claim, Fenced, Read, Store } from "../contract.ts";
+import type { Claim, Fenced, Page, Read, Store } from "../contract.ts";
 import { guarded } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
-import {
-  apiTokenOf,
-  budgetRowOf,
-  claimRowOf,
-  processOf,
-  recordOf,
-  runProgressOf,
-  scheduleRowOf,
-  timerRowOf,
-  valueRowOf,
-} from "../rows.ts";
+import { mapPage } from "../page.ts";
+import { apiTokenOf, budgetRowOf, claimRowOf, processOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { intakesOf } from "./intake.ts";
-import { askRow, askRows, type Plan } from "./plan.ts";
+import { askPage } from "./paging.ts";
+import { askRow, askRows, type Plan, type Row } from "./plan.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import * as lists from "./plans/lists.ts";
 import { agendaPlan, duePlan, findPlan, unservedPlan } from "./plans/queues.ts";
@@ -104,26 +96,26 @@ function readOf(driver: Driver, limits: Limits): Read {
         return found === undefined ? undefined : map(found);
       })(),
     );
+  const { pageBytes } = limits;
+  const few = (limit: number) => ({ limit: pageLimit(limit, limits), pageBytes });
+  const list = <T>(sql: string, params: Row & { readonly limit: number }, map: (row: Row) => T): Promise<Page<T>> =>
+    driver.read(
+      (function* (): Plan<Page<T>> {
+        return mapPage(yield* askPage(sql, { ...params, pageBytes }), map);
+      })(),
+    );
   return {
     run: (tenant, id) => driver.read(reads.runPlanById(tenant, id)),
     runs: async (tenant, filter = {}) => driver.read(lists.runsPlan(tenant, filter, limits)),
     spend: async (tenant, limit) => driver.read(lists.spendPlan(tenant, pageLimit(limit, limits))),
     rate: async (tenant, since, sizeMs, buckets) => driver.read(lists.ratePlan(tenant, since, sizeMs, buckets)),
-    progress: async (tenant, ids) => rows("run.among", { tenant, ids: JSON.stringify(ids) }, runProgressOf),
-    async journal(tenant, target, page = {}) {
-      const named = "journal" in target;
-      const journal = named ? target.journal : await driver.read(findTarget(tenant, target));
-      if (journal === undefined) return [];
-      const limit = pageLimit(page.limit, limits);
-      const number = page.inbox === true ? -journal : journal;
-      const whose = named ? tenant : null;
-      return rows("journal.page", { journal: number, from: page.from ?? 1, limit, tenant: whose }, recordOf);
-    },
+    progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits)),
+    journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits)),
     effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits)),
     gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits)),
     timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits)),
     dueTimers: async (limit, tenant) =>
-      (await driver.read(duePlan("timer", pageLimit(limit, limits), tenant))).map((r) => ({
+      (await driver.read(duePlan("timer", few(limit), tenant))).map((r) => ({
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
@@ -142,19 +134,20 @@ function readOf(driver: Driver, limits: Limits): Read {
       );
     },
     unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant)),
-    schedules: (tenant) => rows("schedule.list", { tenant }, scheduleRowOf),
+    schedules: async (tenant, { above = "", limit } = {}) =>
+      list("schedule.list", { tenant, above, limit: pageLimit(limit, limits) }, scheduleRowOf),
     dueSchedules: async (limit, tenant) =>
-      (await driver.read(duePlan("schedule", pageLimit(limit, limits), tenant))).map(scheduleRowOf),
+      (await driver.read(duePlan("schedule", few(limit), tenant))).map(scheduleRowOf),
     async budgets(tenant, run) {
       const journal = await driver.read(findTarget(tenant, { run }));
       return journal === undefined ? [] : rows("budget.list", { run: journal }, budgetRowOf);
     },
     claimOf: (tenant, scope, businessKey) => row("claim.find", { tenant, scope, businessKey }, claimRowOf),
     value: (tenant, key) => row("value.get", { tenant, key }, valueRowOf),
-    values: async (tenant, prefix, limit) =>
-      rows("value.list", { tenant, prefix, limit: pageLimit(limit, limits) }, valueRowOf),
+    values: async (tenant, prefix, limit, above = "") =>
+      list("value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),
     valueHistory: async (tenant, key, after, limit) =>
-      driver.read(reads.historyPlan(tenant, key, after, pageLimit(limit, limits))),
+      driver.read(reads.historyPlan(tenant, key, after, { limit: pageLimit(limit, limits), pageBytes })),
     lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target)),
     leases: async (tenant, filter = {}) =>
       rows("lease.list", { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) }, leaseViewOf),
@@ -162,9 +155,10 @@ function readOf(driver: Driver, limits: Limits): Read {
     feed: async (cursor, limit, tenant) => driver.feed(cursor, pageLimit(limit, limits), tenant),
     audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
     token: (id) => row("token.get", { id }, apiTokenOf),
-    tokens: (tenant) => rows("token.list", { tenant: tenant ?? null }, apiTokenOf),
+    tokens: async (tenant, { above = "", limit } = {}) =>
+      list("token.list", { tenant: tenant ?? null, above, limit: pageLimit(limit, limits) }, apiTokenOf),
     processes: async (tenant) =>
-      rows("process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
+      list("process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
     settings: () => driver.settings(),
     now: async () => (await row("meta.get", {}, (r) => Number(r.at))) ?? 0,
   };

@@ -19,6 +19,8 @@ export interface Answer {
   readonly rows: readonly Row[];
   /** Rows changed or returned. */
   readonly count: number;
+  /** The page was full before all rows were read. */
+  readonly more?: boolean;
 }
 
 /** What a plan may know of the store that runs it. */

@@ -26,11 +26,12 @@ export function loadStatements(
   files: SqlFiles,
   placeholder: Placeholder,
   schema?: string,
+  prepare: (name: string, source: string) => string = (_name, source) => source,
 ): ReadonlyMap<string, Statement> {
   const statements = new Map<string, Statement>();
   for (const [file, source] of files) {
     const name = file.slice(0, -".sql".length);
-    statements.set(name, parseStatement(name, source, placeholder, schema));
+    statements.set(name, parseStatement(name, prepare(name, source), placeholder, schema));
   }
   return statements;
 }
@@ -87,7 +88,8 @@ export const bigintParams: ReadonlySet<string> = new Set(
   (
     "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs until " +
     "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
-    "below olderMs n moment stamp id number since edge startedSince startedUntil endedSince endedUntil buckets"
+    "below olderMs n moment stamp id number since edge startedSince startedUntil endedSince endedUntil buckets " +
+    "pageBytes scan"
   ).split(" "),
 );
 export const booleanParams: ReadonlySet<string> = new Set(

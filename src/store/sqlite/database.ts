@@ -2,6 +2,7 @@ import { closeSync, openSync } from "node:fs";
 import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlite";
 import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
+import { cutPage, payloads } from "../sql/paging.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { loadStatements, type Statement } from "../sql/statement.ts";
 
@@ -139,6 +140,11 @@ export class Statements {
     const values: SQLInputValue[] = [];
     for (const param of statement.params) {
       values.push(bindable(isTime(param) ? times[param] : params[param]));
+    }
+    if (typeof params.pageBytes === "number") {
+      const page = cutPage(sql.iterate(...values) as Iterable<Row>, payloads[name] ?? [], params.pageBytes);
+      page.rows.forEach(plainRow);
+      return page;
     }
     if (statement.returnsRows) {
       const rows = sql.all(...values) as Row[];

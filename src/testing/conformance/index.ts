@@ -16,6 +16,7 @@ import { lists } from "./lists.ts";
 import { misplaced } from "./misplaced.ts";
 import { notes } from "./notes.ts";
 import { obligations } from "./obligations.ts";
+import { pages } from "./pages.ts";
 import { phases } from "./phases.ts";
 import { presence } from "./presence.ts";
 import { projection } from "./projection.ts";
@@ -50,6 +51,7 @@ const groups: Readonly<Record<string, Cases>> = {
   faults,
   runs,
   lists,
+  pages,
   phases,
   trees,
   notes,

@@ -87,7 +87,7 @@ describe("SQLite", () => {
     ["lease.soon", "SEARCH timers USING COVERING INDEX timers_due (tenant=? AND steady=? AND due_at>? AND due_at<?)"],
     ["lease.renew", "SEARCH leases USING INTEGER PRIMARY KEY (rowid=?)"],
     ["fence", "SEARCH l USING INTEGER PRIMARY KEY (rowid=?)"],
-    ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>?)"],
+    ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
     ["timer.due", "SEARCH t USING COVERING INDEX timers_due (tenant=? AND steady=? AND due_at<?)"],
     ["schedule.due", "SEARCH schedules USING INDEX schedules_due (tenant=? AND next_at<?)"],
     ["run.list", "SEARCH r USING INDEX runs_tenant (tenant=? AND rowid<?)"],

@@ -1,3 +1,4 @@
 -- read
-select * from tape.vals where tenant = :tenant and starts_with(key, :prefix) and value is not null
+-- By key; a page goes on behind :above.
+select * from tape.vals where tenant = :tenant and starts_with(key, :prefix) and value is not null and key > :above
 order by key limit :limit

@@ -2,10 +2,12 @@ import { TapeError } from "../../../model/errors.ts";
 import type { Limits } from "../../../model/limits.ts";
 import type { RunPhase } from "../../../model/machines.ts";
 import { pageLimit } from "../../check.ts";
-import type { RunFilter, RunRate, RunView, Spend } from "../../contract.ts";
-import { budgetRowOf, statusOf } from "../../rows.ts";
+import type { Page, RunFilter, RunRate, RunView, Spend } from "../../contract.ts";
+import { leaseViewOf } from "../../lease-rules.ts";
+import { mapPage, pageOf } from "../../page.ts";
+import { budgetRowOf, runViewOf, statusOf } from "../../rows.ts";
+import { askPage } from "../paging.ts";
 import { askRow, askRows, type Plan, type Row } from "../plan.ts";
-import { viewOfRun } from "./reads.ts";
 
 /** Lists and figures for people: each walks one index in its order and stops after the page. */
 
@@ -16,60 +18,78 @@ const mostCounted = 600_000;
 const forEver = Number.MAX_SAFE_INTEGER;
 const lastLetter = 0x10ffff;
 
-export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Plan<RunView[]> {
+export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<RunView>> {
   const rows = yield* rowsOf(tenant, filter, limits);
-  const views: RunView[] = [];
-  for (const row of rows) views.push(yield* viewOfRun(row));
-  return views;
+  if (rows.length === 0) return [];
+  const journals = JSON.stringify(rows.map(({ journal }) => Number(journal)));
+  const leases = new Map((yield* askRows("leases.shown", { journals })).map((row) => [Number(row.journal), row]));
+  return mapPage(rows, (row) => runViewOf(row, leaseViewOf(leases.get(Number(row.journal))!)));
 }
 
 /** By the narrowest index that the filter allows; what else it asks for is looked at row by row. */
-function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<readonly Row[]> {
+function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<Row>> {
   const { before, below, prefix, doubt = false, workflow = null, label, status } = filter;
   const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null } = filter;
   const few = {
     ...{ tenant, workflow, labelKey: label?.key ?? null, labelValue: label?.value ?? null },
     ...{ status: status?.join(",") ?? null, limit: pageLimit(filter.limit, limits) },
+    pageBytes: limits.pageBytes,
   };
   const started = { startedSince, startedUntil };
   const ended = { endedSince, endedUntil };
   if (below !== undefined) {
-    return yield* askRows("run.below", { ...few, ...started, ...ended, doubt, root: below, before: before ?? null });
+    return yield* askPage("run.below", { ...few, ...started, ...ended, doubt, root: below, before: before ?? null });
   }
   if (prefix !== undefined && prefix !== "") {
     // No id has a NUL: nothing is between an id and the same with a U+0001 behind it.
     const least = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
     const beyond = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
-    return yield* askRows("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
+    return yield* askPage("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
   }
-  if (doubt) return yield* askRows("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
+  if (doubt) return yield* askPage("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
   const byStart = startedSince !== null || startedUntil !== null;
   if (!byStart && endedSince === null && endedUntil === null) {
     const { status: _status, ...any } = few;
     if (status?.every(isIndexed)) return yield* byStatus(new Set(status), { ...any, before: before ?? forEver });
-    return yield* askRows("run.list", { ...few, before: before ?? forEver });
+    return yield* askPage("run.list", { ...few, before: before ?? forEver });
   }
   const column = byStart ? "created_at" : "ended_at";
   const [since, until] = byStart ? [startedSince, startedUntil] : [endedSince, endedUntil];
   const edge = before === undefined ? forEver : Number((yield* placeOf(tenant, before))[column] ?? forEver);
   const range = { since: since ?? 0, through: Math.min(edge, (until ?? forEver) - 1), before: before ?? forEver, edge };
   return byStart
-    ? yield* askRows("run.started", { ...few, ...range, ...ended, doubt })
-    : yield* askRows("run.finished", { ...few, ...range, ...started, doubt });
+    ? yield* askPage("run.started", { ...few, ...range, ...ended, doubt })
+    : yield* askPage("run.finished", { ...few, ...range, ...started, doubt });
 }
 
 /** Most runs are over and went well, and those that wait are told apart by what they lack: these take a walk through all. */
 const isIndexed = (status: string): boolean => status !== "COMPLETED" && status !== "WAITING";
 
 /** The newest of each status, and of those the newest. */
-function* byStatus(statuses: ReadonlySet<string>, few: Row & { readonly limit: number }): Plan<readonly Row[]> {
+function* byStatus(
+  statuses: ReadonlySet<string>,
+  few: Row & { readonly limit: number; readonly pageBytes: number },
+): Plan<Page<Row>> {
   const found: Row[] = [];
+  let more = false;
+  /** Behind the last row of a page that was full there may be others of its status, and before them none of another. */
+  let edge = 0;
   for (const status of statuses) {
-    if (status === "RUNNING") found.push(...(yield* askRows("run.held", few)));
-    else if (status === "RUNNABLE") found.push(...(yield* askRows("run.wanted", few)));
-    else found.push(...(yield* askRows("run.phased", { ...few, phase: status })));
+    const page =
+      status === "RUNNING"
+        ? yield* askPage("run.held", few)
+        : status === "RUNNABLE"
+          ? yield* askPage("run.wanted", few)
+          : yield* askPage("run.phased", { ...few, phase: status });
+    found.push(...page);
+    if (page.more !== true) continue;
+    more = true;
+    edge = Math.max(edge, Number(page.at(-1)?.journal));
   }
-  return found.sort((a, b) => Number(b.journal) - Number(a.journal)).slice(0, few.limit);
+  const newest = found
+    .filter(({ journal }) => Number(journal) >= edge)
+    .sort((a, b) => Number(b.journal) - Number(a.journal));
+  return pageOf(newest.slice(0, few.limit), more || newest.length > few.limit);
 }
 
 /** What a page goes on behind. */

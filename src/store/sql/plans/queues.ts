@@ -101,9 +101,13 @@ export function* tenantsOf(tenant: string | undefined, sql: "timer.tenants" | "s
 }
 
 /** Due timers or schedules, oldest first within each tenant. */
-export function* duePlan(what: "timer" | "schedule", limit: number, tenant: string | undefined): Plan<readonly Row[]> {
+export function* duePlan(
+  what: "timer" | "schedule",
+  few: { readonly limit: number; readonly pageBytes: number },
+  tenant: string | undefined,
+): Plan<readonly Row[]> {
   const tenants = yield* tenantsOf(tenant, `${what}.tenants`);
-  return yield* inTurn(tenants, limit, (of) => askRows(`${what}.due`, { tenant: of, limit }));
+  return yield* inTurn(tenants, few.limit, (of) => askRows(`${what}.due`, { tenant: of, ...few }));
 }
 
 export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly Row[]> {

@@ -1,12 +1,15 @@
 import { TapeError } from "../../../model/errors.ts";
 import type { LeaseView, Target, TermView } from "../../../model/lease.ts";
 import type { Limits } from "../../../model/limits.ts";
+import type { JournalRecord } from "../../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
 import { pageLimit } from "../../check.ts";
-import type { EffectFilter, RunView, Value } from "../../contract.ts";
+import type { EffectFilter, Page, RunProgress, RunView, Value } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
 import { termsOf } from "../../ledger.ts";
-import { effectRowOf, gateRowOf, recordOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
+import { mapPage } from "../../page.ts";
+import { effectRowOf, gateRowOf, recordOf, runProgressOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
+import { askPage } from "../paging.ts";
 import { askRow, askRows, type Plan, type Row } from "../plan.ts";
 import { absentTarget, findTarget } from "./target.ts";
 
@@ -29,29 +32,72 @@ function* runNumber(tenant: string, run: string | undefined): Plan<number | null
   return row === undefined ? undefined : Number(row.journal);
 }
 
-export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limits): Plan<EffectRow[]> {
+/** What belongs to one run or root is delivered whole or not at all: whoever decides by it must see all of it. */
+const wholeTimes = 8;
+
+export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limits): Plan<Page<EffectRow>> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
   const { root, below = null, item, from = 0, role = null, minAgeMs = null } = filter;
+  const { pageBytes } = limits;
   const few = { tenant, status: filter.status?.join(",") ?? null, minAgeMs, limit: pageLimit(filter.limit, limits) };
-  if (root !== undefined) return (yield* askRows("effect.owed", { ...few, root, below })).map(effectRowOf);
+  const whole = { ...few, pageBytes: wholeTimes * pageBytes };
+  if (root !== undefined) return yield* wholeEffects("effect.owed", { ...whole, root, below });
   if (item !== undefined) {
     const found = (yield* askRows("effect.item", { ...few, item, role })).map(effectRowOf);
     return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);
   }
-  if (run === null) return (yield* askRows("effect.list", { ...few, role })).map(effectRowOf);
-  return (yield* askRows("effect.run", { ...few, run, from, role })).map(effectRowOf);
+  if (run === null) return mapPage(yield* askPage("effect.list", { ...few, pageBytes, role }), effectRowOf);
+  return yield* wholeEffects("effect.run", { ...whole, run, from, role });
+}
+
+function* wholeEffects(sql: string, params: Parameters<typeof askPage>[1]): Plan<Page<EffectRow>> {
+  const page = yield* askPage(sql, params);
+  if (page.more === true && page.length < params.limit) throw tooLarge("the effects of this run", params.pageBytes);
+  return mapPage(page, effectRowOf);
+}
+
+export function tooLarge(what: string, bytes: number): TapeError {
+  const message = `${what} take more than ${bytes} bytes together: ask for fewer`;
+  return new TapeError("TAPE_TOO_LARGE", message, { limit: "pageBytes" });
+}
+
+export function* progressPlan(tenant: string, ids: readonly string[], limits: Limits): Plan<RunProgress[]> {
+  const pageBytes = wholeTimes * limits.pageBytes;
+  const few = { tenant, ids: JSON.stringify(ids), limit: Number.POSITIVE_INFINITY, pageBytes };
+  const page = yield* askPage("run.among", few);
+  if (page.more === true) throw tooLarge("the outcomes of these runs", pageBytes);
+  return page.map(runProgressOf);
+}
+
+export function* journalPlan(
+  tenant: string,
+  target: Target,
+  page: { from?: number; limit?: number; inbox?: boolean },
+  limits: Limits,
+): Plan<Page<JournalRecord>> {
+  const named = "journal" in target;
+  const journal = named ? target.journal : yield* findTarget(tenant, target);
+  if (journal === undefined) return [];
+  const params = {
+    journal: page.inbox === true ? -journal : journal,
+    from: page.from ?? 1,
+    tenant: named ? tenant : null,
+  };
+  const { pageBytes } = limits;
+  const found = yield* askPage("journal.page", { ...params, limit: pageLimit(page.limit, limits), pageBytes });
+  return mapPage(found, recordOf);
 }
 
 export function* gatesPlan(
   tenant: string,
   filter: { run?: string; open?: boolean; limit?: number },
   limits: Limits,
-): Plan<GateRow[]> {
+): Plan<Page<GateRow>> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
-  const limit = pageLimit(filter.limit, limits);
-  return (yield* askRows("gate.list", { tenant, run, open: filter.open ?? false, limit })).map(gateRowOf);
+  const few = { limit: pageLimit(filter.limit, limits), pageBytes: limits.pageBytes };
+  return mapPage(yield* askPage("gate.list", { tenant, run, open: filter.open ?? false, ...few }), gateRowOf);
 }
 
 export function* timersPlan(
@@ -64,9 +110,13 @@ export function* timersPlan(
   return (yield* askRows("timer.list", { tenant, run, limit: pageLimit(filter.limit, limits) })).map(timerRowOf);
 }
 
-export function* historyPlan(tenant: string, key: string, after: number, limit: number): Plan<Value[]> {
-  const rows = yield* askRows("value.history", { tenant, key, after, limit });
-  const values = rows.map(valueRowOf);
+export function* historyPlan(
+  tenant: string,
+  key: string,
+  after: number,
+  few: { readonly limit: number; readonly pageBytes: number },
+): Plan<Page<Value>> {
+  const values = mapPage(yield* askPage("value.history", { tenant, key, after, ...few }), valueRowOf);
   const first = values[0]?.version;
   const current = yield* askRow("value.get", { tenant, key });
   const version = current === undefined ? 0 : Number(current.version);

@@ -1,2 +1,2 @@
 -- read
-select * from schedules where tenant = :tenant order by id
+select * from schedules where tenant = :tenant and id > :above order by id limit :limit

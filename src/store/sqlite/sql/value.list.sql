@@ -1,3 +1,4 @@
 -- read
-select * from vals where tenant = :tenant and substr(key, 1, length(:prefix)) = :prefix and value is not null
+-- By key; a page goes on behind :above.
+select * from vals where tenant = :tenant and substr(key, 1, length(:prefix)) = :prefix and value is not null and key > :above
 order by key limit :limit

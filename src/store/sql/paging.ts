@@ -1,0 +1,63 @@
+import type { Page } from "../contract.ts";
+import { pageOf } from "../page.ts";
+import type { Answer, Plan, Row } from "./plan.ts";
+
+/**
+ * Pages are bounded in rows and in bytes: a page ends with the row that fills it, and never holds less than one. The
+ * database stops there, so that what is not delivered is not read into memory first. Which columns of which statements
+ * hold what users may make large:
+ */
+export const payloads: Readonly<Record<string, readonly string[]>> = {
+  "journal.page": ["body"],
+  "feed.page": ["body"],
+  "value.list": ["value"],
+  "value.history": ["value"],
+  "effect.list": ["args", "policy", "outcome"],
+  "effect.run": ["args", "policy", "outcome"],
+  "effect.owed": ["args", "policy", "outcome"],
+  "gate.list": ["payload", "value"],
+  "schedule.list": ["spec"],
+  "schedule.due": ["spec"],
+  "process.list": ["body"],
+  "run.list": ["labels", "outcome"],
+  "run.held": ["labels", "outcome"],
+  "run.wanted": ["labels", "outcome"],
+  "run.phased": ["labels", "outcome"],
+  "run.below": ["labels", "outcome"],
+  "run.named": ["labels", "outcome"],
+  "run.doubtful": ["labels", "outcome"],
+  "run.started": ["labels", "outcome"],
+  "run.finished": ["labels", "outcome"],
+  "run.among": ["outcome"],
+};
+
+/** One page of a list. */
+export function* askPage(
+  sql: string,
+  params: Row & { readonly limit: number; readonly pageBytes: number },
+): Plan<Page<Row>> {
+  const answer: Answer = yield { sql, params };
+  return pageOf(answer.rows, answer.more === true || answer.rows.length >= params.limit);
+}
+
+/** How much of a page this row takes. */
+export function sizeOfRow(row: Row, columns: readonly string[]): number {
+  let size = 0;
+  for (const column of columns) {
+    const value = row[column];
+    if (typeof value === "string") size += value.length;
+  }
+  return size;
+}
+
+/** The rows of one page, read one after the other until it is full. */
+export function cutPage(rows: Iterable<Row>, columns: readonly string[], pageBytes: number): Answer & { rows: Row[] } {
+  const kept: Row[] = [];
+  let bytes = 0;
+  for (const row of rows) {
+    kept.push(row);
+    bytes += sizeOfRow(row, columns);
+    if (bytes >= pageBytes) return { rows: kept, count: kept.length, more: true };
+  }
+  return { rows: kept, count: kept.length };
+}

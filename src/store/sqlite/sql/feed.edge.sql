@@ -1,0 +1,2 @@
+-- read
+select max(id) as id from records

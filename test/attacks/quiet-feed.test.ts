@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { describe, expect, inject, it, onTestFinished } from "vitest";
+import type { FeedPage, Store } from "../../src/store/contract.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
+import { openSqlite } from "../../src/store/sqlite/open.ts";
+import { spec, tenant } from "../../src/testing/conformance/frame.ts";
+import { freshDatabase } from "../postgres/database.ts";
+
+/** One tenant has written much, the other nothing: each look of the other's feed may pass over a bounded part of it. */
+const limits = { feedScan: 500 };
+const runs = 4_000;
+
+const stores: Readonly<Record<string, () => Promise<Store>>> = {
+  SQLite: async () => {
+    const folder = mkdtempSync(join(tmpdir(), "tape-feed-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    return openSqlite({ file: join(folder, "tape.db"), durability: "relaxed", limits });
+  },
+  PostgreSQL: async () => openPostgres({ url: await freshDatabase(inject("postgres18")), limits }),
+};
+
+async function filled(open: () => Promise<Store>): Promise<Store> {
+  const store = await open();
+  onTestFinished(() => store.close());
+  for (let done = 0; done < runs; done += 500) {
+    await store.intake.createRuns(
+      tenant,
+      Array.from({ length: 500 }, () => spec()),
+    );
+  }
+  return store;
+}
+
+describe.each(Object.entries(stores))("%s: the feed of a quiet tenant beside a busy one", (_name, open) => {
+  it("comes to its end in looks of bounded length, and is never looked through again", async () => {
+    const store = await filled(open);
+    const looks: FeedPage[] = [];
+    for (let cursor: string | undefined; ; ) {
+      const page = await store.read.feed(cursor, undefined, "globex");
+      looks.push(page);
+      expect(page.records).toEqual([]);
+      expect(page.cursor).not.toBe(cursor);
+      if (page.more !== true) break;
+      cursor = page.cursor;
+    }
+    expect(looks.length).toBeGreaterThanOrEqual(Math.floor(runs / limits.feedScan));
+    const end = looks.at(-1)!.cursor;
+    expect((await store.read.feed(end, undefined, "globex")).cursor).toBe(end);
+    const [made] = await store.intake.createRuns("globex", [spec()]);
+    const { records } = await store.read.feed(end, undefined, "globex");
+    expect(records.map(({ journal }) => journal)).toEqual([made!.ok ? made!.journal : undefined]);
+  });
+
+  it("the busy one's own feed is what it was: all of it, once", async () => {
+    const store = await filled(open);
+    const seen = new Set<number>();
+    for (let cursor: string | undefined; ; ) {
+      const page = await store.read.feed(cursor, undefined, tenant);
+      for (const { journal } of page.records) seen.add(journal);
+      cursor = page.cursor;
+      if (page.more !== true) break;
+    }
+    expect(seen.size).toBe(runs);
+  });
+});
