@@ -9,7 +9,7 @@ import { type EffectPlace, stuckRecord } from "./doubts.ts";
 import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
 import { closeRun, type Decided } from "./ending.ts";
 import { withKept } from "./fork.ts";
-import { giveBack } from "./give-back.ts";
+import { giveBack, isDamaged, stopRun } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { inputOf } from "./input.ts";
@@ -156,6 +156,7 @@ export class Drive implements Driver {
       void this.stick(error).catch((failure: unknown) => this.fail(failure));
       return;
     }
+    if (isDamaged(error) && this.#halt("stuck")) return void stopRun(this.options, error, () => this.#finish("stuck"));
     log("warn", "run.drive_lost", { run: runId, ...errorFields(error) });
     const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
     const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");

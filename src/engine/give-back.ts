@@ -1,7 +1,10 @@
+import { errorFields } from "../base/reason.ts";
 import type { Lease } from "../lease/lease.ts";
-import { isTapeError } from "../model/errors.ts";
+import { isTapeError, type TapeError } from "../model/errors.ts";
 import type { TermEnd } from "../model/records.ts";
 import type { Store } from "../store/contract.ts";
+import { stuckRecord } from "./doubts.ts";
+import type { DriveOptions } from "./driver.ts";
 
 /** Who is wanted next, how soon, and what for (for people). */
 export interface Next {
@@ -52,4 +55,31 @@ export async function giveBack(
     }
   }
   return false;
+}
+
+export const isDamaged = (error: unknown): error is TapeError => isTapeError(error, "TAPE_JOURNAL_DAMAGED");
+
+type Stopping = Pick<DriveOptions, "store" | "tenant" | "lease" | "log" | "runId">;
+
+/** Nothing can be replayed of a journal that lacks a record: the run stops, behind what is left of it. */
+export function stopRun(options: Stopping, error: TapeError, then: () => void): void {
+  const { log, runId } = options;
+  log("error", "run.stuck", { run: runId, ...errorFields(error) });
+  const failed = (failure: unknown): void => log("warn", "run.not_given_back", { run: runId, ...errorFields(failure) });
+  void stopBehind(options, error, failed).catch(failed).finally(then);
+}
+
+async function stopBehind(
+  { store, tenant, lease }: Stopping,
+  error: TapeError,
+  failed: (failure: unknown) => void,
+): Promise<void> {
+  const next = { waits: ["a person"] };
+  let { head } = lease.term;
+  try {
+    ({ head } = await store.fenced.append(lease.fence, { after: head, records: [stuckRecord(error, [])] }));
+  } catch (failure) {
+    failed(failure);
+  }
+  await giveBack(store, tenant, lease, head, next);
 }

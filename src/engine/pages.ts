@@ -1,12 +1,21 @@
+import { TapeError } from "../model/errors.ts";
 import type { Page } from "../store/contract.ts";
 import type { Note } from "./history.ts";
 
-/** Page after page, until one is not full. */
+/** Page after page, until one is not full. Along a journal `seq` is dense from 1: a gap is noticed here, for nothing. */
 export async function readAll<R extends Note>(page: (from: number) => Promise<Page<R>>): Promise<R[]> {
   const all: R[] = [];
   for (;;) {
-    const some = await page(all.length + 1);
+    const from = all.length + 1;
+    const some = await page(from);
+    const gap = some.findIndex(({ seq }, k) => seq !== from + k);
+    if (gap >= 0) throw damaged(from + gap, some[gap]!);
     all.push(...some);
     if (some.more !== true) return all;
   }
+}
+
+function damaged(missing: number, { journal, seq }: Note): TapeError {
+  const message = `record ${missing} of journal ${Math.abs(journal)} is missing: after ${missing - 1} comes ${seq}`;
+  return new TapeError("TAPE_JOURNAL_DAMAGED", message, { journal, missing, found: seq });
 }

@@ -1,0 +1,346 @@
+import type { ErrorEntry } from "./error-entry.ts";
+
+/**
+ * The closed table of refusals. Every error a user can meet has a row here and a section in docs/errors.md; a test keeps
+ * the two equal. `fault` says whose move it is, `retry` whether doing the same again can help, `next` what to do.
+ */
+const table = {
+  TAPE_BAD_INPUT: {
+    fault: "caller",
+    retry: "no",
+    next: "Correct the named field; nothing was written.",
+  },
+  TAPE_TOO_LARGE: {
+    fault: "caller",
+    retry: "no",
+    next: "Send less: keep large data elsewhere and record a reference, or raise the named limit.",
+  },
+  TAPE_NOT_ENCODABLE: {
+    fault: "caller",
+    retry: "no",
+    next: "Convert the named value to plain data (JSON types, Date, BigInt, bytes, Map, Set, Error) before recording it.",
+  },
+  TAPE_BAD_TIMING: {
+    fault: "caller",
+    retry: "no",
+    next: "Choose timings with heartbeat < trust deadline < TTL, and a TTL above the store's transaction bound.",
+  },
+  TAPE_BAD_STORE_URL: {
+    fault: "caller",
+    retry: "no",
+    next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://… or a server at https://…",
+  },
+  TAPE_RUN_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the run id and the tenant; list runs to see what exists.",
+  },
+  TAPE_RUN_CONFLICT: {
+    fault: "caller",
+    retry: "no",
+    next: "The id is taken by a run with another workflow or input: choose another id.",
+  },
+  TAPE_RUN_GONE: {
+    fault: "caller",
+    retry: "no",
+    next: "A run with this id existed and was deleted; an id is never started twice. Choose another id.",
+  },
+  TAPE_RUN_ENDED: {
+    fault: "caller",
+    retry: "no",
+    next: "The run has its final outcome. Read it, or fork the run under a new id; what it has undone is done again by a fork before it.",
+  },
+  TAPE_RUN_UNSETTLED: {
+    fault: "owner",
+    retry: "later",
+    next: "An effect, gate, timer, child or obligation is still open: settle or withdraw it before ending the run.",
+  },
+  TAPE_NO_OBSERVER: {
+    fault: "caller",
+    retry: "no",
+    next: "Find out on the other side, then resolve it as happened, failed or again; or give the effect an observe.",
+  },
+  TAPE_NO_INVERSE: {
+    fault: "caller",
+    retry: "no",
+    next: "Undo it by hand, or start a run that does; give the effect a compensate so that the next ones can be undone.",
+  },
+  TAPE_RECORD_MISPLACED: {
+    fault: "tape",
+    retry: "no",
+    next: "This kind of record does not belong into this kind of journal; report it.",
+  },
+  TAPE_RECORD_NEWER: {
+    fault: "operator",
+    retry: "no",
+    next: "The journal was written by a newer Tape: upgrade this process.",
+  },
+  TAPE_ILLEGAL_TRANSITION: {
+    fault: "owner",
+    retry: "reread",
+    next: "Read the current state: somebody settled it first, or the step does not exist from here.",
+  },
+  TAPE_BUSINESS_KEY_TAKEN: {
+    fault: "caller",
+    retry: "no",
+    next: "Another act already owns this business key; look at the run named in the error.",
+  },
+  TAPE_BUDGET_EXCEEDED: {
+    fault: "caller",
+    retry: "no",
+    next: "Catch it and do less, or start the run with a larger budget.",
+  },
+  TAPE_VERSION_CONFLICT: {
+    fault: "caller",
+    retry: "reread",
+    next: "The value changed meanwhile: read it again and decide anew.",
+  },
+  TAPE_VALUE_COMPACTED: {
+    fault: "caller",
+    retry: "reread",
+    next: "That version is older than the kept history: read the value and watch from its version.",
+  },
+  TAPE_BAD_SCHEDULE: {
+    fault: "caller",
+    retry: "no",
+    next: "Correct the cron expression or the time zone; nothing was written.",
+  },
+  TAPE_SCHEDULE_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the schedule's id and the tenant; list the schedules to see what exists.",
+  },
+  TAPE_SCHEDULE_EXISTS: {
+    fault: "caller",
+    retry: "no",
+    next: "A schedule of this id says something else: update it, or choose another id.",
+  },
+  TAPE_BAD_CONFIG: {
+    fault: "operator",
+    retry: "no",
+    next: "Correct the setting at the place that the message names; nothing was started.",
+  },
+  TAPE_BAD_MODULE: {
+    fault: "operator",
+    retry: "no",
+    next: "Name a file and what it exports, as in ./app/agent.ts#buildRunner.",
+  },
+  TAPE_NO_RUN: {
+    fault: "caller",
+    retry: "no",
+    next: "Call effects inside a workflow; elsewhere nothing would record them.",
+  },
+  TAPE_NESTED: {
+    fault: "caller",
+    retry: "no",
+    next: "Ask for it in the workflow itself, beside the operation that the message names, not inside its body.",
+  },
+  TAPE_NO_WORKER: {
+    fault: "operator",
+    retry: "later",
+    next: "Start a process whose runner has this workflow.",
+  },
+  TAPE_UNSAFE_EFFECT: {
+    fault: "caller",
+    retry: "no",
+    next: "Declare businessKey with observe, or compensate, or another semantics; or allowUnsafe with a reason.",
+  },
+  TAPE_EFFECT_FAILED: {
+    fault: "caller",
+    retry: "no",
+    next: "It surely did not happen. Catch it, or let the run fail and compensate.",
+  },
+  TAPE_CANCELLED: {
+    fault: "operator",
+    retry: "no",
+    next: "The run was cancelled: clean up and let the error pass.",
+  },
+  TAPE_DIVERGED: {
+    fault: "caller",
+    retry: "no",
+    next: "The code asks for something else than the journal holds: guard the change with tape.patched, then redrive.",
+  },
+  TAPE_JOURNAL_DAMAGED: {
+    fault: "store",
+    retry: "no",
+    next: "A record is missing: somebody or something changed the tables. Restore it from a backup, or fork the run.",
+  },
+  TAPE_RUN_STUCK: {
+    fault: "operator",
+    retry: "later",
+    next: "A person must decide: read why it is stuck, resolve it, redrive.",
+  },
+  TAPE_RUN_FAILED: {
+    fault: "caller",
+    retry: "no",
+    next: "The workflow threw; the cause is attached.",
+  },
+  TAPE_GATE_VALUE: {
+    fault: "caller",
+    retry: "no",
+    next: "Send a signal whose value fits the gate's schema.",
+  },
+  TAPE_FORK_POINT: {
+    fault: "caller",
+    retry: "no",
+    next: "Fork at the position that the message names, settle first what is open before it, or name in keepCompensated what was undone and is kept all the same.",
+  },
+  TAPE_FORK_REPEATS: {
+    fault: "caller",
+    retry: "no",
+    next: "Name each act that may happen a second time, or fork at a later position.",
+  },
+  TAPE_FENCED: {
+    fault: "owner",
+    retry: "no",
+    next: "Another owner holds a newer token. Stop this work, write nothing more, acquire again if it is still wanted.",
+  },
+  TAPE_NOT_HEAD: {
+    fault: "owner",
+    retry: "reread",
+    next: "The journal ends elsewhere than this writer believes: read it again before going on.",
+  },
+  TAPE_NOTES_WAIT: {
+    fault: "owner",
+    retry: "reread",
+    next: "Take the waiting notes from the inbox first, then park or end.",
+  },
+  TAPE_LEASE_HELD: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait for the remaining time in the error, or take over with a reason.",
+  },
+  TAPE_LEASE_LOST: {
+    fault: "owner",
+    retry: "no",
+    next: "Stop acting: the term is over or its deadline has passed. Acquire again if the work is still wanted.",
+  },
+  TAPE_LEASE_PAUSED: {
+    fault: "operator",
+    retry: "later",
+    next: "An operator paused this lease; resume it to let somebody hold it.",
+  },
+  TAPE_LEASE_STALLED: {
+    fault: "owner",
+    retry: "no",
+    next: "The holder renewed without progress for longer than its maxStall: find out what it hangs on.",
+  },
+  TAPE_LEASE_UNKNOWN: {
+    fault: "caller",
+    retry: "no",
+    next: "No lease has this name; list the leases to see what exists.",
+  },
+  TAPE_OVERLOADED: {
+    fault: "store",
+    retry: "later",
+    next: "The write queue is full: slow down and repeat.",
+  },
+  TAPE_STORE_BUSY: {
+    fault: "store",
+    retry: "later",
+    next: "The store did not get its turn in time: repeat; if it lasts, look for a long transaction.",
+  },
+  TAPE_STORE_UNREACHABLE: {
+    fault: "store",
+    retry: "later",
+    next: "Check that the database runs and can be reached. It is certain that nothing was written.",
+  },
+  TAPE_OUTCOME_UNKNOWN: {
+    fault: "store",
+    retry: "reread",
+    next: "The store's answer was lost and could not be found out. Acquire a new term, then read, before writing again.",
+  },
+  TAPE_STORE_CLOSED: {
+    fault: "caller",
+    retry: "no",
+    next: "The store handle was closed: open a new one.",
+  },
+  TAPE_STORE_UNSAFE: {
+    fault: "operator",
+    retry: "no",
+    next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
+  },
+  TAPE_STORE_UNPROTECTED: {
+    fault: "operator",
+    retry: "no",
+    next: "Make the index or table again as schema.sql has it, with no process at work: without it a stale write would pass.",
+  },
+  TAPE_STORE_COPIED: {
+    fault: "operator",
+    retry: "no",
+    next: "Open the original, or remove it; a copy that is to live by itself: durable-tape store restored --reason TEXT.",
+  },
+  TAPE_STORE_FORBIDDEN: {
+    fault: "operator",
+    retry: "no",
+    next: "Run durable-tape migrate as the schema's owner, and grant its role what durable-tape migrate --grants ROLE prints.",
+  },
+  TAPE_SCHEMA_NEWER: {
+    fault: "operator",
+    retry: "no",
+    next: "The store was migrated by a newer Tape: upgrade this process.",
+  },
+  TAPE_SCHEMA_CHANGED: {
+    fault: "operator",
+    retry: "no",
+    next: "An applied migration differs from the one shipped: restore the shipped file or the database.",
+  },
+  TAPE_UNAUTHENTICATED: {
+    fault: "caller",
+    retry: "no",
+    next: "Send `Authorization: Bearer <token>` with a token that has not expired and was not revoked.",
+  },
+  TAPE_FORBIDDEN: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a token whose role may do this; the message names the role that is needed.",
+  },
+  TAPE_NOT_APPROVER: {
+    fault: "caller",
+    retry: "no",
+    next: "Have it sent by somebody whom the gate's approvers name; gates.list shows who may.",
+  },
+  TAPE_NO_ROUTE: {
+    fault: "caller",
+    retry: "no",
+    next: "Look into /openapi.json for the calls there are.",
+  },
+  TAPE_NOT_FOUND: {
+    fault: "caller",
+    retry: "no",
+    next: "Check the name and the tenant of the token; list what exists.",
+  },
+  TAPE_KEY_REUSED: {
+    fault: "caller",
+    retry: "no",
+    next: "Use a fresh Idempotency-Key for a call that says something else.",
+  },
+  TAPE_RATE_LIMITED: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait as long as Retry-After says, and send less at a time.",
+  },
+  TAPE_DRAINING: {
+    fault: "store",
+    retry: "later",
+    next: "Send it again: another replica takes it. Nothing was done.",
+  },
+  TAPE_BAD_ANSWER: {
+    fault: "tape",
+    retry: "no",
+    next: "Check that the address is a Tape server's and that both sides run versions that fit.",
+  },
+  TAPE_SERVER_EXPOSED: {
+    fault: "operator",
+    retry: "no",
+    next: "Bind 127.0.0.1, or turn on credentials and TLS before others are let in; plain: accepted says that a proxy speaks TLS.",
+  },
+  TAPE_INVARIANT: {
+    fault: "tape",
+    retry: "no",
+    next: "A rule that must never break was broken. Nothing more was written; report it with the details.",
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+export type ErrorCode = keyof typeof table;
+export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = table;
