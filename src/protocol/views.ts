@@ -217,6 +217,9 @@ export const credential = z.strictObject({
   request: text.exactOptional(),
 });
 
+/** A position in each lane; a run has at most so many. */
+const lanePositions = z.array(whole).max(mostItems).optional();
+
 export const runSpec = z.strictObject({
   id: name,
   workflow: name,
@@ -236,7 +239,8 @@ export const runSpec = z.strictObject({
       by: name,
       via: credential.exactOptional(),
       reason: name,
-      seeds: z.array(z.strictObject({ before: whole, run: name })).max(mostItems),
+      seeds: z.array(z.strictObject({ before: whole, run: name, lanes: lanePositions })).max(mostItems),
+      lanes: lanePositions,
     })
     .exactOptional(),
 });

@@ -75,7 +75,7 @@ export function createRunner(parts: {
   readonly workflows: readonly AnyWorkflow[];
   readonly effects?: readonly { readonly definition: EffectDefinition }[];
   readonly connectors?: readonly Connector[];
-  readonly gates?: readonly GateDefinition<never>[];
+  readonly gates?: readonly GateDefinition<unknown>[];
 }): Runner {
   knownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates"]);
   const { workflows, effects = [], connectors = [], gates = [] } = parts;

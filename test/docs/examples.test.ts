@@ -37,6 +37,7 @@ const expected: Readonly<Record<string, readonly (string | RegExp)[]>> = {
   replay: ["{ rolled: 1, both: 'ab' }", "executed 2 times, rolled 1 time"],
   compensation: ["TAPE_RUN_FAILED COMPENSATED", "book flight, book hotel, cancel hotel, cancel flight"],
   gate: ["a day off: yes"],
+  inbox: ["bought a desk, not bought"],
   budget: ["2 answers for a dollar"],
   patched: ["old shipped", "new shipped, insured"],
   schedule: ["0 3 * * MON true", "true"],

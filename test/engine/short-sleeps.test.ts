@@ -41,9 +41,12 @@ async function parked(s: Stage, p: Process, id: string): Promise<void> {
   expect([(await s.run(id)).status, p.worker.driving]).toEqual(["WAITING", 0]);
 }
 
-async function awakeWithin(s: Stage, id: string, ms: number): Promise<void> {
-  await settled(20);
-  await s.clock.elapse(ms);
+/** At once, or over the wire within a second: the lost wake-up cost two. */
+async function awakeSoon(s: Stage, id: string): Promise<void> {
+  for (let k = 0; k < 20 && (await s.run(id)).status !== "COMPLETED"; k++) {
+    await settled(20);
+    await s.clock.elapse(50);
+  }
   await settled(20);
   expect((await s.run(id)).status).toBe("COMPLETED");
 }
@@ -71,7 +74,7 @@ describe("a run that was taken ahead of its timer, which another process fires a
     expect(await fire(s)).toBe(1);
     hold.go();
     expect((await finding).found).toBe(1);
-    await awakeWithin(s, id, 50);
+    await awakeSoon(s, id);
   });
 
   it("while its journal is read: it wakes at once", async () => {
@@ -90,7 +93,7 @@ describe("a run that was taken ahead of its timer, which another process fires a
     await s.clock.elapse(20);
     expect(await fire(s)).toBe(1);
     hold.go();
-    await awakeWithin(s, id, 50);
+    await awakeSoon(s, id);
   });
 
   it("while it is replayed: it wakes at once", async () => {
@@ -113,6 +116,6 @@ describe("a run that was taken ahead of its timer, which another process fires a
     expect(await fire(s)).toBe(1);
     await settled(20);
     gates[0]!();
-    await awakeWithin(s, id, 50);
+    await awakeSoon(s, id);
   });
 });

@@ -19,6 +19,8 @@ export const lawful = (run: number): readonly NewRecord[] => [
   { kind: "sample.taken", data: { pos: 12, name: "now", value: 1 } },
   { kind: "patch.marked", data: { pos: 13, name: "v2" } },
   { kind: "race.won", data: { pos: 14, winner: 1 } },
+  { kind: "lane.opened", data: { lane: 1, name: "north" } },
+  { kind: "signal.refused", data: { name: "cfo", note: 1, why: "test" } },
   { kind: "notes.taken", data: { through: 0 } },
   { kind: "timer.passed", data: { pos: 15 } },
   { kind: "child.received", data: { pos: 16, of: 9, status: "COMPLETED" } },

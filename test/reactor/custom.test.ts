@@ -154,7 +154,7 @@ describe("a reactor of one's own", () => {
     expect(await reaper.runOnce(50)).toMatchObject({ found: 1, done: 1 });
     expect(await reaper.runOnce(50)).toMatchObject({ found: 1, done: 1 });
     const escalated = await app.runs.list({ workflow: "escalate" });
-    expect(escalated.map(({ id }) => id)).toEqual([`aged-${run.journal}-0-1`]);
+    expect(escalated.map(({ id }) => id)).toEqual([`aged-${run.id}-0-1`]);
     await app.close();
   });
 });

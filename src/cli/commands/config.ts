@@ -1,6 +1,7 @@
 import { describeConfig } from "../../config/describe.ts";
 import { loadConfig } from "../../config/load.ts";
 import { type Command, Misuse } from "../command.ts";
+import { jsonText } from "../output.ts";
 import type { Screen } from "../screen.ts";
 
 /** Prints every setting with where it comes from. */
@@ -20,7 +21,7 @@ function print(file: string | undefined, output: string | undefined, screen: Scr
   const loaded = loadConfig({ cwd: process.cwd(), env: process.env, ...(file === undefined ? {} : { file }) });
   const settings = describeConfig(loaded);
   if (output === "json") {
-    screen.line(JSON.stringify({ file: loaded.file ?? null, settings, warnings: loaded.warnings }, null, 2));
+    screen.block(jsonText({ file: loaded.file ?? null, settings, warnings: loaded.warnings }));
     return 0;
   }
   const lines = settings.map(({ path, value, origin, variables }) => ({

@@ -42,7 +42,7 @@ const { treasury, runner } = treasuryOn({
   },
 });
 
-const app = await Tape.open({ store: url, runner, leaseTtl: Number(ttlMs) });
+const app = await Tape.open({ store: url, runner, leaseTtl: Number(ttlMs), log: "silent" });
 const handle = await app.start(treasury, { day }, { id: run }); // the same id: the same run
 const outcome = await handle.result();
 await app.close();

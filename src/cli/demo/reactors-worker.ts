@@ -18,5 +18,5 @@ const told = async (act: string): Promise<void> => {
   if (part === "first") await new Promise(() => {});
 };
 const { trip, runner } = tripOn(fileLedger(ledger), told, Number(restMs));
-const app = await Tape.open({ store: url, runner, leaseTtl: Number(ttlMs) });
+const app = await Tape.open({ store: url, runner, leaseTtl: Number(ttlMs), log: "silent" });
 if (part === "first") await app.start(trip, { trip: run }, { id: run });

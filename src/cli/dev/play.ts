@@ -131,7 +131,7 @@ function verdict(screen: Screen, payments: readonly Payment[], now: number | und
     screen.line();
     if (now !== undefined) for (const line of paymentLines(payment, now, textWidth, paint)) screen.line(line);
     screen.line(`${payment.run}: ${payment.status}${payment.endedAt === undefined ? ", unfinished" : ""}`);
-    screen.line(worldLine(payment, paint));
+    screen.line(worldLine(payment, { ...paint, good: screen.good, bad: screen.bad }));
   }
   return payments.every(({ wires, endedAt }) => (endedAt === undefined ? wires <= 1 : wires === 1)) ? 0 : 1;
 }

@@ -42,7 +42,7 @@ const { runner } = treasuryOn({
   },
 });
 
-const app = await Tape.open({ store: url, runner, leaseTtl: Number(ttlMs) });
+const app = await Tape.open({ store: url, runner, leaseTtl: Number(ttlMs), log: "silent" });
 
 async function write(invoice: string): Promise<void> {
   const fence = fences.get(invoice)!;

@@ -204,6 +204,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
         return {
           id: nonce(),
           journals: list((f) => f.journal),
+          tenants: list((f) => f.tenant),
           tokens: list((f) => f.token),
           nonces: list((f) => f.nonce),
           afters: list(() => 1),

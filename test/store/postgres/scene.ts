@@ -132,7 +132,7 @@ export async function impatiently(hand: Pick<Hand, "sql">, work: () => Promise<u
 }
 
 /** The parameters of fence.sql. */
-export const fenced = ({ journal, token, nonce }: Fence) => ({ journal, token, nonce });
+export const fenced = ({ tenant, journal, token, nonce }: Fence) => ({ tenant, journal, token, nonce });
 
 /** The parameters of record.append.sql. */
 export const stepAt = ({ journal, token }: Fence, seq: number) => ({
