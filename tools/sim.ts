@@ -75,7 +75,8 @@ class Tally {
   }
 
   end(): number {
-    const { virtualMs, events, faults, takeovers, staleRefused, doubtsSettled, runs } = this.#figures;
+    const { virtualMs, events, faults, takeovers, staleRefused, doubtsSettled, runs, laneAnswers, laneReplays } =
+      this.#figures;
     const missed = neverReached({ coverage: this.#coverage });
     console.log();
     for (const [mark, reached] of Object.entries(this.#coverage))
@@ -88,6 +89,7 @@ faults that bit       ${faults}
 takeovers             ${takeovers}
 stale writes refused  ${staleRefused}
 UNKNOWNs settled      ${doubtsSettled}
+lane answers judged   ${laneAnswers}, ${laneReplays} of them replayed
 marks hit             ${Object.keys(coverageMarks).length - missed.length} of ${Object.keys(coverageMarks).length}
 violations            ${this.#failures}`);
     if (missed.length > 0) console.log(`never reached: ${missed.join(", ")}`);

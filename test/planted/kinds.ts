@@ -22,6 +22,7 @@ export const kinds = {
   "with budgets": ({ runs }) => says(runs, '"op":"spend"'),
   "with children": ({ runs }) => says(runs, '"op":"child"'),
   "with timers": ({ runs }) => says(runs, '"op":"sleep"') || says(runs, '"timeoutMs"'),
+  "with lanes": ({ runs }) => says(runs, '"op":"lanes"'),
   "with signals": ({ signals }) => signals.length > 0,
   "with values": ({ values }) => values.length > 0,
   "with a schedule": ({ schedules }) => schedules.length > 0,

@@ -2,13 +2,24 @@ import { strict as assert } from "node:assert";
 import { beforeAll, describe, it } from "vitest";
 import type { FeedRecord } from "../../src/store/contract.ts";
 import type { Evidence } from "../../src/testing/simulation/evidence.ts";
+import { figuresOf } from "../../src/testing/simulation/figures.ts";
 import { brokenInvariants, invariants } from "../../src/testing/simulation/invariants/index.ts";
 import { remembered } from "../../src/testing/simulation/invariants/rewound.ts";
 import { minimise } from "../../src/testing/simulation/minimise.ts";
 import { type Plan, planOf } from "../../src/testing/simulation/plan.ts";
 import { rightClock } from "../../src/testing/simulation/plan-faults.ts";
+import type { Op } from "../../src/testing/simulation/program.ts";
 import { simulate } from "../../src/testing/simulation/simulate.ts";
 import { sweeperName } from "../../src/testing/simulation/sweeper.ts";
+
+const lanes: Op = {
+  op: "lanes",
+  lanes: [
+    { name: "lane 0", turns: 2, workMs: 50 },
+    { name: "lane 1", turns: 2, workMs: 900 },
+  ],
+  restMs: undefined,
+};
 
 /** A world in which nothing goes wrong by itself: what a checker complains about was put there by the test. */
 const calm: Plan = {
@@ -23,7 +34,7 @@ const calm: Plan = {
     {
       id: "run-0",
       workflow: "once",
-      program: { ops: [{ op: "gate", name: "left" }], attempts: 1 },
+      program: { ops: [lanes, { op: "gate", name: "left" }], attempts: 1 },
       atMs: 10,
       cancelAtMs: undefined,
       usd: undefined,
@@ -139,6 +150,20 @@ describe("the checkers", () => {
     assert.equal(evidence.deeds.filter(({ at }) => at !== undefined).length, 2);
     complains({ ...evidence, audit: evidence.audit.slice(1) }, "deedsAreAudited");
     complains({ ...evidence, deeds: evidence.deeds.slice(1) }, "deedsAreAudited");
+  });
+
+  it("see an answer that was recorded for another lane, or for another question of the same", () => {
+    const { handed } = evidence;
+    assert.ok(handed.some(({ called }) => !called));
+    const [first] = handed;
+    for (const answer of [{ lane: "lane 1", turn: 0 }, { lane: "lane 0", turn: 1 }, { lane: "lane 0" }, null]) {
+      complains({ ...evidence, handed: [{ ...first!, lane: "lane 0", turn: 0, answer }] }, "lanesKeepTheirAnswers");
+    }
+    const figures = figuresOf(evidence);
+    assert.deepEqual(
+      [figures.laneAnswers, figures.laneReplays],
+      [handed.length, handed.filter(({ called }) => !called).length],
+    );
   });
 
   it("see a request that counted twice", () => {

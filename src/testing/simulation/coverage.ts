@@ -1,5 +1,6 @@
 import type { FeedRecord } from "../../store/contract.ts";
 import type { Evidence } from "./evidence.ts";
+import { reordered } from "./lanes.ts";
 
 type Mark = (evidence: Evidence) => boolean;
 
@@ -167,6 +168,9 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
       const above = runs.find(({ journal }) => journal === runs.find((one) => one.journal === run)?.parent);
       return role === "inverse" && status === "COMPENSATED" && above !== undefined && above.journal !== root;
     }),
+  "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
+  "lane's answer from an earlier execution": ({ handed }) => handed.some(({ called }) => !called),
+  "lanes asked in another order": ({ handed }) => reordered(handed),
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation undone by its root": ({ effects }) =>

@@ -5,6 +5,7 @@ import type { Call } from "../kit/runner.ts";
 import type { Seen, WorldLedger } from "../kit/world.ts";
 import { checkProjection } from "../projection.ts";
 import type { Acknowledged } from "./clients.ts";
+import type { Handed } from "./lanes.ts";
 import type { ManualDeed } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 import type { Lost } from "./rewinder.ts";
@@ -45,6 +46,8 @@ export interface Evidence {
   /** Every call of a body, an observer or an inverse. */
   readonly calls: readonly Call[];
   readonly bites: readonly Bite[];
+  /** What branches in lanes were handed. */
+  readonly handed: readonly Handed[];
   /** Codes with which the store refused somebody, and how often. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
@@ -77,7 +80,7 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
 }
 
 export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses): Promise<Evidence> {
-  const { plan, shared, lookout, time, calls, bites, refusals, sweeper } = stage;
+  const { plan, shared, lookout, time, calls, bites, handed, refusals, sweeper } = stage;
   const { store } = shared;
   const { runs, effects, timers, leases } = await lookout.look();
   const budgets: Evidence["budgets"][number][] = [];
@@ -98,6 +101,7 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
     world: ledger.seen,
     calls,
     bites,
+    handed,
     refusals,
     client: { acknowledged, said, met, results, faults },
     projection: await checkProjection(store, [tenant]),

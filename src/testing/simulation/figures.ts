@@ -12,6 +12,9 @@ export interface Figures {
   /** Acts and inverses that were in doubt and are not any more. */
   readonly doubtsSettled: number;
   readonly runs: number;
+  /** Answers handed to branches in lanes, of which so many had been recorded in an earlier execution. */
+  readonly laneAnswers: number;
+  readonly laneReplays: number;
 }
 
 export const noFigures: Figures = {
@@ -22,12 +25,14 @@ export const noFigures: Figures = {
   staleRefused: 0,
   doubtsSettled: 0,
   runs: 0,
+  laneAnswers: 0,
+  laneReplays: 0,
 };
 
 const verdicts = new Set(["observed", "ABSENT", "evidence", "operator", "duplicate"]);
 
 export function figuresOf(evidence: Evidence): Figures {
-  const { feed, refusals, bites, virtualMs, events, runs } = evidence;
+  const { feed, refusals, bites, virtualMs, events, runs, handed } = evidence;
   let takeovers = 0;
   let doubtsSettled = 0;
   for (const { kind, data } of feed) {
@@ -36,7 +41,17 @@ export function figuresOf(evidence: Evidence): Figures {
       doubtsSettled++;
   }
   const staleRefused = refusals.get("TAPE_FENCED") ?? 0;
-  return { virtualMs, events, faults: bites.length, takeovers, staleRefused, doubtsSettled, runs: runs.length };
+  return {
+    virtualMs,
+    events,
+    faults: bites.length,
+    takeovers,
+    staleRefused,
+    doubtsSettled,
+    runs: runs.length,
+    laneAnswers: handed.length,
+    laneReplays: handed.filter(({ called }) => !called).length,
+  };
 }
 
 export function sumOf(a: Figures, b: Figures): Figures {

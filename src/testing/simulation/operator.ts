@@ -28,6 +28,7 @@ const fine: ReadonlySet<string> = new Set([
   "TAPE_NOTES_WAIT",
   "TAPE_ILLEGAL_TRANSITION",
   "TAPE_BAD_INPUT",
+  "TAPE_FORK_POINT", // it is being undone since the look at the plan
   "TAPE_FORK_REPEATS", // it happened between the look at the plan and the word
 ]);
 
@@ -88,9 +89,10 @@ export class OperatorAtWork {
         return;
       case "fork":
         await this.tell(by, what, async (tape) => {
-          const { at, happened } = await tape.forkPlan(run);
+          const { at, happened, undone } = await tape.forkPlan(run);
           const again = happened.map(({ pos }) => pos);
-          await tape.fork(run, { ...act, at, id: `${run} as ${by}`, again });
+          const keepCompensated = undone.map(({ pos }) => pos);
+          await tape.fork(run, { ...act, at, id: `${run} as ${by}`, again, keepCompensated });
         });
         return;
       case "take the singleton":

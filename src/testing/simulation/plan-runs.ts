@@ -1,6 +1,7 @@
-import type { Random } from "../../base/random.ts";
+import { type Random, seededRandom } from "../../base/random.ts";
 import { chance, pick, times } from "./draw.ts";
 import { type ActArgs, effectNames, type SimulatedTrouble } from "./effects.ts";
+import type { LanesOp } from "./lanes.ts";
 import type { Op, Program } from "./program.ts";
 import type { Size } from "./size.ts";
 
@@ -35,6 +36,29 @@ export function runOf(random: Random, id: string, size: Size): PlannedRun {
     usd: chance(random, 0.8) ? 10 : undefined,
     again: chance(random, 0.1) ? { atMs: random.int(12_000), other: chance(random, 0.4) } : undefined,
   };
+}
+
+/** Of the worlds, those with lanes. */
+const laneShare = 0.06;
+
+/** Drawn by itself, so that the worlds without lanes are what they were before there were any. */
+export function withLanes(seed: number | string, runs: readonly PlannedRun[]): readonly PlannedRun[] {
+  const random = seededRandom(`side by side ${seed}`);
+  if (!chance(random, laneShare)) return runs;
+  const chosen = pick(random, runs);
+  const { ops } = chosen.program;
+  const at = random.int(ops.length);
+  const program = { ...chosen.program, ops: [...ops.slice(0, at), lanesOf(random), ...ops.slice(at)] };
+  return runs.map((run) => (run === chosen ? { ...run, program } : run));
+}
+
+function lanesOf(random: Random): LanesOp {
+  const lanes = times(2 + random.int(2), (k) => ({
+    name: `lane ${k}`,
+    turns: 2 + random.int(3),
+    workMs: pick(random, [5, 50, 900, 3_000]),
+  }));
+  return { op: "lanes", lanes, restMs: chance(random, 0.5) ? 500 + random.int(9_000) : undefined };
 }
 
 /** Three generations, of which the youngest owes something. */

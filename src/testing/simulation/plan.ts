@@ -10,7 +10,7 @@ import {
   type ValueDeed,
   valueDeedsOf,
 } from "./plan-others.ts";
-import { type PlannedRun, type PlannedSignal, runOf, signalsOf } from "./plan-runs.ts";
+import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withLanes } from "./plan-runs.ts";
 import { sizes } from "./size.ts";
 
 /** Everything that a seed decides in advance. */
@@ -59,7 +59,7 @@ export function planOf(seed: number | string): Plan {
     clocks: times(replicas, () => (skewed ? clockOf(random, size.lastsMs) : rightClock)),
     travelMs: pick(random, [0, 2, 40, 400]),
     deafness: pick(random, [0, 0, 0.3, 1]),
-    runs,
+    runs: withLanes(seed, runs),
     signals: runs.flatMap((run) => signalsOf(random, run)),
     schedules: some(random, 0.05, () => [scheduleOf(random)]) ?? [],
     values: some(random, 0.06, () => valueDeedsOf(random)) ?? [],

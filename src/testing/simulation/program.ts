@@ -3,6 +3,7 @@ import { gate } from "../../sdk/gate.ts";
 import { type Workflow, workflow } from "../../sdk/workflow.ts";
 import { beginning } from "../kit/virtual-time.ts";
 import type { ActArgs, SimulatedEffects } from "./effects.ts";
+import type { LanesOp, LocalWork } from "./lanes.ts";
 
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
@@ -12,6 +13,7 @@ export type Op =
   | { readonly op: "sleep"; readonly ms: number }
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
+  | LanesOp
   | { readonly op: "tidy"; readonly ops: readonly Op[] }
   | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
   | { readonly op: "put"; readonly key: string }
@@ -24,7 +26,10 @@ export interface Program {
 }
 
 /** The workflow that all simulated runs execute: an interpreter of {@link Op}. */
-export function programs(effects: SimulatedEffects): {
+export function programs(
+  effects: SimulatedEffects,
+  local: LocalWork,
+): {
   readonly once: Workflow<Program, unknown>;
   readonly thrice: Workflow<Program, unknown>;
 } {
@@ -61,6 +66,8 @@ export function programs(effects: SimulatedEffects): {
         return Promise.all(op.branches.map((branch) => perform(tape, branch)));
       case "race":
         return tape.race(op.branches.map((branch) => perform(tape, branch)));
+      case "lanes":
+        return local.sideBySide(tape, op);
       case "tidy":
         try {
           return await perform(tape, op.ops);

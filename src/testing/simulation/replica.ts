@@ -78,10 +78,10 @@ export class Replica {
   }
 
   async #come(process: TestProcess): Promise<void> {
-    const { plan, runner, calls, log, sweeper } = this.#stage;
+    const { plan, runnerOn, calls, log, sweeper } = this.#stage;
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
-    const options = { store, runner: runnerIn(process, runner, calls), clock: process.clock, random };
+    const options = { store, runner: runnerIn(process, runnerOn(process), calls), clock: process.clock, random };
     const tape = await Tape.open({ ...options, tenant, leaseTtl: plan.ttlMs, log, report: false });
     this.#tape = tape;
     if (plan.singleton === undefined) return;

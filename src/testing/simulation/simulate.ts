@@ -3,12 +3,14 @@ import { type Log, silentLog } from "../../base/log.ts";
 import { seededRandom } from "../../base/random.ts";
 import type { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
-import { createRunner } from "../../sdk/workflow.ts";
+import { createRunner, type Runner } from "../../sdk/workflow.ts";
+import type { TestProcess } from "../kit/process.ts";
 import { VirtualTime } from "../kit/virtual-time.ts";
 import type { WorldLedger } from "../kit/world.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
 import { type Evidence, gather, type Witnesses } from "./evidence.ts";
+import { type Handed, LocalWork } from "./lanes.ts";
 import { Lookout, type Sight } from "./lookout.ts";
 import { OperatorAtWork } from "./operator.ts";
 import { Person } from "./person.ts";
@@ -41,19 +43,26 @@ const closeMs = 60_000;
 export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Evidence> {
   const time = new VirtualTime();
   const effects = new SimulatedEffects(time);
-  const workflows = programs(effects);
-  const runner = createRunner({ workflows: [workflows.once, workflows.thrice], effects: effects.all });
+  const handed: Handed[] = [];
+  const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
+    programs(effects, new LocalWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), handed));
+  const runnerOf = ({ once, thrice }: ReturnType<typeof programs>): Runner =>
+    createRunner({ workflows: [once, thrice], effects: effects.all });
+  const workflows = programsOn({ name: "server", clock: time });
+  const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
   const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh);
   const log: Log = (level, event, fields) => options.log?.(level, event, { now: time.now, ...fields });
   const ground = { plan, time, shared, runner };
   const stage: Stage = {
     ...ground,
+    runnerOn: (process) => runnerOf(programsOn(process)),
     lookout: new Lookout(shared, tenant),
     server: serverOn(ground),
     sweeper: new Sweeper(),
     calls: [],
     bites: [],
+    handed,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,

@@ -3,8 +3,10 @@ import { seededRandom } from "../../base/random.ts";
 import { type Resolving, resolve } from "../../reactor/resolve.ts";
 import type { Runner } from "../../sdk/workflow.ts";
 import { TapeServer } from "../../server/server.ts";
+import type { TestProcess } from "../kit/process.ts";
 import type { Call } from "../kit/runner.ts";
 import type { VirtualTime } from "../kit/virtual-time.ts";
+import type { Handed } from "./lanes.ts";
 import type { Lookout } from "./lookout.ts";
 import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
@@ -27,11 +29,14 @@ export interface Stage {
   readonly shared: SharedStore;
   readonly lookout: Lookout;
   readonly runner: Runner;
+  /** The same in a process, whose work of its own takes the time of its clock. */
+  readonly runnerOn: (process: Pick<TestProcess, "name" | "clock">) => Runner;
   /** Behind it is the same store; replicas that are connected reach it through the wire. */
   readonly server: TapeServer;
   readonly sweeper: Sweeper;
   readonly calls: Call[];
   readonly bites: Bite[];
+  readonly handed: Handed[];
   /** Codes with which the store refused somebody, and how often. */
   readonly refusals: Map<string, number>;
   readonly log: Log;

@@ -186,4 +186,19 @@ export const journalBugs: readonly Bug[] = [
     kind: "with timers",
     within: 500,
   },
+  {
+    name: "lane without positions of its own",
+    planted: "a branch in a lane takes the next position of the whole run, whatever its lane",
+    why: "One counter for all: on replay the branch whose own work was faster takes the answer of the other, and where both ask under one name no comparison sees it.",
+    patches: [
+      {
+        file: "engine/operations.ts",
+        find: "    return lane !== undefined && lane.of === this.drive ? lane : this.lanes.root;",
+        replace: "    return lane !== undefined && lane.of !== this.drive ? lane : this.lanes.root;",
+      },
+    ],
+    tellers: ["lanesKeepTheirAnswers"],
+    kind: "with lanes",
+    within: 200,
+  },
 ];

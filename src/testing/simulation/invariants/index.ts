@@ -4,6 +4,7 @@ import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
 import * as intents from "./intents.ts";
 import * as journal from "./journal.ts";
+import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
 import * as rewound from "./rewound.ts";
@@ -19,6 +20,7 @@ const { remembered, ...rewoundRules } = rewound;
 /** Every invariant by its name. */
 export const invariants: Readonly<Record<string, journal.Invariant>> = {
   ...journalRules,
+  ...lanes,
   ...leases,
   ...effects,
   ...intents,
