@@ -16,10 +16,19 @@ export function claimOver(ground: Ground): Claim {
       const body = { target, claimant: defined(request.claimant), nonce, expect, ...defined({ reason, by, why }) };
       return caller.call("store.acquire", { body });
     },
-    async find({ tenant, claimant, wants, staleOf, staleLimit, limit, nonce, workflows, kind, ahead }) {
+    async find({ tenant, claimant, wants, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
       if (!isOwn(ground, tenant)) return [];
       const asked = { claimant: defined(claimant), wants, staleOf: [...staleOf], limit, nonce };
-      const body = { ...asked, ...defined({ staleLimit, kind, ahead, workflows: workflows && [...workflows] }) };
+      const body = {
+        ...asked,
+        ...defined({
+          staleLimit,
+          kind,
+          ahead,
+          workflows: workflows && [...workflows],
+          share: share && { ...share, busy: [...share.busy] },
+        }),
+      };
       return (await caller.call("store.find", { body })).terms;
     },
     // A holder's trust counts from before this call, however often it is sent: late news never prolong it.

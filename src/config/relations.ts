@@ -60,10 +60,10 @@ export function namesake(name: string): string {
 /** Knobs that some reactors have no use for: to set them is no mistake, but perhaps a misunderstanding. */
 const idle: Readonly<Record<string, readonly [knobs: readonly string[], why: string]>> = {
   timers: [
-    ["concurrency", "lease_ttl_s", "heartbeat_s", "backoff", "max_attempts"],
+    ["concurrency", "per_connector", "lease_ttl_s", "heartbeat_s", "backoff", "max_attempts"],
     "a firing is one transaction, without a lease",
   ],
-  recovery: [["backoff", "max_attempts"], "a run that crashes its process five times is stuck"],
+  recovery: [["per_connector", "backoff", "max_attempts"], "a run that crashes its process five times is stuck"],
 };
 
 /** One warning for each such knob among the paths that somebody has set. */

@@ -16,6 +16,12 @@ const knobs = {
   enabled: z.boolean().default(true).describe("Whether this process runs it"),
   batch: whole.max(1_000).default(50).describe("Items found in one look, at most"),
   concurrency: whole.max(10_000).default(50).describe("Items worked on at once, at most"),
+  per_connector: whole
+    .max(10_000)
+    .optional()
+    .describe(
+      "Of these, items of one connector, or of one effect that has none: one that hangs holds up no other. Default: half of concurrency",
+    ),
   lease_ttl_s: z.number().positive().max(dayS).default(30).describe("How long an item's lease lasts without renewal"),
   heartbeat_s: z
     .number()

@@ -38,6 +38,8 @@ export interface Term {
   readonly name?: string;
   /** It was taken ahead of its timer: nothing is due yet. Known only in the first answer. */
   readonly early?: boolean;
+  /** Whom work on this item calls: its effect's connector, or where it has none the effect. Only of a find with a share. */
+  readonly callee?: string;
 }
 
 export type Target = { readonly run: string } | { readonly name: string } | { readonly journal: number };

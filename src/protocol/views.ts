@@ -105,6 +105,7 @@ const wireTerm = z.strictObject({
   lagMs: z.number().exactOptional(),
   name: z.string().exactOptional(),
   early: z.boolean().exactOptional(),
+  callee: z.string().exactOptional(),
 });
 
 /** Its fence is of the term's own tenant. */

@@ -7,7 +7,7 @@ import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import type { FindRequest } from "../store/contract.ts";
+import type { FindRequest, Share } from "../store/contract.ts";
 import { Item } from "./item.ts";
 import { againMs, type Counts, type Freed, type Ground, type Reactor, type Round } from "./reactor.ts";
 
@@ -21,9 +21,18 @@ export interface ItemReactorOptions {
 
 /** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
 export function itemReactor(ground: Ground, options: ItemReactorOptions): Required<Omit<Reactor, "room" | "batch">> {
-  const begin = async (limit: number, freed: Freed): Promise<Round> => {
+  const busy = new Map<string, number>();
+  const count = (callee: string, more: 1 | -1): number => {
+    const before = busy.get(callee) ?? 0;
+    if (before + more === 0) busy.delete(callee);
+    else busy.set(callee, before + more);
+    return before;
+  };
+  const begin = async (limit: number, freed: Freed, perCallee?: number): Promise<Round> => {
     const sent = momentOf(ground.clock);
-    const terms = await find(ground, options, limit);
+    const share = perCallee === undefined ? undefined : { most: perCallee, busy: inHand(busy) };
+    const terms = await find(ground, options, limit, share);
+    for (const { callee } of terms) if (callee !== undefined) count(callee, 1);
     let done = 0;
     let lagMs = 0;
     let unserved = 0;
@@ -32,7 +41,8 @@ export function itemReactor(ground: Ground, options: ItemReactorOptions): Requir
       if (item?.next !== undefined && !item.failed) done++;
       if (item?.unserved) unserved++;
       lagMs = Math.max(lagMs, item?.lagMs ?? 0);
-      freed(item?.next);
+      const { callee } = term;
+      freed(item?.next, callee !== undefined && count(callee, -1) >= perCallee!);
     });
     const found = terms.length;
     const counts = (): Counts => ({ found, done, failed: found - done, lagMs, ...(unserved > 0 && { unserved }) });
@@ -43,11 +53,12 @@ export function itemReactor(ground: Ground, options: ItemReactorOptions): Requir
 }
 
 /** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
-async function find(ground: Ground, options: ItemReactorOptions, limit: number): Promise<Term[]> {
+async function find(ground: Ground, options: ItemReactorOptions, limit: number, share?: Share): Promise<Term[]> {
   const { store, keeper, tenant, random } = ground;
   const { name, staleOf } = options;
   const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
-  const request: FindRequest = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" };
+  const asked = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
+  const request: FindRequest = share === undefined ? asked : { ...asked, share };
   try {
     return await store.claim.find(request);
   } catch (error) {
@@ -55,6 +66,9 @@ async function find(ground: Ground, options: ItemReactorOptions, limit: number):
     return store.claim.find(request);
   }
 }
+
+const inHand = (busy: ReadonlyMap<string, number>): Share["busy"] =>
+  [...busy].map(([callee, items]) => ({ callee, items }));
 
 type Worked = Pick<Item, "next" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
 

@@ -5,7 +5,7 @@ import { errorFields } from "../base/reason.ts";
 import type { Next } from "../engine/give-back.ts";
 import type { Store, Wake } from "../store/contract.ts";
 import { Probe } from "./probe.ts";
-import type { Counts, Reactor } from "./reactor.ts";
+import type { Counts, Freed, Reactor } from "./reactor.ts";
 
 export interface LoopOptions {
   readonly reactors: readonly Reactor[];
@@ -29,8 +29,10 @@ export interface LoopOptions {
 
 export interface Knobs {
   readonly batch?: number;
-  /** Items worked on at once; default: the batch. A reactor that counts for itself (`room`) is not bound by it. */
+  /** Items worked on at once; default: twice the batch. A reactor that counts for itself (`room`) is not bound by it. */
   readonly concurrency?: number;
+  /** Of these, items of one connector, or of one effect that has none; default: half of them. */
+  readonly perConnector?: number;
   readonly intervalMs?: number;
   readonly idleMs?: number;
 }
@@ -213,7 +215,8 @@ class Turn {
 
   /** true: something was found, there may be more. */
   async #look(): Promise<boolean> {
-    const { batch = this.#reactor.batch ?? 50, concurrency = batch } = this.#options;
+    const { batch = this.#reactor.batch ?? 50, concurrency = 2 * batch } = this.#options;
+    const { perConnector = Math.ceil(concurrency / 2) } = this.#options;
     const room = Math.min(batch, this.#reactor.room?.() ?? concurrency - this.#busy);
     this.#full = room <= 0;
     if (this.#full) return false;
@@ -223,11 +226,12 @@ class Turn {
       this.#count(counts);
       return counts.done > 0; // found but not done: again at once would only spin
     }
-    const { found, done } = await this.#reactor.begin(room, (next) => {
+    const freed: Freed = (next, waited = false) => {
       this.#busy--;
-      if (this.#full) this.wake();
+      if (this.#full || waited) this.wake();
       if (next !== undefined) this.#around.hint(next);
-    });
+    };
+    const { found, done } = await this.#reactor.begin(room, freed, perConnector);
     this.#busy += found;
     const round = done.then(
       (counts) => this.#count(counts),

@@ -43,8 +43,8 @@ export interface Round {
   readonly done: Promise<Counts>;
 }
 
-/** One item is over; whoever is wanted next may be worth waking then. */
-export type Freed = (next?: Next) => void;
+/** One item is over; whoever is wanted next may be worth waking then. `waited`: others of its callee had no room until now. */
+export type Freed = (next?: Next, waited?: boolean) => void;
 
 /** A small idempotent loop over the store: find, acquire, work, write under the token, give back. */
 export interface Reactor {
@@ -56,7 +56,7 @@ export interface Reactor {
   /** One look for at most `limit` items; resolves when all that was found has been worked on. */
   runOnce(limit: number): Promise<Counts>;
   /** The same without waiting for the work: a slow item must not keep the loop from finding others. */
-  begin?(limit: number, freed: Freed): Promise<Round>;
+  begin?(limit: number, freed: Freed, perCallee?: number): Promise<Round>;
   /** How many more it can take now; absent: the loop counts. */
   room?(): number;
 }

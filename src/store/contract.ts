@@ -121,11 +121,21 @@ export interface FindRequest {
   readonly workflows?: readonly string[];
   /** Only items, for those who work on effects: no queue of runs is looked at. */
   readonly kind?: "item";
+  /** Only for items: none is taken that its callee has no room for. It stays free, for whoever has. */
+  readonly share?: Share;
   /**
    * Also so many runs that rest and whose next timer falls due within so long: who reads their journals before, has
    * nothing left to do when it fires but to go on.
    */
   readonly ahead?: { readonly withinMs: number; readonly limit: number };
+}
+
+/** Room by callee, see {@link Term.callee}: one that hangs takes no more places than this. */
+export interface Share {
+  /** Items of one callee at a time. */
+  readonly most: number;
+  /** How many the claimant has in hand already. */
+  readonly busy: readonly { readonly callee: string; readonly items: number }[];
 }
 
 export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };

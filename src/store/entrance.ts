@@ -211,6 +211,18 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
         if (kind === "item" && request.workflows === undefined) return;
         throw new TapeError("TAPE_BAD_INPUT", "a find is for items or for runs of some workflows", { field: "kind" });
       });
+      optional(request.share, (share) => {
+        checkObject("share", share);
+        checkWhole("most", share.most, 1);
+        checkList("busy", share.busy);
+        for (const held of share.busy) {
+          checkObject("busy", held);
+          checkText("callee", held.callee, limits);
+          checkWhole("items", held.items);
+        }
+        if (request.kind === "item") return;
+        throw new TapeError("TAPE_BAD_INPUT", "a share is of items: runs call nobody", { field: "share" });
+      });
       return claim.find(request);
     },
     async renew(renewals) {

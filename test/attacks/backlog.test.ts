@@ -93,6 +93,7 @@ describe("PostgreSQL: a backlog that nobody serves", () => {
         staleOf: "'agent'",
         owner: "'o'",
         nonce: "1",
+        full: "null",
       },
       ...{ workflows: `'["","w"]'`, served: `'["w"]'`, aheadMs: "1000", minLagMs: "0" },
       queues: `'[["recovery","${of}","w"],["outbox","${of}",""]]'`,

@@ -167,7 +167,7 @@ describe("knobs", () => {
     const ground = replica({ effects: [wire({ timeout: "10m" }, () => answers[called++]!.come)] });
     let looks = 0;
     const idle = { name: "idle", runOnce: async () => ({ ...nothing, found: looks++ * 0 }) };
-    const knobs = { outbox: { batch: 2, concurrency: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
+    const knobs = { outbox: { batch: 2, concurrency: 3, perConnector: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
     for (let k = 0; k < 5; k++) await waiting(store);
     const loop = new ReactorLoop({ reactors: [outbox(ground), idle], store, clock, log: ground.log, knobs });
     await loop.start();

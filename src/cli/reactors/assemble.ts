@@ -112,6 +112,7 @@ const builders = { reconciler, outbox, timers, compensation };
 /** How long a reactor rests at most when it finds nothing; a custom one that is called less often needs no more. */
 const idleMs = 5_000;
 
-function knobsOf({ batch, concurrency, interval_ms: intervalMs }: ReactorSettings): Knobs {
-  return { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
+function knobsOf({ batch, concurrency, per_connector: most, interval_ms: intervalMs }: ReactorSettings): Knobs {
+  const knobs = { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
+  return most === undefined ? knobs : { ...knobs, perConnector: most };
 }

@@ -80,6 +80,12 @@ export const store = group({
       nonce: big,
       workflows: names.exactOptional(),
       kind: z.literal("item").exactOptional(),
+      share: z
+        .strictObject({
+          most: rows,
+          busy: z.array(z.strictObject({ callee: text, items: whole })).max(mostItems),
+        })
+        .exactOptional(),
       ahead: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
     }),
     answer: z.strictObject({ terms: z.array(term) }),

@@ -5,7 +5,7 @@ import type { LeaseRow, Tables } from "./tables.ts";
 import { lateMs } from "./waits.ts";
 
 type Queue = { readonly tenant: string; readonly workflows: string };
-type Looking = Queue & { readonly kind: "run" | "item" | null; readonly limit: number };
+type Looking = Queue & { readonly kind: "run" | "item" | null; readonly full: string | null; readonly limit: number };
 type Among = { readonly tenant: string | null; readonly limit: number };
 type Place = { readonly tenant: string; readonly workflow: string };
 
@@ -14,7 +14,8 @@ export const queues = {
   "lease.due"(t, p: Looking & { wants: string }, { now }) {
     const found = workflowsOf(p)
       .flatMap((workflow) => t.leases.by.queue(keyOf(p.wants, p.tenant, workflow)))
-      .filter(({ due_at, paused, kind }) => due_at <= now && !paused && passes(p.kind, kind));
+      .filter(({ due_at, paused, kind }) => due_at <= now && !paused && passes(p.kind, kind))
+      .filter(hasRoom(t, p));
     return numbers(
       page(
         found,
@@ -30,13 +31,16 @@ export const queues = {
       ({ expires_at, doomed, kind, reactor }) =>
         (expires_at <= now || doomed) && listed(p.staleOf, reactor!) && passes(p.kind, kind),
     );
-    return numbers(page(found, p.limit, ({ journal }) => journal));
+    return numbers(page(found.filter(hasRoom(t, p)), p.limit, ({ journal }) => journal));
   },
 
   "lease.mine"(t, p: Queue & { owner: string; nonce: bigint }) {
     const found = heldIn(t, p).filter(({ owner, nonce }) => owner === p.owner && nonce === p.nonce);
     return numbers(page(found, Number.POSITIVE_INFINITY, ({ journal }) => journal));
   },
+
+  "item.callees": (t, p: { journals: string }) =>
+    rows((JSON.parse(p.journals) as number[]).map((journal) => ({ journal, callee: calleeOf(t, journal) }))),
 
   "lease.queues": (t, p: Among & { wants: string }) =>
     placesOf(
@@ -111,6 +115,17 @@ const workflowsOf = ({ workflows }: Queue): string[] => [...new Set(JSON.parse(w
 
 const heldIn = (t: Tables, queue: Queue): LeaseRow[] =>
   workflowsOf(queue).flatMap((workflow) => t.leases.by.holders(keyOf(queue.tenant, workflow)));
+
+function calleeOf(t: Tables, item: number): string {
+  const [effect] = t.effects.by.item(item);
+  return effect?.connector ?? effect?.name ?? "";
+}
+
+function hasRoom(t: Tables, { full }: Looking): (lease: LeaseRow) => boolean {
+  if (full === null) return () => true;
+  const callees = new Set(JSON.parse(full) as string[]);
+  return ({ kind, journal }) => kind !== "item" || !callees.has(calleeOf(t, journal));
+}
 
 const numbers = (found: readonly LeaseRow[]): Answer => rows(found.map(({ journal }) => ({ journal })));
 

@@ -94,6 +94,7 @@ export class Tables {
     run: (row) => row.run,
     root: (row) => row.root,
     tenant: (row) => row.tenant,
+    item: (row) => row.item,
   });
 
   readonly claims = new Table(

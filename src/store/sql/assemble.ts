@@ -65,8 +65,11 @@ function claimOf(driver: Driver, random: Random): Claim {
       return (await driver.read(peekPlan(tenant, request))) ?? driver.acquire(tenant, request);
     },
     async find(request) {
-      const journals = await driver.read(findPlan(request));
-      return journals.length === 0 ? [] : driver.take(journals, request);
+      const found = await driver.read(findPlan(request));
+      if (found.size === 0) return [];
+      const terms = await driver.take([...found.keys()], request);
+      if (request.share === undefined) return terms;
+      return terms.map((term) => ({ ...term, callee: found.get(term.journal) ?? "" }));
     },
     async renew(renewals) {
       return renewals.length === 0 ? [] : driver.renew(renewals);

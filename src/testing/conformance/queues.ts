@@ -1,8 +1,11 @@
 import { strict as assert } from "node:assert";
+import type { Term } from "../../model/lease.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { FindRequest, Share } from "../../store/contract.ts";
 import { type Cases, claimant, heldRun, record, refused, tenant } from "./frame.ts";
 import { brief, heldRuns, hunt, pastBrief, waitingRuns } from "./holding.ts";
 
-const outboxed = record("effect.intended", {
+const wire: RecordData<"effect.intended"> = {
   pos: 0,
   name: "wire",
   semantics: "idempotent",
@@ -10,7 +13,8 @@ const outboxed = record("effect.intended", {
   key: "k",
   argsHash: "h",
   args: 1,
-});
+};
+const outboxed = record("effect.intended", wire);
 
 /** Queues by tenant and workflow: what lies in one is nothing to whoever looks into another. */
 export const queues: Cases = ({ it }, fresh) => {
@@ -45,5 +49,46 @@ export const queues: Cases = ({ it }, fresh) => {
     );
     await refused("TAPE_BAD_INPUT", store.claim.find(hunt({ ...items, workflows: ["w"] })));
     await refused("TAPE_BAD_INPUT", store.claim.find(hunt({ kind: "name" as "item" })));
+  });
+
+  it("a find with a share takes no more of a callee than it has room for, and finds what lies behind", async () => {
+    const { store, another, elapse } = fresh();
+    const owed = async (count: number, more: { name: string; connector?: string }): Promise<void> => {
+      for (let k = 0; k < count; k++) {
+        const run = await heldRun(store);
+        await store.fenced.append(run.fence, {
+          after: run.head,
+          records: [record("effect.intended", { ...wire, key: `${run.journal}`, ...more })],
+        });
+      }
+    };
+    await owed(7, { name: "charge", connector: "slow" });
+    await elapse(5);
+    await owed(4, { name: "refund", connector: "slow" });
+    await owed(3, { name: "wire" });
+    await owed(2, { name: "mail", connector: "quick" });
+    const ask = (share: Share, more: Partial<FindRequest> = {}) =>
+      hunt({ wants: "outbox", staleOf: [], kind: "item", share, ...more });
+    const calleesOf = (terms: readonly Term[]): string[] => terms.map(({ callee }) => String(callee)).sort();
+    const first = ask({ most: 2, busy: [{ callee: "wire", items: 1 }] }, { limit: 5 });
+    const expected = ["quick", "quick", "slow", "slow", "wire"];
+    assert.deepEqual(calleesOf(await store.claim.find(first)), expected);
+    assert.deepEqual(calleesOf(await store.claim.find(first)), expected, "its answer may have been lost");
+    const busy = [
+      { callee: "slow", items: 2 },
+      { callee: "wire", items: 2 },
+    ];
+    assert.deepEqual(await store.claim.find(ask({ most: 2, busy })), []);
+    // What was left is free: for who has room, at once.
+    const rival = await another();
+    const others = await rival.claim.find(ask({ most: 3, busy: [] }, { claimant: claimant(undefined, brief) }));
+    assert.deepEqual(calleesOf(others), ["slow", "slow", "slow", "wire", "wire"]);
+    // And so with what was abandoned.
+    await elapse(pastBrief);
+    const stale = { wants: "reconciler", staleOf: ["agent"] };
+    const abandoned = await store.claim.find(ask({ most: 1, busy: [] }, stale));
+    assert.deepEqual(calleesOf(abandoned), ["slow", "wire"]);
+    await refused("TAPE_BAD_INPUT", store.claim.find(ask({ most: 0, busy: [] })));
+    await refused("TAPE_BAD_INPUT", store.claim.find(hunt({ share: { most: 1, busy: [] } })));
   });
 };

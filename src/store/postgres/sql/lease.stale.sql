@@ -8,5 +8,8 @@ cross join lateral (
     and (:kind::text is null or x.kind = :kind)
     and (x.workflow <> '' or x.kind <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
       = any(array(select json_array_elements_text(:workflows::json))))
+    and (:full::text is null or x.kind || '' <> 'item'
+      or coalesce((select coalesce(e.connector, e.name) from tape.effects e where e.item = x.journal limit 1), '')
+        <> all(array(select json_array_elements_text(:full::json))))
   limit :limit) l
 limit :limit

@@ -1,5 +1,6 @@
 import type { FindRequest, Unserved } from "../../contract.ts";
 import { askRows, type Plan, type Row } from "../plan.ts";
+import { Findings } from "./findings.ts";
 
 /**
  * Queues: what asks for a reactor lies in one for each tenant and workflow, and what is held likewise. A look names the
@@ -29,31 +30,31 @@ function* queuesOf(sql: string, params: Row, { tenant, workflows }: Asked): Plan
   return queues;
 }
 
-/** Journals that could be claimed now. Each is then taken in a transaction of its own: one bad item never blocks others. */
-export function* findPlan(request: FindRequest): Plan<number[]> {
+/**
+ * Journals that could be claimed now, with their callees where a share asks for them. Each is then taken in a transaction
+ * of its own: one bad item never blocks others.
+ */
+export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string>> {
   const { wants, limit, nonce, ahead, kind: asked } = request;
   const { owner } = request.claimant;
   const kind = request.workflows === undefined ? (asked ?? null) : "run";
   const where: Asked = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
   // What this very find acquired before comes first: its answer may have been lost.
   const held = yield* queuesOf("lease.holders", {}, where);
-  const found = new Set<number>();
-  const add = (rows: readonly Row[]): void => {
-    for (const row of rows) found.add(Number(row.journal));
-  };
-  add(yield* fromEach(held, limit, (queue) => askRows("lease.mine", { ...queue, owner, nonce })));
+  const found = new Findings(request.share);
+  yield* found.add(yield* fromEach(held, limit, (queue) => askRows("lease.mine", { ...queue, owner, nonce })));
   if (found.size < limit) {
     const queues = yield* queuesOf("lease.queues", { wants }, where);
-    add(
-      yield* fromEach(queues, limit - found.size, (queue, most) =>
-        askRows("lease.due", { ...queue, wants, kind, limit: most }),
-      ),
+    yield* found.fill(limit - found.size, (room, full) =>
+      fromEach(queues, room, (queue, most) => askRows("lease.due", { ...queue, wants, kind, full, limit: most })),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);
   if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
-    add(yield* fromEach(held, room, (queue, most) => askRows("lease.stale", { ...queue, staleOf, kind, limit: most })));
+    yield* found.fill(room, (of, full) =>
+      fromEach(held, of, (queue, most) => askRows("lease.stale", { ...queue, staleOf, kind, full, limit: most })),
+    );
   }
   const most = Math.min(limit - found.size, ahead?.limit ?? 0);
   if (ahead !== undefined && most > 0) {
@@ -61,9 +62,9 @@ export function* findPlan(request: FindRequest): Plan<number[]> {
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
     const look = (tenant: string): Plan<readonly Row[]> =>
       askRows("lease.soon", { aheadMs: ahead.withinMs, tenant, served, limit: most });
-    add(yield* inTurn(tenants, most, look));
+    yield* found.add(yield* inTurn(tenants, most, look));
   }
-  return [...found];
+  return found.callees;
 }
 
 type Queue = { readonly tenant: string; readonly workflows: string };

@@ -7,4 +7,7 @@ where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.work
   and (:kind is null or l.kind = :kind)
   and (l.workflow <> '' or l.kind <> 'run' or :kind is null
     or (select r.workflow from runs r where r.journal = l.journal) in (select i.value from json_each(:workflows) i))
+  and (:full is null or l.kind <> 'item'
+    or coalesce((select coalesce(e.connector, e.name) from effects e where e.item = l.journal), '')
+      not in (select g.value from json_each(:full) g))
 limit :limit

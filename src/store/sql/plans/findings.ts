@@ -1,0 +1,62 @@
+import type { Share } from "../../contract.ts";
+import { askRows, type Plan, type Row } from "../plan.ts";
+
+/** What a find has come upon: journals by number, and of items in a share whom work on them calls. */
+export class Findings {
+  readonly callees = new Map<number, string>();
+  readonly #share: Share | undefined;
+  readonly #items = new Map<string, number>();
+
+  constructor(share: Share | undefined) {
+    this.#share = share;
+    for (const { callee, items } of share?.busy ?? []) this.#items.set(callee, items);
+  }
+
+  get size(): number {
+    return this.callees.size;
+  }
+
+  /** All of them, whatever room there is: the claimant has them, or they call nobody. */
+  *add(rows: readonly Row[]): Plan<void> {
+    for (const [journal, callee] of yield* this.#calleesOf(rows)) this.#take(journal, callee);
+  }
+
+  /**
+   * At most so many more, of no callee more than its share. `look` leaves out those that are full; who becomes full with
+   * what it brings is left out of the next look, so that whatever lies behind is found.
+   */
+  *fill(limit: number, look: (limit: number, full: string | null) => Plan<readonly Row[]>): Plan<void> {
+    const until = this.size + limit;
+    for (;;) {
+      const rows = yield* look(limit, this.#share === undefined ? null : JSON.stringify(this.#full()));
+      let refused = false;
+      for (const [journal, callee] of yield* this.#calleesOf(rows)) {
+        if (this.callees.has(journal) || this.size === until) continue;
+        if (this.#isFull(callee)) refused = true;
+        else this.#take(journal, callee);
+      }
+      if (!refused || this.size === until || rows.length < limit) return;
+    }
+  }
+
+  *#calleesOf(rows: readonly Row[]): Plan<readonly (readonly [journal: number, callee: string])[]> {
+    const journals = rows.map(({ journal }) => Number(journal));
+    if (this.#share === undefined || journals.length === 0) return journals.map((journal) => [journal, ""]);
+    const answer = yield* askRows("item.callees", { journals: JSON.stringify(journals) });
+    const known = new Map(answer.map(({ journal, callee }) => [Number(journal), String(callee)]));
+    return journals.map((journal) => [journal, known.get(journal) ?? ""]);
+  }
+
+  #take(journal: number, callee: string): void {
+    if (!this.callees.has(journal)) this.#items.set(callee, (this.#items.get(callee) ?? 0) + 1);
+    this.callees.set(journal, callee);
+  }
+
+  #isFull(callee: string): boolean {
+    return this.#share !== undefined && (this.#items.get(callee) ?? 0) >= this.#share.most;
+  }
+
+  #full(): string[] {
+    return [...this.#items.keys()].filter((callee) => this.#isFull(callee));
+  }
+}
