@@ -31,12 +31,14 @@ const inspect: Command = {
       ]);
       const journal: JournalRecord[] = [];
       for await (const record of app.journal(id)) journal.push(record);
+      const now = await store.read.now();
+      const open = { journal, gates, timers, effects: [...acts, ...inverses] };
+      const waits = run.endedAt === null ? waitsOf(run, open, now) : [];
       if (wantsJson(asked)) {
-        printJson(asked, { run, journal, terms, effects: acts, obligations: inverses, gates, timers, budgets });
+        printJson(asked, { run, waits, journal, terms, effects: acts, obligations: inverses, gates, timers, budgets });
         return 0;
       }
       const { screen } = asked;
-      const now = await store.read.now();
       screen.line(`${screen.bold(id)}  ${run.status}  ${run.workflow}`);
       screen.line(`started ${timeOf(run.createdAt)}, ${lasting((run.endedAt ?? now) - run.createdAt)}`);
       if (run.lease.owner !== null) {
@@ -47,8 +49,7 @@ const inspect: Command = {
         const outcome = `outcome ${brief(run.outcome, 400)}`;
         screen.line(run.status === "COMPLETED" ? outcome : screen.bad(outcome));
       } else {
-        const open = { journal, gates, timers, effects: [...acts, ...inverses] };
-        for (const line of waitsOf(run, open, now)) screen.line(line);
+        for (const line of waits) screen.line(line);
       }
       section(asked, "journal", journal, journalColumns);
       section(asked, "terms", terms, termColumns);

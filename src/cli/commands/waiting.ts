@@ -1,3 +1,4 @@
+import { describe } from "../../engine/divergence.ts";
 import { shellWord } from "../../engine/report.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
@@ -34,11 +35,20 @@ export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenW
         return `waits for effect ${what}: ${status} for ${lasting(now - changedAt)}`;
       }),
   ];
-  if (lines.length > 0 || run.lease.owner !== null) return lines;
+  if (lines.length > 0) return lines;
+  if (run.lease.owner !== null) return run.status === "RUNNING" ? [executing(run, journal, now)] : [];
   const last = journal.findLast(({ kind }) => kind === "term.ended");
   const waits = last?.kind === "term.ended" ? (last.data.waits ?? []) : [];
   if (waits.length > 0) return [`waits for ${waits.join(", ")}`];
   return run.status === "RUNNABLE" ? [`waits for a process that has workflow ${run.workflow}`] : [];
+}
+
+/** A step and a decision have no record before they end: what a holder does is known by what it did last. */
+function executing({ lease }: RunView, journal: readonly JournalRecord[], now: number): string {
+  const quietMs = now - (journal.at(-1)?.at ?? now);
+  const done = journal.findLast(({ data }) => "pos" in data);
+  const after = done === undefined ? "its first operation" : `what comes after ${describe(done)}`;
+  return `executes ${after}: a step, a decision or an await of its own, without a record for ${lasting(quietMs)}; after a minute the log of ${lease.label} names it (run.hung)`;
 }
 
 const unsettled: ReadonlySet<string> = new Set(["PENDING", "DISPATCHED", "COMMITTED", "UNKNOWN", "STUCK"]);

@@ -1,0 +1,40 @@
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Tape } from "../../src/host/tape.ts";
+import { createRunner, workflow } from "../../src/sdk/workflow.ts";
+import { program, temporaryFolder } from "./stage.ts";
+
+describe("inspect of a run that is being executed", () => {
+  it("says after which operation, for how long nothing was recorded, and whose log names what hangs", async () => {
+    const url = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
+    const [inFirst, inSecond, mayEndFirst, mayEndSecond] = Array.from({ length: 4 }, () =>
+      Promise.withResolvers<void>(),
+    );
+    const flow = workflow("flow", async (tape) => {
+      await tape.step("fetch", async () => {
+        inFirst!.resolve();
+        await mayEndFirst!.promise;
+      });
+      await tape.step("write", async () => {
+        inSecond!.resolve();
+        await mayEndSecond!.promise;
+      });
+    });
+    const app = await Tape.open({ store: url, runner: createRunner({ workflows: [flow] }) });
+    onTestFinished(() => app.close());
+    const handle = await app.start(flow, undefined as never, { id: "r1" });
+    const inspected = async (): Promise<string> => (await program("inspect", "r1", "--store", url)).stdout;
+
+    await inFirst!.promise;
+    await expect.poll(inspected).toMatch(/executes its first operation: .* without a record for \d/);
+    mayEndFirst!.resolve();
+    await inSecond!.promise;
+    await expect.poll(inspected).toMatch(/executes what comes after step "fetch" \(step\.done, record \d+\)/);
+    expect(await inspected()).toMatch(/the log of \S+ names it \(run\.hung\)/);
+    const { stdout } = await program("inspect", "r1", "--store", url, "-o", "json");
+    expect((JSON.parse(stdout) as { waits: string[] }).waits).toEqual([expect.stringContaining('step "fetch"')]);
+    mayEndSecond!.resolve();
+    await handle.result();
+    expect(await inspected()).not.toContain("executes");
+  });
+});
