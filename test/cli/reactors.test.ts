@@ -144,16 +144,19 @@ describe("tape-reactors", () => {
     expect(await sidecar.stop()).toBe(0);
   });
 
-  it("an effect that it does not have is parked, and told of", async () => {
+  it("an effect that it does not have is parked, and both who used it and who lacks it say so", async () => {
     const { folder, open } = await scene("sqlite");
-    const sidecar = new Sidecar(folder, ["--runner-from", "./app/agent.ts#buildLess"]);
-    await sidecar.until(() => sidecar.logged("reactors.started"));
+    const less = ["--runner-from", "./app/agent.ts#buildLess", "--only"];
+    const driver = new Sidecar(folder, [...less, "recovery,timers"]);
+    const sender = new Sidecar(folder, [...less, "outbox"]);
+    for (const one of [driver, sender]) await one.until(() => one.logged("reactors.started"));
     const app = await open();
     const run = await app.start(hello, { name: "ada" });
-    const parked = await sidecar.until(() => sidecar.logged("reactor.no_handler"));
+    const parked = await sender.until(() => sender.logged("reactor.no_handler"));
     expect(parked).toMatchObject({ level: "warn", effect: "send", run: run.id });
+    expect(driver.logged("effect.unregistered")).toMatchObject({ level: "warn", effect: "send", run: run.id });
     expect(await app.effects.list({ run: run.id })).toMatchObject([{ status: "PENDING" }]);
-    expect(await sidecar.stop()).toBe(0);
+    for (const one of [driver, sender]) expect(await one.stop()).toBe(0);
   });
 
   it("a reactor of one's own runs beside; one under a built-in name replaces it", async () => {
