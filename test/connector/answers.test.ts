@@ -112,6 +112,23 @@ describe("what an answer says about the act", () => {
     expect(asked).toEqual([7_000, 30_000, undefined, 3_600_000, 0]);
   });
 
+  it.each(["..%2f..%2fadmin", "..%5cadmin", "%252e%252e%252fadmin", "a%2f..%2f..%2fadmin"])(
+    "a path that an upstream could decode into a step up is not sent: %s",
+    async (path) => {
+      const { bank, server } = await bankThat(() => answer(200, "in"), { request: () => ({ url: path, body: {} }) });
+      const { came, message } = await cameOf(bank.dispatch({}, context()));
+      expect([came, server.visits.length]).toEqual(["failure", 0]);
+      expect(message).toMatch(/leave/);
+    },
+  );
+
+  it("an encoded slash alone is a key's own, and is sent", async () => {
+    const path = encodeURIComponent("orders/7:0");
+    const { bank, server } = await bankThat(() => answer(200, "ok"), { request: () => ({ url: path, body: {} }) });
+    expect(await bank.dispatch({}, context())).toBe("ok");
+    expect(server.visits[0]!.text()).toMatch(/^POST \/orders%2F7%3A0 /);
+  });
+
   it("messages hold neither the query nor endless bodies", async () => {
     const { bank } = await bankThat(() => answer(422, "y".repeat(5_000)), {
       request: () => ({ url: "wires?token=hush", body: {} }),

@@ -69,8 +69,26 @@ function urlOf(text: string, base: URL | undefined): URL {
   }
   assertPlain(url);
   if (base === undefined) return url;
-  if (url.origin === base.origin && url.pathname.startsWith(base.pathname)) return url;
-  throw bad(`the request leaves ${base.href}`);
+  if (url.origin !== base.origin || !url.pathname.startsWith(base.pathname)) {
+    throw bad(`the request leaves ${base.href}`);
+  }
+  if (climbs(url.pathname.slice(base.pathname.length))) {
+    throw bad(`the request's path holds encoded dots, and could leave ${base.href} at the upstream`);
+  }
+  return url;
+}
+
+/** Behind a proxy a path may be decoded more than once. */
+const mostDecodings = 3;
+
+/** Whether a server that decodes the path first would find a step up in it. An encoded slash alone is a key's own. */
+function climbs(path: string): boolean {
+  let text = path;
+  for (let k = 0; k < mostDecodings; k++) {
+    text = text.replace(/%(25|2e|2f|5c)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+    if (text.split(/[/\\]/).some((step) => step === ".." || step === ".")) return true;
+  }
+  return false;
 }
 
 /** http or https, without a password that would end up in every message. */
