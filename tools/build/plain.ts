@@ -1,3 +1,5 @@
+import type { Approvers } from "../../src/model/approvers.ts";
+import type { Credential } from "../../src/model/credential.ts";
 import type { Fence } from "../../src/model/fence.ts";
 import type { ForkData, RecordData, RecordKind } from "../../src/model/records.ts";
 import type { SchedulePlan } from "../../src/model/schedule.ts";
@@ -9,6 +11,8 @@ import type { AnswerOf, CallOf, RouteName } from "../../src/protocol/contract.ts
  * is written out as an object, by the names that its parameter can be.
  */
 export const writtenOut = {
+  "model/approvers": { Approvers: plain<Approvers>() },
+  "model/credential": { Credential: plain<Credential>() },
   "model/records": { RecordKind: plain<RecordKind>(), RecordData: plain<Records>(), ForkData: plain<ForkData>() },
   "model/schedule": { SchedulePlan: plain<SchedulePlan>() },
   "protocol/contract": { RouteName: plain<RouteName>(), CallOf: plain<Calls>(), AnswerOf: plain<Answers>() },
