@@ -100,9 +100,9 @@ export interface GroundOptions {
 /** A quiet measurement of so many answers; the machine's noise shows within them. */
 const quietProbes = 40;
 /**
- * Answers below this are the scheduler's business: a ratio to less would measure the machine. Three test files share two
- * cores, and a quiet moment of 11 ms was followed by 145 and 246 ms without any attack behind it; the attacks that these
- * tests are about cost from 700 ms to half a minute.
+ * Answers below this are the scheduler's business: a ratio to less would measure the machine, because three test files
+ * share two cores. Against a floor of 10 ms, worst answers of 145 and 246 ms made the suite red now and then. The attacks
+ * that these tests are about cost from 700 ms to half a minute.
  */
 const floorMs = 40;
 
