@@ -62,7 +62,7 @@ function ownersWork(error: unknown, schema: string): TapeError {
 const isDone = (known: readonly Migration[], applied: Applied[] | undefined): boolean =>
   applied !== undefined && pendingMigrations(known, applied).length === 0;
 
-/** Waits until this session is the one that migrates; false: meanwhile another one has done all of it. */
+/** Waits until this connection is the one that migrates; false: another has finished all of it meanwhile. */
 async function alone(session: Session, options: MigrateOptions, progress: Progress): Promise<boolean> {
   const { connections, clock, migrations: known = migrations } = options;
   for (;;) {
