@@ -7,7 +7,6 @@ import type { History } from "./history.ts";
 /** Where the code and the journal disagree, in words: what is recorded, what was asked for, how to go on. */
 
 export interface AskedFor {
-  readonly pos: number;
   readonly kinds: readonly string[];
   readonly name: string;
   readonly hash?: string | undefined;
@@ -15,19 +14,19 @@ export interface AskedFor {
 }
 
 /** Compares what the code asks for at a position with what the journal holds there. */
-export function compare(byPos: History["byPos"], asked: AskedFor): TapeError | undefined {
-  const first = byPos.get(asked.pos)?.[0];
+export function compare(byPos: History["byPos"], pos: number, asked: AskedFor): TapeError | undefined {
+  const first = byPos.get(pos)?.[0];
   if (first === undefined || isSame(first, asked)) return undefined;
   const data = first.data as { args?: unknown; input?: unknown };
   const other = asked.kinds.includes(first.kind) && [undefined, asked.name].includes(nameOf(first));
   const has = other ? `${describe(first)} with ${excerpt(data.args ?? data.input)}` : describe(first);
   const what = other ? `the same with ${excerpt(asked.args)}` : `${wordFor(asked.kinds[0]!)} "${asked.name}"`;
-  const message = `at position ${asked.pos} the journal has ${has}, but the code asks for ${what}`;
+  const message = `at position ${pos} the journal has ${has}, but the code asks for ${what}`;
   // It is there, only later: nothing was changed but the order.
-  for (const [pos, [later]] of byPos) {
-    if (pos <= asked.pos || laneOf(pos) !== laneOf(asked.pos) || later === undefined || !isSame(later, asked)) continue;
+  for (const [at, [later]] of byPos) {
+    if (at <= pos || laneOf(at) !== laneOf(pos) || later === undefined || !isSame(later, asked)) continue;
     return diverged(
-      `${message}, which it has at position ${pos}: branches have asked in another order`,
+      `${message}, which it has at position ${at}: branches have asked in another order`,
       first,
       laneAdvice,
     );

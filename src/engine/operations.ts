@@ -141,7 +141,7 @@ export class Operations implements Told {
     lane.next++;
     lane.kinds[pos % laneRoom] = asked.kinds[0];
     if (!lane.known) this.#open(lane);
-    const fault = drive.over ? undefined : compare(drive.history.byPos, { pos, ...asked });
+    const fault = drive.over ? undefined : compare(drive.history.byPos, pos, asked);
     if (fault === undefined) return pos;
     drive.fail(fault);
     return undefined;

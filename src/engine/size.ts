@@ -7,29 +7,35 @@ const longFrom = 10_000;
 /** Kept free for what must still be written when the run fails: outcomes of acts under way, obligations, the end. */
 const reserveOf = (limit: number): number => Math.max(8, Math.min(1_000, Math.floor(limit * 0.05)));
 
+/** Where the next warning is due; the marks that the journal has passed were given by the process that wrote past them. */
+function markAfter(head: number, limit: number): number {
+  const last = Math.ceil(limit * warnAt);
+  const first = Math.min(longFrom, last);
+  return head < first ? first : head < last ? last : Number.POSITIVE_INFINITY;
+}
+
 /** How long a run's journal may get: replay reads all of it. */
 export class JournalSize {
   readonly #limit: number;
+  readonly #full: number;
   readonly #warn: (records: number) => void;
-  /** Where the next warning is due; those that were passed have been given by who wrote past them. */
-  readonly #marks: number[];
+  #mark: number;
 
   constructor(limit: number, head: number, warn: (records: number) => void) {
     this.#limit = limit;
+    this.#full = limit - reserveOf(limit);
     this.#warn = warn;
-    this.#marks = [longFrom, Math.ceil(limit * warnAt)]
-      .sort((a, b) => a - b)
-      .filter((mark) => mark > head && mark <= limit * warnAt + 1);
+    this.#mark = markAfter(head, limit);
   }
 
   note(head: number): void {
-    if (this.#marks.length === 0 || head < this.#marks[0]!) return;
-    while (this.#marks.length > 0 && head >= this.#marks[0]!) this.#marks.shift();
+    if (head < this.#mark) return;
+    this.#mark = markAfter(head, this.#limit);
     this.#warn(head);
   }
 
   isFull(head: number): boolean {
-    return head >= this.#limit - reserveOf(this.#limit);
+    return head >= this.#full;
   }
 
   error(): TapeError {

@@ -6,13 +6,20 @@ export function numbersLiteral(values: readonly (number | bigint)[]): string {
 
 export function textsLiteral(values: readonly (string | null)[]): string {
   let literal = "{";
+  let last: string | null | undefined;
+  let quoted = "";
   for (let k = 0; k < values.length; k++) {
     const value = values[k];
-    if (k > 0) literal += ",";
-    literal += value === null || value === undefined ? "NULL" : `"${value.replace(/[\\"]/g, "\\$&")}"`;
+    // Tenants, workflows and statuses repeat: most of them are quoted once for the batch.
+    if (k === 0 || value !== last) quoted = value === null || value === undefined ? "NULL" : quote(value);
+    last = value;
+    literal += k > 0 ? `,${quoted}` : quoted;
   }
   return `${literal}}`;
 }
+
+const quote = (value: string): string => `"${special.test(value) ? value.replace(/[\\"]/g, "\\$&") : value}"`;
+const special = /[\\"]/;
 
 /**
  * Record bodies and kinds, for `string_to_array(…, chr(31))`: JSON escapes control characters, so none of them holds the

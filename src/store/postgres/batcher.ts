@@ -85,8 +85,10 @@ export class Batcher<Item, Result> {
   #flushing = 0;
   #scheduled = false;
   #closed = false;
-  /** By tenant and journal. */
-  readonly #inFlight = new Set<string>();
+  /** The tenant whose item of a journal is in flight. */
+  readonly #inFlight = new Map<number, string>();
+  /** Items in flight that name a journal which another tenant's item has in flight already. */
+  readonly #beside = new Set<string>();
   readonly #whenIdle: (() => void)[] = [];
 
   constructor(write: HotWrite<Item, Result>, options: BatcherOptions) {
@@ -141,19 +143,33 @@ export class Batcher<Item, Result> {
     const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(this.#queue.length / freeLanes)));
     const batch: Waiting<Item, Result>[] = [];
     const rest: Waiting<Item, Result>[] = [];
-    const journals = new Set<number>(); // the answer names journals: each is in it once
     for (const waiting of this.#queue) {
-      const journal = this.#write.journal(waiting.item);
-      const key = this.#key(waiting.item);
-      if (batch.length < most && !journals.has(journal) && !this.#inFlight.has(key)) {
-        this.#inFlight.add(key);
-        journals.add(journal);
+      if (batch.length < most && this.#takesOff(waiting.item, batch)) {
         batch.push(waiting);
         this.#bytes -= this.#write.bytes(waiting.item);
       } else rest.push(waiting);
     }
     this.#queue = rest;
     return batch;
+  }
+
+  /** false: an item of its journal and tenant is in flight, or its journal is in the batch, whose answer names it once. */
+  #takesOff(item: Item, batch: readonly Waiting<Item, Result>[]): boolean {
+    const journal = this.#write.journal(item);
+    const tenant = this.#write.tenant(item);
+    const holder = this.#inFlight.get(journal);
+    if (holder === tenant || (this.#beside.size > 0 && this.#beside.has(besideKey(journal, tenant)))) return false;
+    if (holder === undefined) this.#inFlight.set(journal, tenant);
+    else if (batch.some((other) => this.#write.journal(other.item) === journal)) return false;
+    else this.#beside.add(besideKey(journal, tenant));
+    return true;
+  }
+
+  #lands(item: Item): void {
+    const journal = this.#write.journal(item);
+    const tenant = this.#write.tenant(item);
+    if (this.#inFlight.get(journal) === tenant) this.#inFlight.delete(journal);
+    else this.#beside.delete(besideKey(journal, tenant));
   }
 
   async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
@@ -218,13 +234,11 @@ export class Batcher<Item, Result> {
   }
 
   #settle(waiting: Waiting<Item, Result>, tell: () => void): void {
-    this.#inFlight.delete(this.#key(waiting.item));
+    this.#lands(waiting.item);
     tell();
   }
-
-  #key(item: Item): string {
-    return `${this.#write.journal(item)} ${this.#write.tenant(item)}`;
-  }
 }
+
+const besideKey = (journal: number, tenant: string): string => `${journal} ${tenant}`;
 
 const byJournal = (rows: readonly Row[]): Map<number, Row> => new Map(rows.map((row) => [Number(row.journal), row]));

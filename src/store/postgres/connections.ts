@@ -145,22 +145,22 @@ export class Connections {
    * connection and for ever: it is prepared again, under another name. Inside a transaction that was the end of it, and
    * whoever runs it begins again (see faultOf).
    */
-  async #send(client: Client, { name, text }: Statement, values: unknown[]): Promise<pg.QueryResult> {
+  async #send(client: Client, statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
     const preparation = this.#preparation;
-    const send = () => {
-      const again = this.#preparation === 0 ? "" : `.${this.#preparation}`;
-      const named = this.settings.pooler === "none" ? { name: `tape.${name}${again}` } : {};
-      return client.query({ ...named, text, values });
-    };
     try {
-      return await send();
+      return await client.query(this.#configOf(statement, values));
     } catch (error) {
       if (!isOutdatedPlan(error)) throw error;
       if (preparation === this.#preparation) this.#preparation++;
-      return await send().catch(() => {
+      return await client.query(this.#configOf(statement, values)).catch(() => {
         throw error; // the transaction has ended
       });
     }
+  }
+
+  #configOf({ name, text }: Statement, values: unknown[]): pg.QueryConfig {
+    if (this.settings.pooler !== "none") return { text, values };
+    return { name: this.#preparation === 0 ? `tape.${name}` : `tape.${name}.${this.#preparation}`, text, values };
   }
 
   /** Whether the plans of this connection are to be made anew. */

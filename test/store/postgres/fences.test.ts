@@ -1,7 +1,9 @@
 import type pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import type { TapeError } from "../../../src/model/errors.ts";
+import type { Fence } from "../../../src/model/fence.ts";
 import { joinedTexts } from "../../../src/store/postgres/arrays.ts";
-import { heldRun, nonce } from "../../../src/testing/conformance/frame.ts";
+import { forged, heldRun, nonce, step } from "../../../src/testing/conformance/frame.ts";
 import {
   adminOf,
   codeOf,
@@ -218,6 +220,29 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
       await rival.sql("commit");
       expect((await holder.run("append", steps(one.fence))).rows).toEqual([]);
       expect(await tokenOf(one.journal)).toBe(2);
+    });
+
+    it("a stranger that names a journal neither waits for its holder's write nor keeps it waiting", async () => {
+      const { store } = scene;
+      const held = await heldRun(store);
+      const stranger = forged(held, { tenant: "globex" });
+      const write = (fence: Fence, after: number) =>
+        store.fenced.append(fence, { after, records: [step(after, "x")] }).then(
+          () => "written",
+          (error: TapeError) => error.code,
+        );
+      const rival = await scene.hand();
+      await rival.sql("begin");
+      await rival.sql(`select from tape.leases where journal = ${held.journal} for update`);
+      const waiting = write(held.fence, 1);
+      await scene.untilBlocked();
+      expect(await write(stranger, 1)).toBe("TAPE_FENCED"); // while the holder's own write is in flight
+      await rival.sql("commit");
+      expect(await waiting).toBe("written");
+      for (let after = 2; after < 12; after++) {
+        const together = [write(stranger, after), write(held.fence, after), write(stranger, after)];
+        expect(await Promise.all(together)).toEqual(["TAPE_FENCED", "written", "TAPE_FENCED"]);
+      }
     });
 
     it("the index is what closes the door: without it the same statements let a stale write through", async () => {
