@@ -20,14 +20,45 @@ export interface Cron {
   next(after: number): number | undefined;
   /** The last time not later than `until`, if it is not earlier than `from`. */
   last(from: number, until: number): number | undefined;
+  /** How dense it is at most: the shortest time between two of its times, and how many a day that matches has. */
+  density(): Density;
+}
+
+export interface Density {
+  readonly shortestMs: number;
+  readonly perDay: number;
 }
 
 export type Parsed = { readonly cron: Cron } | { readonly fault: string };
 
 const secondMs = 1_000;
+const minuteMs = 60 * secondMs;
+const hourMs = 60 * minuteMs;
+const dayMs = 24 * hourMs;
+/** The 29th of February comes at least every eighth year. What comes more rarely would be looked for too long. */
+const furthestMs = 10 * 366 * dayMs;
+
+/** Lists of all minutes are shorter. */
+const longest = 512;
+
+const read = new Map<string, Parsed>();
+/** Schedules are read at every firing, and their expressions are few. */
+const mostRead = 500;
 
 /** Five fields (minute first) or six (second first), or a nickname such as `@daily`. Says what is wrong with others. */
 export function parseCron(expression: string, timeZone: string): Parsed {
+  if (expression.length > longest) return { fault: `an expression has at most ${longest} characters` };
+  if (timeZone.length > longest) return { fault: `a time zone's name has at most ${longest} characters` };
+  const key = `${timeZone}\n${expression}`;
+  const known = read.get(key);
+  if (known !== undefined) return known;
+  const parsed = parse(expression, timeZone);
+  if (read.size >= mostRead) read.clear();
+  read.set(key, parsed);
+  return parsed;
+}
+
+function parse(expression: string, timeZone: string): Parsed {
   const zone = zoneOf(timeZone);
   if (zone === undefined) return { fault: `there is no time zone ${timeZone}; names look like Europe/Zurich` };
   const text = expression.trim().replaceAll(/\s+/g, " ");
@@ -39,7 +70,9 @@ export function parseCron(expression: string, timeZone: string): Parsed {
   try {
     const pattern = new Pattern(text, { timezone: "UTC", mode: "5-or-6-parts" });
     const cron = cronOf(pattern, zone, expression);
-    return cron.next(0) === undefined ? { fault: `"${expression}" never comes` } : { cron };
+    return cron.next(0) === undefined
+      ? { fault: `"${expression}" never comes, or less than once in ten years` }
+      : { cron };
   } catch (error) {
     const message = error instanceof Error ? error.message.replace(/^CronPattern: /, "") : String(error);
     return { fault: `"${expression}": ${message}` };
@@ -69,7 +102,7 @@ function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
     for (;;) {
       const offset = zone.offsetMs(at);
       const wall = onWall(Math.max(at + offset, least));
-      if (wall === undefined) return undefined;
+      if (wall === undefined || wall - offset - after > furthestMs) return undefined;
       const shift = nextShift(zone, at, wall - offset);
       if (shift === undefined) return wall - offset;
       if (!repeats && wall < shift.at + shift.to) return shift.at; // in the gap
@@ -88,5 +121,37 @@ function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
     }
   };
 
-  return { expression, timeZone: zone.name, next, last };
+  let dense: Density | undefined;
+  const density = (): Density => {
+    dense ??= densityOf(fields);
+    return dense;
+  };
+  return { expression, timeZone: zone.name, next, last, density };
+}
+
+/** By the fields of the time of day alone, as if every day matched; a gap is counted across the end of its minute or hour. */
+function densityOf(fields: readonly string[]): Density {
+  const [second = "0", minute, hour] = fields.length > 5 ? fields : ["0", ...fields];
+  const within = [
+    { values: valuesOf(`${second} * * * * *`, secondMs, 60), unitMs: secondMs, size: 60 },
+    { values: valuesOf(`0 ${minute} * * * *`, minuteMs, 60), unitMs: minuteMs, size: 60 },
+    { values: valuesOf(`0 0 ${hour} * * *`, hourMs, 24), unitMs: hourMs, size: 24 },
+  ];
+  const finest = within.find(({ values }) => values.length > 1);
+  const shortestMs = finest === undefined ? dayMs : leastGap(finest.values, finest.size) * finest.unitMs;
+  return { shortestMs, perDay: within.reduce((product, { values }) => product * values.length, 1) };
+}
+
+/** Which of `size` units of a field match. */
+function valuesOf(pattern: string, unitMs: number, size: number): number[] {
+  const field = new Pattern(pattern, { timezone: "UTC", mode: "6-part" });
+  const values: number[] = [];
+  for (let at = field.nextRun(new Date(-1)); at !== null && at.getTime() < size * unitMs; at = field.nextRun(at)) {
+    values.push(at.getTime() / unitMs);
+  }
+  return values;
+}
+
+function leastGap(values: readonly number[], size: number): number {
+  return Math.min(...values.map((value, k) => (k === 0 ? value + size - values.at(-1)! : value - values[k - 1]!)));
 }

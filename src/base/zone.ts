@@ -3,6 +3,8 @@ export interface Zone {
   readonly name: string;
   /** What the clock on the wall shows, minus UTC, at this instant; milliseconds. */
   offsetMs(at: number): number;
+  /** The same at the beginning of a day since 1970, in UTC; remembered, because a search asks for many days. */
+  offsetOfDay(day: number): number;
 }
 
 /** One change of a zone's offset: before `at` the clock ran with `from`, from `at` on with `to`. */
@@ -13,6 +15,9 @@ export interface Shift {
 }
 
 const dayMs = 86_400_000;
+/** Of one zone: 27 years. */
+const mostDays = 10_000;
+const zones = new Map<string, Zone>();
 
 /** undefined where no time zone has this name. Names are those of the IANA database, as in `Europe/Zurich`. */
 export function zoneOf(name: string): Zone | undefined {
@@ -33,28 +38,43 @@ export function zoneOf(name: string): Zone | undefined {
   } catch {
     return undefined;
   }
-  return {
-    name,
-    offsetMs(at) {
-      const part: Record<string, number> = {};
-      for (const { type, value } of format.formatToParts(at)) part[type] = Number(value);
-      const { year, month, day, hour, minute, second } = part as Record<"year" | string, number>;
-      const shown = Date.UTC(year!, month! - 1, day!, hour!, minute!, second!);
-      return shown - Math.floor(at / 1_000) * 1_000;
-    },
+  // One for each zone, however its name is written: what is remembered of days is bounded by the number of zones.
+  const zone = zones.get(format.resolvedOptions().timeZone) ?? remembering(format);
+  zones.set(format.resolvedOptions().timeZone, zone);
+  return { ...zone, name };
+}
+
+function remembering(format: Intl.DateTimeFormat): Zone {
+  const days = new Map<number, number>();
+  const offsetMs = (at: number): number => {
+    const part: Record<string, number> = {};
+    for (const { type, value } of format.formatToParts(at)) part[type] = Number(value);
+    const { year, month, day, hour, minute, second } = part as Record<"year" | string, number>;
+    const shown = Date.UTC(year!, month! - 1, day!, hour!, minute!, second!);
+    return shown - Math.floor(at / 1_000) * 1_000;
   };
+  const offsetOfDay = (day: number): number => {
+    const known = days.get(day);
+    if (known !== undefined) return known;
+    const offset = offsetMs(day * dayMs);
+    if (days.size >= mostDays) days.clear();
+    days.set(day, offset);
+    return offset;
+  };
+  return { name: format.resolvedOptions().timeZone, offsetMs, offsetOfDay };
 }
 
 /**
- * The first shift after `after` and not later than `until`. Looks once a day, which misses nothing: no zone has ever
- * gone and come back within one.
+ * The first shift after `after` and not later than `until`. Looks at the beginning of each day, which misses nothing:
+ * no zone has ever gone and come back within one.
  */
 export function nextShift(zone: Zone, after: number, until: number): Shift | undefined {
   let low = after;
   const from = zone.offsetMs(low);
   while (low < until) {
-    let high = Math.min(until, low + dayMs);
-    const to = zone.offsetMs(high);
+    const day = Math.floor(low / dayMs) + 1;
+    let high = Math.min(until, day * dayMs);
+    const to = high === until ? zone.offsetMs(high) : zone.offsetOfDay(day);
     if (to === from) {
       low = high;
       continue;

@@ -103,7 +103,7 @@ const table = {
   TAPE_BAD_SCHEDULE: {
     fault: "caller",
     retry: "no",
-    next: "Correct the cron expression or the time zone; nothing was written.",
+    next: "Correct what the message names: expression, time zone, catch-up window; nothing was written.",
   },
   TAPE_SCHEDULE_UNKNOWN: {
     fault: "caller",

@@ -29,6 +29,10 @@ export interface Limits {
   readonly pageBytes: number;
   /** Records of all tenants that one look at one tenant's feed passes over at most: some milliseconds. */
   readonly feedScan: number;
+  /** Milliseconds between two firings of one schedule, at least: cron knows nothing shorter than a second. */
+  readonly scheduleIntervalMs: number;
+  /** Missed firings that a schedule with `catchUp: "all"` makes up for. 10 000: every ten seconds of a day. */
+  readonly catchUpFirings: number;
 }
 
 export const defaultLimits: Limits = {
@@ -44,6 +48,8 @@ export const defaultLimits: Limits = {
   pageRows: 1_000,
   pageBytes: 8 * 1024 * 1024,
   feedScan: 5_000,
+  scheduleIntervalMs: 1_000,
+  catchUpFirings: 10_000,
 };
 
 /** Below these a store could not even write down how a run failed. What is not named here is at least 1. */

@@ -11,6 +11,11 @@ export const catchUps = ["all", "latest", "none"] as const;
 /** "none" still has to allow for a reactor that looks a little late: this much is on time. */
 export const onTimeMs = 60_000;
 export const defaultWindowMs = 24 * 3_600_000;
+/** What comes once a year can still be made up for. */
+export const maxWindowMs = 366 * 24 * 3_600_000;
+/** The last instant that a Date can hold. */
+const maxTime = 8.64e15;
+const time = z.int().min(0).max(maxTime);
 
 const shape = z.strictObject({
   /** Named at random: a schedule that is deleted and made anew is another one. */
@@ -26,13 +31,13 @@ const shape = z.strictObject({
   overlap: z.enum(overlaps),
   catchUp: z.enum(catchUps),
   /** A firing older than this is never made up for. */
-  windowMs: z.number(),
+  windowMs: z.int().min(0).max(maxWindowMs),
   /** The next firing that nobody has seen to; the row's next_at says only when to look. null: there is none. */
-  due: z.number().nullable(),
+  due: time.nullable(),
   /** The run that was started last. */
   last: z.string().nullable(),
   /** The last firing that could not start its run, and why. */
-  trouble: z.strictObject({ at: z.number(), code: z.string(), message: z.string() }).optional(),
+  trouble: z.strictObject({ at: time, code: z.string(), message: z.string() }).optional(),
 });
 
 /** A schedule as its row holds it: what people decided, and how far it has come. */
@@ -48,6 +53,47 @@ export function decodeSchedule(id: string, spec: string): SchedulePlan {
   if (parsed?.success) return parsed.data;
   throw new TapeError("TAPE_RECORD_NEWER", `schedule ${id} was written by a newer Tape`, { id });
 }
+
+/** Why a schedule may not be written like this; undefined: it may. */
+export function scheduleFault(spec: string, limits: ScheduleLimits): string | undefined {
+  let said: Record<string, unknown>;
+  try {
+    said = decode(spec) as Record<string, unknown>;
+  } catch {
+    return "the spec cannot be decoded";
+  }
+  if (typeof said !== "object" || said === null || said.v !== 1) return "the spec is not of version 1";
+  const { v: _v, ...rest } = said;
+  const parsed = shape.safeParse(rest);
+  if (!parsed.success) {
+    const [issue] = parsed.error.issues;
+    return `${issue?.path.join(".") || "spec"}: ${issue?.message}`;
+  }
+  return planFault(parsed.data, limits);
+}
+
+export type ScheduleLimits = Readonly<Record<"scheduleIntervalMs" | "catchUpFirings", number>>;
+
+/** The same of one that was read: a row may be older than the limits, or written by hand. */
+export function planFault(plan: SchedulePlan, limits: ScheduleLimits): string | undefined {
+  const { cron: expression, timeZone, catchUp, windowMs } = plan;
+  const parsed = parseCron(expression, timeZone);
+  if ("fault" in parsed) return parsed.fault;
+  const { shortestMs, perDay } = parsed.cron.density();
+  const { scheduleIntervalMs, catchUpFirings } = limits;
+  if (shortestMs < scheduleIntervalMs) {
+    return `"${expression}" comes ${shortestMs} ms after itself; at least ${scheduleIntervalMs} ms must lie between`;
+  }
+  if (catchUp !== "all") return undefined;
+  const firings = Math.min(perDay * Math.ceil(windowMs / dayMs), Math.ceil(windowMs / shortestMs));
+  if (firings <= catchUpFirings) return undefined;
+  return (
+    `"${expression}" has up to ${firings} firings within its catch-up window; ` +
+    `"all" makes up for at most ${catchUpFirings}: shorten catchUpWindow, or choose "latest"`
+  );
+}
+
+const dayMs = 24 * 3_600_000;
 
 /** Refuses an expression or a time zone that cannot be read; whoever writes a plan has asked before. */
 export function cronOf(of: Pick<SchedulePlan, "cron" | "timeZone">): Cron {
@@ -81,4 +127,18 @@ export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): Picked 
   if (first === null || first > now) return { at: undefined, due: first, passedOver: true };
   const at = catchUp === "all" ? first : (cron.last(first, now) ?? first);
   return { at, due: at, passedOver: at !== due };
+}
+
+/** What a firing starts. */
+export function firedRun(schedule: string, plan: SchedulePlan, at: number) {
+  const { workflow, version, input, labels, budget } = plan;
+  return {
+    id: runIdOf(schedule, at),
+    workflow,
+    input,
+    schedule,
+    labels: { ...labels, schedule },
+    ...(version === undefined ? {} : { version }),
+    ...(budget === undefined ? {} : { budget }),
+  };
 }

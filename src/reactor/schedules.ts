@@ -1,13 +1,25 @@
 import { backoffMs } from "../base/backoff.ts";
 import { errorFields } from "../base/reason.ts";
-import { isTapeError } from "../model/errors.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
 import type { ScheduleRow } from "../model/rows.ts";
-import { cronOf, decodeSchedule, encodeSchedule, pickFiring, runIdOf, type SchedulePlan } from "../model/schedule.ts";
+import {
+  cronOf,
+  decodeSchedule,
+  encodeSchedule,
+  firedRun,
+  pickFiring,
+  planFault,
+  type SchedulePlan,
+} from "../model/schedule.ts";
 import type { RunSpec } from "../store/contract.ts";
 import { againBackoff, type Counts, type Ground } from "./reactor.ts";
 
 /** Firings of one schedule in one look: one that has a whole night to make up for must not keep the others waiting. */
-const mostAtOnce = 50;
+const maxAtOnce = 50;
+/** Firings of all schedules in one look: what falls due meanwhile waits for its end. */
+export const maxPerLook = 200;
+/** Firings at the same time: whoever else uses this store, or this process, finds at most so many before it. */
+const maxAtATime = 8;
 /** How soon to look again whether the last run has ended: a tenth of what it has taken so far, within these. */
 const waitMs = { least: 1_000, most: 15_000 };
 
@@ -23,20 +35,25 @@ export async function fireSchedules(
   limit: number,
 ): Promise<Counts> {
   const { store, log, tenant } = ground;
-  const rows = await store.read.dueSchedules(limit, tenant);
+  const rows = await store.read.dueSchedules(Math.min(limit, maxPerLook), tenant);
   if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
   const now = await store.read.now();
-  const outcomes = await Promise.all(
-    rows.map(async (row): Promise<Outcome> => {
-      try {
-        return await seeTo(ground, row, now);
-      } catch (error) {
-        log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
-        if (!isTapeError(error) || error.retry === "no") await park(ground, row, now);
-        return { done: false, lagMs: 0 };
-      }
-    }),
-  );
+  const firings = Math.min(maxAtOnce, Math.max(1, Math.floor(maxPerLook / rows.length)));
+  const outcomes: Outcome[] = [];
+  const fire = async (row: ScheduleRow): Promise<Outcome> => {
+    try {
+      return await seeTo(ground, row, now, firings);
+    } catch (error) {
+      log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
+      if (!isTapeError(error) || error.retry === "no") await park(ground, row, now);
+      return { done: false, lagMs: 0 };
+    }
+  };
+  const queue = rows.values();
+  const lane = async (): Promise<void> => {
+    for (const row of queue) outcomes.push(await fire(row));
+  };
+  await Promise.all(Array.from({ length: maxAtATime }, lane));
   const done = outcomes.filter((outcome) => outcome.done).length;
   const lagMs = Math.max(...outcomes.map((outcome) => outcome.lagMs));
   return { found: rows.length, done, failed: rows.length - done, lagMs };
@@ -44,10 +61,15 @@ export async function fireSchedules(
 
 const nameOf = ({ tenant, id }: ScheduleRow) => ({ tenant, schedule: id });
 
-async function seeTo(ground: Pick<Ground, "store" | "log">, row: ScheduleRow, now: number): Promise<Outcome> {
+async function seeTo(
+  ground: Pick<Ground, "store" | "log">,
+  row: ScheduleRow,
+  now: number,
+  firings: number,
+): Promise<Outcome> {
   let current: ScheduleRow | undefined = row;
   let lagMs = 0;
-  for (let fired = 0; fired < mostAtOnce && current?.nextAt != null && current.nextAt <= now; fired++) {
+  for (let fired = 0; fired < firings && current?.nextAt != null && current.nextAt <= now; fired++) {
     const step = await nextStep(ground, current, now);
     lagMs = Math.max(lagMs, step.lagMs);
     current = await take(ground, current, step);
@@ -67,6 +89,8 @@ interface Step {
 async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow, now: number): Promise<Step> {
   const { store, log } = ground;
   const plan = decodeSchedule(row.id, row.spec);
+  const fault = planFault(plan, store.limits);
+  if (fault !== undefined) throw new TapeError("TAPE_BAD_SCHEDULE", fault, { id: row.id });
   const cron = cronOf(plan);
   const picked = pickFiring(plan, cron, now);
   const { at } = picked;
@@ -85,21 +109,8 @@ async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow,
     log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.last, status: last.status });
     return { plan: { ...plan, due: after }, nextAt: after, lagMs };
   }
-  const run = runOf(row.id, plan, at);
+  const run = firedRun(row.id, plan, at);
   return { plan: { ...plan, due: after, last: run.id }, nextAt: after, firing: { at, run }, lagMs };
-}
-
-function runOf(schedule: string, plan: SchedulePlan, at: number): RunSpec {
-  const { workflow, version, input, labels, budget } = plan;
-  return {
-    id: runIdOf(schedule, at),
-    workflow,
-    input,
-    schedule,
-    labels: { ...labels, schedule },
-    ...(version === undefined ? {} : { version }),
-    ...(budget === undefined ? {} : { budget }),
-  };
 }
 
 /** The row as it is after the step; undefined: it was not there to be taken. */

@@ -14,6 +14,7 @@ import {
 } from "./check.ts";
 import type { Claim, Intake, Store } from "./contract.ts";
 import { guardedRead } from "./entrance-read.ts";
+import { checkSchedule } from "./schedule.ts";
 
 /**
  * The entrance of every store: each argument of each call is looked at before anything else happens, so that a store
@@ -96,9 +97,9 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
     async putSchedule(tenant, row, seen) {
       checkObject("schedule", row);
       names({ tenant, id: row.id });
-      checkStored("spec", row.spec, limits);
       if (row.nextAt !== null) checkWhole("nextAt", row.nextAt);
       checkFlag("paused", row.paused);
+      checkSchedule("spec", row.id, row.spec, limits);
       if (seen !== undefined && seen !== null) {
         checkObject("seen", seen);
         checkWhole("seen.version", seen.version, 1);
@@ -118,7 +119,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       if (spec !== undefined) {
         checkObject("spec", spec);
         checkStored("spec.from", spec.from, limits);
-        checkStored("spec.to", spec.to, limits);
+        checkSchedule("spec.to", id, spec.to, limits);
       }
       return intake.fireSchedule(tenant, id, version, nextAt, runs, spec);
     },

@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from "vitest";
 import type { Store, Wake } from "../../src/store/contract.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { claimant, spec, tenant } from "../../src/testing/conformance/frame.ts";
+import { claimant, scheduleSpec, spec, tenant } from "../../src/testing/conformance/frame.ts";
 import { heldRuns, hunt, waitingRuns } from "../../src/testing/conformance/holding.ts";
 import { planReader } from "../store/postgres/plan-reader.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
@@ -127,7 +127,7 @@ describe.each(Object.entries(everywhere))("%s: whoever works for all tenants", (
     await waitingRuns(store, 2, "globex");
     const now = await store.read.now();
     const put = (of: string, id: string, ago: number) =>
-      store.intake.putSchedule(of, { id, spec: "x", nextAt: now - ago, paused: false });
+      store.intake.putSchedule(of, { id, spec: scheduleSpec(), nextAt: now - ago, paused: false });
     for (let k = 0; k < 5; k++) await put(tenant, `a${k}`, 10_000 - k);
     await put("globex", "g", 1_000);
     const terms = await store.claim.find(hunt({ limit: 4 }));

@@ -2,6 +2,7 @@ import { strict as assert } from "node:assert";
 import { createHash } from "node:crypto";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
+import { encodeSchedule } from "../../src/model/schedule.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
@@ -252,7 +253,8 @@ export class Scene {
     await intake.putValue(tenant, "rates/eur", { usd: 1.17 }, "must_create");
     await intake.putValue(tenant, "rates/eur", { usd: 1.18 }, "unconditional");
     await intake.putValue(tenant, "limits/wire", { daily: 500_000 }, "must_create");
-    const spec = JSON.stringify({ workflow: "treasury", cron: "0 6 * * *" });
+    const when = { cron: "0 6 * * *", timeZone: "UTC", overlap: "skip", catchUp: "latest", windowMs: hour } as const;
+    const spec = encodeSchedule({ uid: "u", workflow: "treasury", input: {}, ...when, due: null, last: null });
     await intake.putSchedule(tenant, {
       id: "treasury-daily",
       spec,

@@ -115,7 +115,12 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     for (const sidecar of sidecars) await sidecar.until(() => sidecar.logged("reactors.started"));
     const app = await open();
     const id = `tick-${backend}`;
-    await app.schedules.create(id, tick, {}, { cron: "* * * * * *", overlap: "allow", catchUp: "all" });
+    await app.schedules.create(
+      id,
+      tick,
+      {},
+      { cron: "* * * * * *", overlap: "allow", catchUp: "all", catchUpWindow: "1h" },
+    );
     const ticks = async () => (await app.runs.list({ workflow: "tick", status: ["COMPLETED"] })).map((run) => run.id);
     const [survivor, victim] = sidecars as [Sidecar, Sidecar];
     await survivor.until(async () => (await ticks()).length >= 2);

@@ -1,5 +1,6 @@
 import { contract, type RouteName } from "../../src/protocol/contract.ts";
 import type { Route } from "../../src/protocol/route.ts";
+import { scheduleSpec } from "../../src/testing/conformance/frame.ts";
 import type { Scene } from "./scene.ts";
 
 export interface Sample {
@@ -54,7 +55,10 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
   "values.history": ({ key }) => ({ params: { key }, query: { after: "0" } }),
   "values.watch": ({ key }) => ({ params: { key }, query: { after: "0" } }),
   "schedules.list": none,
-  "schedules.put": ({ schedule }) => ({ params: { id: schedule }, body: { spec: "s", nextAt: null, paused: true } }),
+  "schedules.put": ({ schedule }) => ({
+    params: { id: schedule },
+    body: { spec: scheduleSpec("s"), nextAt: null, paused: true },
+  }),
   "schedules.delete": ({ schedule }) => ({ params: { id: schedule } }),
   overview: none,
   "overview.history": () => ({ query: { minutes: "5", buckets: "5" } }),

@@ -4,6 +4,7 @@ import type { NewRecord } from "../../src/model/records.ts";
 import { type Role, roles } from "../../src/protocol/route.ts";
 import { hashOf } from "../../src/server/credentials.ts";
 import type { Store } from "../../src/store/contract.ts";
+import { scheduleSpec } from "../../src/testing/conformance/frame.ts";
 
 /** Things of one tenant, one of each kind that a call can name. */
 export interface Scene {
@@ -88,7 +89,12 @@ export async function makeScene(store: Store, tenant: string): Promise<Scene> {
   });
   assert.ok(named.ok && effect?.item);
   await store.intake.putValue(tenant, "canary-key", "canary", "must_create");
-  await store.intake.putSchedule(tenant, { id: "canary-nightly", spec: "canary", nextAt: 1, paused: false });
+  await store.intake.putSchedule(tenant, {
+    id: "canary-nightly",
+    spec: scheduleSpec("canary"),
+    nextAt: 1,
+    paused: false,
+  });
   await giveTokens(store, tenant);
   const { journal, token, nonce } = held.fence;
   return {

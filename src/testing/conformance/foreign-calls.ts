@@ -4,7 +4,7 @@ import { makeFence } from "../../model/fence.ts";
 import type { AcquireRequest } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
 import type { Store } from "../../store/contract.ts";
-import { claimant, nonce, record, request, spec, step } from "./frame.ts";
+import { claimant, nonce, record, request, scheduleSpec, spec, step } from "./frame.ts";
 import { lasting } from "./scenes.ts";
 
 /**
@@ -98,9 +98,9 @@ export const table: Table = {
       ]),
     deleteValue: (intake, me, of) => intake.deleteValue(me, of.key, 1),
     putSchedule: (intake, me, of) => {
-      const row = { id: of.schedule, spec: "x", nextAt: null, paused: false };
+      const row = { id: of.schedule, spec: scheduleSpec(), nextAt: null, paused: false };
       return all([
-        () => intake.putSchedule(me, row, { version: 1, spec: secret }),
+        () => intake.putSchedule(me, row, { version: 1, spec: scheduleSpec(secret) }),
         () => intake.putSchedule(me, row, null),
       ]);
     },

@@ -3,7 +3,19 @@ import { TapeError } from "../../model/errors.ts";
 import { makeFence } from "../../model/fence.ts";
 import type { Intake, Store } from "../../store/contract.ts";
 import { act, type Case, type Named, outcomeOf, secret, table } from "./foreign-calls.ts";
-import { bigintText, type Cases, claimant, nonce, record, request, spec, step, tenant, unique } from "./frame.ts";
+import {
+  bigintText,
+  type Cases,
+  claimant,
+  nonce,
+  record,
+  request,
+  scheduleSpec,
+  spec,
+  step,
+  tenant,
+  unique,
+} from "./frame.ts";
 import { begin, dispatched, everything, intent, lasting } from "./scenes.ts";
 
 /** Numbers that the store gives, and times: they differ from call to call. */
@@ -47,7 +59,12 @@ async function victimOn(store: Store): Promise<Named> {
   const named = await store.claim.acquire(tenant, lease);
   assert.ok(named.ok && item !== null);
   await store.intake.signal(tenant, run.id, { name: "s", value: secret, key: "sent" });
-  await store.intake.putSchedule(tenant, { id: `schedule-${run.id}`, spec: secret, nextAt: 1, paused: false });
+  await store.intake.putSchedule(tenant, {
+    id: `schedule-${run.id}`,
+    spec: scheduleSpec(secret),
+    nextAt: 1,
+    paused: false,
+  });
   const apiToken = `token-${run.id}`;
   await store.intake.putToken({ id: apiToken, tenant, name: secret, role: "reader", hash: "h" }, act);
   await store.intake.report(tenant, { owner: ownerOf(run.id), label: secret, body: {} });

@@ -3,6 +3,7 @@ import { type ErrorCode, TapeError } from "../../model/errors.ts";
 import { makeFence } from "../../model/fence.ts";
 import type { AcquireRequest, Claimant, Term } from "../../model/lease.ts";
 import type { NewRecord, RecordData, RecordKind } from "../../model/records.ts";
+import { encodeSchedule, type SchedulePlan } from "../../model/schedule.ts";
 import type { RunSpec, Store } from "../../store/contract.ts";
 
 /** The test runner's words; vitest's and node:test's both fit. */
@@ -52,6 +53,12 @@ export function record<K extends RecordKind>(kind: K, data: RecordData<K>): NewR
 
 export function spec(more: Partial<RunSpec> = {}): RunSpec {
   return { id: unique("run"), workflow: "w", input: { n: 1 }, ...more };
+}
+
+/** A schedule that may be written, with something to tell it by. */
+export function scheduleSpec(mark = "x", more: Partial<SchedulePlan> = {}): string {
+  const when = { cron: "0 3 * * *", timeZone: "UTC", overlap: "skip", catchUp: "latest", windowMs: 1_000 } as const;
+  return encodeSchedule({ uid: "u", workflow: "w", input: mark, ...when, due: null, last: null, ...more });
 }
 
 /** A fresh run whose creator holds its first term. */

@@ -25,6 +25,7 @@ import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
 import { lostAnswers, repeats } from "./repeats.ts";
 import { runs } from "./runs.ts";
+import { schedules } from "./schedules.ts";
 import { apiTokens, audit } from "./service.ts";
 import { sleeps } from "./sleeps.ts";
 import { strangers } from "./strangers.ts";
@@ -32,7 +33,7 @@ import { takeover } from "./takeover.ts";
 import { tokens } from "./tokens.ts";
 import { trees } from "./trees.ts";
 import { budgets, values } from "./values.ts";
-import { gates, schedules, timers } from "./waits.ts";
+import { gates, timers } from "./waits.ts";
 
 export type { Fixture, TestApi } from "./frame.ts";
 

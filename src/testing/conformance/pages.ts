@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import type { Page } from "../../store/contract.ts";
-import { type Cases, heldRun, record, spec, step, tenant, unique } from "./frame.ts";
+import { type Cases, heldRun, record, scheduleSpec, spec, step, tenant, unique } from "./frame.ts";
 
 const large = "x".repeat(3 * 1024 * 1024);
 
@@ -66,7 +66,12 @@ export const pages: Cases = ({ it }, fresh) => {
   it("schedules come by id, a page at a time, and continue behind the last", async () => {
     const { store } = fresh();
     for (const id of ["a", "b", "c"]) {
-      await store.intake.putSchedule(tenant, { id, spec: id === "c" ? "x" : large, nextAt: null, paused: false });
+      await store.intake.putSchedule(tenant, {
+        id,
+        spec: scheduleSpec(id === "c" ? "x" : large),
+        nextAt: null,
+        paused: false,
+      });
     }
     const found = await pagesOf((last?: { id: string }) =>
       store.read.schedules(tenant, { limit: 2, ...(last && { above: last.id }) }),

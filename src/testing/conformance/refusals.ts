@@ -1,7 +1,19 @@
 import { strict as assert } from "node:assert";
 import { type ErrorCode, TapeError } from "../../model/errors.ts";
 import type { NewRecord } from "../../model/records.ts";
-import { bigintText, type Cases, claimant, nonce, record, refused, request, spec, step, tenant } from "./frame.ts";
+import {
+  bigintText,
+  type Cases,
+  claimant,
+  nonce,
+  record,
+  refused,
+  request,
+  scheduleSpec,
+  spec,
+  step,
+  tenant,
+} from "./frame.ts";
 import { hunt } from "./holding.ts";
 import { begin, dispatched, intent, settled, unchanged } from "./scenes.ts";
 
@@ -51,7 +63,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     const run = await begin(store);
     const { intake, claim, read } = store;
     const first = { ...claimant(), nonce: nonce() };
-    const row = { id: "s", spec: "x", nextAt: null, paused: false };
+    const row = { id: "s", spec: scheduleSpec(), nextAt: null, paused: false };
     const put = (one: NewRecord) => store.fenced.append(run.term.fence, { after: 1, records: [one] });
     const ways = (name: string): Record<string, () => unknown> => ({
       "createRuns tenant": () => intake.createRuns(name, [spec()]),
@@ -178,7 +190,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     const run = await begin(store);
     const { intake, claim, read } = store;
     const { fence } = run.term;
-    const schedule = { id: "s", spec: "x", paused: false };
+    const schedule = { id: "s", spec: scheduleSpec(), paused: false };
     const attempt = { run: run.journal, pos: 0, token: 1n, nonce: 1n };
     const ways = (value: number): Record<string, () => unknown> => ({
       after: () => store.fenced.append(fence, { after: value, records: [step(0)] }),
@@ -260,7 +272,7 @@ export const refusals: Cases = ({ it }, fresh) => {
         intake.putSchedule(tenant, { id: "s", spec: v, nextAt: null, paused: false }),
       ),
       ...spread("schedule paused", [0, "no", undefined], (v) =>
-        intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: null, paused: v }),
+        intake.putSchedule(tenant, { id: "s", spec: scheduleSpec(), nextAt: null, paused: v }),
       ),
       ...spread("firing's runs", [...notObjects, {}, [null]], (v) => intake.fireSchedule(tenant, "s", 1, null, v)),
       ...spread("request", notObjects, (v) => claim.acquire(tenant, v)),

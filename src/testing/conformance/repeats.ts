@@ -10,6 +10,7 @@ import {
   record,
   refused,
   request,
+  scheduleSpec,
   spec,
   step,
   tenant,
@@ -31,8 +32,8 @@ export const repeats: Cases = ({ it }, fresh) => {
     await over.write(ended("COMPLETED", { outcome: 1 }));
     await elapse(10);
     const now = await store.read.now();
-    await store.intake.putSchedule(tenant, { id: "due", spec: "x", nextAt: now - 1, paused: false });
-    await store.intake.putSchedule(tenant, { id: "gone", spec: "x", nextAt: null, paused: false });
+    await store.intake.putSchedule(tenant, { id: "due", spec: scheduleSpec(), nextAt: now - 1, paused: false });
+    await store.intake.putSchedule(tenant, { id: "gone", spec: scheduleSpec(), nextAt: null, paused: false });
     await store.intake.putValue(tenant, "gone", 1, "must_create");
     const runs = [spec(), spec({ budget: { usd: 5 } })];
     const fired = [spec({ schedule: "due" })];
@@ -47,7 +48,8 @@ export const repeats: Cases = ({ it }, fresh) => {
       fireTimer: (intake) => intake.fireTimer(tenant, { run: run.journal, pos: 1, purpose: "sleep" }),
       putValue: (intake) => intake.putValue(tenant, "k", deep, "unconditional"),
       deleteValue: (intake) => intake.deleteValue(tenant, "gone", 1),
-      putSchedule: (intake) => intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: null, paused: true }),
+      putSchedule: (intake) =>
+        intake.putSchedule(tenant, { id: "s", spec: scheduleSpec(), nextAt: null, paused: true }),
       deleteSchedule: (intake) => intake.deleteSchedule(tenant, "gone"),
       fireSchedule: (intake) => intake.fireSchedule(tenant, "due", 1, null, fired),
       createRuns: (intake) => intake.createRuns(tenant, runs),

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { TapeError } from "../../model/errors.ts";
 import { makeFence } from "../../model/fence.ts";
 import type { Store } from "../../store/contract.ts";
-import { type Cases, claimant, record, refused, request, step, tenant } from "./frame.ts";
+import { type Cases, claimant, record, refused, request, scheduleSpec, step, tenant } from "./frame.ts";
 import { begin, holdItem, intent, lasting, unchanged } from "./scenes.ts";
 
 /** Another tenant's things answer like absent ones: by id, by name and by journal number. */
@@ -17,7 +17,7 @@ export const strangers: Cases = ({ it }, fresh) => {
     const item = await holdItem(store, run.id, 0);
     const named = await store.claim.acquire(tenant, request({ name: "canary" }, { claimant: claimant("o", lasting) }));
     assert.ok(named.ok);
-    await store.intake.putSchedule(tenant, { id: "canary", spec: "canary", nextAt: null, paused: false });
+    await store.intake.putSchedule(tenant, { id: "canary", spec: scheduleSpec("canary"), nextAt: null, paused: false });
     await store.intake.signal(tenant, run.id, { name: "s", value: "canary" });
     return { run, item, named: named.term };
   };

@@ -17,7 +17,7 @@ const cancelled = (pos: number, purpose = "sleep"): NewRecord => record("timer.c
 const soon = 20;
 const pastSoon = 50;
 /** Comes after every case is over. */
-const far = 3_600_000;
+export const far = 3_600_000;
 
 export const gates: Cases = ({ it }, fresh) => {
   it("an open gate shows what is to be decided; it is resolved once, in one of three ways", async () => {
@@ -257,138 +257,8 @@ export const timers: Cases = ({ it }, fresh) => {
   });
 };
 
-export const schedules: Cases = ({ it }, fresh) => {
-  it("is put, put again under a new version, listed and deleted", async () => {
-    const { store } = fresh();
-    const first = await store.intake.putSchedule(tenant, {
-      id: "nightly",
-      spec: "0 3 * * *",
-      nextAt: 5,
-      paused: false,
-    });
-    assert.deepEqual(first, { tenant, id: "nightly", version: 1, spec: "0 3 * * *", nextAt: 5, paused: false });
-    const second = await store.intake.putSchedule(tenant, {
-      id: "nightly",
-      spec: "0 4 * * *",
-      nextAt: null,
-      paused: true,
-    });
-    assert.deepEqual(second, { tenant, id: "nightly", version: 2, spec: "0 4 * * *", nextAt: null, paused: true });
-    await store.intake.putSchedule("globex", { id: "nightly", spec: "x", nextAt: null, paused: false });
-    assert.deepEqual(await store.read.schedules(tenant), [second]);
-    assert.equal(await store.intake.deleteSchedule(tenant, "none"), false);
-    assert.equal(await store.intake.deleteSchedule(tenant, "nightly"), true);
-    assert.deepEqual(await store.read.schedules(tenant), []);
-    assert.equal((await store.read.schedules("globex")).length, 1);
-  });
-
-  it("of many callers at once exactly one fires it, and starts its runs", async () => {
-    const { store, another } = fresh();
-    const clients = [store, await another()];
-    const now = await store.read.now();
-    await store.intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: now - 10, paused: false });
-    const starts = [spec({ schedule: "s" }), spec({ schedule: "s" })];
-    const fire = (k: number) => clients[k % 2]!.intake.fireSchedule(tenant, "s", 1, now + far, starts);
-    assert.deepEqual(tally(await Promise.all(Array.from({ length: 8 }, (_, k) => fire(k)))), { true: 1, false: 7 });
-    const ids = (await store.read.runs(tenant, { status: ["RUNNABLE"] })).map(({ id }) => id);
-    assert.deepEqual(ids.sort(), starts.map(({ id }) => id).sort());
-    const [row] = await store.read.schedules(tenant);
-    assert.deepEqual([row?.version, row?.nextAt], [2, now + far]);
-  });
-
-  it("is not fired early, paused, under an old version, for another tenant, or when it is gone", async () => {
-    const { store } = fresh();
-    const now = await store.read.now();
-    const put = (id: string, nextAt: number | null, paused: boolean) =>
-      store.intake.putSchedule(tenant, { id, spec: "x", nextAt, paused });
-    await put("early", now + far, false);
-    await put("paused", now - 10, true);
-    await put("never", null, false);
-    await put("due", now - 10, false);
-    await put("later", now - 5, false);
-    await unchanged(store, async () => {
-      for (const id of ["early", "paused", "never", "gone"]) {
-        assert.equal(await store.intake.fireSchedule(tenant, id, 1, null, [spec()]), false, id);
-      }
-      assert.equal(await store.intake.fireSchedule(tenant, "due", 2, null, [spec()]), false);
-      assert.equal(await store.intake.fireSchedule("globex", "due", 1, null, [spec()]), false);
-    });
-    const due = await store.read.dueSchedules(10);
-    assert.deepEqual(
-      due.map(({ id }) => id),
-      ["due", "later"],
-    );
-    assert.equal((await store.read.dueSchedules(1)).length, 1);
-    assert.equal((await store.read.dueSchedules(10, tenant)).length, 2);
-    assert.deepEqual(await store.read.dueSchedules(10, "globex"), []);
-    assert.equal(await nextTimerMs(store, "globex"), undefined);
-    assert.equal(await nextTimerMs(store), 0);
-    assert.equal(await store.intake.fireSchedule(tenant, "due", 1, null, []), true);
-    assert.equal(await store.intake.fireSchedule(tenant, "due", 2, null, []), false, "it has no next time");
-    await put("later", null, false);
-    const next = await nextTimerMs(store);
-    assert.ok(next !== undefined && next > far / 2 && next <= far, "the early one is next; paused ones do not count");
-  });
-
-  it("is written only from what was seen, where the writer says so", async () => {
-    const { store, another } = fresh();
-    const row = (spec: string) => ({ id: "s", spec, nextAt: null, paused: false });
-    const put = (spec: string, seen?: { version: number; spec: string } | null, by = store) =>
-      by.intake.putSchedule(tenant, row(spec), seen);
-    const conflict = { code: "TAPE_VERSION_CONFLICT" };
-    await assert.rejects(put("a", { version: 1, spec: "a" }), conflict, "there is none");
-    const first = await put("a", null);
-    assert.deepEqual([first.version, (await put("b", first)).version], [1, 2]);
-    await unchanged(store, async () => {
-      await assert.rejects(put("c", null), conflict, "there is one");
-      await assert.rejects(put("c", first), conflict, "changed since");
-      await assert.rejects(put("c", { version: 2, spec: "a" }), conflict, "the same version of another life");
-    });
-    const clients = [store, await another()];
-    const seen = { version: 2, spec: "b" };
-    const writes = Array.from({ length: 8 }, (_, k) =>
-      put(`w${k}`, seen, clients[k % 2]!).then(
-        () => true,
-        (error: { code?: string }) => error.code !== conflict.code,
-      ),
-    );
-    assert.deepEqual(tally(await Promise.all(writes)), { true: 1, false: 7 });
-  });
-
-  it("a firing may rewrite the spec, if it still reads as it was seen", async () => {
-    const { store } = fresh();
-    const now = await store.read.now();
-    await store.intake.putSchedule(tenant, { id: "s", spec: "a", nextAt: now - 1, paused: false });
-    await unchanged(store, async () => {
-      const fired = await store.intake.fireSchedule(tenant, "s", 1, now - 1, [spec()], { from: "x", to: "b" });
-      assert.equal(fired, false);
-    });
-    assert.equal(await store.intake.fireSchedule(tenant, "s", 1, now - 1, [], { from: "a", to: "b" }), true);
-    assert.equal(await store.intake.fireSchedule(tenant, "s", 2, null, []), true);
-    const [row] = await store.read.schedules(tenant);
-    assert.deepEqual([row?.spec, row?.version, row?.nextAt], ["b", 3, null]);
-  });
-
-  it("a firing whose runs cannot be created changes nothing", async () => {
-    const { store } = fresh();
-    const now = await store.read.now();
-    await store.intake.putSchedule(tenant, { id: "s", spec: "x", nextAt: now - 1, paused: false });
-    const taken = spec();
-    await store.intake.createRuns(tenant, [taken]);
-    await unchanged(store, async () => {
-      const runs = [spec(), { ...taken, input: "another" }];
-      await assert.rejects(store.intake.fireSchedule(tenant, "s", 1, null, runs), { code: "TAPE_RUN_CONFLICT" });
-    });
-    assert.equal(
-      await store.intake.fireSchedule(tenant, "s", 1, null, [taken]),
-      true,
-      "the same run again is no conflict",
-    );
-  });
-};
-
 /** Milliseconds until the next timer or schedule; undefined: none is set. */
-async function nextTimerMs(store: Store, of?: string): Promise<number | undefined> {
+export async function nextTimerMs(store: Store, of?: string): Promise<number | undefined> {
   return (await store.read.agenda(of)).find(({ reactor }) => reactor === "timers")?.inMs;
 }
 

@@ -54,7 +54,8 @@ export class ScheduleClients {
       one.to = time.wall();
     };
     await until(plan.atMs);
-    const options = { cron: `*/${plan.everySeconds} * * * * *`, overlap, catchUp };
+    const when = { cron: `*/${plan.everySeconds} * * * * *`, catchUpWindow: "1h" } as const;
+    const options = { ...when, overlap, catchUp };
     await act("create", (tape) => tape.schedules.create(id, this.#workflows.once, program, options));
     if (pause !== undefined) {
       await until(pause.fromMs);
