@@ -1,6 +1,7 @@
 import { type Change, isRequired } from "../model/changes.ts";
 import type { RunPhase } from "../model/machines.ts";
 import type { JournalKind } from "../model/rows.ts";
+import { Undo, UndoableMap } from "./undoable.ts";
 
 /**
  * The tables that records explain, kept a second time: a small reading of the Change kinds that shares no code with any
@@ -55,20 +56,22 @@ const listed = (list: string, word: string): boolean => list.split(",").includes
 const keyOf = (...parts: readonly (string | number)[]): string => JSON.stringify(parts);
 
 export class ProjectionTables {
-  readonly runs = new Map<number, RunState>();
-  readonly leases = new Map<number, LeaseState>();
-  readonly effects = new Map<string, EffectState>();
-  readonly gates = new Map<string, GateState>();
-  readonly timers = new Map<string, TimerState>();
-  readonly budgets = new Map<string, BudgetState>();
-  readonly claims = new Map<string, ClaimState>();
+  /** What was done to all of them since the last record that fitted. */
+  readonly undo = new Undo();
+  readonly runs = new UndoableMap<number, RunState>(this.undo);
+  readonly leases = new UndoableMap<number, LeaseState>(this.undo);
+  readonly effects = new UndoableMap<string, EffectState>(this.undo);
+  readonly gates = new UndoableMap<string, GateState>(this.undo);
+  readonly timers = new UndoableMap<string, TimerState>(this.undo);
+  readonly budgets = new UndoableMap<string, BudgetState>(this.undo);
+  readonly claims = new UndoableMap<string, ClaimState>(this.undo);
   /** Every claim there ever was, so that a dropped one can be looked for too. */
-  readonly claimed = new Map<string, ClaimState>();
+  readonly claimed = new UndoableMap<string, ClaimState>(this.undo);
   /**
    * Records that changes write into other journals, and those that are there: one for one. Positive: a change wrote it
    * and it has not been seen; negative: seen, but not yet explained. Which comes first in the feed is up to the store.
    */
-  readonly balance = new Map<string, number>();
+  readonly balance = new UndoableMap<string, number>(this.undo);
 
   /** What is wrong with carrying out this change here; undefined: nothing. */
   apply(change: Change): string | undefined {
@@ -123,8 +126,9 @@ export class ProjectionTables {
         return true;
       }
       case "lease.wake": {
-        const lease = this.leases.get(change.journal);
-        if (lease?.owner === null && lease.open) lease.wants = change.wants;
+        const { journal, wants } = change;
+        const lease = this.leases.get(journal);
+        if (lease?.owner === null && lease.open) this.leases.change(journal, { wants });
         return true;
       }
       case "lease.release":
@@ -155,7 +159,7 @@ export class ProjectionTables {
       case "items.sweep":
         for (const { item, status } of this.effectsOf(change.run)) {
           const lease = this.leases.get(item ?? 0);
-          if (lease?.owner === null && status === "WITHDRAWN") lease.wants = null;
+          if (lease?.owner === null && status === "WITHDRAWN") this.leases.change(item ?? 0, { wants: null });
         }
         return true;
       case "claim.create":
@@ -173,14 +177,13 @@ export class ProjectionTables {
         return true;
       }
       case "gate.status": {
-        const gate = this.gates.get(keyOf(change.run, change.pos));
-        if (gate?.status !== "OPEN") return false;
-        Object.assign(gate, { status: change.to, value: change.value });
-        return true;
+        const key = keyOf(change.run, change.pos);
+        if (this.gates.get(key)?.status !== "OPEN") return false;
+        return this.gates.change(key, { status: change.to, value: change.value });
       }
       case "gates.withdraw":
-        for (const gate of this.gates.values()) {
-          if (gate.run === change.run && gate.status === "OPEN") gate.status = "WITHDRAWN";
+        for (const [key, { run, status }] of this.gates) {
+          if (run === change.run && status === "OPEN") this.gates.change(key, { status: "WITHDRAWN" });
         }
         return true;
       case "timer.create": {
@@ -190,16 +193,15 @@ export class ProjectionTables {
         return true;
       }
       case "timer.status": {
-        const timer = this.timers.get(keyOf(change.run, change.pos, change.purpose));
-        if (timer?.status !== "SET") return false;
-        timer.status = change.to;
-        return true;
+        const key = keyOf(change.run, change.pos, change.purpose);
+        if (this.timers.get(key)?.status !== "SET") return false;
+        return this.timers.change(key, { status: change.to });
       }
       case "timer.fire":
         return this.#carryOut({ ...change, do: "timer.status", to: "FIRED", must: true });
       case "timers.cancel":
-        for (const timer of this.timers.values()) {
-          if (timer.run === change.run && timer.status === "SET") timer.status = "CANCELLED";
+        for (const [key, { run, status }] of this.timers) {
+          if (run === change.run && status === "SET") this.timers.change(key, { status: "CANCELLED" });
         }
         return true;
       case "budget.create": {
@@ -236,10 +238,13 @@ export class ProjectionTables {
     if (run.phase === "ENDING" && decided !== null && !listed(decided, run.cause ?? "")) return false;
     const ends = finals.includes(to);
     if (ends && run.parent !== parent) return false;
-    if (run.phase === "LIVE") Object.assign(run, { cause, outcome });
-    Object.assign(run, { stuckFrom: to === "STUCK" ? run.phase : null, ended: ends });
-    run.phase = to;
-    return true;
+    const decision = run.phase === "LIVE" ? { cause, outcome } : {};
+    return this.runs.change(journal, {
+      ...decision,
+      stuckFrom: to === "STUCK" ? run.phase : null,
+      ended: ends,
+      phase: to,
+    });
   }
 
   #isSettled(journal: number, armed: boolean): boolean {
@@ -258,8 +263,7 @@ export class ProjectionTables {
   #release({ journal, taken, wants, open }: Extract<Change, { do: "lease.release" }>): boolean {
     const lease = this.leases.get(journal);
     if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
-    Object.assign(lease, { token: lease.token + 1n, owner: null, wants, open, doomed: false });
-    return true;
+    return this.leases.change(journal, { token: lease.token + 1n, owner: null, wants, open, doomed: false });
   }
 
   #createEffect({ do: _do, source, ...effect }: Extract<Change, { do: "effect.create" }>): boolean {
@@ -274,19 +278,21 @@ export class ProjectionTables {
   }
 
   #turnEffect(change: Extract<Change, { do: "effect.status" }>): boolean {
-    const effect = this.effects.get(keyOf(change.run, change.pos, change.sub));
+    const key = keyOf(change.run, change.pos, change.sub);
+    const effect = this.effects.get(key);
     const { to, by, from, hand } = change;
     if (effect === undefined || effect.authority !== by || !listed(from, effect.status)) return false;
     const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
     if (to === "PENDING" && !sure) return false;
-    effect.status = to;
-    effect.authority = hand ?? effect.authority;
-    effect.item = hand ?? effect.item;
-    effect.attempt = change.attempt ?? effect.attempt;
-    effect.attemptToken = change.token ?? effect.attemptToken;
-    effect.reason = change.reason ?? effect.reason;
-    effect.outcome = change.outcome ?? effect.outcome;
-    return true;
+    return this.effects.change(key, {
+      status: to,
+      authority: hand ?? effect.authority,
+      item: hand ?? effect.item,
+      attempt: change.attempt ?? effect.attempt,
+      attemptToken: change.token ?? effect.attemptToken,
+      reason: change.reason ?? effect.reason,
+      outcome: change.outcome ?? effect.outcome,
+    });
   }
 
   /** The run, its parent, and so on up to the root. */
@@ -296,8 +302,8 @@ export class ProjectionTables {
   }
 
   #turnAll(_run: number, which: (effect: EffectState) => boolean, to: EffectState["status"]): boolean {
-    const chosen = [...this.effects.values()].filter(which);
-    for (const effect of chosen) effect.status = to;
+    const chosen = [...this.effects].filter(([, effect]) => which(effect));
+    for (const [key] of chosen) this.effects.change(key, { status: to });
     return chosen.length > 0;
   }
 
@@ -310,7 +316,7 @@ export class ProjectionTables {
         n.run === one.run && (n.pos > one.pos || (n.pos === one.pos && n.sub > one.sub));
       const lease = this.leases.get(one.item ?? 0);
       if (one.status !== "PENDING" || chain.some(isNewer) || lease === undefined) continue;
-      if (lease.owner === null && lease.wants === null) lease.wants = "compensation";
+      if (lease.owner === null && lease.wants === null) this.leases.change(one.item ?? 0, { wants: "compensation" });
     }
     return true;
   }
@@ -331,13 +337,13 @@ export class ProjectionTables {
   }
 
   #draw(by: number, run: number, unit: string, reserved: number, spent: number): boolean {
-    const budget = this.budgets.get(keyOf(run, unit));
+    const key = keyOf(run, unit);
+    const budget = this.budgets.get(key);
     if (budget === undefined || this.runs.get(by)?.root !== this.runs.get(run)?.root) return false;
     const next = { reserved: budget.reserved + reserved, spent: budget.spent + spent };
     const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge is a fact, a reservation a question
     if (next.reserved < 0 || capped) return false;
-    Object.assign(budget, next);
-    return true;
+    return this.budgets.change(key, next);
   }
 }
 

@@ -4,21 +4,23 @@ import type { NewRecord, RecordData } from "../model/records.ts";
 import type { FeedRecord, RunView, Store } from "../store/contract.ts";
 import { statusOf } from "../store/rows.ts";
 import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
+import { type Taker, takeInSomeOrder } from "./some-order.ts";
 
 /**
  * projection = fold(records): reads every record of the store through its feed, carries out again what each of them
  * does to the tables, and compares with what the store says. Answers the differences in words; none means that the
  * records explain every row. It also notices records that no change explains, and changes whose record is missing.
  *
- * The records are folded in the order of the feed. That is the order of the commits on memory and SQLite, and on
- * PostgreSQL for writes that waited for one another; call it when the store is quiet and the feed has caught up.
+ * The records are folded in the order of the feed, which on memory and SQLite is that of the commits. PostgreSQL's feed
+ * keeps only the order within each journal: where it does not fit, an order is looked for that does, and the rows must
+ * be those of that order. Call it when the store is quiet and the feed has caught up.
  *
  * @example
  * assert.deepEqual(await checkProjection(store, ["acme"]), []);
  */
 export async function checkProjection(store: Store, tenants: readonly string[]): Promise<string[]> {
   const { records, tenantOf } = await readFeed(store, tenants);
-  const { tables, faults } = foldRecords(records, tenantOf);
+  const { tables, faults } = foldRecords(records, tenantOf, store.backend === "postgres");
   for (const tenant of tenants) faults.push(...(await compare(store, tenant, tables)));
   return faults;
 }
@@ -44,14 +46,18 @@ async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
   }
 }
 
-/** The tables that these records make, and where they do not fit together. */
-export function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
-  const fold = new Fold(records, tenantOf);
-  for (const record of records) fold.take(record);
-  return { tables: fold.tables, faults: fold.finish() };
+/** The tables that these records make, and where they do not fit together; `loose`: in any order that journals allow. */
+function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>, loose: boolean) {
+  const begin = () => new Fold(records, tenantOf);
+  const straight = begin();
+  for (const record of records) straight.take(record);
+  const faults = straight.finish();
+  // What no order explains is said of the order in which it came.
+  const fold = (loose && faults.length > 0 && takeInSomeOrder(records, begin)) || straight;
+  return { tables: fold.tables, faults: fold === straight ? faults : fold.finish() };
 }
 
-class Fold {
+class Fold implements Taker {
   readonly tables = new ProjectionTables();
   readonly #faults: string[] = [];
   readonly #tenantOf: ReadonlyMap<number, string>;
@@ -79,7 +85,17 @@ class Fold {
     return this.#faults;
   }
 
+  attempt(record: FeedRecord): boolean {
+    const before = this.#faults.length;
+    this.take(record);
+    const fits = this.#faults.length === before;
+    this.#faults.length = before;
+    if (!fits) this.tables.undo.takeBack();
+    return fits;
+  }
+
   take(record: FeedRecord): void {
+    this.tables.undo.keep();
     const { journal, kind, token, data } = record;
     if (record.in === "inbox") {
       this.#takeNote(record);
@@ -89,7 +105,7 @@ class Fold {
     switch (kind) {
       case "store.restored":
         this.#floor = BigInt(data.epoch) << 40n; // tokens carry the store epoch in their high bits
-        for (const one of this.tables.leases.values()) one.doomed = one.owner !== null;
+        for (const [one, { owner }] of this.tables.leases) this.tables.leases.change(one, { doomed: owner !== null });
         return;
       case "run.pruned": {
         const run = [...this.tables.runs.values()].find(({ tenant, id }) => tenant === data.tenant && id === data.id);
@@ -114,7 +130,7 @@ class Fold {
         return;
       case "term.begun":
         if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not rise`);
-        else Object.assign(lease, { token, owner: data.owner, wants: null, doomed: false });
+        else this.tables.leases.change(journal, { token, owner: data.owner, wants: null, doomed: false });
         return;
       default:
     }
@@ -150,7 +166,7 @@ class Fold {
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
-      Object.assign(lease, { token, owner: data.holder.owner, wants: null });
+      this.tables.leases.change(journal, { token, owner: data.holder.owner, wants: null });
     }
   }
 
@@ -179,11 +195,11 @@ class Fold {
       this.#fault(`${where(record)}: this inbox is not open`);
       return;
     }
-    lease.notes++;
-    if (lease.notes !== seq) this.#fault(`${where(record)}: it is note number ${lease.notes}`);
-    // An item that already waits for its reactor goes on waiting for that one.
-    if (lease.owner === null && !lease.doomed)
-      lease.wants = lease.kind === "run" ? "recovery" : (lease.wants ?? "reconciler");
+    const notes = lease.notes + 1;
+    if (notes !== seq) this.#fault(`${where(record)}: it is note number ${notes}`);
+    // An item that already waits for its reactor keeps waiting for that one.
+    const wants = lease.kind === "run" ? "recovery" : (lease.wants ?? "reconciler");
+    this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, wants } : { notes });
     if (kind === "timer.fired") {
       const { pos, purpose } = data;
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", must: true });

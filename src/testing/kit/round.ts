@@ -26,16 +26,9 @@ export async function roundFaults(
   calm: Round | undefined,
   outcome: (outcome: unknown) => unknown = (value) => value,
 ): Promise<string[]> {
-  if (calm === undefined) return [...twice(round), ...undone(round), ...(await projection(round))];
+  if (calm === undefined)
+    return [...twice(round), ...undone(round), ...(await checkProjection(round.store, [round.tenant]))];
   return [...(round.faults ?? []), ...ending(round, calm, outcome), ...lost(round, calm)];
-}
-
-async function projection({ store, tenant }: Round): Promise<string[]> {
-  const faults = await checkProjection(store, [tenant]);
-  // PostgreSQL's feed may tell of a note before the parking that it came after: they are of different journals. What
-  // comes of both is compared nevertheless.
-  const early = / \(term\.ended\): lease\.release does not apply/;
-  return store.backend === "postgres" ? faults.filter((fault) => !early.test(fault)) : faults;
 }
 
 function twice(round: Round): string[] {

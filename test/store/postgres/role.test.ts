@@ -6,6 +6,7 @@ import { gate } from "../../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../../src/sdk/workflow.ts";
 import { grantsFor } from "../../../src/store/postgres/grants.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { checkProjection } from "../../../src/testing/projection.ts";
 import { codeOf, type Scene, sceneOn } from "./scene.ts";
 
 /** A role that owns nothing runs Tape in a schema that its owner has migrated. */
@@ -59,6 +60,8 @@ it("with the grants that are printed for it, it does all that Tape does, and can
 
   const store = await openPostgres({ url });
   await store.intake.putValue("default", "key", 1, "unconditional");
+  // Other databases' transactions hold the feed back for a moment.
+  await expect.poll(() => checkProjection(store, ["default"]), { timeout: 10_000 }).toEqual([]);
   expect((await store.claim.restored("drill")).epoch).toBe(1);
   await store.intake.prune("default", 0, 100);
   await store.close();
