@@ -12,6 +12,7 @@ export type RunRow = Stored<model.RunRow>;
 export type LeaseRow = Stored<model.LeaseRow>;
 export type EffectRow = Stored<model.EffectRow & { readonly attemptNonce: bigint | null }>;
 /** `steady`: it counts by the clock that nobody can set. */
+export type GateRow = Stored<model.GateRow> & { readonly approvals: string };
 export type TimerRow = Stored<model.TimerRow> & { readonly steady: boolean };
 export type RecordRow = {
   /** Its position in the feed. */
@@ -103,14 +104,10 @@ export class Tables {
     { run: (row) => row.run },
   );
 
-  readonly gates = new Table(
-    this.undo,
-    (row: Stored<model.GateRow> & { readonly approvals: string }) => keyOf(row.run, row.pos),
-    {
-      run: (row) => row.run,
-      tenant: (row) => row.tenant,
-    },
-  );
+  readonly gates = new Table(this.undo, (row: GateRow) => keyOf(row.run, row.pos), {
+    run: (row) => row.run,
+    tenant: (row) => row.tenant,
+  });
 
   readonly timers = new Table(this.undo, (row: TimerRow) => keyOf(row.run, row.pos, row.purpose), {
     run: (row) => row.run,

@@ -1,21 +1,8 @@
-import {
-  changed,
-  compare,
-  type Do,
-  none,
-  page,
-  passes,
-  present,
-  row,
-  rows,
-  type Statements,
-  type Times,
-} from "./statement.ts";
+import { changed, compare, type Do, none, page, present, row, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
-import type { TimerRow } from "./tables.ts";
+import type { GateRow, TimerRow } from "./tables.ts";
 
-type Listing = { readonly tenant: string; readonly run: number | null; readonly limit: number };
-type Due = { readonly tenant: string; readonly limit: number };
+type Listing = { readonly tenant: string; readonly limit: number };
 type Timer = { readonly run: number; readonly pos: number; readonly purpose: string };
 type Schedule = { readonly tenant: string; readonly id: string; readonly nextAt: number | null };
 type Written = Schedule & { readonly spec: string; readonly paused: boolean };
@@ -27,6 +14,12 @@ const byDue = [
   (timer: TimerRow) => timer.run,
   (timer: TimerRow) => timer.pos,
   (timer: TimerRow) => timer.purpose,
+] as const;
+
+const byOpening = [
+  (gate: GateRow) => gate.opened_at,
+  (gate: GateRow) => gate.run,
+  (gate: GateRow) => gate.pos,
 ] as const;
 
 /** Gates, timers and schedules. */
@@ -77,19 +70,22 @@ export const waits = {
     return changed(1);
   },
 
-  "gate.list"(t, p: Listing & { open: boolean }) {
-    const found = t.gates.by
-      .tenant(p.tenant)
-      .filter(({ run, status }) => passes(p.run, run) && (!p.open || status === "OPEN"));
-    return rows(
+  "gate.list": (t, p: Listing) => rows(page(t.gates.by.tenant(p.tenant), p.limit, ...byOpening)),
+
+  "gate.open": (t, p: Listing) =>
+    rows(
       page(
-        found,
+        t.gates.by.tenant(p.tenant).filter(({ status }) => status === "OPEN"),
         p.limit,
-        (gate) => gate.opened_at,
-        (gate) => gate.run,
-        (gate) => gate.pos,
+        ...byOpening,
       ),
-    );
+    ),
+
+  "gate.run"(t, p: Listing & { run: number; open: boolean }) {
+    const found = t.gates.by
+      .run(p.run)
+      .filter(({ tenant, status }) => tenant === p.tenant && (!p.open || status === "OPEN"));
+    return rows(page(found, p.limit, ...byOpening));
   },
 
   "timer.create"(t, p: Do<"timer.create">, times) {
@@ -121,13 +117,14 @@ export const waits = {
     return changed(t.timers.updateAll(set, { status: "CANCELLED" }));
   },
 
-  "timer.list"(t, p: Listing, times) {
-    const found = t.timers.by.tenant(p.tenant).filter(({ run }) => passes(p.run, run));
-    const dated = found.map((timer) => ({ ...timer, due_at: times.at - lateMs(timer, times) }));
-    return rows(page(dated, p.limit, ...byDue));
+  "timer.list": (t, p: Listing, times) => rows(page(dated(t.timers.by.tenant(p.tenant), times), p.limit, ...byDue)),
+
+  "timer.run"(t, p: Listing & { run: number }, times) {
+    const found = t.timers.by.run(p.run).filter(({ tenant }) => tenant === p.tenant);
+    return rows(page(dated(found, times), p.limit, ...byDue));
   },
 
-  "timer.due"(t, p: Due, times) {
+  "timer.due"(t, p: Listing, times) {
     const due = t.timers.by
       .set(p.tenant)
       .map((timer) => ({ ...timer, late_ms: lateMs(timer, times), due_at: times.at - lateMs(timer, times) }))
@@ -168,7 +165,7 @@ export const waits = {
     return rows(page(found, p.limit, ({ id }) => id));
   },
 
-  "schedule.due"(t, p: Due, { at }) {
+  "schedule.due"(t, p: Listing, { at }) {
     const due = t.schedules.by
       .tenant(p.tenant)
       .filter(({ next_at, paused }) => next_at !== null && next_at <= at && !paused);
@@ -182,6 +179,10 @@ export const waits = {
     );
   },
 } satisfies Statements;
+
+/** Every timer's time as a date. */
+const dated = (timers: readonly TimerRow[], times: Times): TimerRow[] =>
+  timers.map((timer) => ({ ...timer, due_at: times.at - lateMs(timer, times) }));
 
 /** By the clock that the timer counts by; negative: not yet. */
 export const lateMs = ({ steady, due_at }: TimerRow, times: Times): number =>

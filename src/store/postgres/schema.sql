@@ -85,6 +85,8 @@ CREATE INDEX effects_open ON tape.effects USING btree (tenant, status, changed_a
 
 CREATE INDEX effects_owed ON tape.effects USING btree (root) WHERE (role = 'inverse'::text);
 
+CREATE INDEX effects_tenant ON tape.effects USING btree (tenant, run, pos, sub);
+
 table tape.gates(
   run bigint not null,
   pos bigint not null,
@@ -101,6 +103,8 @@ table tape.gates(
 );
 
 CREATE INDEX gates_open ON tape.gates USING btree (tenant, opened_at) WHERE (status = 'OPEN'::text);
+
+CREATE INDEX gates_tenant ON tape.gates USING btree (tenant, opened_at);
 
 table tape.leases(
   journal bigint not null,
@@ -140,6 +144,8 @@ CREATE INDEX leases_holders ON tape.leases USING btree (tenant, workflow) WHERE 
 CREATE INDEX leases_items ON tape.leases USING btree (run) WHERE (kind = 'item'::text);
 
 CREATE INDEX leases_queue ON tape.leases USING btree (wants, tenant, workflow, due_at) WHERE (wants IS NOT NULL);
+
+CREATE INDEX leases_wanted ON tape.leases USING btree (tenant, journal) WHERE (wants = 'recovery'::text);
 
 CREATE UNIQUE INDEX leases_fence ON tape.leases USING btree (journal, token);
 
@@ -272,6 +278,8 @@ table tape.timers(
 );
 
 CREATE INDEX timers_queue ON tape.timers USING btree (tenant, due_at) WHERE (status = 'SET'::text);
+
+CREATE INDEX timers_tenant ON tape.timers USING btree (tenant, due_at);
 
 table tape.tokens(
   id text not null,

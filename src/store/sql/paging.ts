@@ -16,6 +16,8 @@ export const payloads: Readonly<Record<string, readonly string[]>> = {
   "effect.run": ["args", "policy", "outcome"],
   "effect.owed": ["args", "policy", "outcome"],
   "gate.list": ["payload", "value"],
+  "gate.open": ["payload", "value"],
+  "gate.run": ["payload", "value"],
   "schedule.list": ["spec"],
   "schedule.due": ["spec"],
   "process.list": ["body"],

@@ -45,12 +45,16 @@ CREATE INDEX effects_open on effects(tenant, status, changed_at)
 
 CREATE INDEX effects_owed on effects(root) where role = 'inverse';
 
+CREATE INDEX effects_tenant on effects(tenant);
+
 CREATE TABLE gates(
   run integer not null, pos integer not null, tenant text not null, name text not null, status text not null,
   binds text, payload text, value text, opened_at integer not null, approvers text, approvals text not null default ',', primary key(run, pos)
 ) strict, without rowid;
 
 CREATE INDEX gates_open on gates(tenant, opened_at) where status = 'OPEN';
+
+CREATE INDEX gates_tenant on gates(tenant, opened_at);
 
 CREATE TABLE leases(
   journal integer primary key,
@@ -70,6 +74,8 @@ CREATE INDEX leases_due on leases(wants, tenant, workflow, due_at) where wants i
 CREATE INDEX leases_held on leases(tenant, workflow) where owner is not null and kind <> 'name';
 
 CREATE INDEX leases_items on leases(run) where kind = 'item';
+
+CREATE INDEX leases_wanted on leases(tenant) where wants = 'recovery';
 
 CREATE TABLE meta(
   one integer primary key check (one = 1),
@@ -149,6 +155,8 @@ CREATE TABLE timers(
 ) strict, without rowid;
 
 CREATE INDEX timers_due on timers(tenant, steady, due_at) where status = 'SET';
+
+CREATE INDEX timers_tenant on timers(tenant, steady, due_at);
 
 CREATE TABLE tokens(
   id text primary key, tenant text not null, name text not null, role text not null, hash text not null,

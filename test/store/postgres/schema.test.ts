@@ -8,9 +8,6 @@ import { type Scene, sceneOn, statementNames, until } from "./scene.ts";
 /** Statements that may look at more than they answer, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   "leases.doom": "all held leases, once in a store's life",
-  "effect.list": "a page for people",
-  "gate.list": "a page for people",
-  "timer.list": "a page for people",
   "witness.purge": "once a minute, and the table holds ten minutes",
 };
 const narrow = statementNames.filter((name) => name !== "migrations.create" && !Object.hasOwn(wide, name));

@@ -1,3 +1,2 @@
 -- read
-select * from tape.gates where tenant = :tenant and (:run is null or run = :run) and (not :open or status = 'OPEN')
-order by opened_at, run, pos limit :limit
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, approvals from tape.gates where tenant = :tenant order by opened_at, run, pos limit :limit

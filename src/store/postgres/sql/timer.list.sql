@@ -1,2 +1,2 @@
 -- read
-select * from tape.timers where tenant = :tenant and (:run is null or run = :run) order by due_at, run, pos limit :limit
+select run, pos, purpose, tenant, status, due_at from tape.timers where tenant = :tenant order by due_at, run, pos limit :limit

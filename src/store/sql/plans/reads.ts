@@ -96,8 +96,12 @@ export function* gatesPlan(
 ): Plan<Page<GateRow>> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
-  const few = { limit: pageLimit(filter.limit, limits), pageBytes: limits.pageBytes };
-  return mapPage(yield* askPage("gate.list", { tenant, run, open: filter.open ?? false, ...few }), gateRowOf);
+  const few = { tenant, limit: pageLimit(filter.limit, limits), pageBytes: limits.pageBytes };
+  const { open = false } = filter;
+  // By the narrowest index: those of one run, those that stand open, all of the tenant's.
+  const page =
+    run !== null ? askPage("gate.run", { ...few, run, open }) : askPage(open ? "gate.open" : "gate.list", few);
+  return mapPage(yield* page, gateRowOf);
 }
 
 export function* timersPlan(
@@ -107,7 +111,9 @@ export function* timersPlan(
 ): Plan<TimerRow[]> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
-  return (yield* askRows("timer.list", { tenant, run, limit: pageLimit(filter.limit, limits) })).map(timerRowOf);
+  const few = { tenant, limit: pageLimit(filter.limit, limits) };
+  const rows = run === null ? askRows("timer.list", few) : askRows("timer.run", { ...few, run });
+  return (yield* rows).map(timerRowOf);
 }
 
 export function* historyPlan(

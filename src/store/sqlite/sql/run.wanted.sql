@@ -1,7 +1,7 @@
 -- read
--- Runs that could go on, newest first: among what the tenant's runs ask for.
+-- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery.
 select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
-from leases l indexed by leases_due cross join runs r on r.journal = l.journal
+from leases l indexed by leases_wanted cross join runs r on r.journal = l.journal
 where l.wants = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
   and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)

@@ -1,0 +1,2 @@
+-- read
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers, approvals from tape.gates where tenant = :tenant and status = 'OPEN' order by opened_at, run, pos limit :limit
