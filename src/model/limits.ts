@@ -16,7 +16,10 @@ export interface Limits {
   readonly appendRecords: number;
   /** Items in one batch call. */
   readonly batchItems: number;
-  /** Writes waiting for a commit in one process, and their bytes: beyond it the store refuses instead of swelling. */
+  /**
+   * Writes waiting for a commit in one process, and their bytes: beyond it the store refuses instead of swelling. As many
+   * statements may wait for a connection to PostgreSQL.
+   */
   readonly pendingItems: number;
   readonly pendingBytes: number;
   /** Notes ever sent to one inbox from outside. A run that needs more signals than this is a queue, not a run. */

@@ -19,6 +19,8 @@ export interface Counted {
 export interface Place {
   /** Into another room, if there is a place in it; otherwise it refuses and the place stays. */
   move(kind: RoomKind): void;
+  /** As many more as the call turned out to be worth, or a refusal. Whoever is alone in the room always gets them. */
+  widen(more: number): void;
   leave(): void;
 }
 
@@ -64,16 +66,24 @@ export class Admission {
   /** Counts the call among those under way. */
   enter(kind: RoomKind, of: Counted): Place {
     let place: RoomKind | undefined = kind;
-    this.#take(kind, of);
+    let wide = 1;
+    this.#take(kind, of, wide);
     return {
       move: (to) => {
         if (place === undefined || place === to) return;
-        this.#take(to, of);
-        this.#give(place, of);
+        this.#take(to, of, wide);
+        this.#give(place, of, wide);
         place = to;
       },
+      widen: (more) => {
+        if (place === undefined) return;
+        const taken = Math.min(more, Math.min(...this.#shares(place)) - wide);
+        if (taken <= 0) return;
+        this.#take(place, of, taken);
+        wide += taken;
+      },
       leave: () => {
-        if (place !== undefined) this.#give(place, of);
+        if (place !== undefined) this.#give(place, of, wide);
         place = undefined;
       },
     };
@@ -85,21 +95,26 @@ export class Admission {
     return this.#buckets.of(key, make);
   }
 
-  #take(kind: RoomKind, of: Counted): void {
+  /** Of the whole room, of a tenant, of a token. */
+  #shares(kind: RoomKind): readonly number[] {
     const most = kind === "open" ? Math.ceil(this.#limits.requests / 4) : this.#limits[kind];
     const half = Math.ceil(most / 2);
-    const shares = [most, half, Math.ceil(half * tokenShare)];
-    const counts = keysOf(kind, of);
-    if (counts.some((key, k) => (this.#under.get(key) ?? 0) >= shares[k]!)) {
-      throw new TapeError("TAPE_OVERLOADED", `too many ${kind} at once`, { limit: kind });
-    }
-    for (const key of counts) this.#under.set(key, (this.#under.get(key) ?? 0) + 1);
+    return [most, half, Math.ceil(half * tokenShare)];
   }
 
-  #give(kind: RoomKind, of: Counted): void {
+  #take(kind: RoomKind, of: Counted, places: number): void {
+    const shares = this.#shares(kind);
+    const counts = keysOf(kind, of);
+    if (counts.some((key, k) => (this.#under.get(key) ?? 0) + places > shares[k]!)) {
+      throw new TapeError("TAPE_OVERLOADED", `too many ${kind} at once`, { limit: kind });
+    }
+    for (const key of counts) this.#under.set(key, (this.#under.get(key) ?? 0) + places);
+  }
+
+  #give(kind: RoomKind, of: Counted, places: number): void {
     for (const key of keysOf(kind, of)) {
-      const now = (this.#under.get(key) ?? 1) - 1;
-      if (now === 0) this.#under.delete(key);
+      const now = (this.#under.get(key) ?? places) - places;
+      if (now <= 0) this.#under.delete(key);
       else this.#under.set(key, now);
     }
   }

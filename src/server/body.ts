@@ -7,6 +7,7 @@ import { TapeError } from "../model/errors.ts";
 import { jsonType, type WireRequest } from "../protocol/wire.ts";
 import type { BodyRoom } from "./bodies.ts";
 import type { ServerLimits } from "./limits.ts";
+import type { ParseTurns } from "./parse-turns.ts";
 import { weigh } from "./weigh.ts";
 
 const unpack = promisify(gunzip);
@@ -20,18 +21,20 @@ export interface Reading {
   readonly limits: ServerLimits;
   readonly room: BodyRoom;
   readonly clock: Clock;
+  readonly turns: ParseTurns;
 }
 
 /** The JSON of a body. Its size is looked at before it is unpacked, and what it holds before it is parsed. */
 export async function jsonOf(
   headers: WireRequest["headers"],
   sent: Uint8Array | undefined,
-  { limits, room, clock }: Reading,
+  { limits, room, clock, turns }: Reading,
 ): Promise<unknown> {
   const type = (headers["content-type"] ?? "").split(";", 1)[0]!.trim().toLowerCase();
   if (type !== jsonType) throw badInput("content-type", `must be ${jsonType}`);
   if (sent === undefined || sent.length === 0) throw badInput("body", "is missing");
   const bytes = await unpacked(headers["content-encoding"], sent, room);
+  await turns.next(bytes.length);
   await weigh(bytes, limits.values, clock);
   let text: string;
   try {

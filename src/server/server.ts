@@ -27,6 +27,7 @@ import { defaultServerLimits, type ServerLimits } from "./limits.ts";
 import { type Footing, Operator, type Resolving } from "./operator.ts";
 import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { type Dashboard, pageAnswer } from "./page.ts";
+import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { type Matched, matchRoute } from "./router.ts";
 import { Service } from "./service.ts";
@@ -89,6 +90,7 @@ export class TapeServer {
   readonly #refusals: (stranger: boolean, about: Readonly<Record<string, unknown>>) => void;
   readonly #admission: Admission;
   readonly #bodies: Bodies;
+  readonly #turns: ParseTurns;
   readonly #payloadBytes: number;
   /** The contract's description: it takes longer to write than any other answer, and never changes. */
   #described: Promise<WireAnswer> | undefined;
@@ -117,6 +119,7 @@ export class TapeServer {
     this.#refusals = refusalLog(log, clock);
     this.#admission = new Admission(this.limits, clock);
     this.#bodies = new Bodies(this.limits);
+    this.#turns = new ParseTurns(clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
     this.#history = new History({ read: store.read, clock, log });
@@ -208,9 +211,10 @@ export class TapeServer {
         body: decodePart("body", route.body, await this.#json(request, body, room)),
       }),
     };
-    if (route.urgent !== true && caller !== nobody) {
-      this.#admission.charge(counted, extraCalls(route, call, this.#store.limits.pageRows));
-    }
+    const extra = caller === nobody ? 0 : extraCalls(route, call, this.#store.limits.pageRows);
+    // What a lease depends on is never slowed down for its size, but large calls cannot fill the room either.
+    if (route.urgent === true) place.widen(extra);
+    else this.#admission.charge(counted, extra);
     const who = { ...caller, named, waits: () => place.move("waiters") };
     if (route.stream === true) return this.#stream(request, route, call, who, said.leave);
     const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
@@ -238,7 +242,7 @@ export class TapeServer {
   }
 
   async #json({ headers }: WireRequest, body: ReadBody, room: BodyRoom): Promise<unknown> {
-    return jsonOf(headers, await body(room), { limits: this.limits, room, clock: this.#clock });
+    return jsonOf(headers, await body(room), { limits: this.limits, room, clock: this.#clock, turns: this.#turns });
   }
 
   #query({ route, query }: Matched): { query?: unknown } {
@@ -367,7 +371,7 @@ function viaOf({ token, name, role }: Caller, { from, headers }: WireRequest): C
     ...(request !== undefined && requestText.test(request) && { request }),
   };
 }
-const noPlace: Place = { move() {}, leave() {} };
+const noPlace: Place = { move() {}, widen() {}, leave() {} };
 
 /** Whoever shows no credential is counted by what they ask and where they are. */
 const stranger = (what: string, { from = "" }: WireRequest): Counted => ({ tenant: what, one: limitKey(from) });

@@ -58,6 +58,29 @@ describe("overload", () => {
     for (const one of await Promise.all(held)) expect(one.status).toBe(200);
   });
 
+  it("a call that renews a thousand leases takes the room of many, and finds room when it is alone", async () => {
+    const { store, go } = await slow();
+    const renewed = async () => {
+      await store.read.settings();
+      return [];
+    };
+    const held = { ...store, claim: { ...store.claim, renew: renewed } };
+    const { server } = await stage({ store: held, credentials: "required", limits: { renewals: 64 } });
+    const fence = { journal: 1, token: "1", nonce: "1" };
+    const renew = (count: number, role: "worker" | "operator" = "worker") =>
+      ask(server.exchange, "POST", "/v1/store/renew", {
+        token: tokenOf("acme", role),
+        body: { renewals: Array.from({ length: count }, () => ({ fence, progress: 0 })) },
+      });
+    const large = renew(1_000); // 21 of the 24 places of a token
+    expect(await renew(1_000)).toMatchObject({ status: 503, json: { code: "TAPE_OVERLOADED" } });
+    const small = renew(1);
+    go();
+    expect((await large).status).toBe(200);
+    expect((await small).status).toBe(200);
+    expect((await renew(1_000)).status).toBe(200);
+  });
+
   it("whoever waits for a run takes the room of those that wait", async () => {
     const one = await stage({ credentials: "required", limits: { requests: 64, waiters: 4 } });
     open.push(one);

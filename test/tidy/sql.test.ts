@@ -18,6 +18,7 @@ const onlyInOne: Record<string, string> = {
   "end.sql": "the same",
   "append.check.sql": "the answer to such a statement can be lost on its way",
   "renew.sql": "PostgreSQL renews many leases in one statement",
+  "renew.lost.sql": "the same",
   "fire.sql": "PostgreSQL fires many timers in one statement",
   "fire.check.sql": "the answer to such a statement can be lost on its way",
   "take.sql": "PostgreSQL takes many leases in one statement",

@@ -216,7 +216,7 @@ export class Batcher<Item, Result> {
   /** What of a batch is in the store, now that it is known that the batch was carried out. */
   async #written(params: Readonly<Record<string, unknown>>, cause: unknown): Promise<Map<number, Row>> {
     const { connections, patience } = this.#options;
-    const check = () => connections.ask(this.#write.checkSql, params);
+    const check = () => connections.ask(this.#write.checkSql, params, true);
     try {
       return byJournal((await patience.insist(check)).rows);
     } catch {

@@ -1,10 +1,13 @@
 import pg from "pg";
+import { type Clock, systemClock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
+import { defaultLimits } from "../../model/limits.ts";
 import { sqlFiles } from "../sql/files.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statement.ts";
 import { isOutdatedPlan } from "./faults.ts";
 import { boundedAnswer, boundedSource } from "./paging/pages.ts";
+import { Slots } from "./slots.ts";
 import type { PostgresSettings } from "./url.ts";
 
 /** bigint columns that fit become numbers; tokens and nonces are selected as text and never rounded. */
@@ -52,15 +55,29 @@ const begin = "begin isolation level read committed";
 
 type Client = Pick<pg.ClientBase, "query">;
 
+export interface ConnectionsOptions {
+  readonly clock?: Clock;
+  /** How many statements may wait for a connection, and transactions for their turn. */
+  readonly waiting?: number;
+}
+
 export class Connections {
   readonly settings: PostgresSettings;
-  readonly pool: pg.Pool;
+  readonly #pool: pg.Pool;
+  /** One for each connection: nobody ever waits inside the pool. */
+  readonly #slots: Slots;
+  /** For transactions that set journal numbers aside before they have a connection: no more than can have one. */
+  readonly transactions: Slots;
   readonly #statements: ReadonlyMap<string, Statement>;
   readonly #lives = new WeakMap<Client, { statements: number; next: number }>();
   /** How often the types of columns were found to be others than before. */
   #preparation = 0;
 
-  constructor(settings: PostgresSettings) {
+  constructor(settings: PostgresSettings, options: ConnectionsOptions = {}) {
+    const { clock = systemClock, waiting = defaultLimits.pendingItems } = options;
+    const bounds = { clock, waiting, slots: settings.connections, waitMs: settings.transactionBoundMs };
+    this.#slots = new Slots(bounds);
+    this.transactions = new Slots(bounds);
     this.settings = settings;
     this.#statements = loadStatements(
       sqlFiles(new URL("sql/", import.meta.url)),
@@ -68,7 +85,7 @@ export class Connections {
       settings.schema,
       boundedSource,
     );
-    this.pool = new pg.Pool({
+    this.#pool = new pg.Pool({
       connectionString: settings.connectionString,
       max: settings.connections,
       types,
@@ -80,10 +97,10 @@ export class Connections {
       application_name: "durable-tape",
       ...(settings.pooler === "none" ? { options: startupOptions(settings) } : {}),
     });
-    this.pool.on("error", () => {}); // an idle connection broke; the next query opens another
+    this.#pool.on("error", () => {}); // an idle connection broke; the next query opens another
     // One that breaks while it is lent out has no listener of the pool's, and an error event without one would end the
     // process. Whoever has it learns of it from its next query.
-    this.pool.on("connect", (client) => client.on("error", () => {}));
+    this.#pool.on("connect", (client) => client.on("error", () => {}));
   }
 
   /** Text put before a transaction's first statement; behind a pooler SET lasts only inside it. */
@@ -115,11 +132,42 @@ export class Connections {
     return text.replace(/\$(\d+)/g, (_whole, position: string) => String(numbers[params[Number(position) - 1]!]));
   }
 
-  /** One statement on a connection of its own. */
-  async ask(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
-    const client = await this.pool.connect();
+  /** Calls `fn` whenever a connection was opened. */
+  onConnect(fn: () => void): void {
+    this.#pool.on("connect", fn);
+  }
+
+  /** A connection, to be released. TAPE_OVERLOADED: too many wait for one already (see Slots for who is entitled). */
+  async connect(entitled = false): Promise<pg.PoolClient> {
+    await this.#slots.take(entitled);
     try {
-      const answer = await this.query(client, name, params);
+      const client = await this.#pool.connect();
+      const release = client.release;
+      client.release = (error) => {
+        release(error); // throws when it is released twice: the slot is given once
+        this.#slots.give();
+      };
+      return client;
+    } catch (error) {
+      this.#slots.give();
+      throw error;
+    }
+  }
+
+  /** One statement on a connection of its own. */
+  async ask(name: string, params: Readonly<Record<string, unknown>>, entitled = false): Promise<Answer> {
+    return this.#lent((client) => this.query(client, name, params), entitled);
+  }
+
+  /** Text of ours on a connection of its own. */
+  async askText(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
+    return this.#lent((client) => client.query(text, [...values]));
+  }
+
+  async #lent<T>(work: (client: pg.PoolClient) => Promise<T>, entitled = false): Promise<T> {
+    const client = await this.connect(entitled);
+    try {
+      const answer = await work(client);
       client.release();
       return answer;
     } catch (error) {
@@ -173,7 +221,9 @@ export class Connections {
   }
 
   async close(): Promise<void> {
-    await this.pool.end();
+    this.#slots.close();
+    this.transactions.close();
+    await this.#pool.end();
   }
 }
 

@@ -13,14 +13,13 @@ import { auditEntryOf, feedRecordOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
 import { wakeOf } from "../sql/plans/append.ts";
-import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import { acquirePlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import type { Wakes } from "../wakes.ts";
-import { numbersLiteral, textsLiteral } from "./arrays.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
-import { faultOf, readFault, unreachable } from "./faults.ts";
+import { readFault } from "./faults.ts";
 import {
   type Appending,
   appendAlone,
@@ -35,6 +34,7 @@ import {
 import type { Journals } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
 import type { Patience } from "./patience.ts";
+import { renewAll } from "./renewals.ts";
 import { takeManyPlan } from "./taking.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
@@ -67,7 +67,6 @@ export interface HotWrites {
 
 /** A takeover waits so long for open guarded transactions before it announces itself. */
 const politeMs = 50;
-const renewalsAtOnce = 1_000;
 
 export class PostgresDriver implements Driver {
   readonly backend = "postgres" as const;
@@ -204,51 +203,7 @@ export class PostgresDriver implements Driver {
     this.#assertOpen();
     // On a promoted server the terms of before are over: the epoch is raised, and each holder hears that it is fenced.
     await this.#options.timeline.look();
-    const held = new Map<string, { notes: number; ttlMs: number }>();
-    const sorted = [...renewals].sort((a, b) => a.fence.journal - b.fence.journal);
-    for (let k = 0; k < sorted.length; k += renewalsAtOnce)
-      await this.#renewSome(sorted.slice(k, k + renewalsAtOnce), held);
-    return Promise.all(
-      renewals.map(async (renewal): Promise<Renewed> => {
-        const verdict = held.get(keyOf(renewal.fence));
-        // No verdict: lost, stalled, or locked by somebody for the moment. Alone it gets its reason.
-        return verdict === undefined ? this.#renewAlone(renewal) : { ok: true, ...verdict };
-      }),
-    );
-  }
-
-  /** A row that somebody keeps locked gets no verdict yet; the verdicts of the others must not be lost with it. */
-  async #renewAlone(renewal: Renewal): Promise<Renewed> {
-    try {
-      return await this.write(() => renewPlan(renewal));
-    } catch (error) {
-      if (error instanceof TapeError) return { ok: false, error };
-      throw error;
-    }
-  }
-
-  async #renewSome(renewals: readonly Renewal[], held: Map<string, { notes: number; ttlMs: number }>): Promise<void> {
-    const params = {
-      journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
-      tenants: textsLiteral(renewals.map((r) => r.fence.tenant)),
-      tokens: numbersLiteral(renewals.map((r) => r.fence.token)),
-      nonces: numbersLiteral(renewals.map((r) => r.fence.nonce)),
-      progresses: numbersLiteral(renewals.map((r) => r.progress)),
-      progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
-    };
-    try {
-      const { rows } = await this.#ask("renew", params);
-      for (const row of rows) {
-        // One journal may be asked for under two tokens, or by two tenants.
-        held.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
-          notes: Number(row.notes),
-          ttlMs: Number(row.ttl_ms),
-        });
-      }
-    } catch (error) {
-      // A renewal may be repeated: whether this one happened is no question. Refused ones are tried alone.
-      if (faultOf(error).kind === "connection") throw unreachable(error);
-    }
+    return renewAll({ ask: (name, params) => this.#ask(name, params), writer: this.#options.writer }, renewals);
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
@@ -351,8 +306,6 @@ function placeOf(cursor: string): { stamp: string; journal: string; seq: string 
 }
 
 const wakeIn = (reactor: string, { tenant, workflow }: Queue): Wake => wakeOf(reactor, tenant, workflow);
-
-const keyOf = ({ journal, token, nonce, tenant }: Fence): string => `${journal}.${token}.${nonce}.${tenant}`;
 
 function describe(row: Readonly<Record<string, unknown>>): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

@@ -33,7 +33,7 @@ const lookMs = 250;
 export async function migrate(options: MigrateOptions): Promise<number> {
   const { connections, migrations: known = migrations } = options;
   const look = (client: MigrationClient): Promise<Applied[] | undefined> => appliedBefore(client, options);
-  const pool = await connections.pool.connect();
+  const pool = await connections.connect();
   try {
     if (isDone(known, await look(pool))) return newestOf(known);
   } finally {

@@ -72,7 +72,7 @@ export class Notifier {
     this.#hints.clear();
     const payload = JSON.stringify({ from: this.#sender, hints });
     try {
-      await this.#options.connections.pool.query("select pg_notify($1, $2)", [
+      await this.#options.connections.askText("select pg_notify($1, $2)", [
         this.#channel,
         payload.length < 7_900 ? payload : this.#any(),
       ]);

@@ -51,7 +51,7 @@ const oldestServer = 140_000;
 export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
   const limits = limitsOf(options.limits);
-  const connections = new Connections(parsePostgresUrl(options.url));
+  const connections = new Connections(parsePostgresUrl(options.url), { clock, waiting: limits.pendingItems });
   try {
     await assertServes(connections);
     const schema = await migrate({
@@ -123,7 +123,7 @@ function hotWrites(options: BatcherOptions): HotWrites {
 }
 
 async function assertServes(connections: Connections): Promise<void> {
-  const { rows } = await connections.pool.query(
+  const { rows } = await connections.askText(
     "select current_setting('server_version_num')::int as version, pg_is_in_recovery() as standby",
   );
   const { version, standby } = rows[0] as { version: number; standby: boolean };

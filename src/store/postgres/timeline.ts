@@ -29,7 +29,7 @@ export class Timeline {
 
   constructor(options: TimelineOptions) {
     this.#options = options;
-    options.connections.pool.on("connect", () => {
+    options.connections.onConnect(() => {
       this.#suspect = true;
     });
   }

@@ -45,9 +45,9 @@ export class Writer {
   }
 
   /** Refuses with a TapeError, whatever goes wrong. */
-  async perform<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+  async perform<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     try {
-      return await this.transact(make);
+      return await this.transact(make, options);
     } catch (error) {
       throw error instanceof TapeError ? error : busy(error);
     }
@@ -79,13 +79,34 @@ export class Writer {
   async connect(): Promise<pg.PoolClient> {
     const { connections, patience } = this.#options;
     try {
-      return await patience.insist(() => connections.pool.connect());
+      return await patience.insist(() => connections.connect());
     } catch (error) {
-      throw unreachable(error);
+      throw error instanceof TapeError ? error : unreachable(error);
     }
   }
 
+  /**
+   * Numbers are set aside before there is a connection, and everybody who finds too few waits for the same block: were
+   * there no bound to how many do, each block would wake all of them for two to be served.
+   */
   async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions, count: number): Promise<Outcome<T>> {
+    if (count === 0) return this.#numbered(make, options, 0);
+    const { transactions } = this.#options.connections;
+    await transactions.take().catch((error: unknown) => {
+      throw error instanceof TapeError ? error : unreachable(error);
+    });
+    try {
+      return await this.#numbered(make, options, count);
+    } finally {
+      transactions.give();
+    }
+  }
+
+  async #numbered<T>(
+    make: (ground: Ground) => Plan<T>,
+    options: TransactionOptions,
+    count: number,
+  ): Promise<Outcome<T>> {
     const numbers = await this.#options.journals.reserve(count);
     try {
       return await this.#try(make, options, numbers);
@@ -163,7 +184,7 @@ export class Writer {
     const { connections, patience } = this.#options;
     try {
       // Whatever goes wrong is no answer: so long as the first transaction is open, ours waits for it.
-      const ask = () => connections.ask("witness.settle", { id: witness });
+      const ask = () => connections.ask("witness.settle", { id: witness }, true);
       return (await patience.insist(ask, () => true)).rows[0]?.void === false;
     } catch {
       throw unclear(cause);

@@ -12,6 +12,8 @@ interface Waiting {
   /** Checks before it writes, as a rule: no savepoint to undo it. If it is refused after all, each of its group alone. */
   readonly atomic: boolean;
   readonly bytes: number;
+  /** How many writes of usual cost it stands for. */
+  readonly writes: number;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   outcome?: { readonly value: unknown } | { readonly error: unknown };
@@ -113,7 +115,7 @@ export interface CommitterOptions {
 }
 
 /** One transaction takes at most so many writes: a longer one would hold up the event loop, and with it heartbeats. */
-const groupItems = 1_000;
+const groupWrites = 1_000;
 
 /**
  * The only write path. Writes that arrive in one turn of the event loop are committed together; while a commit is under
@@ -156,15 +158,18 @@ export class Committer {
     return this.#statements;
   }
 
-  submit<T>(work: (session: Session) => T, options: { atomic?: boolean; bytes?: number } = {}): Promise<T> {
-    const { atomic = false, bytes = 0 } = options;
+  submit<T>(
+    work: (session: Session) => T,
+    options: { atomic?: boolean; bytes?: number; writes?: number } = {},
+  ): Promise<T> {
+    const { atomic = false, bytes = 0, writes = 1 } = options;
     if (this.#closed) return Promise.reject(new TapeError("TAPE_STORE_CLOSED", "this store handle is closed"));
     const { pendingItems, pendingBytes } = this.#options.limits;
     if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
       return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
     }
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, atomic, bytes, resolve: resolve as (value: unknown) => void, reject });
+      this.#queue.push({ work, atomic, bytes, writes, resolve: resolve as (value: unknown) => void, reject });
       this.#queueBytes += bytes;
       this.#schedule();
     });
@@ -192,12 +197,23 @@ export class Committer {
     }
     const session = this.#begin();
     if (session === undefined) return;
-    const group = this.#queue.length <= groupItems ? this.#queue : this.#queue.slice(0, groupItems);
-    this.#queue = this.#queue.length <= groupItems ? [] : this.#queue.slice(groupItems);
-    for (const item of group) this.#queueBytes -= item.bytes;
+    const group = this.#nextGroup();
     this.#commitGroup(session, group);
     if (this.#queue.length > 0) this.#schedule();
     else this.#settleIdle();
+  }
+
+  /** What is first in the queue, up to the bound; one item at least, however much it is. */
+  #nextGroup(): readonly Waiting[] {
+    const queue = this.#queue;
+    let count = 0;
+    for (let writes = 0; count < queue.length && writes < groupWrites; count++) {
+      const item = queue[count]!;
+      writes += item.writes;
+      this.#queueBytes -= item.bytes;
+    }
+    this.#queue = count === queue.length ? [] : queue.slice(count);
+    return count === queue.length ? queue : queue.slice(0, count);
   }
 
   #settleIdle(): void {
@@ -294,7 +310,7 @@ export class Committer {
 
   #eachAlone(group: readonly Waiting[]): void {
     for (const item of group) {
-      this.submit(item.work, { bytes: item.bytes }).then(item.resolve, item.reject);
+      this.submit(item.work, { bytes: item.bytes, writes: item.writes }).then(item.resolve, item.reject);
     }
   }
 

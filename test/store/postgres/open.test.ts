@@ -76,7 +76,7 @@ describe("settings of a connection", () => {
     for (const [setting, value] of Object.entries(hostile)) await byDefault(setting, value);
     const store = await openPostgres({ url: `${url}?transaction_bound_ms=4000` });
     const connections = new Connections(parsePostgresUrl(`${url}?transaction_bound_ms=4000`));
-    const client = await connections.pool.connect();
+    const client = await connections.connect();
     const show = async (setting: string) => Object.values((await client.query(`show ${setting}`)).rows[0] as object)[0];
     expect(await show("synchronous_commit")).toBe("on");
     expect(await show("statement_timeout")).toBe("4s");
@@ -98,7 +98,7 @@ describe("settings of a connection", () => {
   it("behind a pooler each transaction has them; a default that loses commits is refused there", async () => {
     const pooled = `${url}?pooler=transaction`;
     const connections = new Connections(parsePostgresUrl(pooled));
-    const client = await connections.pool.connect();
+    const client = await connections.connect();
     await client.query("set default_transaction_isolation = serializable; set synchronous_commit = off");
     await client.query(connections.begin(5_000));
     const { rows } = await client.query(

@@ -66,7 +66,7 @@ export async function sceneOn(server: string, params = ""): Promise<Scene> {
     async hand(more = "") {
       const connections = new Connections(parsePostgresUrl(url + more));
       pools.push(connections);
-      const client = await connections.pool.connect();
+      const client = await connections.connect();
       client.on("error", () => {});
       hands.push(client);
       const { rows } = await client.query<{ pid: number }>("select pg_backend_pid() as pid");

@@ -61,7 +61,7 @@ export class Progress {
     if (clock.mono() - this.#said < this.#quietMs) return;
     this.#said = clock.mono();
     this.#quietMs = Math.min(mostQuietMs, this.#quietMs * 2);
-    const row = await connections.pool.query(text).then(
+    const row = await connections.askText(text).then(
       ({ rows }) => rows.find((found: Row) => found.phase !== null) ?? rows[0],
       () => undefined, // the work itself will say what is the matter
     );

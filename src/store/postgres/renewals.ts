@@ -1,0 +1,96 @@
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { Renewal, Renewed } from "../../model/lease.ts";
+import { staleError } from "../calls.ts";
+import type { Answer } from "../sql/plan.ts";
+import { renewPlan } from "../sql/plans/claim.ts";
+import { numbersLiteral, textsLiteral } from "./arrays.ts";
+import { faultOf, unreachable } from "./faults.ts";
+import type { Writer } from "./writer.ts";
+
+export interface RenewalsOptions {
+  readonly ask: (name: string, params: Readonly<Record<string, unknown>>) => Promise<Answer>;
+  readonly writer: Writer;
+}
+
+const mostAtOnce = 1_000;
+
+/** Renews in one statement; a second tells whose term is over; only who got no verdict from either is tried alone. */
+export async function renewAll(options: RenewalsOptions, renewals: readonly Renewal[]): Promise<Renewed[]> {
+  const verdicts = new Map<string, Renewed>();
+  const sorted = [...renewals].sort((a, b) => a.fence.journal - b.fence.journal);
+  for (let k = 0; k < sorted.length; k += mostAtOnce) {
+    const some = sorted.slice(k, k + mostAtOnce);
+    await renewSome(options, some, verdicts);
+    const rest = some.filter(({ fence }) => !verdicts.has(keyOf(fence)));
+    if (rest.length > 0) await refuseLost(options, rest, verdicts);
+  }
+  return Promise.all(
+    renewals.map(
+      async (renewal): Promise<Renewed> => verdicts.get(keyOf(renewal.fence)) ?? renewAlone(options, renewal),
+    ),
+  );
+}
+
+async function renewSome(
+  { ask }: RenewalsOptions,
+  renewals: readonly Renewal[],
+  verdicts: Map<string, Renewed>,
+): Promise<void> {
+  const params = {
+    ...termsOf(renewals),
+    progresses: numbersLiteral(renewals.map((r) => r.progress)),
+    progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
+  };
+  for (const row of await answersOf(() => ask("renew", params))) {
+    // One journal may be asked for under two tokens, or by two tenants.
+    verdicts.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
+      ok: true,
+      notes: Number(row.notes),
+      ttlMs: Number(row.ttl_ms),
+    });
+  }
+}
+
+/** A quarter of a million fences that nobody has must not become as many transactions. */
+async function refuseLost(
+  { ask }: RenewalsOptions,
+  renewals: readonly Renewal[],
+  verdicts: Map<string, Renewed>,
+): Promise<void> {
+  for (const row of await answersOf(() => ask("renew.lost", termsOf(renewals)))) {
+    const { fence } = renewals[Number(row.at) - 1]!;
+    const found = row.token === null ? undefined : row;
+    verdicts.set(keyOf(fence), { ok: false, error: staleError(fence, found) });
+  }
+}
+
+/** A row that somebody keeps locked gets no verdict yet; the verdicts of the others must not be lost with it. */
+async function renewAlone({ writer }: RenewalsOptions, renewal: Renewal): Promise<Renewed> {
+  try {
+    return await writer.perform(() => renewPlan(renewal), { allocates: false });
+  } catch (error) {
+    if (error instanceof TapeError) return { ok: false, error };
+    throw error;
+  }
+}
+
+/** A renewal may be repeated: whether this one happened is no question. Whoever gets no verdict is tried alone. */
+async function answersOf(ask: () => Promise<Answer>): Promise<Answer["rows"]> {
+  try {
+    return (await ask()).rows;
+  } catch (error) {
+    if (error instanceof TapeError) throw error;
+    if (faultOf(error).kind === "connection") throw unreachable(error);
+    return [];
+  }
+}
+
+const termsOf = (renewals: readonly Renewal[]): Record<string, string> => ({
+  journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
+  tenants: textsLiteral(renewals.map((r) => r.fence.tenant)),
+  tokens: numbersLiteral(renewals.map((r) => r.fence.token)),
+  nonces: numbersLiteral(renewals.map((r) => r.fence.nonce)),
+});
+
+const keyOf = ({ journal, token, nonce, tenant }: Fence): string => `${journal}.${token}.${nonce}.${tenant}`;
