@@ -38,12 +38,14 @@ export class Lanes {
   readonly root: Lane;
   readonly #history: History;
   readonly #byPath = new Map<string, Lane>();
-  #last: number;
+  readonly #byNumber = new Map<number, Lane>();
+  #last = 0;
 
   constructor(of: object, history: History) {
     this.root = new Lane(of, 0, "", true);
     this.#history = history;
-    this.#last = Math.max(0, ...history.lanes.values());
+    this.#byNumber.set(0, this.root);
+    for (const number of history.lanes.values()) if (number > this.#last) this.#last = number;
   }
 
   get used(): boolean {
@@ -66,22 +68,22 @@ export class Lanes {
     if (known === undefined) this.#last++;
     const lane = new Lane(this.root.of, known ?? this.#last, path, known !== undefined);
     this.#byPath.set(path, lane);
+    this.#byNumber.set(lane.number, lane);
     return lane;
   }
 
   /** How far each has come, by its number. */
   counts(): ReadonlyMap<Lane, number> {
-    return new Map([this.root, ...this.#byPath.values()].map((lane) => [lane, lane.next]));
+    return new Map(this.all().map((lane) => [lane, lane.next]));
   }
 
   all(): readonly Lane[] {
-    return [this.root, ...this.#byPath.values()];
+    return [...this.#byNumber.values()];
   }
 
   /** Whether the code has asked for what the journal holds at this position. */
   asked(pos: number): boolean {
-    const number = laneOf(pos);
-    const lane = number === 0 ? this.root : this.all().find((one) => one.number === number);
+    const lane = this.#byNumber.get(laneOf(pos));
     return lane !== undefined && pos < lane.next;
   }
 }
