@@ -332,15 +332,12 @@ CREATE OR REPLACE FUNCTION tape.now_ms()
  LANGUAGE sql
 RETURN (floor((EXTRACT(epoch FROM clock_timestamp()) * (1000)::numeric)))::bigint;
 
-CREATE OR REPLACE FUNCTION tape.on_timeline()
+CREATE OR REPLACE FUNCTION tape.on_timeline(recorded text)
  RETURNS boolean
- LANGUAGE plpgsql
+ LANGUAGE sql
 AS $function$
-declare recorded text;
-begin
-  select m.timeline into recorded from tape.meta m;
-  return recorded is null or recorded = coalesce(tape.timeline(), recorded);
-end $function$;
+  select recorded is null or recorded = coalesce(tape.timeline(), recorded)
+$function$;
 
 CREATE OR REPLACE FUNCTION tape.stamp()
  RETURNS bigint

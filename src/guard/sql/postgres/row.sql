@@ -10,4 +10,4 @@ select set_config('tape.guarded', :mark, true) as mark,
   ), true) as bound
 from tape.leases l
 where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
-  and (select tape.on_timeline()) for key share of l
+  and (select tape.on_timeline(m.timeline) from tape.meta m) for key share of l

@@ -10,10 +10,10 @@ with f as materialized (
       string_to_array(:kinds, chr(31)), string_to_array(:bodies, chr(31)))
     as i(journal, tenant, token, nonce, after, seq, kind, body)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
-    and l.tenant || '' = i.tenant
+    and l.tenant is not distinct from i.tenant
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
-  where (select tape.on_timeline())),
+  where (select tape.on_timeline(m.timeline) from tape.meta m)),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.seq, f.token,
     greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),

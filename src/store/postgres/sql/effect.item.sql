@@ -1,6 +1,6 @@
 -- read
 select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.item = :item and e.tenant || '' = :tenant and (:role is null or e.role = :role)
+where e.item = :item and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
   and (:status is null or e.status = any(string_to_array(:status, ',')))
   and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
 limit :limit

@@ -1,7 +1,7 @@
 -- read
 -- Of one run, by its own key: a plan made for any run, or none, would read the tenant's effects of all runs.
 select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.run = :run and e.pos >= :from and e.tenant || '' = :tenant and (:role is null or e.role = :role)
+where e.run = :run and e.pos >= :from and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
   and (:status is null or e.status = any(string_to_array(:status, ',')))
   and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
 order by e.pos, e.sub limit :limit

@@ -9,7 +9,7 @@ with f as materialized (
       string_to_array(:bodies, chr(31)), :takens::bigint[], :statuses::text[], :outcomes::text[])
     as i(journal, tenant, token, nonce, after, body, taken, status, outcome)
   cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.token = i.token
-    and l.tenant || '' = i.tenant
+    and l.tenant is not distinct from i.tenant
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.taken for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (select 1 from tape.effects e where e.run = i.journal and e.status not in ('CONFIRMED', 'FAILED', 'WITHDRAWN') limit 1) is null
@@ -17,7 +17,7 @@ with f as materialized (
     and (select 1 from tape.gates g where g.run = i.journal and g.status || '' = 'OPEN' limit 1) is null
     and (select 1 from tape.timers t where t.run = i.journal and t.status || '' = 'SET' limit 1) is null
     and (select 1 from tape.runs c where c.root = i.journal and c.parent = i.journal and c.ended_at is null limit 1) is null
-    and (select tape.on_timeline())),
+    and (select tape.on_timeline(m.timeline) from tape.meta m)),
 r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome = f.outcome, ended_at = (select tape.now_ms())
   from f where r.journal = any (array[f.journal]) and r.phase || '' = 'LIVE' and r.parent is null
   returning f.journal, f.token, f.after, f.body, f.stamp, f.notes),

@@ -5,8 +5,8 @@
 -- takeover; FOR SHARE would block our own heartbeat. The head is checked by record.append, with a newer snapshot.
 -- No row while the server's timeline is not the recorded one: a promoted standby may have lost what a holder has seen,
 -- and nothing of a term of before may be written on top of that.
--- The || keeps the look-up on the journal's own key, whatever other index begins with the tenant.
+-- IS NOT DISTINCT FROM keeps the look-up on the journal's own key, whatever other index begins with the tenant.
 select l.kind, l.tenant, l.run, l.notes from tape.leases l
-where l.journal = :journal and l.tenant || '' = :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
-  and (select tape.on_timeline())
+where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
 for key share

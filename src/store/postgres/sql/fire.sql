@@ -6,7 +6,7 @@ with f as materialized (
   from unnest(:journals::bigint[], :tenants::text[], :poses::bigint[], :purposes::text[], string_to_array(:bodies, chr(31)))
     as i(journal, tenant, pos, purpose, body)
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = i.purpose
-    and t.tenant || '' = i.tenant and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
+    and t.tenant is not distinct from i.tenant and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
   cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.workflow from tape.leases l
     where l.journal = i.journal and l.open and l.kind = 'run' for no key update skip locked) l),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),

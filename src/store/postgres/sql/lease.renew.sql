@@ -6,7 +6,7 @@ update tape.leases set expires_at = tape.now_ms() + ttl_ms, renewals = renewals 
   progress_at = case when :progress > progress then tape.now_ms() else progress_at end,
   progress = greatest(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
   stalled = false
-where journal = :journal and tenant || '' = :tenant and token = :token and nonce = :nonce and not doomed
+where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and not doomed
   and (max_stall_ms is null or :progress > progress or tape.now_ms() - progress_at <= max_stall_ms)
-  and (select tape.on_timeline())
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
 returning notes, ttl_ms

@@ -6,5 +6,5 @@ update tape.leases set token = greatest(token, (select token_floor from tape.met
   max_stall_ms = :max_stall_ms, doomed = false, stalled = false, wants = null,
   last_end = case when owner is null then last_end else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :was and not paused
-  and (select tape.on_timeline())
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
 returning cast(token as text) as token, notes

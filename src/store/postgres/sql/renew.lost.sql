@@ -6,5 +6,5 @@ from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::b
   with ordinality as i(journal, tenant, token, nonce, at)
 left join lateral (
   select cast(h.token as text) as token, h.token = i.token and h.nonce = i.nonce as same, h.owner, h.label
-  from tape.leases h where h.journal = i.journal and h.tenant || '' = i.tenant limit 1) l on true
+  from tape.leases h where h.journal = i.journal and h.tenant is not distinct from i.tenant limit 1) l on true
 where l.same is not true

@@ -7,9 +7,9 @@ with f as materialized (
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :progresses::bigint[], :progress_notes::text[])
     as i(journal, tenant, token, nonce, progress, note)
   cross join lateral (select 1 from tape.leases l where l.journal = i.journal and l.token = i.token and l.nonce = i.nonce
-    and l.tenant || '' = i.tenant and not l.doomed and (l.max_stall_ms is null or i.progress > l.progress or tape.now_ms() - l.progress_at <= l.max_stall_ms)
+    and l.tenant is not distinct from i.tenant and not l.doomed and (l.max_stall_ms is null or i.progress > l.progress or tape.now_ms() - l.progress_at <= l.max_stall_ms)
     for no key update skip locked) l
-  where (select tape.on_timeline()))
+  where (select tape.on_timeline(m.timeline) from tape.meta m))
 update tape.leases l set expires_at = tape.now_ms() + l.ttl_ms, renewals = l.renewals + 1,
   longest_gap_ms = greatest(l.longest_gap_ms, tape.now_ms() - l.renewed_at), renewed_at = tape.now_ms(),
   progress_at = case when f.progress > l.progress then tape.now_ms() else l.progress_at end,

@@ -2,7 +2,7 @@
 -- Everything below one root, oldest first; a page goes on behind :before. The + keeps the planner from the order of all runs.
 select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
-where r.root = :root and r.parent is not null and r.tenant || '' = :tenant and (:before is null or r.journal > :before)
+where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before is null or r.journal > :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or r.labels::json ->> :label_key = :label_value)
   and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
