@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { type ErrorCode, TapeError } from "../../model/errors.ts";
 import { makeFence } from "../../model/fence.ts";
-import type { AcquireRequest, Claimant, Term } from "../../model/lease.ts";
+import type { AcquireRequest, Claimant, LeaseView, Term } from "../../model/lease.ts";
 import type { NewRecord, RecordData, RecordKind } from "../../model/records.ts";
 import { encodeSchedule, type SchedulePlan } from "../../model/schedule.ts";
 import type { RunSpec, Store } from "../../store/contract.ts";
@@ -107,6 +107,12 @@ export function forged(term: Term, more: { tenant?: string; token?: bigint; nonc
   return makeFence(more.tenant ?? of, journal, more.token ?? token, more.nonce ?? own);
 }
 
+/** A lease without what time alone changes: also how much of it is left, and that nothing is. */
+export function stillLease(view: Omit<LeaseView, "journal">) {
+  const { remainingMs: _remaining, heldMs: _held, progressAgoMs: _ago, state, ...lease } = view;
+  return { ...lease, state: state === "EXPIRED" ? "HELD" : state };
+}
+
 /** Everything a refused write might have changed: equal before and after means the store is unchanged. */
 export async function snapshot(store: Store, of = tenant): Promise<string> {
   const { records } = await store.read.feed(undefined, store.limits.pageRows);
@@ -117,7 +123,7 @@ export async function snapshot(store: Store, of = tenant): Promise<string> {
     store.read.timers(of),
     store.read.leases(of),
   ]);
-  const still = leases.map(({ remainingMs: _r, heldMs: _h, progressAgoMs: _p, ...rest }) => rest);
+  const still = leases.map(stillLease);
   const quiet = runs.map(({ lease: _lease, ...rest }) => rest);
   return JSON.stringify({ records, runs: quiet, effects, gates, timers, leases: still }, bigintText);
 }

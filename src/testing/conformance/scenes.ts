@@ -4,7 +4,18 @@ import type { AcquireRequest, Claimant, Target, Term } from "../../model/lease.t
 import type { JournalRecord, NewRecord, RecordData, RecordKind } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { Appended, RunSpec, RunView, Store } from "../../store/contract.ts";
-import { acquired, bigintText, claimant, heldRun, nonce, record, refused, request, tenant } from "./frame.ts";
+import {
+  acquired,
+  bigintText,
+  claimant,
+  heldRun,
+  nonce,
+  record,
+  refused,
+  request,
+  stillLease,
+  tenant,
+} from "./frame.ts";
 import { lasting } from "./holding.ts";
 
 /** Words for cases about the domain: a holder that writes in order, the usual records, and what the store then says. */
@@ -205,9 +216,9 @@ export async function everything(store: Store, ...tenants: readonly string[]): P
       read.schedules(of),
     ]);
     const journals = await Promise.all(
-      leases.map(async ({ journal, remainingMs: _r, heldMs: _h, progressAgoMs: _p, ...lease }) => ({
+      leases.map(async ({ journal, ...lease }) => ({
         journal,
-        lease,
+        lease: stillLease(lease),
         records: await read.journal(of, { journal }),
         inbox: await read.journal(of, { journal }, { inbox: true }),
       })),
