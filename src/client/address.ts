@@ -8,6 +8,8 @@ export interface Address {
   readonly secure: boolean;
   /** This very machine: what is sent there leaves no trace on a network. */
   readonly loopback: boolean;
+  /** Plain because its name says that it is this machine; whether it is shows when it is resolved. */
+  readonly named: boolean;
   /** In front of every path; empty, or begins with a slash and does not end with one. */
   readonly base: string;
 }
@@ -38,7 +40,8 @@ export function addressOf(text: string, { token, allowPlain }: AddressRules): Ad
     throw bad(`a token is not sent to ${host} in clear: use https:, or allowPlain where the network itself is closed`);
   }
   const port = url.port === "" ? (secure ? 443 : 80) : Number(url.port);
-  return { host, port, secure, loopback, base: url.pathname.replace(/\/+$/, "") };
+  const named = host === "localhost" && !secure && !allowPlain;
+  return { host, port, secure, loopback, named, base: url.pathname.replace(/\/+$/, "") };
 }
 
 const bad = (message: string): TapeError => new TapeError("TAPE_BAD_STORE_URL", message);

@@ -1,6 +1,8 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
+import type { LookupFunction } from "node:net";
 import { promisify } from "node:util";
 import type { Clock } from "../base/clock.ts";
+import { loopbackAddresses } from "../base/loopback.ts";
 import { network } from "../base/network.ts";
 import { type Exchange, linesType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
 import type { Address } from "./address.ts";
@@ -48,6 +50,8 @@ export function httpExchange(options: HttpOptions): Wire {
   // TLS 1.2 at least, names checked, nothing else to choose: there is no way down.
   const secured = { ...kept, ...tls, minVersion: "TLSv1.2" as const, rejectUnauthorized: true };
   const agent = address.secure ? new network.https.Agent(secured) : new network.http.Agent(kept);
+  // A token may go in clear to this machine alone, and a name is only that: it is resolved here, and must lead here.
+  const found = address.named ? { lookup: loopbackLookup } : {};
   const open = address.secure ? network.https.request : network.http.request;
 
   const exchange: Exchange = async (request) => {
@@ -68,6 +72,7 @@ export function httpExchange(options: HttpOptions): Wire {
         path: `${address.base}${request.url}`,
         headers,
         agent,
+        ...found,
       });
       const cancel = watch(
         asked,
@@ -168,3 +173,14 @@ async function whole(response: IncomingMessage): Promise<Uint8Array> {
   if (response.headers["content-encoding"] !== "gzip") return bytes;
   return promisify(network.zlib.gunzip)(bytes, { maxOutputLength: mostAnswerBytes });
 }
+
+/** In place of Node's own: refuses a name whose addresses are not all loopback ones. */
+const loopbackLookup: LookupFunction = (name, options, done) => {
+  void loopbackAddresses(name).then((addresses) => {
+    const all = addresses.map((address) => ({ address, family: address.includes(":") ? 6 : 4 }));
+    const [first] = all;
+    if (first === undefined) done(new Error(`${name} is not this machine, and a token is not sent there in clear`), []);
+    else if (options.all === true) done(null, all);
+    else done(null, first.address, first.family);
+  });
+};

@@ -1,5 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { LogOption } from "../base/log.ts";
+import { loopbackAddresses } from "../base/loopback.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { identify } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
@@ -8,7 +9,6 @@ import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { TokenLifetimes } from "../server/handler.ts";
 import type { ServerLimits } from "../server/limits.ts";
 import type { ListenOptions, Timeouts } from "../server/listen.ts";
-import { isLoopback } from "../server/origin.ts";
 import type { TapeServer } from "../server/server.ts";
 import type { Store } from "../store/contract.ts";
 import { openStore } from "./open-store.ts";
@@ -74,11 +74,12 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
   const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;
   const log = appLog(options.log, "serve");
-  if (credentials === "required" && tls === undefined && options.plain !== "accepted" && !isLoopback(host)) {
+  const [own] = await loopbackAddresses(host);
+  if (credentials === "required" && tls === undefined && options.plain !== "accepted" && own === undefined) {
     const message = `tokens would go in clear to ${host}: set tape.server.tls, or tape.server.plain to accepted where a proxy speaks TLS`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
   }
-  if (credentials === "none" && !isLoopback(host)) {
+  if (credentials === "none" && own === undefined) {
     const message = `without credentials the server may listen on a loopback address only, not on ${host}`;
     throw new TapeError("TAPE_SERVER_EXPOSED", message, { host });
   }
@@ -112,6 +113,8 @@ export async function serve(options: ServeOptions): Promise<Serving> {
     });
     const listening = await listen(server, {
       ...{ host, port, clock, log },
+      // What was judged is what is bound: a name may lead elsewhere a moment later.
+      ...(own === undefined ? {} : { address: own }),
       ...(tls === undefined ? {} : { tls }),
       ...(timeouts === undefined ? {} : { timeouts }),
       ...(trustedProxies === undefined ? {} : { trusted: trustedIn(trustedProxies) }),

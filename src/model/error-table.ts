@@ -260,6 +260,11 @@ const table = {
     retry: "no",
     next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
   },
+  TAPE_STORE_PLAIN: {
+    fault: "operator",
+    retry: "no",
+    next: "Add sslmode=verify-full to the store's URL, and sslrootcert=FILE for an authority of your own; sslmode=disable says that you know.",
+  },
   TAPE_STORE_UNPROTECTED: {
     fault: "operator",
     retry: "no",

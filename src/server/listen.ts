@@ -22,6 +22,8 @@ export interface ListenOptions {
   readonly tls?: TlsFiles;
   readonly timeouts?: Partial<Timeouts>;
   /** Proxies that say whom they speak for. */
+  /** What to bind, if not the host by its name. */
+  readonly address?: string;
   readonly trusted?: Trusted;
   readonly clock: Clock;
   readonly log: Log;
@@ -92,7 +94,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
       ? createServer(settings, handle)
       : (createTlsServer({ ...settings, ...secureOptions(tls), handshakeTimeout: headersMs }, handle) as Server);
   http.on("connection", (socket) => connections.admit(socket));
-  http.listen(port, host);
+  http.listen(port, options.address ?? host);
   try {
     await once(http, "listening");
   } catch (error) {

@@ -1,12 +1,9 @@
+import { isLoopbackAddress } from "../base/loopback.ts";
 import { TapeError } from "../model/errors.ts";
 import type { WireRequest } from "../protocol/wire.ts";
 
-const loopback = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/i;
-
-/** Whether only this machine can reach the address. */
-export function isLoopback(host: string): boolean {
-  return loopback.test(host.includes(":") && !host.startsWith("[") ? `[${host}]` : host);
-}
+/** What a browser on this machine writes into Host; where the name leads was judged when the address was bound. */
+const isLoopbackName = (host: string): boolean => host.toLowerCase() === "localhost" || isLoopbackAddress(host);
 
 export interface Entry {
   readonly credentials: "required" | "none";
@@ -25,7 +22,7 @@ const proxyHeader = /^(forwarded|via|x-real-ip|x-forwarded-.*)$/;
 export function checkOrigin({ headers }: Pick<WireRequest, "headers">, entry: Entry): void {
   const { host, origin } = headers;
   if (entry.credentials === "none") {
-    if (host !== undefined && !isLoopback(host.replace(/:\d+$/, ""))) {
+    if (host !== undefined && !isLoopbackName(host.replace(/:\d+$/, ""))) {
       throw forbidden("without credentials only a loopback name may stand in Host", "host");
     }
     const through = Object.keys(headers).find((name) => proxyHeader.test(name));

@@ -150,9 +150,12 @@ it("a closed caller refuses, and lets what is under way end", async () => {
 describe("an address", () => {
   const rules = { token: true, allowPlain: false };
   it.each([
-    ["http://127.0.0.1:7878", { host: "127.0.0.1", port: 7878, secure: false, loopback: true, base: "" }],
-    ["http://[::1]:80/", { host: "::1", port: 80, secure: false, loopback: true, base: "" }],
-    ["https://tape.example/v/", { host: "tape.example", port: 443, secure: true, loopback: false, base: "/v" }],
+    ["http://127.0.0.1:7878", { host: "127.0.0.1", port: 7878, secure: false, loopback: true, named: false, base: "" }],
+    ["http://[::1]:80/", { host: "::1", port: 80, secure: false, loopback: true, named: false, base: "" }],
+    [
+      "https://tape.example/v/",
+      { host: "tape.example", port: 443, secure: true, loopback: false, named: false, base: "/v" },
+    ],
   ])("%s", (text, address) => {
     expect(addressOf(text, rules)).toEqual(address);
   });

@@ -31,6 +31,7 @@ export async function diagnose(
   return [
     node(),
     await storeFinding(store, url),
+    ...(await transportFinding(store)),
     ...(await failoverFinding(store)),
     await clockFinding(store, clock),
     ...(await work(store, tenant, clock)),
@@ -53,6 +54,26 @@ async function storeFinding(store: Store, url: string): Promise<Finding> {
     says: `${said}; a power cut may lose what it has acknowledged (${why.join(", ")})`,
     next: "Make the store durable: synchronous=full on SQLite; fsync, full_page_writes and synchronous_commit on PostgreSQL.",
   };
+}
+
+/** Who can read what passes between us and a database server. */
+async function transportFinding(store: Store): Promise<Finding[]> {
+  const { transport } = (await store.read.settings()).facts;
+  if (transport === undefined) return [];
+  if (transport === "local" || transport === "tls") {
+    const says = transport === "local" ? "does not leave this machine" : "is encrypted, and the server's name checked";
+    return [{ about: "connection", state: "fine", says: `what is sent to the database ${says}` }];
+  }
+  const plain = "what is sent to the database is not encrypted: the network reads the password and all payloads";
+  const unverified = "what is sent to the database is encrypted, but nobody checked whose certificate that is";
+  return [
+    {
+      about: "connection",
+      state: "look",
+      says: transport === "plain" ? plain : unverified,
+      next: "TAPE_STORE_PLAIN: add sslmode=verify-full to the store's URL, and sslrootcert=FILE for an authority of your own (docs/security.md).",
+    },
+  ];
 }
 
 /** Whether a promoted standby has all that was acknowledged, and an isolated primary stops. Only a server has standbys. */

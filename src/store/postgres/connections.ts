@@ -8,6 +8,7 @@ import { bigintParams, booleanParams, loadStatements, type Statement, textIn } f
 import { isOutdatedPlan } from "./faults.ts";
 import { boundedAnswer, boundedSource } from "./paging/pages.ts";
 import { Slots } from "./slots.ts";
+import { type Transport, transportOf } from "./transport.ts";
 import type { PostgresSettings } from "./url.ts";
 
 /** bigint columns that fit become numbers; tokens and nonces are selected as text and never rounded. */
@@ -70,6 +71,7 @@ export class Connections {
   readonly transactions: Slots;
   readonly #statements: ReadonlyMap<string, Statement>;
   readonly #lives = new WeakMap<Client, { statements: number; next: number }>();
+  #transport: Transport = "local";
   /** How often the types of columns were found to be others than before. */
   #preparation = 0;
 
@@ -100,7 +102,10 @@ export class Connections {
     this.#pool.on("error", () => {}); // an idle connection broke; the next query opens another
     // One that breaks while it is lent out has no listener of the pool's, and an error event without one would end the
     // process. Whoever has it learns of it from its next query.
-    this.#pool.on("connect", (client) => client.on("error", () => {}));
+    this.#pool.on("connect", (client) => {
+      client.on("error", () => {});
+      this.#transport = transportOf(client);
+    });
   }
 
   /** Text put before a transaction's first statement; behind a pooler SET lasts only inside it. */
@@ -130,6 +135,11 @@ export class Connections {
   textOf(name: string, numbers: Readonly<Record<string, bigint | number>>): string {
     const { text, params } = this.statement(name);
     return text.replace(/\$(\d+)/g, (_whole, position: string) => String(numbers[params[Number(position) - 1]!]));
+  }
+
+  /** How what we send travels: that of the newest connection. */
+  get transport(): Transport {
+    return this.#transport;
   }
 
   /** Calls `fn` whenever a connection was opened. */

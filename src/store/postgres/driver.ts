@@ -263,6 +263,7 @@ export class PostgresDriver implements Driver {
         synchronousCommit: String(row.synchronous_commit),
         schemaName: connections.settings.schema,
         pooler: connections.settings.pooler,
+        transport: connections.transport,
         storeId: String(row.store_id),
         synchronousStandbyNames: String(around.names),
         standbys: Number(around.standbys),

@@ -7,6 +7,7 @@ import { errorFields } from "../../base/reason.ts";
 import type { Wake } from "../contract.ts";
 import type { Wakes } from "../wakes.ts";
 import type { Connections } from "./connections.ts";
+import { transportOf, warnOfTransport } from "./transport.ts";
 
 export interface NotifierOptions {
   readonly connections: Connections;
@@ -94,7 +95,8 @@ export class Notifier {
   }
 
   async #listenLoop(connectionString: string): Promise<void> {
-    const { clock, random, log, wakes } = this.#options;
+    const { clock, random, log, wakes, connections } = this.#options;
+    let warned = connections.settings.listenUrl === undefined; // of the other address, opening has warned
     for (let tries = 1; !this.#closed; tries++) {
       const client = new pg.Client({ connectionString, application_name: "durable-tape listener", keepAlive: true });
       try {
@@ -103,6 +105,8 @@ export class Notifier {
           client.on("end", () => resolve());
         });
         await client.connect();
+        if (!warned) warnOfTransport(transportOf(client), connectionString, log);
+        warned = true;
         this.#listener = client;
         if (this.#closed) throw new Error("closed while connecting");
         client.on("notification", ({ payload }) => this.#receive(payload));

@@ -30,6 +30,7 @@ import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
 import { Patience } from "./patience.ts";
 import { metaOf, Timeline } from "./timeline.ts";
+import { warnOfTransport } from "./transport.ts";
 import { parsePostgresUrl } from "./url.ts";
 import { Writer } from "./writer.ts";
 
@@ -54,6 +55,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
   const connections = new Connections(parsePostgresUrl(options.url), { clock, waiting: limits.pendingItems });
   try {
     await assertServes(connections);
+    warnOfTransport(connections.transport, connections.settings.connectionString, log);
     const schema = await migrate({
       connections,
       clock,

@@ -1,0 +1,34 @@
+import type { Log } from "../../base/log.ts";
+import { isLoopbackAddress } from "../../base/loopback.ts";
+import { errorFields } from "../../base/reason.ts";
+import { TapeError } from "../../model/errors.ts";
+
+/** What stands between us and the server: nothing that others can read, TLS with or without a checked name, or nothing. */
+export type Transport = "local" | "tls" | "tls, not verified" | "plain";
+
+interface Stream {
+  readonly encrypted?: boolean;
+  readonly authorized?: boolean;
+  readonly remoteAddress?: string | undefined;
+}
+
+/** Judged by the connection itself, not by its URL: names resolve, and the environment may set what the URL does not. */
+export function transportOf(client: unknown): Transport {
+  const { stream = {} } = (client as { readonly connection?: { readonly stream?: Stream } }).connection ?? {};
+  if (stream.encrypted === true) return stream.authorized === true ? "tls" : "tls, not verified";
+  // A Unix socket has no address.
+  return stream.remoteAddress === undefined || isLoopbackAddress(stream.remoteAddress) ? "local" : "plain";
+}
+
+/** Says so when others can read or forge what passes; not where the URL says that somebody knows. */
+export function warnOfTransport(transport: Transport, connectionString: string, log: Log): void {
+  if (transport === "local" || transport === "tls") return;
+  const { hostname, searchParams } = new URL(connectionString);
+  if (["disable", "no-verify"].includes(searchParams.get("sslmode") ?? "")) return;
+  const host = searchParams.get("host") ?? hostname;
+  const message =
+    transport === "plain"
+      ? `the connection to ${host} is not encrypted: the network reads and may change the password and all payloads`
+      : `the connection to ${host} is encrypted, but nobody checked whose certificate that is`;
+  log("warn", "store.plain", { host, ...errorFields(new TapeError("TAPE_STORE_PLAIN", message, { host })) });
+}

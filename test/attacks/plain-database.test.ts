@@ -1,0 +1,64 @@
+import { describe, expect, inject, it } from "vitest";
+import { diagnose } from "../../src/cli/commands/doctor.ts";
+import type { Settings, Store } from "../../src/store/contract.ts";
+import { openPostgres } from "../../src/store/postgres/open.ts";
+import { transportOf, warnOfTransport } from "../../src/store/postgres/transport.ts";
+import { sceneOn } from "../store/postgres/scene.ts";
+
+type LogFields = Readonly<Record<string, unknown>>;
+const lines: [level: string, event: string, fields: LogFields | undefined][] = [];
+const log = (level: string, event: string, fields?: LogFields): void => void lines.push([level, event, fields]);
+const said = (): typeof lines => lines.splice(0);
+
+const over = (stream: object) => transportOf({ connection: { stream } });
+
+/** A password and all payloads on a network that others share. */
+describe("a database on another machine", () => {
+  it("is judged by its connection, not by its name", () => {
+    expect(over({ remoteAddress: "10.0.3.4" })).toBe("plain");
+    expect(over({ remoteAddress: "127.0.0.1" })).toBe("local");
+    expect(over({ remoteAddress: "::1" })).toBe("local");
+    expect(over({})).toBe("local"); // a Unix socket
+    expect(over({ remoteAddress: "10.0.3.4", encrypted: true, authorized: true })).toBe("tls");
+    expect(over({ remoteAddress: "10.0.3.4", encrypted: true, authorized: false })).toBe("tls, not verified");
+  });
+
+  it("without TLS is warned of with code and next step, and without a word of the password", () => {
+    warnOfTransport("plain", "postgres://tape:s3cret@db.example/tape", log);
+    const [[level, event, fields] = []] = said();
+    expect([level, event, fields?.code]).toEqual(["warn", "store.plain", "TAPE_STORE_PLAIN"]);
+    expect(fields?.error).toContain("db.example is not encrypted");
+    expect(fields?.next).toContain("sslmode=verify-full");
+    expect(JSON.stringify(fields)).not.toContain("s3cret");
+    warnOfTransport("tls, not verified", "postgres://db.example/tape", log);
+    expect(said()[0]?.[2]?.error).toContain("nobody checked");
+  });
+
+  it("is not warned of where somebody says that they know, or nobody else can read it", () => {
+    warnOfTransport("plain", "postgres://db.example/tape?sslmode=disable", log);
+    warnOfTransport("tls, not verified", "postgres://db.example/tape?sslmode=no-verify", log);
+    warnOfTransport("tls", "postgres://db.example/tape", log);
+    warnOfTransport("local", "postgres://127.0.0.1/tape", log);
+    expect(said()).toEqual([]);
+  });
+
+  it("is named by doctor; one here is fine, and opening it says nothing", async () => {
+    const scene = await sceneOn(inject("postgres18"));
+    const here = await openPostgres({ url: scene.url, log });
+    await here.close();
+    expect(said().filter(([, event]) => event === "store.plain")).toEqual([]);
+    const about = async (transport?: string) => {
+      const settings = async (): Promise<Settings> => {
+        const found = await scene.store.read.settings();
+        return transport === undefined ? found : { ...found, facts: { ...found.facts, transport } };
+      };
+      const store: Store = { ...scene.store, read: { ...scene.store.read, settings } };
+      return (await diagnose(store, "acme", scene.url)).find((finding) => finding.about === "connection");
+    };
+    expect(await about()).toMatchObject({ state: "fine", says: expect.stringContaining("does not leave") as string });
+    const next = expect.stringContaining("TAPE_STORE_PLAIN") as string;
+    expect(await about("plain")).toMatchObject({ state: "look", next });
+    expect(await about("tls, not verified")).toMatchObject({ state: "look", next });
+    await scene.close();
+  });
+});
