@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
+import { assertMacSecret } from "../model/fence-mac.ts";
 import { choice, knownKeys, millisecondsOf, named } from "../sdk/check.ts";
 import type { Connector, ConnectorContext } from "../sdk/connector.ts";
 import type { Semantics } from "../sdk/effect.ts";
@@ -31,6 +32,8 @@ export interface HttpConnectorOptions<A, R> {
         readonly semantics?: Semantics;
         readonly observe?: HttpLook<{ args: A; result: R }, unknown>;
       };
+  /** Signs key and token of each request for a service of yours that has the same secret: see `fencedHandler`. */
+  readonly secret?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the other side means something else by an answer than the table says; undefined: the table decides. */
@@ -54,6 +57,7 @@ const keys: readonly (keyof HttpConnectorOptions<unknown, unknown>)[] = [
   "result",
   "observe",
   "compensate",
+  "secret",
   "headers",
   "judge",
   "connectTimeout",
@@ -106,6 +110,7 @@ class HttpConnector implements Connector {
     this.#base = options.url === undefined ? undefined : baseOf(whose, options.url);
     if (typeof options.request !== "function") throw bad(whose, "request", "is not a function");
     atDefinition(whose, "headers", () => lowered(options.headers ?? {}));
+    atDefinition(whose, "secret", () => options.secret === undefined || assertMacSecret(options.secret));
     const { maxAnswerBytes = defaultAnswerBytes, tls = {} } = options;
     if (!Number.isSafeInteger(maxAnswerBytes) || maxAnswerBytes < 1)
       throw bad(whose, "maxAnswerBytes", "is at least 1");
@@ -151,7 +156,7 @@ class HttpConnector implements Connector {
   /** What cannot even be asked is refused here: nothing was sent, and nothing would be next time. */
   #ask(fx: ConnectorContext, request: () => HttpRequest): Ask {
     try {
-      return askFor(request(), this.#base, this.#options.headers ?? {}, fx);
+      return askFor(request(), this.#base, this.#options.headers ?? {}, fx, this.#options.secret);
     } catch (error) {
       if (error instanceof NotSent || error instanceof Definite) throw error;
       const why = error instanceof Error ? error.message : String(error);

@@ -18,7 +18,7 @@ export type { ForkRequest } from "../engine/fork.ts";
 export type { ForkedOperation, ForkPlan, RepeatedAct, UndoneEffect } from "../engine/fork-plan.ts";
 export type { PreemptTarget } from "../engine/preempt.ts";
 export type { Bearer, Holder } from "../guard/bearer.ts";
-export { FencedDoor, type FencedRequest, fenceHeaders } from "../guard/door.ts";
+export { FencedDoor, type FencedDoorOptions, type FencedRequest, fenceHeaders } from "../guard/door.ts";
 export { fencedHandler } from "../guard/handler.ts";
 export {
   createGuards,

@@ -1,4 +1,5 @@
 import { TapeError } from "../model/errors.ts";
+import { assertMacSecret, fenceMac, isSameMac, macHeader } from "../model/fence-mac.ts";
 import { type Bearer, refuseStale, scopeOf } from "./bearer.ts";
 import { type GuardTable, memoryGuards } from "./table.ts";
 
@@ -7,12 +8,24 @@ export const leaseHeader = "tape-lease";
 export const keyHeader = "idempotency-key";
 export const tokenHeader = "tape-fencing-token";
 
-/** Headers that say under which term a request is made. */
-export function fenceHeaders(bearer: Bearer): Record<string, string> {
-  const token = { [tokenHeader]: String(bearer.token) };
+/** Headers that say under which term a request is made, and with a secret also prove it. */
+export function fenceHeaders(bearer: Bearer, options: { readonly secret?: string } = {}): Record<string, string> {
+  const { secret } = options;
   // A lease may have any name, a header may not.
-  if ("name" in bearer) return { [leaseHeader]: encodeURIComponent(scopeOf(bearer)), ...token };
-  return { [keyHeader]: bearer.key, ...token };
+  const [header, scope] =
+    "name" in bearer ? [leaseHeader, encodeURIComponent(scopeOf(bearer))] : [keyHeader, bearer.key];
+  if (secret !== undefined) assertMacSecret(secret);
+  const mac = secret === undefined ? {} : { [macHeader]: fenceMac(secret, header, scope, bearer.token) };
+  return { [header]: scope, [tokenHeader]: String(bearer.token), ...mac };
+}
+
+export interface FencedDoorOptions {
+  /**
+   * Shared with the callers: a request whose token they did not sign is refused, and changes nothing. Without one anybody
+   * who reaches the service can bring the highest number there is, and lock every honest holder out. Several while a
+   * secret is being changed.
+   */
+  readonly secret?: string | readonly string[];
 }
 
 /** What a request said about itself. A guard takes it as a bearer. */
@@ -44,17 +57,24 @@ interface Scope {
  */
 export class FencedDoor {
   readonly #guards: GuardTable;
+  readonly #secrets: readonly string[];
   readonly #scopes = new Map<string, Scope>();
 
-  constructor(guards: GuardTable = memoryGuards()) {
+  constructor(guards: GuardTable = memoryGuards(), options: FencedDoorOptions = {}) {
     this.#guards = guards;
+    const { secret = [] } = options;
+    this.#secrets = typeof secret === "string" ? [secret] : secret;
+    this.#secrets.forEach(assertMacSecret);
+    if (options.secret !== undefined && this.#secrets.length === 0) {
+      throw new TapeError("TAPE_BAD_INPUT", "a door with no secret at all would let nobody in", { field: "secret" });
+    }
   }
 
   async through<T>(
     header: (name: string) => string | null | undefined,
     work: (request: FencedRequest) => T | Promise<T>,
   ): Promise<T> {
-    const { key, token } = readHeaders(header);
+    const { key, token } = readHeaders(header, this.#secrets);
     const scope = this.#scopes.get(key) ?? { inside: 0, current: -1n, ready: Promise.resolve(), running: new Map() };
     this.#scopes.set(key, scope);
     scope.inside++;
@@ -99,20 +119,28 @@ export class FencedDoor {
   }
 }
 
-function readHeaders(header: (name: string) => string | null | undefined): { key: string; token: bigint } {
-  const lease = header(leaseHeader);
-  const key = lease === null || lease === undefined ? header(keyHeader) : decoded(lease);
-  const token = header(tokenHeader);
-  if (key === null || key === undefined || key === "" || token === null || token === undefined) {
+function readHeaders(
+  header: (name: string) => string | null | undefined,
+  secrets: readonly string[],
+): { key: string; token: bigint } {
+  const lease = header(leaseHeader) ?? undefined;
+  const [name, scope] = lease === undefined ? [keyHeader, header(keyHeader) ?? ""] : [leaseHeader, lease];
+  const text = header(tokenHeader) ?? "";
+  if (scope === "" || text === "") {
     throw new TapeError("TAPE_BAD_INPUT", `the request needs ${leaseHeader} (or ${keyHeader}) and ${tokenHeader}`, {
       field: tokenHeader,
     });
   }
   // No store issues more: a longer number would lock every honest holder out for good.
-  if (!/^\d{1,19}$/.test(token) || BigInt(token) >= 2n ** 63n) {
+  if (!/^\d{1,19}$/.test(text) || BigInt(text) >= 2n ** 63n) {
     throw new TapeError("TAPE_BAD_INPUT", `${tokenHeader} is not a token`, { field: tokenHeader });
   }
-  return { key, token: BigInt(token) };
+  const token = BigInt(text);
+  const mac = header(macHeader) ?? "";
+  if (secrets.length > 0 && !secrets.some((secret) => isSameMac(mac, fenceMac(secret, name, scope, token)))) {
+    throw new TapeError("TAPE_UNAUTHENTICATED", `${macHeader} does not sign this token`, { field: macHeader });
+  }
+  return { key: lease === undefined ? scope : decoded(lease), token };
 }
 
 function decoded(text: string): string {

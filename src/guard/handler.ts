@@ -1,13 +1,14 @@
-import { isTapeError, type TapeError } from "../model/errors.ts";
-import { FencedDoor, type FencedRequest } from "./door.ts";
+import { type ErrorCode, isTapeError, type TapeError } from "../model/errors.ts";
+import { FencedDoor, type FencedDoorOptions, type FencedRequest } from "./door.ts";
 import type { GuardTable } from "./table.ts";
 
-/** 412: a precondition of the request, its token, does not hold. 428: it brought none. */
-const statusOf = (error: TapeError): number => (error.code === "TAPE_FENCED" ? 412 : 428);
+/** 412: a precondition of the request, its token, does not hold. 428: it brought none. 401: nobody signed it. */
+const statuses: Partial<Record<ErrorCode, number>> = { TAPE_FENCED: 412, TAPE_UNAUTHENTICATED: 401 };
+const statusOf = (error: TapeError): number => statuses[error.code] ?? 428;
 
 /**
  * A handler of requests that must be made under a current term: stale ones are answered 412, and ones without a token
- * 428, before the handler is called. For `Request` and `Response` as the Fetch standard has them; with anything else use
+ * 428, before the handler is called; with a secret, ones that were not signed with it 401. For `Request` and `Response` as the Fetch standard has them; with anything else use
  * a {@link FencedDoor}.
  *
  * @example
@@ -18,9 +19,10 @@ const statusOf = (error: TapeError): number => (error.code === "TAPE_FENCED" ? 4
  */
 export function fencedHandler(
   handler: (request: Request, fenced: FencedRequest) => Response | Promise<Response>,
-  options: { readonly guards?: GuardTable } = {},
+  options: FencedDoorOptions & { readonly guards?: GuardTable } = {},
 ): (request: Request) => Promise<Response> {
-  const door = new FencedDoor(options.guards);
+  const { guards, ...rules } = options;
+  const door = new FencedDoor(guards, rules);
   return async (request) => {
     let entered = false;
     try {
@@ -33,7 +35,8 @@ export function fencedHandler(
       );
     } catch (error) {
       // A guard inside the handler may find out later what the door could not know.
-      const ours = isTapeError(error, "TAPE_FENCED") || (!entered && isTapeError(error, "TAPE_BAD_INPUT"));
+      const atTheDoor = isTapeError(error, "TAPE_BAD_INPUT") || isTapeError(error, "TAPE_UNAUTHENTICATED");
+      const ours = isTapeError(error, "TAPE_FENCED") || (!entered && atTheDoor);
       if (!ours || !isTapeError(error)) throw error;
       const { code, message, details } = error;
       const problem = { type: "about:blank", status: statusOf(error), title: message, code, details };

@@ -1,3 +1,4 @@
+import { TapeError } from "../model/errors.ts";
 import { assertBearer, type Bearer, refuseStale, scopeOf } from "./bearer.ts";
 
 /**
@@ -27,14 +28,25 @@ export async function guardTable(table: GuardTable, bearer: Bearer): Promise<voi
   if (highest > bearer.token) refuseStale(scope, bearer.token, highest);
 }
 
-/** Kept in this process alone: for tests, and for services of one process that may forget. */
-export function memoryGuards(): GuardTable {
-  const seen = new Map<string, bigint>();
+/**
+ * Kept in this process alone: for tests, and for services of one process that may forget. It keeps the scopes that were
+ * used last (100,000 unless told), because each idempotency key of a connector is one; of what it has forgotten it knows
+ * no token, and lets any in.
+ */
+export function memoryGuards(options: { readonly scopes?: number } = {}): GuardTable {
+  const { scopes = 100_000 } = options;
+  if (!Number.isSafeInteger(scopes) || scopes < 1) {
+    throw new TapeError("TAPE_BAD_INPUT", "scopes is a whole number of at least 1", { field: "scopes" });
+  }
+  // In two halves, each in order of use no longer than it takes to fill one: finding the oldest one by one would not end.
+  let [recent, older] = [new Map<string, bigint>(), new Map<string, bigint>()];
   return {
     async raise(scope, token) {
-      const highest = seen.get(scope) ?? token;
-      seen.set(scope, highest > token ? highest : token);
-      return seen.get(scope)!;
+      const seen = recent.get(scope) ?? older.get(scope) ?? token;
+      const highest = seen > token ? seen : token;
+      recent.set(scope, highest);
+      if (recent.size >= scopes) [recent, older] = [new Map(), recent];
+      return highest;
     },
   };
 }

@@ -1,4 +1,5 @@
 import { network } from "../../base/network.ts";
+import { fenceMac, macHeader } from "../../model/fence-mac.ts";
 import type { ConnectorContext } from "../../sdk/connector.ts";
 import type { Ask } from "./exchange.ts";
 
@@ -32,6 +33,7 @@ const ours: ReadonlySet<string> = new Set([
   "accept-encoding",
   keyHeader,
   tokenHeader,
+  macHeader,
 ]);
 
 /** The request as it will be sent; throws where it cannot be, and then nothing was. */
@@ -40,6 +42,7 @@ export function askFor(
   base: URL | undefined,
   shared: Readonly<Record<string, string>>,
   fx: ConnectorContext,
+  secret?: string,
 ): Ask {
   const { method = "POST" } = request;
   if (!methods.includes(method)) throw bad(`the method ${String(method)} is not one of ${methods.join(", ")}`);
@@ -47,12 +50,14 @@ export function askFor(
   const given = { ...lowered(shared), ...lowered(request.headers ?? {}) };
   const { bytes, type } = bodyOf(request.body);
   if (bytes !== undefined && (method === "GET" || method === "HEAD")) throw bad(`${method} has no body`);
+  const key = wireText(fx.key);
   const headers: Record<string, string> = {
     ...(type === undefined ? {} : { "content-type": type }),
     accept: "application/json, text/plain;q=0.9, */*;q=0.1",
     ...given,
-    [keyHeader]: wireText(fx.key),
+    [keyHeader]: key,
     [tokenHeader]: String(fx.token),
+    ...(secret === undefined ? {} : { [macHeader]: fenceMac(secret, keyHeader, key, fx.token) }),
     ...(bytes === undefined ? {} : { "content-length": String(bytes.byteLength) }),
     ...(bytes === undefined && method !== "GET" && method !== "HEAD" ? { "content-length": "0" } : {}),
   };

@@ -1,0 +1,95 @@
+import { describe, expect, it } from "vitest";
+import { askFor } from "../../src/connector/http/request.ts";
+import { FencedDoor, fenceHeaders, leaseHeader, tokenHeader } from "../../src/guard/door.ts";
+import { fencedHandler } from "../../src/guard/handler.ts";
+import { memoryGuards } from "../../src/guard/table.ts";
+import { macHeader } from "../../src/model/fence-mac.ts";
+import type { ConnectorContext } from "../../src/sdk/connector.ts";
+
+const secret = "a secret of both sides, made by chance: 0";
+const next = "another secret of both sides, made later 1";
+const highest = 2n ** 63n - 1n;
+const ledger = (token: bigint) => ({ name: "ledger", token });
+
+/** A caller of the user's service brings a number that no store ever issued. */
+describe("a made-up token", () => {
+  const handler = (given?: string | readonly string[]) => {
+    const passed: bigint[] = [];
+    const handle = fencedHandler(
+      (_request, { token }) => {
+        passed.push(token);
+        return new Response("done");
+      },
+      given === undefined ? {} : { secret: given },
+    );
+    const send = async (headers: Record<string, string>) =>
+      (await handle(new Request("http://service.test/", { method: "POST", headers }))).status;
+    return { send, passed };
+  };
+
+  it("locks nobody out where the caller has to sign it", async () => {
+    const { send, passed } = handler(secret);
+    expect(await send(fenceHeaders(ledger(highest)))).toBe(401);
+    expect(await send(fenceHeaders(ledger(highest), { secret: next }))).toBe(401);
+    const honest = fenceHeaders(ledger(7n), { secret });
+    expect(await send({ ...honest, [tokenHeader]: String(highest) })).toBe(401);
+    expect(await send({ ...honest, [leaseHeader]: "another" })).toBe(401);
+    expect(await send({ ...honest, [macHeader]: "" })).toBe(401);
+    expect(await send(honest)).toBe(200);
+    expect(await send(honest)).toBe(200); // the same term may ask again
+    expect(await send(fenceHeaders(ledger(6n), { secret }))).toBe(412);
+    expect(passed).toEqual([7n, 7n]);
+  });
+
+  it("a lease and a key of one name are two scopes, and neither's signature fits the other", async () => {
+    const { send } = handler(secret);
+    const lease = fenceHeaders(ledger(7n), { secret });
+    const key = fenceHeaders({ key: lease[leaseHeader]!, token: 7n }, { secret });
+    expect(lease[macHeader]).not.toBe(key[macHeader]);
+    expect(await send({ ...key, [macHeader]: lease[macHeader]! })).toBe(401);
+    expect(await send(key)).toBe(200);
+  });
+
+  it("while a secret is changed both hold; without one the door believes what it is told, as the docs say", async () => {
+    const both = handler([next, secret]);
+    expect(await both.send(fenceHeaders(ledger(1n), { secret }))).toBe(200);
+    expect(await both.send(fenceHeaders(ledger(2n), { secret: next }))).toBe(200);
+    const none = handler();
+    expect(await none.send(fenceHeaders(ledger(highest)))).toBe(200);
+    expect(await none.send(fenceHeaders(ledger(7n)))).toBe(412);
+  });
+
+  it("the connector signs what it sends", async () => {
+    const { send } = handler(secret);
+    const fx = { key: "run 7/wire", token: 7n } as ConnectorContext;
+    const base = new URL("http://service.test/");
+    expect(await send(askFor({ url: "wire" }, base, {}, fx, secret).headers)).toBe(200);
+    expect(await send(askFor({ url: "wire" }, base, {}, fx, next).headers)).toBe(401);
+    expect(await send(askFor({ url: "wire" }, base, {}, fx).headers)).toBe(401);
+    expect(() => askFor({ url: "wire", headers: { [macHeader]: "mine" } }, base, {}, fx, secret)).toThrow(/is set by/);
+  });
+
+  it("a secret that can be guessed is refused", () => {
+    for (const bad of ["", "short", [], [secret, ""]]) {
+      expect(() => new FencedDoor(undefined, { secret: bad })).toThrow(/TAPE_BAD_INPUT/);
+    }
+    expect(() => fenceHeaders(ledger(1n), { secret: "x" })).toThrow(/TAPE_BAD_INPUT/);
+  });
+});
+
+describe("a flood of keys", () => {
+  it("takes no more memory than the table of one process may have, and what was used last is kept", async () => {
+    const guards = memoryGuards({ scopes: 100 });
+    expect(await guards.raise("kept", 9n)).toBe(9n);
+    for (let k = 0; k < 10_000; k++) {
+      await guards.raise(`key-${k}`, 2n);
+      expect(await guards.raise("kept", 3n)).toBe(9n);
+    }
+    expect(await guards.raise("key-9999", 1n)).toBe(2n);
+    expect(await guards.raise("key-0", 1n)).toBe(1n); // forgotten
+  });
+
+  it("a bound of nothing is refused", () => {
+    for (const scopes of [0, -1, 1.5, Number.NaN]) expect(() => memoryGuards({ scopes })).toThrow(/TAPE_BAD_INPUT/);
+  });
+});
