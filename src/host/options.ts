@@ -1,7 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import { type Log, type LogOption, logLevels, logOf } from "../base/log.ts";
+import { isFitNode, oldestNode } from "../base/node-version.ts";
 import type { Random } from "../base/random.ts";
+import { errorFields } from "../base/reason.ts";
 import type { Tracing } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
@@ -118,6 +120,18 @@ export function appLog(given: LogOption | undefined, whose = "the app"): Log {
   throw new TapeError("TAPE_BAD_INPUT", `${whose}: ${field} is ${words} or a function, not ${shown(option)}`, {
     field,
   });
+}
+
+/** Once for each process, however many apps it opens. */
+let warnedOfNode = false;
+
+export function warnOfOldNode(log: Log, version = process.versions.node): void {
+  if (isFitNode(version) || (warnedOfNode && version === process.versions.node)) return;
+  warnedOfNode = true;
+  const error = new TapeError("TAPE_NODE_OUTDATED", `this is Node ${version}, and ${oldestNode} is needed`, {
+    version,
+  });
+  log("warn", "node.outdated", { ...errorFields(error) });
 }
 
 function isStore(store: unknown): store is Store {

@@ -12,7 +12,7 @@ import type { ListenOptions, Timeouts } from "../server/listen.ts";
 import type { TapeServer } from "../server/server.ts";
 import type { Store } from "../store/contract.ts";
 import { openStore } from "./open-store.ts";
-import { appLog } from "./options.ts";
+import { appLog, warnOfOldNode } from "./options.ts";
 
 export interface ServeOptions {
   /** A store, or the URL of one; what is opened here is closed here. */
@@ -74,6 +74,7 @@ export async function serve(options: ServeOptions): Promise<Serving> {
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
   const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;
   const log = appLog(options.log, "serve");
+  warnOfOldNode(log);
   const [own] = await loopbackAddresses(host);
   if (credentials === "required" && tls === undefined && options.plain !== "accepted" && own === undefined) {
     const message = `tokens would go in clear to ${host}: set tape.server.tls, or tape.server.plain to accepted where a proxy speaks TLS`;

@@ -36,6 +36,7 @@ import {
   checkOpenOptions,
   type StartOptions,
   type TapeOptions,
+  warnOfOldNode,
 } from "./options.ts";
 import { type AtWork, Presence } from "./presence.ts";
 import { Results } from "./results.ts";
@@ -141,6 +142,7 @@ export class Tape implements AsyncDisposable {
     const { clock, random } = options;
     const more = { log: appLog(options.log), ...(clock && { clock }), ...(random && { random }) };
     if (typeof options.store !== "string") return new Tape(options.store, options, false);
+    warnOfOldNode(more.log);
     const store = await openStore(options.store, more);
     return closedUnless(store, () => new Tape(store, options, true));
   }

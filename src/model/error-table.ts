@@ -260,6 +260,11 @@ const table = {
     retry: "no",
     next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
   },
+  TAPE_NODE_OUTDATED: {
+    fault: "operator",
+    retry: "no",
+    next: "Run on Node 24.14.1 or newer (25.8.2 of that line): in older ones a small request can keep a process busy for minutes.",
+  },
   TAPE_STORE_PLAIN: {
     fault: "operator",
     retry: "no",

@@ -20,20 +20,23 @@ function runOn(
   });
 }
 
-it.each(["18.20.8", "20.20.2", "23.11.1"].flatMap((version) => programs.map((program) => [version, program] as const)))(
-  "on Node %s %s says in one sentence what to do",
-  (version, program) => {
-    const { status, stdout, stderr } = runOn(version, ["demo", "zombie", "it's me"], program);
-    expect(status).toBe(2);
-    expect(stdout).toBe("");
-    const command = `npx -y -p node\\S*@24 node bin/${program}\\.js demo zombie 'it'\\\\''s me'`;
-    expect(stderr).toMatch(
-      new RegExp(`^Tape needs Node 24 or newer; this is v${version}\\. Run it with: ${command}\\n$`),
-    );
-  },
-);
+it.each(
+  ["18.20.8", "23.11.1", "24.14.0", "25.8.1"].flatMap((version) =>
+    programs.map((program) => [version, program] as const),
+  ),
+)("on Node %s %s says in one sentence what to do", (version, program) => {
+  const { status, stdout, stderr } = runOn(version, ["demo", "zombie", "it's me"], program);
+  expect(status).toBe(2);
+  expect(stdout).toBe("");
+  const command = `npx -y -p node\\S*@24 node bin/${program}\\.js demo zombie 'it'\\\\''s me'`;
+  expect(stderr).toMatch(
+    new RegExp(
+      `^Tape needs Node 24\\.14\\.1 or newer, or 25\\.8\\.2; this is v${version}\\. Run it with: ${command}\\n$`,
+    ),
+  );
+});
 
-it.each(["24.0.0", "26.1.0"])("on Node %s it starts", (version) => {
+it.each(["24.14.1", "25.8.2", "26.0.0"])("on Node %s it starts", (version) => {
   const { stderr, status } = runOn(version, ["--help"]);
   expect(stderr).not.toContain("Tape needs Node");
   expect(status).toBe(0);

@@ -8,6 +8,7 @@ import {
   errorSections,
   foreignPlaces,
   type Lookup,
+  lockedByHash,
   type Manifest,
   manifestRules,
   publishedInstallScripts,
@@ -30,18 +31,31 @@ describe("package.json", () => {
   it("holds", () => expect(manifestRules(manifest, read("package-lock.json"))).toEqual([]));
 
   it("can fail", () => {
-    const good: Manifest = { engines: { node: ">=24" }, license: "Apache-2.0" };
-    expect(manifestRules(good, "")).toEqual([]);
-    expect(manifestRules({ ...good, engines: { node: ">=20" } }, "")).toHaveLength(1);
-    expect(manifestRules({ ...good, license: "MIT" }, "")).toHaveLength(1);
-    expect(manifestRules({ ...good, scripts: { prepare: "a", postinstall: "b", prepack: "c" } }, "")).toHaveLength(2);
-    expect(manifestRules(good, '"resolved": "https://example.org/a.tgz"')).toHaveLength(1);
+    const good: Manifest = { engines: { node: "^24.14.1 || >=25.8.2" }, license: "Apache-2.0" };
+    const empty = '{"packages":{}}';
+    expect(manifestRules(good, empty)).toEqual([]);
+    expect(manifestRules({ ...good, engines: { node: ">=24" } }, empty)).toHaveLength(1);
+    expect(manifestRules({ ...good, engines: { node: ">=20" } }, empty)).toHaveLength(1);
+    expect(manifestRules({ ...good, license: "MIT" }, empty)).toHaveLength(1);
+    expect(manifestRules({ ...good, scripts: { prepare: "a", postinstall: "b", prepack: "c" } }, empty)).toHaveLength(
+      2,
+    );
+    expect(manifestRules(good, '{"packages":{"a":{"resolved": "https://example.org/a.tgz"}}}')).toHaveLength(1);
     for (const version of ["^1.2.3", "~1.2.3", "1.x", "*", "latest", "npm:a@^1.2.3", "https://example.org/a.tgz"]) {
-      expect(manifestRules({ ...good, devDependencies: { a: version } }, "")).toHaveLength(1);
+      expect(manifestRules({ ...good, devDependencies: { a: version } }, empty)).toHaveLength(1);
     }
     for (const version of ["1.2.3", "1.2.3-beta.4", "npm:a@1.2.3", "npm:@a/b@1.2.3", "file:tools/node"]) {
-      expect(manifestRules({ ...good, dependencies: { a: version } }, "")).toEqual([]);
+      expect(manifestRules({ ...good, dependencies: { a: version } }, empty)).toEqual([]);
     }
+  });
+
+  it("what is locked is locked by its hash", () => {
+    const lock = (entry: object) => JSON.stringify({ packages: { "": {}, "node_modules/a": entry } });
+    const integrity = `sha512-${"A".repeat(86)}==`;
+    expect(lockedByHash(lock({ version: "1.0.0", integrity }))).toEqual([]);
+    expect(lockedByHash(lock({ resolved: "tools/node", link: true }))).toEqual([]);
+    expect(lockedByHash(lock({ version: "1.0.0" }))).toHaveLength(1);
+    expect(lockedByHash(lock({ version: "1.0.0", integrity: "sha1-Kq0=" }))).toHaveLength(1);
   });
 });
 

@@ -1,4 +1,6 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { isFitNode } from "../../base/node-version.ts";
+import { errorTable } from "../../model/errors.ts";
 import type { Store } from "../../store/contract.ts";
 import { lasting } from "../output.ts";
 import { lookAround, type Outlook } from "./outlook.ts";
@@ -29,7 +31,7 @@ export async function diagnose(
   clock: Clock = systemClock,
 ): Promise<Finding[]> {
   return [
-    node(),
+    nodeFinding(),
     await storeFinding(store, url),
     ...(await transportFinding(store)),
     ...(await failoverFinding(store)),
@@ -38,9 +40,16 @@ export async function diagnose(
   ];
 }
 
-function node(): Finding {
-  const { node: version } = process.versions;
-  return { about: "node", state: "fine", says: `version ${version}` }; // an older one does not get here: see bin/
+/** The commands do not start on an old one; whoever calls this from a program of their own may have one. */
+export function nodeFinding(version = process.versions.node): Finding {
+  if (isFitNode(version)) return { about: "node", state: "fine", says: `version ${version}` };
+  const { next } = errorTable.TAPE_NODE_OUTDATED;
+  return {
+    about: "node",
+    state: "bad",
+    says: `version ${version} has known holes`,
+    next: `TAPE_NODE_OUTDATED: ${next}`,
+  };
 }
 
 async function storeFinding(store: Store, url: string): Promise<Finding> {

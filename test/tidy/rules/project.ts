@@ -12,11 +12,13 @@ export interface Manifest {
   peerDependencies?: Record<string, string>;
 }
 
+/** The oldest Node of each line without a known hole that strangers can reach: src/base/node-version.ts. */
+const engines = "^24.14.1 || >=25.8.2";
 const installScripts = ["preinstall", "install", "postinstall"];
 
 export function manifestRules(manifest: Manifest, lock: string): string[] {
   const findings: string[] = [];
-  if (manifest.engines?.node !== ">=24") findings.push('package.json: engines.node must be ">=24"');
+  if (manifest.engines?.node !== engines) findings.push(`package.json: engines.node must be "${engines}"`);
   if (manifest.license !== "Apache-2.0") findings.push('package.json: license must be "Apache-2.0"');
   for (const script of [...installScripts, "prepare"]) {
     if (manifest.scripts?.[script]) {
@@ -32,7 +34,26 @@ export function manifestRules(manifest: Manifest, lock: string): string[] {
   if (/"resolved": "http/.test(lock)) {
     findings.push("package-lock.json records download addresses; write it with omit-lockfile-registry-resolved=true");
   }
+  return [...findings, ...lockedByHash(lock)];
+}
+
+/** What is installed is what was there when it was locked: a package without a hash could be replaced on its way. */
+export function lockedByHash(lock: string): string[] {
+  const findings: string[] = [];
+  const { packages } = JSON.parse(lock) as { packages: Readonly<Record<string, Locked>> };
+  for (const [path, { integrity, link, inBundle }] of Object.entries(packages)) {
+    if (!path.includes("node_modules/") || link === true || inBundle === true) continue;
+    if (!/^sha512-[A-Za-z0-9+/]{86}==$/.test(integrity ?? "")) {
+      findings.push(`package-lock.json: ${path} has no sha512 integrity; remove it and run npm install`);
+    }
+  }
   return findings;
+}
+
+interface Locked {
+  readonly integrity?: string;
+  readonly link?: boolean;
+  readonly inBundle?: boolean;
 }
 
 function isExact(version: string): boolean {
