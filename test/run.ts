@@ -140,7 +140,7 @@ async function main(args: string[]): Promise<Tally> {
 if (Number.parseInt(process.versions.node, 10) < neededMajor) {
   console.error(
     `Tape's tests need Node ${neededMajor} or newer and this is ${process.version}: ` +
-      "run them with `npm ci && npm test`, which brings its own Node.",
+      "run them with `npm install && npm test`, which brings its own Node.",
   );
   process.exit(1);
 }
