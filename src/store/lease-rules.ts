@@ -111,6 +111,16 @@ export function mayTake(
   });
 }
 
+/**
+ * Why a named lease that nobody has asked for yet is not what this request expects; undefined: it is. It would be free
+ * under token 0, and a request that is refused must not bring it into being.
+ */
+export function mayOpen({ expect }: Pick<AcquireRequest, "expect">): TapeError | undefined {
+  const expected = typeof expect === "object" ? expect.owner === null && expect.token === 0n : expect !== "expired";
+  if (expected) return undefined;
+  return new TapeError("TAPE_LEASE_HELD", "nobody has held it yet", { owner: null, token: "0", remainingMs: 0 });
+}
+
 /** Why the next term begins, where the claimant gives no reason of its own. */
 export function beginsBy(lease: LeaseRow, now: number): TermReason {
   if (lease.owner !== null) {

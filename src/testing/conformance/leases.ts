@@ -219,6 +219,17 @@ export const leases: Cases = ({ it }, fresh) => {
     }
   });
 
+  it("an acquire of a name that never was does not bring it into being where it is refused", async () => {
+    const { store } = fresh();
+    for (const expect of ["expired", { owner: "o", token: 0n }, { owner: null, token: 1n }] as const) {
+      const name = unique("never");
+      turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, request({ name }, { expect })));
+      assert.equal(await store.read.lease(tenant, { name }), undefined);
+    }
+    const named = request({ name: unique("new") }, { expect: { owner: null, token: 0n } });
+    assert.equal((await acquired(store, named)).fence.token, 1n);
+  });
+
   it("a refusal names the holder and how long it has left", async () => {
     const { store, elapse } = fresh();
     const req = claimOf();

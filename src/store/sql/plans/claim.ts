@@ -6,7 +6,7 @@ import type { Credential, RecordData, TermReason } from "../../../model/records.
 import type { LeaseRow } from "../../../model/rows.ts";
 import { staleError } from "../../calls.ts";
 import type { FindRequest, ManualAct } from "../../contract.ts";
-import { beginsBy, leaseRowOf, leaseViewOf, mayTake, previousOf } from "../../lease-rules.ts";
+import { beginsBy, leaseRowOf, leaseViewOf, mayOpen, mayTake, previousOf } from "../../lease-rules.ts";
 import { ask, askRow, type Ground, type Plan } from "../plan.ts";
 import { whyFenced } from "./append.ts";
 import { auditPlan } from "./audit.ts";
@@ -18,7 +18,10 @@ import { findTarget, openTarget } from "./target.ts";
  * because a stale holder may have appended until the moment of the CAS.
  */
 export function* acquirePlan(ground: Ground, tenant: string, request: AcquireRequest): Plan<Acquired> {
-  const journal = yield* openTarget(ground, tenant, request.target);
+  const unopened = mayOpen(request);
+  const found = unopened === undefined ? undefined : yield* findTarget(tenant, request.target);
+  if (unopened !== undefined && found === undefined && "name" in request.target) return { ok: false, error: unopened };
+  const journal = found ?? (yield* openTarget(ground, tenant, request.target));
   const row = yield* askRow("lease.read", { journal });
   if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
   const lease = leaseRowOf(row);
