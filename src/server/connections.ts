@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
@@ -19,6 +20,8 @@ interface Connection {
   underWay: number;
   /** Settles when the last of them is. */
   last: Promise<void>;
+  /** The answer whose turn it is. */
+  response?: ServerResponse;
 }
 
 /**
@@ -73,11 +76,21 @@ export class Connections {
     });
   }
 
+  /** Whether an answer has begun on it and is not written to its end. */
+  answering(socket: Socket): boolean {
+    const { response } = this.#open.get(nameOf(socket)) ?? {};
+    return response?.headersSent === true && !response.writableFinished;
+  }
+
   /** Works on a request when those before it on its connection are answered to their end. */
-  inTurn(socket: Socket, work: () => Promise<void>): Promise<void> {
+  inTurn(socket: Socket, response: ServerResponse, carry: () => Promise<void>): Promise<void> {
     const name = nameOf(socket);
     const connection = this.#open.get(name);
-    if (connection === undefined) return work();
+    if (connection === undefined) return carry();
+    const work = (): Promise<void> => {
+      connection.response = response;
+      return carry();
+    };
     if (connection.underWay > mostAhead) {
       socket.destroy();
       return Promise.resolve();

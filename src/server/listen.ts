@@ -13,6 +13,7 @@ import { tooLarge } from "./body.ts";
 import { Connections } from "./connections.ts";
 import type { TapeServer } from "./server.ts";
 import { UnreadAnswers } from "./unread.ts";
+import { answerUnreadable, refusedForHost } from "./unreadable.ts";
 import { type Paper, write } from "./write.ts";
 
 export interface ListenOptions {
@@ -77,14 +78,16 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
     requestTimeout: requestMs,
     keepAliveTimeout: idleMs,
     connectionsCheckingInterval: Math.min(headersMs, 5_000),
+    requireHostHeader: false, // refused below, with a code
   };
   const { limits } = server;
   const connections = new Connections(limits, { trusted, log, clock });
   const paper = { unread: new UnreadAnswers(limits.answersBytes), clock, writeMs };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.socket.destroyed) return; // it was thrown out, and this was read before
+    if (refusedForHost(request, response)) return;
     const work = () => carry({ server, trusted, paper, secure: tls !== undefined }, request, response);
-    void connections.inTurn(request.socket, work).catch((error) => {
+    void connections.inTurn(request.socket, response, work).catch((error) => {
       log("warn", "server.cut_off", { ...errorFields(error) });
       response.destroy();
     });
@@ -94,6 +97,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
       ? createServer(settings, handle)
       : (createTlsServer({ ...settings, ...secureOptions(tls), handshakeTimeout: headersMs }, handle) as Server);
   http.on("connection", (socket) => connections.admit(socket));
+  answerUnreadable(http, (socket) => connections.answering(socket));
   http.listen(port, options.address ?? host);
   try {
     await once(http, "listening");

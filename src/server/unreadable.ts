@@ -1,0 +1,79 @@
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from "node:http";
+import type { Socket } from "node:net";
+import { TapeError } from "../model/errors.ts";
+import { problemOf, problemType } from "../protocol/problem.ts";
+
+/**
+ * What never becomes a call, because Node's parser refuses it or it does not come in time. Node would answer with a bare
+ * status; every answer of this server has a code.
+ */
+interface Unreadable {
+  readonly status: number;
+  readonly error: TapeError;
+}
+
+const bad = (status: number, words: string): Unreadable => ({
+  status,
+  error: new TapeError("TAPE_BAD_INPUT", words, { field: "request" }),
+});
+
+/** As many bytes of headers as Node reads. */
+const headerBytes = 16_384;
+const tooLong: Unreadable = {
+  status: 431,
+  error: new TapeError("TAPE_TOO_LARGE", `a request's headers hold at most ${headerBytes} bytes`, {
+    limit: "headerBytes",
+    most: headerBytes,
+  }),
+};
+const tooLate = bad(408, "the request did not come in time");
+const notHttp = bad(400, "this is no HTTP/1.1 request");
+const noHost = bad(400, "the request has no Host header");
+const expects = bad(417, "the only expectation that is met is 100-continue");
+
+const byCode: Readonly<Record<string, Unreadable>> = {
+  HPE_HEADER_OVERFLOW: tooLong,
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: { ...tooLong, status: 413 },
+  ERR_HTTP_REQUEST_TIMEOUT: tooLate,
+};
+
+/** `answering`: what is written on such a connection now would stand in the middle of an answer. */
+export function answerUnreadable(http: Server, answering: (socket: Socket) => boolean): void {
+  http.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
+    if (!socket.writable || error.code === "ECONNRESET" || answering(socket)) {
+      socket.destroy();
+      return;
+    }
+    const { status, error: refusal } = byCode[error.code ?? ""] ?? notHttp;
+    const { headers, body } = written(status, refusal);
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
+    socket.end(`HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join("")}\r\n${body}`, () => socket.destroy());
+  });
+  http.on("checkExpectation", (_request: IncomingMessage, response: ServerResponse) => refuse(response, expects));
+}
+
+/** Answers a request that must have a Host and has none. Node's own check is switched off for it. */
+export function refusedForHost(request: IncomingMessage, response: ServerResponse): boolean {
+  if (request.headers.host !== undefined || request.httpVersion !== "1.1") return false;
+  refuse(response, noHost);
+  return true;
+}
+
+function refuse(response: ServerResponse, { status, error }: Unreadable): void {
+  const { headers, body } = written(status, error);
+  response.writeHead(status, headers).end(body);
+}
+
+function written(status: number, error: TapeError): { headers: Record<string, string>; body: string } {
+  const body = JSON.stringify({ ...problemOf(error), status });
+  const length = String(Buffer.byteLength(body));
+  return {
+    headers: {
+      "content-type": problemType,
+      "cache-control": "no-store",
+      "content-length": length,
+      connection: "close",
+    },
+    body,
+  };
+}
