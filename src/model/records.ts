@@ -351,6 +351,9 @@ export type JournalRecord = NewRecord & {
 
 export const recordKinds = Object.keys(schemas) as readonly RecordKind[];
 
+/** What each kind's data must be, for readers that go through all kinds. */
+export const recordSchemas: { readonly [K in RecordKind]: z.ZodType } = schemas;
+
 export function isRecordKind(kind: string): kind is RecordKind {
   return Object.hasOwn(schemas, kind);
 }

@@ -27,7 +27,8 @@ describe.each(backends)("the ground of the attacks on %s", (backend) => {
 
   it("sees a server that stands still", async () => {
     const { measured, pausedFor } = ground();
-    const { stall, said } = await measured(() => pausedFor(500));
+    const { stall, excess, said } = await measured(() => pausedFor(500));
     expect(stall, said).toBeGreaterThan(2);
+    expect(excess, said).toBeGreaterThan(250);
   });
 });

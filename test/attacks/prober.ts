@@ -11,6 +11,11 @@ export interface Seen {
   readonly control: readonly number[];
   /** The most memory that the server had, in bytes; 0 where the system does not say. */
   readonly rss: number;
+  /**
+   * The longest answer in milliseconds without what the machine took of it: what the control took at the same moment, or
+   * how long the server's thread was ready and got no core.
+   */
+  readonly excess: number;
 }
 
 /** Apart enough to leave a core to the attack. */
@@ -19,7 +24,8 @@ const pauseMs = 5;
 async function probe(port: number, pid: number): Promise<void> {
   const control = await new Promise<number>((ready) => new Worker(new URL(import.meta.url)).once("message", ready));
   const agent = new Agent({ keepAlive: true });
-  let seen: { server: number[]; control: number[]; rss: number } = { server: [], control: [], rss: 0 };
+  const nothing = () => ({ server: [] as number[], control: [] as number[], rss: 0, excess: 0 });
+  let seen = nothing();
   let asked = false;
   process.on("message", () => {
     asked = true;
@@ -38,14 +44,16 @@ async function probe(port: number, pid: number): Promise<void> {
   process.send?.("ready");
   for (;;) {
     // Both at the same moment: a stall of the machine is in both figures.
+    const waitedBefore = waitedMs(pid);
     const [ours, theirs] = await Promise.all([took(port), took(control)]);
     seen.server.push(ours);
     seen.control.push(theirs);
+    seen.excess = Math.max(seen.excess, ours - Math.max(theirs, waitedMs(pid) - waitedBefore));
     seen.rss = Math.max(seen.rss, rssOf(pid));
     // Only here: an answer that is still awaited belongs to what is asked about.
     if (asked) {
       process.send?.(seen satisfies Seen);
-      seen = { server: [], control: [], rss: 0 };
+      seen = nothing();
       asked = false;
     }
     await new Promise((again) => setTimeout(again, pauseMs));
@@ -55,6 +63,15 @@ async function probe(port: number, pid: number): Promise<void> {
 function rssOf(pid: number): number {
   try {
     return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1] ?? 0) * 1024;
+  } catch {
+    return 0;
+  }
+}
+
+/** How long the process's main thread has waited for a core since it began; 0 where the system does not say. */
+function waitedMs(pid: number): number {
+  try {
+    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
   } catch {
     return 0;
   }

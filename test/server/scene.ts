@@ -40,15 +40,27 @@ export async function giveTokens(store: Store, tenant: string): Promise<void> {
   }
 }
 
-export async function makeScene(store: Store, tenant: string): Promise<Scene> {
-  const [run, idle, stuck, doubt] = ["pay", "idle", "stuck", "doubt"].map((name) => `canary-${name}`) as [
+/** What the names in a scene begin with, what its values hold, and the first of its nonces. */
+export interface SceneWords {
+  readonly name: string;
+  readonly secret: string;
+  readonly nonce: bigint;
+}
+
+const usualWords: SceneWords = { name: "canary", secret: "canary", nonce: 101n };
+
+export async function makeScene(store: Store, tenant: string, words = usualWords): Promise<Scene> {
+  const { name: prefix, secret: hidden } = words;
+  let { nonce: nextNonce } = words;
+  const [run, idle, stuck, doubt] = ["pay", "idle", "stuck", "doubt"].map((name) => `${prefix}-${name}`) as [
     string,
     string,
     string,
     string,
   ];
-  const begin = async (id: string, nonce: bigint): Promise<Term> => {
-    const spec = { id, workflow: "pay", input: { secret: "canary" }, labels: { of: "canary" }, budget: { usd: 5 } };
+  const begin = async (id: string): Promise<Term> => {
+    const nonce = nextNonce++;
+    const spec = { id, workflow: "pay", input: { secret: hidden }, labels: { of: hidden }, budget: { usd: 5 } };
     const [created] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce });
     assert.ok(created?.ok && created.term);
     return created.term;
@@ -58,23 +70,23 @@ export async function makeScene(store: Store, tenant: string): Promise<Scene> {
   const intent = (pos: number, more: object) => ({
     kind: "effect.intended",
     data: {
-      ...{ pos, name: "wire", semantics: "non_idempotent", dispatch: "inline", key: `canary-${pos}`, argsHash: "h" },
+      ...{ pos, name: "wire", semantics: "non_idempotent", dispatch: "inline", key: `${prefix}-${pos}`, argsHash: "h" },
       args: { amount: 7 },
       ...more,
     },
   });
   const dispatched = (pos: number) => ({ kind: "effect.dispatched", data: { pos, attempt: 1, sendWithinMs: 1_000 } });
 
-  const held = await begin(run, 101n);
+  const held = await begin(run);
   const head = await write(
     held,
-    intent(0, { businessKey: "canary-invoice", dispatch: "outbox" }),
-    { kind: "gate.opened", data: { pos: 1, name: "cfo", payload: "canary", timeoutMs: 1 } },
+    intent(0, { businessKey: `${prefix}-invoice`, dispatch: "outbox" }),
+    { kind: "gate.opened", data: { pos: 1, name: "cfo", payload: hidden, timeoutMs: 1 } },
     intent(2, {}),
     dispatched(2),
   );
-  await write(await begin(stuck, 102n), { kind: "run.stuck", data: { why: "canary" } }, released);
-  const inDoubt = await begin(doubt, 103n);
+  await write(await begin(stuck), { kind: "run.stuck", data: { why: hidden } }, released);
+  const inDoubt = await begin(doubt);
   await write(
     inDoubt,
     intent(0, {}),
@@ -83,15 +95,15 @@ export async function makeScene(store: Store, tenant: string): Promise<Scene> {
     released,
   );
   const [effect] = await store.read.effects(tenant, { run: doubt });
-  await store.intake.createRuns(tenant, [{ id: idle, workflow: "pay", input: "canary" }]);
+  await store.intake.createRuns(tenant, [{ id: idle, workflow: "pay", input: hidden }]);
   const named = await store.claim.acquire(tenant, {
-    ...{ target: { name: "canary-sweeper" }, claimant, nonce: 104n, expect: "free" as const },
+    ...{ target: { name: `${prefix}-sweeper` }, claimant, nonce: nextNonce, expect: "free" as const },
   });
   assert.ok(named.ok && effect?.item);
-  await store.intake.putValue(tenant, "canary-key", "canary", "must_create");
+  await store.intake.putValue(tenant, `${prefix}-key`, hidden, "must_create");
   await store.intake.putSchedule(tenant, {
-    id: "canary-nightly",
-    spec: scheduleSpec("canary"),
+    id: `${prefix}-nightly`,
+    spec: scheduleSpec(hidden),
     nextAt: 1,
     paused: false,
   });
@@ -100,7 +112,8 @@ export async function makeScene(store: Store, tenant: string): Promise<Scene> {
   return {
     ...{ tenant, run, idle, stuck, doubt, head, journal: held.journal, item: effect.item },
     fence: { journal, token: String(token), nonce: String(nonce) },
-    ...{ lease: "canary-sweeper", key: "canary-key", businessKey: "canary-invoice", schedule: "canary-nightly" },
+    ...{ lease: `${prefix}-sweeper`, key: `${prefix}-key` },
+    ...{ businessKey: `${prefix}-invoice`, schedule: `${prefix}-nightly` },
     token: `${tenant}-starter`,
   };
 }

@@ -1,0 +1,89 @@
+import type { RouteName } from "../../src/protocol/contract.ts";
+import type { Patch } from "../planted/bug.ts";
+
+/** A weakness that is put into the server, and how the fuzzer must call it. */
+export interface Weakness {
+  readonly name: string;
+  readonly route: RouteName;
+  readonly rule: string;
+  readonly patch: Patch;
+}
+
+export const weaknesses: readonly Weakness[] = [
+  {
+    name: "a handler stumbles over a query that it does not expect",
+    route: "values.list",
+    rule: "server error",
+    patch: {
+      file: "server/handlers/values.ts",
+      find: 'return listed("values", await read.values(',
+      replace:
+        'if (above !== undefined) throw new RangeError("planted");\n      return listed("values", await read.values(',
+    },
+  },
+  {
+    name: "a call writes before it is refused",
+    route: "runs.redrive",
+    rule: "changed",
+    patch: {
+      file: "server/handlers/runs.ts",
+      find: '    async "runs.redrive"({ params: { id }, body }, who) {\n',
+      replace:
+        '    async "runs.redrive"({ params: { id }, body }, who) {\n      await store.intake.putValue(who.tenant, "planted", clock.wall(), "unconditional");\n',
+    },
+  },
+  {
+    name: "a body may have fields that the contract does not know",
+    route: "values.put",
+    rule: "accepted",
+    patch: {
+      file: "protocol/routes/values.ts",
+      find: "    body: z.strictObject({\n      value,\n",
+      replace: "    body: z.object({\n      value,\n",
+    },
+  },
+  {
+    name: "a list shows another tenant's things",
+    route: "runs.list",
+    rule: "leak",
+    patch: {
+      file: "server/handlers/runs.ts",
+      find: "await read.runs(tenant, query as RunFilter)",
+      replace: 'await read.runs(tenant.replace("acme", "globex"), query as RunFilter)',
+    },
+  },
+  {
+    name: "a route forgets its role",
+    route: "audit",
+    rule: "role",
+    patch: {
+      file: "server/server.ts",
+      find: 'if (route.role !== "open" && !mayDo(',
+      replace: 'if (route.role !== "open" && route.name !== "audit" && !mayDo(',
+    },
+  },
+  {
+    name: "a refusal tells where it was thrown",
+    route: "runs.terms",
+    rule: "inside",
+    patch: {
+      file: "server/handlers/runs.ts",
+      // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a source file
+      find: 'return new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });',
+      replace: 'return new TapeError("TAPE_RUN_UNKNOWN", String(new Error("planted").stack), { run: id });',
+    },
+  },
+];
+
+/** Found as the end of the server, so in a run of its own. */
+export const crash: Weakness = {
+  name: "a promise that nobody catches",
+  route: "timers.list",
+  rule: "crash",
+  patch: {
+    file: "server/handlers/doubts.ts",
+    find: '    async "timers.list"({ query }, { tenant }) {\n',
+    replace:
+      '    async "timers.list"({ query }, { tenant }) {\n      if (query.run !== undefined) void Promise.reject(new Error("planted"));\n',
+  },
+};

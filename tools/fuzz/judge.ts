@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { errorTable } from "../../src/model/errors.ts";
+import { mayDo, type Role } from "../../src/protocol/route.ts";
+import { type Matched, matchRoute } from "../../src/server/router.ts";
+import type { Reply } from "./send.ts";
+import { bodyBytes, type Shot, sentText } from "./shot.ts";
+
+/** Something that must not be. */
+export interface Finding {
+  readonly rule: string;
+  readonly words: string;
+  /** The requests that show it; sent again, in this order. */
+  readonly shots: readonly Shot[];
+}
+
+/** What no answer may hold, unless the request held it. */
+export interface Hidden {
+  readonly text: string;
+  readonly what: string;
+  /** The tenant that may see it. */
+  readonly of?: string;
+}
+
+/** What became of a call: whether the state of its tenant may be another now. */
+export type Outcome = "refused" | "read" | "accepted" | "unknown";
+
+export interface Judged {
+  readonly outcome: Outcome;
+  readonly findings: readonly Finding[];
+  /** The answer, where it is JSON. */
+  readonly json: unknown;
+  readonly code: string | undefined;
+}
+
+/** The documented answers of a server that has too much to do. */
+const overload: ReadonlySet<string> = new Set(["TAPE_OVERLOADED", "TAPE_STORE_BUSY"]);
+
+/** Words from inside: of files, of stacks, of the database, of its URL. */
+const inside: readonly RegExp[] = [
+  /\bat (async )?[\w.<>[\] ]+ \((file|node):/,
+  /file:\/\/\//,
+  /node:internal/,
+  /node_modules/,
+  /\/src\/[\w/-]+\.ts/,
+  /postgres(ql)?:\/\//,
+  /SQLITE_[A-Z]+/,
+  /\b(relation|column|constraint) "\w+"/,
+  /syntax error at or near/,
+  /violates \w+[- ]\w+ constraint/,
+  /\b[A-Z]\w*Error: /,
+];
+
+/** The answer to one request, by what the contract says of it. */
+export function judge(shot: Shot, replies: readonly Reply[], hidden: readonly Hidden[]): Judged {
+  const findings: Finding[] = [];
+  const find = (rule: string, words: string): void => void findings.push({ rule, words, shots: [shot] });
+  let json: unknown;
+  let code: string | undefined;
+  const sent = sentText(shot);
+  for (const reply of replies) {
+    if (reply.timedOut) find("no answer", "the server did not answer in 45 s");
+    if (reply.status === 0) continue;
+    json = jsonIn(reply);
+    code = (json as { code?: unknown } | undefined)?.code as string | undefined;
+    judgeStatus(reply, json, find, shot.method === "HEAD" || (shot.raw !== undefined && /^HEAD /.test(sent)));
+    for (const { text, what, of } of hidden) {
+      const theirs = of === undefined || of !== shot.sender.tenant;
+      if (theirs && reply.text.includes(text) && !sent.includes(text)) find("leak", `the answer holds ${what}`);
+    }
+    if (reply.status < 400) continue;
+    const word = inside.map((pattern) => pattern.exec(reply.text)?.[0]).find((one) => one && !sent.includes(one));
+    if (word !== undefined) find("inside", `a refusal holds words from inside: ${word}`);
+  }
+  // Decoding may open envelopes where they stand: what is learnt from the answer must be as it came.
+  const copy = structuredClone(json);
+  const outcome = shot.raw === undefined ? judgeCall(shot, replies[0], copy, find) : outcomeOfRaw(shot, replies);
+  return { outcome, findings, json, code };
+}
+
+type Find = (rule: string, words: string) => void;
+
+function judgeStatus({ status, headers, text, whole }: Reply, json: unknown, find: Find, bodiless: boolean): void {
+  const code = (json as { code?: unknown } | undefined)?.code;
+  if (status >= 500 && !(typeof code === "string" && overload.has(code))) {
+    find("server error", `${status} ${text.slice(0, 300)}`);
+  }
+  if (status < 400 || bodiless) return;
+  const known = typeof code === "string" && Object.hasOwn(errorTable, code);
+  if (!known && (whole || text !== "" || headers["content-length"] === "0" || headers.connection === "close")) {
+    find("no code", `${status} without a code of the table: ${text.slice(0, 300)}`);
+  }
+}
+
+function jsonIn({ headers, text }: Reply): unknown {
+  if (!/json/.test(headers["content-type"] ?? "")) return undefined;
+  const lines = /ndjson/.test(headers["content-type"] ?? "");
+  try {
+    return lines
+      ? text
+          .split("\n")
+          .slice(0, -1)
+          .filter(Boolean)
+          .map((line) => JSON.parse(line))
+      : JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+function outcomeOfRaw({ sender }: Shot, replies: readonly Reply[]): Outcome {
+  if (sender.role === "none" || sender.role === "forged") return "refused";
+  return replies.length > 0 && replies.every(({ status }) => status >= 400) ? "refused" : "unknown";
+}
+
+function judgeCall(shot: Shot, reply: Reply | undefined, json: unknown, find: Find): Outcome {
+  const matched = safely(() => matchRoute(shot.method, shot.target));
+  const read = matched === undefined || matched.route.repeat === "read";
+  if (reply === undefined || reply.status === 0) return read ? "read" : "unknown";
+  if (reply.status >= 400 || matched === undefined) return "refused";
+  const { route } = matched;
+  const { role } = shot.sender;
+  if (route.role !== "open" && (role === "none" || role === "forged" || !mayDo(role as Role, route.role))) {
+    find("role", `${route.name} needs ${route.role}, and was answered for ${role}`);
+  }
+  if (shot.method !== "HEAD") judgeAnswer(matched, reply, json, find);
+  const fault = faultOf(shot, matched);
+  if (fault !== undefined && reply.whole) find("accepted", `${route.name} took what the contract refuses: ${fault}`);
+  if (read) return "read";
+  const verdicts = verdictsIn(json);
+  return verdicts.length > 0 && !verdicts.includes(true) ? "refused" : "accepted";
+}
+
+/** An answer is what the contract says that it is. */
+function judgeAnswer({ route }: Matched, reply: Reply, json: unknown, find: Find): void {
+  if (route.type !== undefined || reply.status !== 200) return;
+  if (!reply.whole && route.stream !== true) return;
+  const items = route.stream === true ? ((json ?? []) as unknown[]) : [json];
+  for (const item of items) {
+    const decoded = safely(() => z.safeDecode(route.answer, item as never));
+    if (decoded?.success === true) continue;
+    const why = decoded === undefined ? "it cannot be read" : z.prettifyError(decoded.error!);
+    find("not the contract", `the answer of ${route.name} is not what the contract says: ${why.slice(0, 300)}`);
+    return;
+  }
+}
+
+/** Why the contract refuses this request; undefined: it does not. */
+function faultOf(shot: Shot, { route, params, query }: Matched): string | undefined {
+  const fault = (part: string, schema: z.ZodType | undefined, value: unknown): string | undefined => {
+    if (schema === undefined) return undefined;
+    const decoded = safely(() => z.safeDecode(schema, value as never));
+    return decoded?.success === true ? undefined : `${part} ${decoded?.error?.issues[0]?.path.join(".") ?? ""}`;
+  };
+  const bodied = (): string | undefined => {
+    if (route.body === undefined || shot.headers["content-encoding"] !== undefined) return undefined;
+    const text = bodyBytes(shot)?.toString("utf8") ?? "";
+    return fault(
+      "body",
+      route.body,
+      safely(() => JSON.parse(text)),
+    );
+  };
+  const asked = Object.fromEntries(new URLSearchParams(query));
+  return fault("path", route.params, params) ?? fault("query", route.query, asked) ?? bodied();
+}
+
+function safely<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+/** Each verdict of an answer that has several, or its one. */
+function verdictsIn(json: unknown): boolean[] {
+  if (typeof json !== "object" || json === null) return [];
+  const { ok, verdicts, calls } = json as { ok?: unknown; verdicts?: unknown; calls?: unknown };
+  if (typeof ok === "boolean") return [ok];
+  return [verdicts, calls].flatMap((list) => (Array.isArray(list) ? list.flatMap(verdictsIn) : []));
+}

@@ -1,0 +1,53 @@
+import { once } from "node:events";
+import { type Prober, type Served, startProber, startServer } from "../../test/attacks/open-ground.ts";
+import type { Patch } from "../../test/planted/bug.ts";
+import { type Memory, patchesVariable } from "./orders.ts";
+
+/** The server under test, in a process of its own, and the process that watches it. */
+export interface Target {
+  readonly port: number;
+  readonly url: string;
+  readonly prober: Prober;
+  alive(): boolean;
+  /** The end of what it wrote to standard error. */
+  log(): string;
+  /** After a collection. */
+  memory(): Promise<Memory>;
+  /** Until nothing is under way: a caller that left is no reason for the server to stop what it does for it. */
+  settled(): Promise<void>;
+  close(): Promise<void>;
+}
+
+const preload = new URL("preload.ts", import.meta.url).href;
+
+export async function startTarget(store: string, patches: readonly Patch[] = []): Promise<Target> {
+  const served: Served = await startServer({
+    store,
+    node: ["--expose-gc", "--import", preload],
+    env: { [patchesVariable]: JSON.stringify(patches) },
+  });
+  const { port, process: child } = served;
+  const prober = await startProber(port, child.pid!);
+  const url = `http://127.0.0.1:${port}`;
+  const alive = (): boolean => child.exitCode === null && child.signalCode === null;
+  return {
+    ...{ port, url, prober, alive, log: served.log },
+    async memory() {
+      const answer = once(child, "message") as Promise<[Memory]>;
+      child.send("memory");
+      return (await answer)[0];
+    },
+    async settled() {
+      for (;;) {
+        const text = await fetch(`${url}/metrics`).then((answer) => answer.text());
+        const [, calls = "0"] = /^tape_http_requests_in_flight (\d+)$/m.exec(text) ?? [];
+        if (Number(calls) <= 1) return; // this one
+      }
+    },
+    async close() {
+      prober.stop();
+      child.kill("SIGKILL");
+      await served.gone;
+    },
+  };
+}
