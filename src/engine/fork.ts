@@ -211,6 +211,24 @@ async function effectsOf(store: Store, tenant: string, run: string, role: "act" 
   }
 }
 
+/** What this run answers for, itself and everything below it, page after page: no run is left in the middle. */
+async function obligationsBelow(store: Store, tenant: string, { root, journal }: RunView): Promise<EffectRow[]> {
+  const all: EffectRow[] = [];
+  for (let from = 0; ; ) {
+    const page = await store.read.effects(tenant, { root, below: journal, from });
+    const last = page.at(-1)?.run;
+    if (last === undefined || page.length < store.limits.pageRows) return [...all, ...page];
+    const whole = page.filter(({ run }) => run < last);
+    if (whole.length > 0) all.push(...whole);
+    else {
+      // It owes more than a page by itself.
+      const name = (await store.read.lease(tenant, { journal: last }))?.name ?? "";
+      all.push(...(await effectsOf(store, tenant, name, "inverse")).filter(({ surplus }) => !surplus));
+    }
+    from = whole.length > 0 ? last : last + 1;
+  }
+}
+
 /** Worst first: what is said of a position with several obligations, those of a child. */
 const worst = ["COMPENSATED", "COMMITTED", "UNKNOWN", "STUCK", "PENDING", "ARMED", "DISCHARGED"];
 
@@ -240,7 +258,7 @@ async function obligationsOf(
   }
   const children = records.flatMap((record) => (record.kind === "child.started" ? [record.data] : []));
   if (children.length === 0) return found;
-  const below = await store.read.effects(tenant, { root: run.root, below: run.journal });
+  const below = await obligationsBelow(store, tenant, run);
   const names = new Map<number, string>();
   for (const { run: journal, status } of below) {
     if (journal === run.journal) continue;

@@ -78,7 +78,7 @@ export interface EffectFilter {
   readonly root?: number;
   /** With `root`: only what the run with this journal number answers for, itself and everything below it; no surplus. */
   readonly below?: number;
-  /** With `run`: from this position on. */
+  /** With `run`: from this position on. With `root`: from the run with this journal number on. */
   readonly from?: number;
   readonly status?: readonly string[];
   readonly minAgeMs?: number;

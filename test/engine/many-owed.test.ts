@@ -79,6 +79,27 @@ describe("more obligations than one page of the tenant's", () => {
     expect(await t.result(run)).toBe("without it");
   });
 
+  both("a fork sees that what its last child did was undone, however much the others owed", async (open) => {
+    const book = effect("book", (_: number) => "booked", { compensate: () => {}, semantics: "idempotent" });
+    const inner = workflow("inner", async (_tape, bookings: number) => {
+      for (let n = 0; n < bookings; n++) await book(n);
+    });
+    // The first one's fill a page and more by themselves, those of the next two lie across the end of one.
+    const bookings = [pageRows + 2, pageRows - 3, 6, 1];
+    const parent = workflow("parent", async (tape) => {
+      for (const count of bookings) await (await tape.spawn(inner, count)).result();
+      throw new Error("on purpose");
+    });
+    const t = await open(createRunner({ workflows: [parent, inner], effects: [book] }));
+    const run = await t.start(parent, undefined, { id: "parent" });
+    await t.settle();
+    expect(await t.time.during(run.status())).toBe("COMPENSATED");
+    const { undone } = await t.time.during(t.tape.forkPlan("parent"));
+    expect(undone.map(({ what, obligation }) => [what, obligation])).toEqual(
+      bookings.map(() => ["child", "COMPENSATED"]),
+    );
+  });
+
   both("a person resolves an act far behind the first page", async (open) => {
     const quick = effect("quick", (n: number) => n, { semantics: "idempotent" });
     const blind = effect("blind", () => Promise.reject(new Error("no answer")), { allowUnsafe: "a test" });

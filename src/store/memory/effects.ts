@@ -81,13 +81,13 @@ export const effects = {
     return rows(page(found, p.limit, runOf).map(shown(times)));
   },
 
-  "effect.owed"(t, p: Omit<Listed, "role"> & { root: number; below: number | null }, times) {
+  "effect.owed"(t, p: Omit<Listed, "role"> & { root: number; below: number | null; from: number }, times) {
     const { at } = times;
     const mine = p.below === null ? undefined : new Set(chainsOf(t, p.below));
     const found = t.effects.by
       .root(p.root)
       .filter(listing({ ...p, role: "inverse" }, at))
-      .filter((effect) => mine === undefined || mine.has(effect));
+      .filter((effect) => effect.run >= p.from && (mine === undefined || mine.has(effect)));
     return rows(
       page(
         found,

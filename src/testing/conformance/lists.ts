@@ -249,6 +249,8 @@ export const lists: Cases = ({ it }, fresh) => {
     ].sort(([a = 0], [b = 0]) => a - b);
     assert.deepEqual(await owed({ below: child.journal }), childs);
     assert.deepEqual(await owed({ below: child.journal, limit: 1 }), childs.slice(0, 1));
+    assert.deepEqual(await owed({ below: child.journal, from: childs[1]![0] }), childs.slice(1));
+    assert.deepEqual(await owed({ from: Math.max(...childs.map(([run = 0]) => run)) + 1 }), []);
     assert.deepEqual(await owed({ below: grandchild.journal, status: ["ARMED"] }), [[grandchild.journal, 4, 1]]);
     assert.deepEqual(await owed({ below: other.journal }), []);
     assert.deepEqual(await owed({ below: stranger.journal }), []);

@@ -3,7 +3,7 @@
 -- those that this run answers for: its own and those of everything below it, without what was done once too often. The +
 -- keeps the planner from the order of all effects.
 select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.root = :root and e.role = 'inverse' and e.tenant is not distinct from :tenant
+where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
   and (:below is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
     with recursive tree(journal) as (
       select r.journal from tape.runs r where r.journal = :below

@@ -42,7 +42,7 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
   const { pageBytes } = limits;
   const few = { tenant, status: filter.status?.join(",") ?? null, minAgeMs, limit: pageLimit(filter.limit, limits) };
   const whole = { ...few, pageBytes: wholeTimes * pageBytes };
-  if (root !== undefined) return yield* wholeEffects("effect.owed", { ...whole, root, below });
+  if (root !== undefined) return yield* wholeEffects("effect.owed", { ...whole, root, below, from });
   if (item !== undefined) {
     const found = (yield* askRows("effect.item", { ...few, item, role })).map(effectRowOf);
     return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);

@@ -3,7 +3,7 @@
 -- those that this run answers for: its own and those of everything below it, without what was done once too often.
 select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
-where e.root = :root and e.role = 'inverse' and +e.tenant = :tenant
+where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and +e.tenant = :tenant
   and (:below is null or (e.surplus = 0 and (e.run = :below or e.root = :below or e.run in (
     with recursive tree(journal) as (select :below union all select c.journal from runs c join tree on c.parent = tree.journal)
     select journal from tree))))
