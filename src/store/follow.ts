@@ -34,9 +34,8 @@ export async function* followFeed(
       const page = await store.read.feed(cursor, undefined, tenant);
       yield* page.records;
       cursor = page.cursor;
-      if (page.records.length > 0 || pending || signal?.aborted) continue;
-      if (page.more === true) {
-        await clock.sleep(0, signal); // a turn for everybody else: much of others' may lie in between
+      if (page.records.length > 0 || page.more === true || pending || signal?.aborted) {
+        await clock.sleep(0, signal); // a turn for everybody else: an embedded store answers within this one
         continue;
       }
       const local = new AbortController();

@@ -7,6 +7,7 @@ import type { RecordData } from "../../model/records.ts";
 import { positionOf } from "../calls.ts";
 import type { CheckedEntry } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { FeedTail } from "../feed-tail.ts";
 import { auditEntryOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, ask, askRow, askRows, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
@@ -38,6 +39,7 @@ export class MemoryDriver implements Driver {
   readonly exclusive = true; // nobody else has these tables
   readonly limits: Limits;
   readonly #options: MemoryDriverOptions;
+  readonly #tail = new FeedTail();
   #queue: (() => void)[] = [];
   #queueBytes = 0;
   #closed = false;
@@ -104,7 +106,7 @@ export class MemoryDriver implements Driver {
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    return this.read(feedPlan(positionOf(cursor), limit, tenant, this.limits));
+    return this.read(feedPlan(positionOf(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {

@@ -48,6 +48,16 @@ export const journals = {
     return rows(found);
   },
 
+  "feed.tenants"(t, p: { after: number; edge: number }) {
+    const spans = new Map<string, { tenant: string; first: number; last: number }>();
+    for (let id = p.after + 1; id <= p.edge; id++) {
+      const [record] = t.records.by.id(id);
+      const tenant = record && t.leases.get(Math.abs(record.journal))?.tenant;
+      if (tenant !== undefined) spans.set(tenant, { tenant, first: spans.get(tenant)?.first ?? id, last: id });
+    }
+    return rows([...spans.values()]);
+  },
+
   "note.count"(t, p: { journal: number; tenant: string }, { now }) {
     const lease = t.leases.get(p.journal);
     if (lease?.tenant !== p.tenant || !lease.open) return none;

@@ -7,9 +7,7 @@ import type { RecordData } from "../../model/records.ts";
 import { positionOf } from "../calls.ts";
 import { type CheckedEntry, isRise } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
-import { feedPageOf } from "../feed.ts";
-import { pageOf } from "../page.ts";
-import { auditEntryOf, feedRecordOf } from "../rows.ts";
+import { auditEntryOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
 import { wakeOf } from "../sql/plans/append.ts";
@@ -20,6 +18,7 @@ import type { Wakes } from "../wakes.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
 import { readFault } from "./faults.ts";
+import { PostgresFeed } from "./feed.ts";
 import {
   type Appending,
   appendAlone,
@@ -74,11 +73,13 @@ export class PostgresDriver implements Driver {
   readonly limits: Limits;
   readonly transactionBoundMs: number;
   readonly #options: PostgresDriverOptions;
+  readonly #feed: PostgresFeed;
   #closing: Promise<void> | undefined;
 
   constructor(options: PostgresDriverOptions) {
     this.#options = options;
     this.limits = options.limits;
+    this.#feed = new PostgresFeed((sql, params) => this.#ask(sql, params), options.limits, options.clock);
     this.transactionBoundMs = options.connections.settings.transactionBoundMs;
   }
 
@@ -208,22 +209,9 @@ export class PostgresDriver implements Driver {
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
     this.#assertOpen();
-    const at = cursor ?? "0.0.0";
-    const { feedScan, pageBytes } = this.limits;
-    const scan = tenant === undefined ? limit : feedScan;
-    const params = { ...placeOf(at), limit, scan, tenant: tenant ?? null, pageBytes };
     try {
-      const { rows, more } = await this.#ask("feed.page", params);
-      const [edge, ...found] = rows;
-      const records = found.map((row) => feedRecordOf(row, cursorOf(row)));
-      const full = more === true || records.length >= limit;
-      const page = feedPageOf(
-        pageOf(records, full),
-        edge === undefined
-          ? { cursor: at, more: false }
-          : { cursor: cursorOf(edge), more: Number(edge.at) >= scan && tenant !== undefined },
-      );
-      if (records.length > 0 || page.more === true) return page;
+      const page = await this.#feed.page(cursor, limit, tenant);
+      if (page.records.length > 0 || page.more === true) return page;
       const blocker = (await this.#ask("feed.blocker", {})).rows[0];
       return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
     } catch (error) {
@@ -292,18 +280,6 @@ export class PostgresDriver implements Driver {
   #assertOpen(): void {
     if (this.#closing !== undefined) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
   }
-}
-
-const cursorOf = ({ stamp, journal, seq }: Row): string => `${stamp}.${journal}.${seq}`;
-
-/** Where in the feed a cursor of this store's points. */
-function placeOf(cursor: string): { stamp: string; journal: string; seq: string } {
-  const read = /^(\d{1,19})\.(-?\d{1,19})\.(\d{1,19})$/.exec(cursor);
-  // What no column can hold the database would refuse, in words that are not for callers.
-  const found = read?.slice(1).every((digits) => BigInt.asIntN(64, BigInt(digits)) === BigInt(digits)) ? read : null;
-  if (found === null)
-    throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
-  return { stamp: found[1]!, journal: found[2]!, seq: found[3]! };
 }
 
 const wakeIn = (reactor: string, { tenant, workflow }: Queue): Wake => wakeOf(reactor, tenant, workflow);

@@ -6,6 +6,7 @@ import type { RecordData } from "../../model/records.ts";
 import { positionOf } from "../calls.ts";
 import { type CheckedEntry, isRise } from "../check.ts";
 import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { FeedTail } from "../feed-tail.ts";
 import { auditEntryOf } from "../rows.ts";
 import type { Driver } from "../sql/driver.ts";
 import { type Answer, askRow, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
@@ -45,6 +46,7 @@ export class SqliteDriver implements Driver {
   readonly #options: SqliteDriverOptions;
   /** The fence that the plan under way has passed. */
   #admitted: { readonly journal: number; readonly token: bigint } | undefined;
+  readonly #tail = new FeedTail();
   #nextJournal = 0;
   #journalsLeft = 0;
   #bareEnd: unknown;
@@ -166,7 +168,7 @@ export class SqliteDriver implements Driver {
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    return this.read(feedPlan(positionOf(cursor), limit, tenant, this.limits));
+    return this.read(feedPlan(positionOf(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {

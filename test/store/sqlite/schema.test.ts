@@ -10,6 +10,7 @@ import { type Place, placeForFile } from "./files.ts";
 /** Statements that may look at more than they answer, each with its reason. */
 const wide: Readonly<Record<string, string>> = {
   agenda: "as many groups as there are reactors",
+  "feed.tenants": "as many groups as there are tenants in a bounded part of the feed",
   "lease.due": "of each queue as many as were asked for, sorted together",
   "lease.unserved": "as many workflows as were named, sorted",
   "leases.doom": "all held leases, once in a store's life",

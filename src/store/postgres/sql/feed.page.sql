@@ -1,11 +1,12 @@
 -- read
 -- Below the snapshot's xmin every transaction is finished, so nothing can appear there later: an older transaction that
 -- commits last holds the feed back instead of being skipped. Order within a journal follows from the stamps. The first row
--- says how many records were passed over, and which was the last: of one tenant a look goes no further than :scan.
+-- says how many records were passed over, and which was the last: of one tenant a look goes no further than :scan
+-- records and the stamp :edge.
 with w as materialized (
   select r.stamp, r.journal, r.seq from tape.records r
   where (r.stamp, r.journal, r.seq) > (:stamp, :journal, :seq)
-    and r.stamp >= :stamp
+    and r.stamp >= :stamp and r.stamp <= :edge
     and r.stamp < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta)
   order by r.stamp, r.journal, r.seq limit :scan),
 f as materialized (

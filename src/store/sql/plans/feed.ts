@@ -1,17 +1,59 @@
 import type { Limits } from "../../../model/limits.ts";
 import type { FeedPage } from "../../contract.ts";
 import { feedPageOf } from "../../feed.ts";
+import type { FeedTail, Span } from "../../feed-tail.ts";
 import { mapPage } from "../../page.ts";
 import { feedRecordOf } from "../../rows.ts";
 import { askPage } from "../paging.ts";
-import { askRow, type Plan } from "../plan.ts";
+import { askRow, askRows, type Plan, type Row } from "../plan.ts";
 
 /** The feed of a store whose records are numbered in the order of their commits. */
-export function* feedPlan(after: number, limit: number, tenant: string | undefined, limits: Limits): Plan<FeedPage> {
+export function* feedPlan(
+  after: number,
+  limit: number,
+  tenant: string | undefined,
+  { limits, tail }: { readonly limits: Limits; readonly tail: FeedTail },
+): Plan<FeedPage> {
   // The end first: what another process commits after this look is behind it, and is not passed over.
-  const end = Math.max(after, Number((yield* askRow("feed.edge"))?.id ?? 0));
-  const edge = tenant === undefined ? end : Math.min(end, after + limits.feedScan);
-  const params = { after, edge, tenant: tenant ?? null, limit, pageBytes: limits.pageBytes };
-  const records = mapPage(yield* askPage("feed.page", params), (row) => feedRecordOf(row, String(row.id)));
-  return feedPageOf(records, { cursor: String(edge), more: edge < end });
+  const newest = Number((yield* askRow("feed.edge"))?.id ?? 0);
+  const end = Math.max(after, newest);
+  type Rest = { readonly edge: number; readonly more: boolean };
+  const within = function* (from: number, upTo: number, rest: (edge: number) => Rest): Plan<FeedPage> {
+    const params = { after: from, edge: upTo, tenant: tenant ?? null, limit, pageBytes: limits.pageBytes };
+    const records = mapPage(yield* askPage("feed.page", params), (row) => feedRecordOf(row, String(row.id)));
+    const { edge, more } = rest(upTo);
+    return feedPageOf(records, { cursor: String(edge), more });
+  };
+  if (tenant === undefined) return yield* within(after, end, (edge) => ({ edge, more: false }));
+  const upTo = (from: number, most: number): number => Math.min(most, from + limits.feedScan);
+  const known = yield* lookOn(tail, newest, limits.feedScan);
+  if (!tail.reaches(after)) return yield* within(after, upTo(after, end), (edge) => ({ edge, more: edge < end }));
+  /** Behind this place, up to what the tail knows, there may be more of the tenant's or not. */
+  const rest = (edge: number): Rest =>
+    tail.next(tenant, edge) === undefined
+      ? { edge: Math.max(edge, known), more: known < newest }
+      : { edge, more: true };
+  const next = tail.next(tenant, after);
+  if (next !== undefined) return yield* within(next.first - 1, upTo(next.first - 1, next.last), rest);
+  const { edge, more } = rest(after);
+  return feedPageOf([], { cursor: String(edge), more });
 }
+
+/** How many looks behind the end the tail may be before it is begun again there: nobody has read for long. */
+const mostBehind = 20;
+
+/** Looks on from the tail's edge, a bounded part. Returns how far everything is known. */
+function* lookOn(tail: FeedTail, end: number, scan: number): Plan<number> {
+  const { edge } = tail;
+  if (edge === undefined || edge > end || end - edge > mostBehind * scan) {
+    tail.begin(end);
+    return end;
+  }
+  if (edge === end) return end;
+  const to = Math.min(end, edge + scan);
+  tail.add(to, spansOf(yield* askRows("feed.tenants", { after: edge, edge: to })));
+  return to;
+}
+
+export const spansOf = (rows: readonly Row[]): ReadonlyMap<string, Span> =>
+  new Map(rows.map((row) => [String(row.tenant), { first: Number(row.first), last: Number(row.last) }]));
