@@ -10,6 +10,7 @@ import { init } from "./commands/init.ts";
 import { inspectCommands } from "./commands/inspect.ts";
 import { leaseCommands } from "./commands/leases.ts";
 import { prune } from "./commands/prune.ts";
+import { quotaCommands } from "./commands/quotas.ts";
 import { runCommands } from "./commands/runs.ts";
 import { serve } from "./commands/serve.ts";
 import { statusCommands } from "./commands/status.ts";
@@ -30,6 +31,7 @@ export const commands: readonly Command[] = [
   prune,
   serve,
   ...tokenCommands,
+  ...quotaCommands,
   ...auditCommands,
   config,
   completionCommand(() => commands),

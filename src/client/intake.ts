@@ -69,6 +69,9 @@ export function intakeOver(ground: Ground, creations: Creations, key?: string): 
       const reason = act?.reason ?? "older than is kept";
       return (await caller.call("runs.prune", { body: { endedBefore, limit, reason } }, once)).pruned;
     },
+    async setQuota(tenant, set, { reason, by }) {
+      return caller.call("quotas.set", { body: { ...defined({ tenant }), set: defined(set), reason, by } });
+    },
     // A token's secret is made by the server and told once: what the caller made up would be the caller's to leak.
     async putToken() {
       throw new TapeError("TAPE_FORBIDDEN", "over the wire tokens are made by the server: call tokens.create");

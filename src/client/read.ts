@@ -130,6 +130,13 @@ export function readOver(ground: Ground): Read {
       ).find((token) => token.id === id);
     },
     tokens: async (tenant, page) => (own(tenant) ? tokensOver(ground, page) : []),
+    async quota(tenant) {
+      return own(tenant) ? caller.call("quotas.get", {}) : { tenant, ...noQuota };
+    },
+    async quotas(page = {}) {
+      const { quotas, more = false } = await caller.call("quotas.list", { query: defined(page) });
+      return pageOf(quotas, more);
+    },
     async processes(tenant) {
       return own(tenant) ? (await caller.call("processes.list", {})).processes : [];
     },
@@ -137,6 +144,10 @@ export function readOver(ground: Ground): Read {
     now: async () => (await caller.call("settings", {})).now,
   };
 }
+
+const noLimits = { runs: null, bytes: null, schedules: null, streams: null };
+/** What a tenant without any has. */
+const noQuota = { set: noLimits, limits: noLimits, used: { runs: 0, bytes: null, schedules: 0 } };
 
 /** Without their hashes: those stay where they are compared. */
 export async function tokensOver(

@@ -100,6 +100,11 @@ const table = {
     retry: "reread",
     next: "That version is older than the kept history: read the value and watch from its version.",
   },
+  TAPE_QUOTA: {
+    fault: "caller",
+    retry: "later",
+    next: "Wait until some of it ends, end or delete what is not needed, or ask who runs the store for more: `durable-tape quota`.",
+  },
   TAPE_BAD_SCHEDULE: {
     fault: "caller",
     retry: "no",

@@ -3,13 +3,23 @@ import type { Route } from "./route.ts";
 import { doubts } from "./routes/doubts.ts";
 import { leases } from "./routes/leases.ts";
 import { overview } from "./routes/overview.ts";
+import { quotas } from "./routes/quotas.ts";
 import { runs } from "./routes/runs.ts";
 import { service } from "./routes/service.ts";
 import { store } from "./routes/store.ts";
 import { values } from "./routes/values.ts";
 
 /** Every call there is. A server without a handler for one, or with one for another, does not compile. */
-export const contract = { ...runs, ...doubts, ...leases, ...values, ...overview, ...store, ...service } as const;
+export const contract = {
+  ...runs,
+  ...doubts,
+  ...leases,
+  ...values,
+  ...overview,
+  ...store,
+  ...quotas,
+  ...service,
+} as const;
 
 export type Contract = typeof contract;
 export type RouteName = keyof Contract;

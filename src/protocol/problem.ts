@@ -48,6 +48,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_LEASE_PAUSED: 409,
   TAPE_LEASE_STALLED: 409,
   TAPE_TOO_LARGE: 413,
+  TAPE_QUOTA: 429,
   TAPE_RATE_LIMITED: 429,
   TAPE_OVERLOADED: 503,
   TAPE_DRAINING: 503,

@@ -20,6 +20,8 @@ const maxAtOnce = 50;
 export const maxPerLook = 200;
 /** Firings at the same time: whoever else uses this store, or this process, finds at most so many before it. */
 const maxAtATime = 8;
+/** How soon to look again whether a tenant without room has some. */
+const quotaWaitMs = 15_000;
 /** How soon to look again whether the last run has ended: a tenth of what it has taken so far, within these. */
 const waitMs = { least: 1_000, most: 15_000 };
 
@@ -84,6 +86,7 @@ interface Step {
   /** The firing that starts a run. */
   readonly firing?: { readonly at: number; readonly run: RunSpec };
   readonly lagMs: number;
+  readonly now: number;
 }
 
 async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow, now: number): Promise<Step> {
@@ -98,19 +101,19 @@ async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow,
   if (picked.passedOver) {
     log("warn", "schedules.passed_over", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
   }
-  if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs };
+  if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs, now };
   const after = cron.next(at) ?? null;
   const last = plan.overlap === "allow" || plan.last === null ? undefined : await store.read.run(row.tenant, plan.last);
   if (last !== undefined && last.endedAt === null) {
     if (plan.overlap === "wait") {
       const inMs = Math.min(waitMs.most, Math.max(waitMs.least, Math.round((now - last.createdAt) / 10)));
-      return { plan: { ...plan, due: at }, nextAt: now + inMs, lagMs: 0 };
+      return { plan: { ...plan, due: at }, nextAt: now + inMs, lagMs: 0, now };
     }
     log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.last, status: last.status });
-    return { plan: { ...plan, due: after }, nextAt: after, lagMs };
+    return { plan: { ...plan, due: after }, nextAt: after, lagMs, now };
   }
   const run = firedRun(row.id, plan, at);
-  return { plan: { ...plan, due: after, last: run.id }, nextAt: after, firing: { at, run }, lagMs };
+  return { plan: { ...plan, due: after, last: run.id }, nextAt: after, firing: { at, run }, lagMs, now };
 }
 
 /** The row as it is after the step; undefined: it was not there to be taken. */
@@ -136,12 +139,30 @@ async function take(
   } catch (error) {
     // It existed and was deleted: then it was started once, and that is all that was asked.
     if (isTapeError(error, "TAPE_RUN_GONE")) return write(plan, []);
+    if (isTapeError(error, "TAPE_QUOTA")) return postpone(ground, row, step, error);
     if (!isTapeError(error) || !refusals.has(error.code)) throw error;
     const { code, message } = error;
     log("error", "schedules.refused", { ...nameOf(row), run: run.id, code, error: message });
     const { last } = decodeSchedule(row.id, row.spec);
     return write({ ...plan, last, trouble: { at, code, message } }, []);
   }
+}
+
+/** Still due: it is tried again when there may be room, and then by the rules of catching up. */
+async function postpone(
+  { store, log }: Pick<Ground, "store" | "log">,
+  row: ScheduleRow,
+  { firing, now }: Step,
+  { code, message }: TapeError,
+): Promise<ScheduleRow | undefined> {
+  const { at } = firing!;
+  const before = decodeSchedule(row.id, row.spec);
+  const nextAt = now + quotaWaitMs;
+  log("warn", "schedules.postponed", { ...nameOf(row), run: firing!.run.id, until: nextAt, code, error: message });
+  const spec = { from: row.spec, to: encodeSchedule({ ...before, due: at, trouble: { at, code, message } }) };
+  const { tenant, id, version } = row;
+  const written = await store.intake.fireSchedule(tenant, id, version, nextAt, [], spec);
+  return written ? { ...row, version: version + 1, spec: spec.to, nextAt } : undefined;
 }
 
 /** No retry can start such a run: its id is taken by something else, or its input is refused. The schedule goes on. */

@@ -89,6 +89,11 @@ export class Admission {
     };
   }
 
+  /** How many of this tenant's are under way, in one of the rooms. */
+  count(kind: RoomKind, tenant: string): number {
+    return this.#under.get(`${kind} of ${tenant}`) ?? 0;
+  }
+
   #bucket(key: string, share: number): Bucket {
     const { ratePerSecond, rateBurst } = this.#limits;
     const make = () => new Bucket(ratePerSecond * share, Math.max(1, rateBurst * share), this.#clock);

@@ -2,6 +2,7 @@ import type { Handlers, ServerGround } from "./handler.ts";
 import { doubtHandlers } from "./handlers/doubts.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
+import { quotaHandlers } from "./handlers/quotas.ts";
 import { runHandlers } from "./handlers/runs.ts";
 import { serviceHandlers } from "./handlers/service.ts";
 import { storeHandlers } from "./handlers/store.ts";
@@ -16,6 +17,7 @@ export function handlersOf(ground: ServerGround): Handlers {
     ...valueHandlers(ground),
     ...overviewHandlers(ground),
     ...storeHandlers(ground),
+    ...quotaHandlers(ground),
     ...serviceHandlers(ground),
   };
 }

@@ -31,6 +31,7 @@ import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { type Matched, matchRoute } from "./router.ts";
 import { Service } from "./service.ts";
+import { StreamQuota } from "./stream-quota.ts";
 import { linesOf } from "./streams.ts";
 
 export interface ServerOptions {
@@ -89,6 +90,7 @@ export class TapeServer {
   readonly #bootstrap: string | undefined;
   readonly #refusals: (stranger: boolean, about: Readonly<Record<string, unknown>>) => void;
   readonly #admission: Admission;
+  readonly #streamQuota: StreamQuota;
   readonly #bodies: Bodies;
   readonly #turns: ParseTurns;
   readonly #payloadBytes: number;
@@ -118,6 +120,7 @@ export class TapeServer {
     this.#payloadBytes = store.limits.payloadBytes;
     this.#refusals = refusalLog(log, clock);
     this.#admission = new Admission(this.limits, clock);
+    this.#streamQuota = new StreamQuota(store, clock, this.#admission);
     this.#bodies = new Bodies(this.limits);
     this.#turns = new ParseTurns(clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
@@ -158,6 +161,7 @@ export class TapeServer {
     } catch (error) {
       refusal = refusalOf(error);
       this.#audit(refusal, said, request);
+      if (refusal.code === "TAPE_QUOTA") service.quotaRefused(String(refusal.details.quota));
       this.#tell(refusal, said);
       answer = problemAnswer(refusal);
       said.leave();
@@ -216,6 +220,7 @@ export class TapeServer {
     if (route.urgent === true) place.widen(extra);
     else this.#admission.charge(counted, extra);
     const who = { ...caller, named, waits: () => place.move("waiters") };
+    if (route.stream === true) await this.#streamQuota.check(caller.tenant);
     if (route.stream === true) return this.#stream(request, route, call, who, said.leave);
     const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
     room.leave();

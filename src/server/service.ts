@@ -17,6 +17,7 @@ export class Service {
   readonly #requests;
   readonly #seconds;
   readonly #refusals;
+  readonly #quotaRefusals;
   readonly #terms;
   readonly #takeovers;
   readonly #losses;
@@ -46,6 +47,10 @@ export class Service {
       "Time from a call's arrival to its answer; of a stream to its first line.",
     );
     this.#refusals = metrics.counter("tape_http_refusals_total", "Calls refused, by code.");
+    this.#quotaRefusals = metrics.counter(
+      "tape_quota_refusals_total",
+      "Calls refused because a tenant's quota is used up, by quota.",
+    );
     this.#terms = metrics.counter("tape_lease_acquires_total", "Terms granted through this server, by reason.");
     this.#takeovers = metrics.counter("tape_lease_takeovers_total", "Terms that ended somebody else's, by reason.");
     this.#losses = metrics.counter("tape_lease_losses_total", "Renewals refused because the term was over, by code.");
@@ -91,6 +96,10 @@ export class Service {
     if (code !== undefined) this.#refusals({ code });
     this.#calls--;
     this.#rest();
+  }
+
+  quotaRefused(quota: string): void {
+    this.#quotaRefusals({ quota });
   }
 
   streamBegun(): void {

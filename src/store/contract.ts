@@ -13,6 +13,7 @@ import type {
 } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import type { RunStatus } from "../model/machines.ts";
+import type { Quota, QuotaLimits } from "../model/quota.ts";
 import type { Credential, ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
 import type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
@@ -204,6 +205,12 @@ export interface Intake {
    * it, `act` says who and why, for the audit.
    */
   prune(tenant: string, endedBefore: number, limit: number, act?: ManualAct): Promise<number>;
+  /**
+   * What a tenant may have at most; undefined: every tenant that has no setting of its own. Only what is named changes:
+   * null is the default's again, -1 no limit. Goes into the audit. The first limit for runs counts those that there are,
+   * the first for bytes measures every record: that takes about a second for each million.
+   */
+  setQuota(tenant: string | undefined, change: Partial<QuotaLimits>, act: ManualAct): Promise<Quota>;
   /** A token of the same id and hash is the same: it is made once. Its making goes into the audit. */
   putToken(token: NewToken, act: ManualAct): Promise<ApiToken>;
   /** Goes into the audit once; TAPE_NOT_FOUND where there is none, or it is another tenant's. */
@@ -366,6 +373,10 @@ export interface Read {
   token(id: string): Promise<ApiToken | undefined>;
   /** Oldest first, behind the one with the id `above`. */
   tokens(tenant?: string, page?: { above?: string; limit?: number }): Promise<Page<ApiToken>>;
+  /** What holds for this tenant, and how much of it is used. */
+  quota(tenant: string): Promise<Quota>;
+  /** Of all tenants that have a setting or were counted, by name behind `above`; the default, without a name, is first. */
+  quotas(page?: { above?: string; limit?: number }): Promise<Page<Quota>>;
   /** Processes that reported within the last minute, by label. */
   processes(tenant: string): Promise<ProcessView[]>;
   settings(): Promise<Settings>;

@@ -185,6 +185,15 @@ export function guardedRead(read: Read, limits: Limits): Read {
       optional(part.above, (above) => checkText("above", above, limits));
       return read.tokens(tenant, part);
     },
+    async quota(tenant) {
+      names({ tenant });
+      return read.quota(tenant);
+    },
+    async quotas(part = {}) {
+      page(part);
+      optional(part.above, (above) => checkText("above", above, limits));
+      return read.quotas(part);
+    },
     async processes(tenant) {
       names({ tenant });
       return read.processes(tenant);

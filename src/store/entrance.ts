@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
+import { type QuotaKind, quotaKinds, unlimited } from "../model/quota.ts";
 import { checkAct, checkExpectation, checkTarget, namesWithin, optional } from "./calls.ts";
 import {
   checkClaimant,
@@ -131,6 +132,19 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       }
       checkWhole("limit", limit, 1);
       return intake.prune(tenant, endedBefore, limit, act);
+    },
+    async setQuota(tenant, change, act) {
+      optional(tenant, (of) => names({ tenant: of }));
+      checkObject("quota", change);
+      for (const [kind, limit] of Object.entries(change)) {
+        if (!quotaKinds.includes(kind as QuotaKind)) {
+          const message = `there is no quota ${kind}; there are ${quotaKinds.join(", ")}`;
+          throw new TapeError("TAPE_BAD_INPUT", message, { field: kind });
+        }
+        if (limit !== null && limit !== undefined) checkWhole(kind, limit, unlimited);
+      }
+      checkAct(act, limits);
+      return intake.setQuota(tenant, change, act);
     },
     async putToken(token, act) {
       checkObject("token", token);

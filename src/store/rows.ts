@@ -2,6 +2,7 @@ import { CodecError, decode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
+import { holdingLimit, type Quota, type QuotaLimits, quotaKinds } from "../model/quota.ts";
 import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
 import type { ApiToken, AuditEntry, FeedRecord, ProcessView, RunProgress, RunView, Value } from "./contract.ts";
@@ -176,6 +177,21 @@ export function claimRowOf(row: Raw): ClaimRow & { runId: string } {
     run: Number(row.run),
     pos: Number(row.pos),
     runId: text(row.run_id),
+  };
+}
+
+export function quotaOf(row: Raw): Quota {
+  const own = Object.fromEntries(quotaKinds.map((kind) => [kind, numberOrNull(row[kind])])) as QuotaLimits;
+  const holds = quotaKinds.map((kind) => [kind, holdingLimit(own[kind], numberOrNull(row[`default_${kind}`]))]);
+  return {
+    tenant: text(row.tenant),
+    set: own,
+    limits: Object.fromEntries(holds) as QuotaLimits,
+    used: {
+      runs: Number(row.open_runs),
+      bytes: row.metered === null ? null : Number(row.bytes_used ?? 0),
+      schedules: Number(row.all_schedules),
+    },
   };
 }
 

@@ -217,6 +217,29 @@ describe("what cannot be done", () => {
     expect(await started(stage)).toEqual([id, "s@2026-11-15T02:00:00.000Z"]);
   });
 
+  it("a firing that finds its tenant's quota used up is told of, stays due, and starts when there is room", async () => {
+    const stage = await setClock("2026-11-15T00:30:00Z");
+    const { store, clock } = stage;
+    await store.intake.createRuns(tenant, [{ id: "other", workflow: "report", input: { of: "x" } }]);
+    await store.intake.setQuota(tenant, { runs: 1 }, { by: "ann", reason: "a drill" });
+    await stage.schedules.create("s", report, { of: "x" }, { ...hourly, catchUp: "all", overlap: "allow" });
+    await clock.elapse(hourMs);
+    const ground = stage.replica();
+    await timers(ground).runOnce(10);
+    expect(ground.logged).toEqual(["schedules.postponed"]);
+    const at = Date.parse("2026-11-15T01:00Z");
+    expect(await stage.schedules.list()).toMatchObject([
+      { nextAt: at, lastRun: null, trouble: { at, code: "TAPE_QUOTA" } },
+    ]);
+    // Not again at once: an agenda that always says "now" would have it tried a hundred times a second.
+    expect(await timers(ground).runOnce(10)).toMatchObject({ found: 0 });
+    await end(stage, "other");
+    await clock.elapse(15_000);
+    await timers(ground).runOnce(10);
+    expect(await started(stage)).toEqual(["other", "s@2026-11-15T01:00:00.000Z"]);
+    expect(ground.logged).toEqual(["schedules.postponed", "schedules.fired"]);
+  });
+
   it("a firing whose run was started and deleted is over", async () => {
     const stage = await setClock("2026-11-15T00:30:00Z");
     const id = "s@2026-11-15T01:00:00.000Z";

@@ -3,7 +3,7 @@ import { contract, type RouteName, routes } from "../../src/protocol/contract.ts
 import { type Role, type Route, roles } from "../../src/protocol/route.ts";
 import { everything } from "../../src/testing/conformance/scenes.ts";
 import { requestOf } from "./samples.ts";
-import { makeScene, tokenOf } from "./scene.ts";
+import { giveTokens, makeScene, tokenOf } from "./scene.ts";
 import { ask, firstLines, type Stage, stage } from "./stage.ts";
 
 /** Written down here once more, by hand: who may do what must not follow from the code that is tested. */
@@ -100,6 +100,29 @@ describe("what a role alone does not decide", () => {
     const before = await everything(store, "acme");
     expect(await ask(server.exchange, "POST", "/v1/store/restored", asked)).toMatchObject({ status: 403 });
     expect(await everything(store, "acme")).toBe(before);
+  });
+
+  it("only whoever runs the store sets quotas and sees those of all; each tenant sees its own", async () => {
+    current = await stage({ credentials: "required", tenant: "home" });
+    const { store, server } = current;
+    await makeScene(store, "acme");
+    await giveTokens(store, "home");
+    const call = (of: string, method: string, url: string, body?: unknown) =>
+      ask(server.exchange, method, url, { token: tokenOf(of, "admin"), ...(body !== undefined && { body }) });
+    const raised = { tenant: "acme", set: { runs: -1 }, reason: "we need more" };
+    const before = await everything(store, "acme");
+    expect(await call("acme", "POST", "/v1/quotas", raised)).toMatchObject({ status: 403 });
+    expect(await call("acme", "GET", "/v1/quotas")).toMatchObject({ status: 403 });
+    expect(await everything(store, "acme")).toBe(before);
+    const held = { tenant: "acme", set: { runs: 7, streams: 2 }, reason: "a trial" };
+    expect(await call("home", "POST", "/v1/quotas", held)).toMatchObject({
+      status: 200,
+      json: { limits: { runs: 7 } },
+    });
+    expect(await call("home", "GET", "/v1/quotas")).toMatchObject({ json: { quotas: [{ tenant: "acme" }] } });
+    const own = await call("acme", "GET", "/v1/quota");
+    expect(own).toMatchObject({ status: 200, json: { tenant: "acme", limits: { runs: 7, streams: 2, bytes: null } } });
+    expect((await store.read.audit("acme"))[0]).toMatchObject({ action: "quota.set", reason: "a trial" });
   });
 
   it("a deed carries the credential's name, whatever name was sent", async () => {

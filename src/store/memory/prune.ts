@@ -1,6 +1,8 @@
-import { changed, page, present, row, rows, type Statements } from "./statement.ts";
+import { sizeOf } from "../../base/codec.ts";
+import { everyTenant } from "../../model/quota.ts";
+import { changed, none, page, present, row, rows, type Statements } from "./statement.ts";
 import { keyOf } from "./table.ts";
-import type { LeaseRow, RunRow, Tables } from "./tables.ts";
+import type { LeaseRow, RecordRow, RunRow, Tables } from "./tables.ts";
 
 type Run = { readonly run: number };
 
@@ -37,10 +39,17 @@ export const prune = {
     return changed(1);
   },
 
-  "prune.records"(t, p: Run) {
-    const numbers = journalsOf(t, p.run).flatMap(({ journal }) => [journal, -journal]);
-    return changed(t.records.deleteAll(numbers.flatMap((journal) => t.records.by.journal(journal))));
+  "prune.usage"(t, p: Run) {
+    const metered = t.quotas.get(everyTenant)?.metered ?? null;
+    const quota = t.quotas.get(t.leases.get(p.run)?.tenant ?? "");
+    if (metered === null || quota === undefined) return none;
+    const measured = recordsOf(t, p.run).filter(({ id }) => id <= metered);
+    const bytes = measured.reduce((sum, { body }) => sum + sizeOf(body), 0);
+    t.quotas.update(quota, { bytes_used: Math.max(0, quota.bytes_used - bytes) });
+    return changed(1);
   },
+
+  "prune.records": (t, p: Run) => changed(t.records.deleteAll(recordsOf(t, p.run))),
 
   "prune.leases": (t, p: Run) => changed(t.leases.deleteAll(journalsOf(t, p.run))),
   "prune.effects": (t, p: Run) => changed(t.effects.deleteAll(t.effects.by.run(p.run))),
@@ -57,6 +66,11 @@ export const prune = {
     return row(tombstone && { token: String(tombstone.token) });
   },
 } satisfies Statements;
+
+function recordsOf(t: Tables, run: number): RecordRow[] {
+  const numbers = journalsOf(t, run).flatMap(({ journal }) => [journal, -journal]);
+  return numbers.flatMap((journal) => t.records.by.journal(journal));
+}
 
 /** The leases of the run's journals: its own and its items'. */
 function journalsOf(t: Tables, run: number): LeaseRow[] {

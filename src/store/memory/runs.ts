@@ -3,6 +3,7 @@ import { runMachine } from "../../model/machines.ts";
 import { statusOf } from "../rows.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { chainsOf, unsettled } from "./effects.ts";
+import { limited } from "./quotas.ts";
 import {
   changed,
   compare,
@@ -47,14 +48,17 @@ const inDoubt: readonly string[] = ["UNKNOWN", "STUCK"];
 const openActs: readonly string[] = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const final: readonly string[] = runMachine.final;
 
-function createRun(t: Tables, p: Do<"run.create">, { at }: Times): Answer {
+function createRun(t: Tables, p: Do<"run.create"> & { readonly admitted?: boolean }, { at }: Times): Answer {
   const parent = p.parent === null ? undefined : t.runs.get(p.parent);
   const tenant = p.tenant ?? parent!.tenant;
   const { journal, id, workflow, version } = p;
   const key = keyOf(tenant, id);
   if (t.tombstones.get(key) !== undefined || t.runs.by.id(key).length > 0) return none;
   if (parent !== undefined && (parent.phase !== "LIVE" || parent.tenant !== tenant)) return none;
+  const { admitted = true } = p;
+  if (!admitted && limited(t, tenant, ({ runs, bytes }) => runs ?? bytes)) return none;
   t.runs.insert({
+    counted: parent === undefined ? p.admitted === true : parent.counted,
     journal,
     tenant,
     id,

@@ -7,6 +7,7 @@ import { journals } from "./journals.ts";
 import { leases } from "./leases.ts";
 import { prune } from "./prune.ts";
 import { queues } from "./queues.ts";
+import { quotas } from "./quotas.ts";
 import { runs } from "./runs.ts";
 import { service } from "./service.ts";
 import type { Statement, Times } from "./statement.ts";
@@ -15,7 +16,7 @@ import { values } from "./values.ts";
 import { waits } from "./waits.ts";
 
 /** The groups, apart so that a test can see that no two have a statement of the same name. */
-export const groups = [runs, leases, queues, journals, effects, waits, values, prune, service] as const;
+export const groups = [runs, leases, queues, journals, effects, waits, values, prune, quotas, service] as const;
 
 /** All statements by name. A record kind whose change has no statement here does not compile. */
 export const statements = {
@@ -27,6 +28,7 @@ export const statements = {
   ...waits,
   ...values,
   ...prune,
+  ...quotas,
   ...service,
 } satisfies Readonly<Record<ChangeKind, Statement>>;
 

@@ -1,3 +1,4 @@
+import type { QuotaKind } from "../../model/quota.ts";
 import type * as model from "../../model/rows.ts";
 import type { ApiToken, RepeatKey } from "../contract.ts";
 import { keyOf, Table, UndoLog } from "./table.ts";
@@ -8,7 +9,7 @@ type Snake<Name extends string> = Name extends `${infer Letter}${infer Rest}`
   : Name;
 type Stored<Row> = { readonly [Column in keyof Row & string as Snake<Column>]: Row[Column] };
 
-export type RunRow = Stored<model.RunRow>;
+export type RunRow = Stored<model.RunRow> & { readonly counted: boolean };
 export type LeaseRow = Stored<model.LeaseRow>;
 export type EffectRow = Stored<model.EffectRow & { readonly attemptNonce: bigint | null }>;
 /** `steady`: it counts by the clock that nobody can set. */
@@ -43,6 +44,14 @@ export type AuditRow = {
   readonly body: string;
   readonly hash: string;
 };
+export type QuotaRow = Readonly<Record<QuotaKind, number | null>> & {
+  readonly tenant: string;
+  readonly runs_used: number;
+  readonly runs_at: number;
+  readonly bytes_used: number;
+  readonly metered: number | null;
+  readonly metered_at: number;
+};
 export type MetaRow = {
   readonly store_id: string;
   readonly epoch: number;
@@ -61,6 +70,7 @@ export class Tables {
   readonly runs = new Table(this.undo, (row: RunRow) => row.journal, {
     id: (row) => keyOf(row.tenant, row.id),
     tenant: (row) => row.tenant,
+    counted: (row) => (row.counted && row.ended_at === null ? row.tenant : null),
     parent: (row) => row.parent,
     root: (row) => row.root,
   });
@@ -138,6 +148,8 @@ export class Tables {
   readonly processes = new Table(this.undo, (row: ProcessRow) => keyOf(row.tenant, row.owner), {
     tenant: (row) => row.tenant,
   });
+
+  readonly quotas = new Table(this.undo, (row: QuotaRow) => row.tenant, {});
 
   readonly audit = new Table(this.undo, (row: AuditRow) => row.id, { tenant: (row) => row.tenant });
 

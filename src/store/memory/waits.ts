@@ -1,3 +1,4 @@
+import { limited } from "./quotas.ts";
 import { changed, compare, type Do, none, page, present, row, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { GateRow, TimerRow } from "./tables.ts";
@@ -132,9 +133,10 @@ export const waits = {
     return rows(page(due, p.limit, ...byDue));
   },
 
-  "schedule.put"(t, p: Written & { fresh: boolean }) {
+  "schedule.put"(t, p: Written & { fresh: boolean; admitted: boolean }) {
     const { tenant, id, spec, paused, nextAt: next_at } = p;
     const before = t.schedules.get(keyOf(tenant, id));
+    if (before === undefined && !p.admitted && limited(t, tenant, ({ schedules }) => schedules)) return none;
     if (before === undefined) return row(t.schedules.insert({ tenant, id, version: 1, spec, next_at, paused }));
     if (p.fresh) return none;
     return row(t.schedules.update(before, { version: before.version + 1, spec, next_at, paused }));
@@ -156,6 +158,9 @@ export const waits = {
     t.schedules.update(schedule, { version: version + 1, next_at: p.nextAt, spec: p.spec ?? spec });
     return changed(1);
   },
+
+  "schedule.count": (t, p: { tenant: string }) => row({ n: t.schedules.by.tenant(p.tenant).length }),
+  "schedule.find": (t, p: { tenant: string; id: string }) => row(t.schedules.get(keyOf(p.tenant, p.id))),
 
   "schedule.delete": (t, p: { tenant: string; id: string }) =>
     changed(t.schedules.deleteAll(present(t.schedules.get(keyOf(p.tenant, p.id))))),

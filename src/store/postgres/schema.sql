@@ -196,6 +196,20 @@ table tape.processes(
 
 CREATE INDEX processes_at ON tape.processes USING btree (at);
 
+table tape.quotas(
+  tenant text not null,
+  runs bigint,
+  bytes bigint,
+  schedules bigint,
+  streams bigint,
+  runs_used bigint not null default 0,
+  runs_at bigint not null default 0,
+  bytes_used bigint not null default 0,
+  metered bigint,
+  metered_at bigint not null default 0,
+  quotas_pkey PRIMARY KEY (tenant)
+);
+
 table tape.records(
   journal bigint not null,
   seq bigint not null,
@@ -238,8 +252,11 @@ table tape.runs(
   root bigint not null,
   created_at bigint not null,
   ended_at bigint,
+  counted boolean not null default false,
   runs_pkey PRIMARY KEY (journal)
 ) with (fillfactor=85);
+
+CREATE INDEX runs_counted ON tape.runs USING btree (tenant) WHERE (counted AND (ended_at IS NULL));
 
 CREATE INDEX runs_created ON tape.runs USING btree (tenant, created_at, journal);
 

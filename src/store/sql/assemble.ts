@@ -6,7 +6,16 @@ import type { Claim, Fenced, Page, Read, Store } from "../contract.ts";
 import { guarded } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
 import { mapPage } from "../page.ts";
-import { apiTokenOf, budgetRowOf, claimRowOf, processOf, scheduleRowOf, timerRowOf, valueRowOf } from "../rows.ts";
+import {
+  apiTokenOf,
+  budgetRowOf,
+  claimRowOf,
+  processOf,
+  quotaOf,
+  scheduleRowOf,
+  timerRowOf,
+  valueRowOf,
+} from "../rows.ts";
 import type { Driver } from "./driver.ts";
 import { intakesOf } from "./intake.ts";
 import { askPage } from "./paging.ts";
@@ -160,6 +169,9 @@ function readOf(driver: Driver, limits: Limits): Read {
     token: (id) => row("token.get", { id }, apiTokenOf),
     tokens: async (tenant, { above = "", limit } = {}) =>
       list("token.list", { tenant: tenant ?? null, above, limit: pageLimit(limit, limits) }, apiTokenOf),
+    quota: async (tenant) => (await row("quota.get", { tenant }, quotaOf))!,
+    quotas: async ({ above = "", limit } = {}) =>
+      list("quota.list", { above, limit: pageLimit(limit, limits) }, quotaOf),
     processes: async (tenant) =>
       list("process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
     settings: () => driver.settings(),

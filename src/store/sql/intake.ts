@@ -1,6 +1,7 @@
 import { encode } from "../../base/codec.ts";
-import { TapeError } from "../../model/errors.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
+import { everyTenant } from "../../model/quota.ts";
 import { checkBatch, eachVerdict } from "../calls.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord, verdictOf } from "../check.ts";
 import type { Intake, RepeatKey } from "../contract.ts";
@@ -9,6 +10,7 @@ import type { Driver } from "./driver.ts";
 import { ask, type Ground, type Plan } from "./plan.ts";
 import { actedBy, auditPlan, storeJournal } from "./plans/audit.ts";
 import * as plans from "./plans/intake.ts";
+import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import { oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
 
 /** One write of the intake, by its name. */
@@ -61,7 +63,12 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
 function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
   return {
     async createRuns(tenant, specs, first) {
-      return eachVerdict(specs, limits, async (spec) => driver.create(tenant, checkRunSpec(spec, limits), first));
+      const verdicts = await eachVerdict(specs, limits, async (spec) =>
+        driver.create(tenant, checkRunSpec(spec, limits), first),
+      );
+      const refused = verdicts.some((verdict) => !verdict.ok && isTapeError(verdict.error, "TAPE_QUOTA"));
+      if (refused) await driver.write(() => keepCountPlan(tenant)).catch(() => {}); // the next refusal counts again
+      return verdicts;
     },
     async signal(tenant, run, signal) {
       const data = definedOnly(signal);
@@ -105,6 +112,16 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     },
     async prune(tenant, endedBefore, limit, act) {
       return write("prune", () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));
+    },
+    async setQuota(tenant = everyTenant, change, act) {
+      // What is counted and measured from now on comes first: a limit that holds must find it.
+      if (typeof change.bytes === "number") await driver.write(beginMeterPlan);
+      const set = await write("setQuota", () => setQuotaPlan(tenant, change, act));
+      let after: number | undefined = 0;
+      while (after !== undefined) after = await driver.write(() => flagRunsPlan(after!));
+      await driver.write(() => recountPlan(tenant));
+      while (!(await driver.write(meterPlan)));
+      return set;
     },
     async putToken(token, act) {
       return write("putToken", () => putTokenPlan(token, act));

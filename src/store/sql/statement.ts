@@ -89,11 +89,11 @@ export const bigintParams: ReadonlySet<string> = new Set(
     "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs until " +
     "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
     "below olderMs n moment stamp id number since edge startedSince startedUntil endedSince endedUntil buckets " +
-    "pageBytes scan"
+    "pageBytes scan runs bytes schedules streams used"
   ).split(" "),
 );
 export const booleanParams: ReadonlySet<string> = new Set(
-  "open paused surplus armed force held fresh doubt".split(" "),
+  "open paused surplus armed force held fresh doubt admitted".split(" "),
 );
 /** Exceptions, by statement: there the same word names text. */
 export const textIn: Readonly<Record<string, readonly string[]>> = {
@@ -114,4 +114,5 @@ export const textIn: Readonly<Record<string, readonly string[]>> = {
   "token.revoke": ["id"],
   "token.touch": ["id"],
   "signal.find": ["id"],
+  "schedule.find": ["id"],
 };

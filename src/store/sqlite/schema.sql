@@ -105,6 +105,12 @@ CREATE TABLE processes(
 
 CREATE INDEX processes_at on processes(at);
 
+CREATE TABLE quotas(
+  tenant text not null primary key, runs integer, bytes integer, schedules integer, streams integer,
+  runs_used integer not null default 0, runs_at integer not null default 0, bytes_used integer not null default 0,
+  metered integer, metered_at integer not null default 0
+) strict, without rowid;
+
 CREATE TABLE records(
   id integer primary key,
   journal integer not null,
@@ -126,7 +132,9 @@ CREATE TABLE runs(
   phase text not null, cause text, stuck_from text, input_hash text not null, labels text, outcome text,
   parent integer, parent_pos integer, root integer not null,
   created_at integer not null, ended_at integer
-) strict;
+, counted integer not null default 0) strict;
+
+CREATE INDEX runs_counted on runs(tenant) where counted = 1 and ended_at is null;
 
 CREATE INDEX runs_created on runs(tenant, created_at);
 

@@ -21,6 +21,7 @@ import { phases } from "./phases.ts";
 import { presence } from "./presence.ts";
 import { projection } from "./projection.ts";
 import { queues } from "./queues.ts";
+import { quotas } from "./quotas.ts";
 import { refusals } from "./refusals.ts";
 import { renewals } from "./renewals.ts";
 import { lostAnswers, repeats } from "./repeats.ts";
@@ -68,6 +69,7 @@ const groups: Readonly<Record<string, Cases>> = {
   hostile,
   misplaced,
   refusals,
+  quotas,
   strangers,
   foreign,
   feed,

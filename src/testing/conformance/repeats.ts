@@ -54,6 +54,7 @@ export const repeats: Cases = ({ it }, fresh) => {
       fireSchedule: (intake) => intake.fireSchedule(tenant, "due", 1, null, fired),
       createRuns: (intake) => intake.createRuns(tenant, runs),
       prune: (intake) => intake.prune(tenant, now + 60_000, 5, act),
+      setQuota: (intake) => intake.setQuota(tenant, { streams: 5 }, act),
       putToken: (intake) => intake.putToken(token, act),
       revokeToken: (intake) => intake.revokeToken(tenant, token.id, act),
       recordAudit: (intake) => intake.recordAudit(tenant, "call.refused", act, { route: "x" }),
@@ -69,7 +70,11 @@ export const repeats: Cases = ({ it }, fresh) => {
       });
     }
     assert.equal((await run.view()).notes, 4);
-    assert.equal((await store.read.audit(tenant)).length, 4, "one act each: prune, putToken, revokeToken, recordAudit");
+    assert.equal(
+      (await store.read.audit(tenant)).length,
+      5,
+      "one act each: prune, setQuota, putToken, revokeToken, recordAudit",
+    );
     const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as Created[];
     assert.deepEqual(
       created.map(({ fresh: isFresh }) => isFresh),

@@ -26,6 +26,8 @@ const wide: Readonly<Record<string, string>> = {
   "lease.soon": "the same",
   "token.list": "a page for people",
   "process.list": "who reported lately, sorted by label: a page for people",
+  "quota.recount": "a row for each tenant, when a limit is set",
+  "usage.sum": "a stretch of records, summed by tenant",
   "repeat.purge": "once in 128 calls, a thousand of the oldest",
   "witness.purge": "once in a thousand groups, and the table holds an hour",
 };

@@ -7,6 +7,7 @@ import type { Created } from "../../contract.ts";
 import { ask, askRow, type Ground, type Plan } from "../plan.ts";
 import { applyChange } from "./append.ts";
 import { ownTerm } from "./claim.ts";
+import { admitRun } from "./quotas.ts";
 
 export type FirstTerm = Claimant & { readonly nonce: bigint };
 
@@ -21,8 +22,8 @@ export function* createPlan(
     // A record that names another tenant's journal is not written, as one is not that names none.
     const { journal: source } = data.fork;
     if ((yield* askRow("run.place", { tenant, journal: source })) === undefined) {
-      if ((yield* askRow("run.find", { tenant, id: data.id })) !== undefined)
-        return yield* existingRun(tenant, data, first);
+      const known = yield* existingRun(tenant, data, first);
+      if (known !== undefined) return known;
       const message = `the fork names journal ${source}, and no run has it`;
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "fork" });
     }
@@ -34,8 +35,15 @@ export function* createPlan(
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
-      const { count } = yield* ask("run.root", change);
-      if (count === 0) return yield* existingRun(tenant, data, first);
+      const { count } = yield* ask("run.root", { ...change, admitted: false });
+      if (count === 0) {
+        const known = yield* existingRun(tenant, data, first);
+        if (known !== undefined) return known;
+        yield* admitRun(tenant);
+        // Another may have been faster, where statements of two transactions can interleave.
+        if ((yield* ask("run.root", { ...change, admitted: true })).count === 0)
+          return (yield* existingRun(tenant, data, first)) ?? gone(data.id);
+      }
     } else if (first !== undefined && change.do === "lease.create") {
       const row = yield* askRow("lease.first", {
         journal,
@@ -71,10 +79,20 @@ export function holderOf(first: Claimant): NonNullable<RecordData<"run.created">
   return { owner, label, reactor, ttlMs };
 }
 
-function* existingRun(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Plan<Created> {
+function gone(id: string): never {
+  throw new TapeError("TAPE_RUN_GONE", `run ${id} existed and was deleted`, { id });
+}
+
+/** The run that has this id; undefined: none ever had it. */
+function* existingRun(
+  tenant: string,
+  data: RecordData<"run.created">,
+  first: FirstTerm | undefined,
+): Plan<Created | undefined> {
   const row = yield* askRow("run.find", { tenant, id: data.id });
   if (row === undefined) {
-    throw new TapeError("TAPE_RUN_GONE", `run ${data.id} existed and was deleted`, { id: data.id });
+    const tombstone = yield* askRow("tombstone.find", { tenant, id: data.id });
+    return tombstone === undefined ? undefined : gone(data.id);
   }
   if (row.workflow !== data.workflow || row.input_hash !== data.inputHash) {
     const message = `run ${data.id} exists with another ${row.workflow !== data.workflow ? "workflow" : "input"}`;

@@ -12,6 +12,7 @@ import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.
 import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { actedBy, auditPlan } from "./audit.ts";
 import { createPlan } from "./create.ts";
+import { admitSchedule } from "./quotas.ts";
 import { recordAct } from "./service.ts";
 import { absentTarget } from "./target.ts";
 
@@ -211,12 +212,24 @@ export function* putSchedulePlan(
   const change = { tenant, id, spec, nextAt, paused };
   const written = seen
     ? yield* askRow("schedule.change", { ...change, version: seen.version, seen: seen.spec })
-    : yield* askRow("schedule.put", { ...change, fresh: seen === null });
+    : yield* putPlan(change, seen === null);
   if (written === undefined) {
     throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} is not what it was read as`, { id });
   }
   ground.wake(wakeOf("timers", tenant));
   return scheduleRowOf(written);
+}
+
+function* putPlan(
+  change: Row & { readonly tenant: string; readonly id: string },
+  fresh: boolean,
+): Plan<Row | undefined> {
+  const written = yield* askRow("schedule.put", { ...change, fresh, admitted: false });
+  if (written !== undefined) return written;
+  const { tenant, id } = change;
+  if ((yield* askRow("schedule.find", { tenant, id })) !== undefined) return undefined;
+  yield* admitSchedule(tenant);
+  return yield* askRow("schedule.put", { ...change, fresh, admitted: true });
 }
 
 export function* fireSchedulePlan(
@@ -267,7 +280,18 @@ export function* createAllPlan(
   return verdicts;
 }
 
-const pruned = ["records", "effects", "claims", "gates", "timers", "budgets", "keys", "leases", "run"] as const;
+const pruned = [
+  "usage",
+  "records",
+  "effects",
+  "claims",
+  "gates",
+  "timers",
+  "budgets",
+  "keys",
+  "leases",
+  "run",
+] as const;
 
 export function* prunePlan(tenant: string, before: number, limit: number, act: ManualAct | undefined): Plan<number> {
   const roots = yield* askRows("prune.find", { tenant, before, limit });

@@ -1,0 +1,95 @@
+import { type Quota, type QuotaKind, type QuotaLimits, quotaKinds, unlimited } from "../../model/quota.ts";
+import { allOf } from "../../store/page.ts";
+import { outputOption, personOf, personOptions, storeOptions, withApp } from "../app.ts";
+import { type Asked, type Command, Misuse } from "../command.ts";
+import { type Column, printJson, printRows, wantsJson } from "../output.ts";
+
+const whose = {
+  name: "tenant",
+  help: "whose; absent: all tenants that have none of their own",
+  optional: true,
+} as const;
+
+const meanings: Readonly<Record<QuotaKind, string>> = {
+  runs: "runs that have not ended",
+  bytes: "bytes of all records of its runs",
+  schedules: "schedules",
+  streams: "streams open at one server",
+};
+
+const limitText = (quota: Quota, kind: QuotaKind): string => {
+  const limit = quota.limits[kind];
+  const used = kind === "streams" || quota.tenant === "" ? undefined : quota.used[kind];
+  const most = limit === null ? "no limit" : String(limit);
+  return used === undefined || used === null ? most : `${used} of ${most}`;
+};
+
+const columns: readonly Column<Quota>[] = [
+  { title: "TENANT", of: ({ tenant }) => (tenant === "" ? "(all others)" : tenant) },
+  ...quotaKinds.map((kind) => ({ title: kind.toUpperCase(), of: (quota: Quota) => limitText(quota, kind) })),
+];
+
+const ls: Command = {
+  name: "quota ls",
+  summary: "lists what tenants may have at most, and how much of it they have",
+  options: { ...storeOptions, ...outputOption },
+  run: (asked) =>
+    withApp(asked, async ({ store }) => {
+      const found = await allOf(
+        (above) => store.read.quotas({ above }),
+        ({ tenant }) => tenant,
+      );
+      printRows(asked, found, columns, "there are no quotas; set some with durable-tape quota set");
+      return 0;
+    }),
+};
+
+function limitOf(asked: Asked, kind: QuotaKind): Partial<QuotaLimits> {
+  const said = asked.text(kind);
+  if (said === undefined) return {};
+  if (said === "default") return { [kind]: null };
+  if (said === "none") return { [kind]: unlimited };
+  if (!/^\d{1,15}$/.test(said)) throw new Misuse(`--${kind} is a whole number, none or default, not ${said}`);
+  return { [kind]: Number(said) };
+}
+
+async function set(asked: Asked, change: Partial<QuotaLimits>): Promise<number> {
+  const person = personOf(asked);
+  return withApp(asked, async ({ store }) => {
+    const quota = await store.intake.setQuota(asked.arguments.tenant, change, person);
+    if (wantsJson(asked)) printJson(asked, quota);
+    else printRows(asked, [quota], columns, "");
+    return 0;
+  });
+}
+
+const setCommand: Command = {
+  name: "quota set",
+  summary: "sets what a tenant may have at most; it holds at once, on every replica",
+  arguments: [whose],
+  options: {
+    ...Object.fromEntries(
+      quotaKinds.map((kind) => [kind, { value: "N", help: `${meanings[kind]}: a number, none or default` }]),
+    ),
+    ...personOptions,
+    ...storeOptions,
+    ...outputOption,
+  },
+  run: (asked) => {
+    const change = Object.assign({}, ...quotaKinds.map((kind) => limitOf(asked, kind))) as Partial<QuotaLimits>;
+    if (Object.keys(change).length === 0) {
+      throw new Misuse(`quota set needs at least one of ${quotaKinds.map((kind) => `--${kind}`).join(", ")}`);
+    }
+    return set(asked, change);
+  },
+};
+
+const unset: Command = {
+  name: "quota unset",
+  summary: "takes all quotas of a tenant back: the default holds for it again",
+  arguments: [whose],
+  options: { ...personOptions, ...storeOptions, ...outputOption },
+  run: (asked) => set(asked, { runs: null, bytes: null, schedules: null, streams: null }),
+};
+
+export const quotaCommands: readonly Command[] = [ls, setCommand, unset];

@@ -1,0 +1,2 @@
+-- read
+select count(*) as n from tape.schedules where tenant = :tenant

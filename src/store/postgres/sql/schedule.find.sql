@@ -1,0 +1,2 @@
+-- read
+select version from tape.schedules where tenant = :tenant and id = :id

@@ -1,0 +1,130 @@
+import type { TapeError } from "../../../model/errors.ts";
+import {
+  everyTenant,
+  holdingLimit,
+  type Quota,
+  type QuotaKind,
+  type QuotaLimits,
+  quotaExceeded,
+  quotaKinds,
+} from "../../../model/quota.ts";
+import type { ManualAct } from "../../contract.ts";
+import { quotaOf } from "../../rows.ts";
+import { ask, askRow, askRows, type Plan, type Row } from "../plan.ts";
+import { recordAct } from "./service.ts";
+
+/**
+ * Quotas. Whoever has none pays nothing: the statements that create runs and schedules refuse those of a tenant with a
+ * limit, and only then it is asked for room here, in the same transaction, under the lock of the tenant's row.
+ */
+
+/** A count that is younger is not made again: many refusals in a row cost one. */
+const recountMs = 1_000;
+/** Records are measured again after so long, where a start asks how many bytes there are. */
+const remeterMs = 5_000;
+/** Records measured in one transaction: some ten milliseconds. */
+const meteredAtOnce = 50_000;
+/** Runs that are looked at in one transaction when a limit is set. */
+const flaggedAtOnce = 10_000;
+
+/** Room for one more run of this tenant, or TAPE_QUOTA. Children are not asked for: who was let in may finish. */
+export function* admitRun(tenant: string): Plan<void> {
+  const row = yield* lockedRow(tenant);
+  const room = yield* roomForRun(row);
+  if (room.full !== undefined) throw room.full;
+  yield* ask("quota.use", { tenant, used: room.used + 1, fresh: room.fresh });
+}
+
+/** After a refusal: keeps the count that it was made with, so that the next ones need none of their own. */
+export function* keepCountPlan(tenant: string): Plan<void> {
+  const room = yield* roomForRun(yield* lockedRow(tenant));
+  if (room.fresh) yield* ask("quota.use", { tenant, used: room.used, fresh: true });
+}
+
+interface Room {
+  readonly used: number;
+  /** They were counted just now. */
+  readonly fresh: boolean;
+  readonly full?: TapeError;
+}
+
+function* roomForRun(row: Row): Plan<Room> {
+  const limit = limitIn(row, "runs");
+  let used = Number(row.runs_used);
+  let fresh = false;
+  const countedAt = Number(row.runs_at); // 0: never
+  const old = countedAt === 0 || (limit !== null && used >= limit && Math.abs(Number(row.at) - countedAt) >= recountMs);
+  if (limit !== null && old) {
+    used = Number((yield* askRow("quota.open", { tenant: row.tenant }))?.n);
+    fresh = true;
+  }
+  if (limit !== null && used >= limit) return { used, fresh, full: quotaExceeded("runs", used, limit) };
+  const bytes = limitIn(row, "bytes");
+  if (bytes === null) return { used, fresh };
+  const stale = Math.abs(Number(row.at) - Number(row.metered_at)) >= remeterMs;
+  if (stale) yield* meterPlan();
+  const measured = Number((stale ? yield* lockedRow(String(row.tenant)) : row).bytes_used);
+  return measured < bytes ? { used, fresh } : { used, fresh, full: quotaExceeded("bytes", measured, bytes) };
+}
+
+export function* admitSchedule(tenant: string): Plan<void> {
+  const limit = limitIn(yield* lockedRow(tenant), "schedules");
+  if (limit === null) return;
+  const used = Number((yield* askRow("schedule.count", { tenant }))?.n);
+  if (used >= limit) throw quotaExceeded("schedules", used, limit);
+}
+
+function* lockedRow(tenant: string): Plan<Row> {
+  const known = yield* askRow("quota.lock", { tenant });
+  if (known !== undefined) return known;
+  yield* ask("quota.create", { tenant });
+  return (yield* askRow("quota.lock", { tenant }))!;
+}
+
+const numberIn = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value));
+const limitIn = (row: Row, kind: QuotaKind): number | null =>
+  holdingLimit(numberIn(row[kind]), numberIn(row[`default_${kind}`]));
+
+export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act: ManualAct): Plan<Quota> {
+  const row = yield* lockedRow(tenant);
+  const limits = Object.fromEntries(
+    quotaKinds.map((kind) => [kind, change[kind] === undefined ? numberIn(row[kind]) : change[kind]]),
+  );
+  yield* ask("quota.set", { tenant, ...limits });
+  yield* recordAct("quota.set", act, { tenant, ...limits });
+  return quotaOf((yield* askRow("quota.get", { tenant }))!);
+}
+
+/** Counts what began before; returns how far it came, undefined: to the end. */
+export function* flagRunsPlan(after: number): Plan<number | undefined> {
+  const until = (yield* askRow("quota.range", { after, limit: flaggedAtOnce }))?.until;
+  if (until === null || until === undefined) return undefined;
+  yield* ask("quota.flag", { after, until: Number(until) });
+  return Number(until);
+}
+
+export function* recountPlan(tenant: string): Plan<void> {
+  yield* ask("quota.recount", { tenant });
+}
+
+export function* beginMeterPlan(): Plan<void> {
+  yield* lockedRow(everyTenant);
+  yield* ask("usage.begin");
+}
+
+/**
+ * Adds the bytes of records that were written since the last look to their tenants' rows; true: of all of them. Each
+ * record is counted once, because the place that was reached is written with the sums.
+ */
+export function* meterPlan(): Plan<boolean> {
+  const meter = yield* askRow("usage.lock");
+  if (meter === undefined) return true; // nobody wants it, or another is at it
+  const after = Number(meter.metered);
+  const reached = yield* askRow("usage.edge", { after, limit: meteredAtOnce });
+  const edge = Number(reached?.edge ?? after);
+  const sums = edge > after ? yield* askRows("usage.sum", { after, edge }) : [];
+  for (const { tenant, bytes } of sums) yield* ask("usage.add", { tenant, bytes: Number(bytes) });
+  const fresh = reached === undefined || Number(reached.last) === edge;
+  yield* ask("usage.moved", { edge, fresh });
+  return fresh;
+}

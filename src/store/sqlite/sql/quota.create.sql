@@ -1,0 +1,2 @@
+-- unfenced: a row to count in, for a tenant that the default holds for
+insert into quotas(tenant) values (:tenant) on conflict do nothing

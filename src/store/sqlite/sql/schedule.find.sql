@@ -1,0 +1,2 @@
+-- read
+select version from schedules where tenant = :tenant and id = :id

@@ -1,0 +1,2 @@
+-- read
+select metered from quotas where tenant = '' and metered is not null
