@@ -12,7 +12,8 @@ export interface Cancellation {
 
 /**
  * Asks a run to stop. One that never began has nothing to clean up and needs no worker: it ends here, under its lease,
- * also where no process has its workflow.
+ * also where no process has its workflow. Who dies in between leaves the lease behind: once that has expired, whoever
+ * cancels again ends the run.
  */
 export async function cancelRun(ground: RedriveGround, run: string, asked: Cancellation): Promise<{ n: number }> {
   const noted = await ground.store.intake.cancel(ground.tenant, run, asked);
@@ -24,17 +25,23 @@ export async function cancelRun(ground: RedriveGround, run: string, asked: Cance
 export async function endUnbegun(ground: RedriveGround, run: string): Promise<boolean> {
   const { store, keeper, tenant, clock, random } = ground;
   const target = { run };
-  const view = await store.read.run(tenant, run);
-  if (view?.status !== "RUNNABLE" || (await beginning(store, tenant, run, 1)) === undefined) return false;
+  const status = (await store.read.run(tenant, run))?.status;
+  const mayBe = status === "RUNNABLE" || status === "RUNNING";
+  if (!mayBe || (await beginning(store, tenant, run)) === undefined) return false;
   const sent = momentOf(clock);
   const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
-  const answer = await store.claim.acquire(tenant, { target, claimant, nonce: random.bits63(), expect: "free" });
+  const answer = await store.claim.acquire(tenant, {
+    target,
+    claimant,
+    nonce: random.bits63(),
+    expect: "free_or_expired",
+  });
   if (!answer.ok) return false;
   const { term } = answer;
   const lease = keeper.adopt(run, term, sent);
   try {
-    // Again under the lease, whose own record is the second: nobody can begin it now.
-    const created = await beginning(store, tenant, run, 2);
+    // Again under the lease: nobody can begin it now.
+    const created = await beginning(store, tenant, run);
     for (let taken = term.notes; ; ) {
       const end = created === undefined ? givenBack(taken) : ended(created, taken);
       lease.assert();
@@ -51,18 +58,15 @@ export async function endUnbegun(ground: RedriveGround, run: string): Promise<bo
   }
 }
 
-/** How it was created, if nothing has been written since but what is expected. */
-async function beginning(
-  store: Store,
-  tenant: string,
-  run: string,
-  records: number,
-): Promise<RecordData<"run.created"> | undefined> {
-  const found = await store.read.journal(tenant, { run }, { limit: records + 1 });
-  const [first] = found;
-  return found.length === records && first?.kind === "run.created" && first.data.holder === undefined
-    ? first.data
-    : undefined;
+/** More terms than these without a single record are no cancellations that failed. */
+const mostTerms = 20;
+
+/** How it was created, if nobody was to drive it from then on and nothing has been written since but terms. */
+async function beginning(store: Store, tenant: string, run: string): Promise<RecordData<"run.created"> | undefined> {
+  const [first, ...since] = await store.read.journal(tenant, { run }, { limit: mostTerms });
+  if (first?.kind !== "run.created" || first.data.holder !== undefined || since.length + 1 === mostTerms)
+    return undefined;
+  return since.every(({ kind }) => kind === "term.begun" || kind === "term.ended") ? first.data : undefined;
 }
 
 const givenBack = (taken: number): NewRecord => ({

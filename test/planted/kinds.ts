@@ -28,6 +28,11 @@ export const kinds = {
   "with a schedule": ({ schedules }) => schedules.length > 0,
   "with a rewound store": ({ rewind }) => rewind !== undefined,
   "with operators": ({ deeds }) => deeds.length > 0,
+  "with strangers": ({ strangers }) => strangers.length > 0,
+  "with a guarded gate": ({ guarded }) => guarded.length > 0,
+  "with unnamed forks": ({ deeds }) => deeds.some(({ what }) => what === "fork unnamed"),
+  "with one cancelled early": ({ unbegun }) => unbegun !== undefined,
+  "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 
 export type Kind = keyof typeof kinds;

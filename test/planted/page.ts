@@ -7,6 +7,7 @@ import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
 import { serviceBugs } from "./bugs/services.ts";
+import { strangerBugs } from "./bugs/strangers.ts";
 
 export const page = join(resolve(import.meta.dirname, "../.."), "docs/planted-bugs.md");
 
@@ -19,6 +20,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Journals, signals and timers", journalBugs],
   ["Ends, compensation and budgets", endingBugs],
   ["Values, schedules, operators, restores", serviceBugs],
+  ["Strangers, approvals, audit, forks and clocks", strangerBugs],
 ];
 
 function tables(): string {

@@ -10,6 +10,7 @@ import { type Plan, planOf } from "../../src/testing/simulation/plan.ts";
 import { rightClock } from "../../src/testing/simulation/plan-faults.ts";
 import type { Op } from "../../src/testing/simulation/program.ts";
 import { simulate } from "../../src/testing/simulation/simulate.ts";
+import { canary } from "../../src/testing/simulation/strangers.ts";
 import { sweeperName } from "../../src/testing/simulation/sweeper.ts";
 
 const lanes: Op = {
@@ -34,7 +35,7 @@ const calm: Plan = {
     {
       id: "run-0",
       workflow: "once",
-      program: { ops: [lanes, { op: "gate", name: "left" }], attempts: 1 },
+      program: { ops: [{ op: "guarded" }, lanes, { op: "gate", name: "left" }], attempts: 1 },
       atMs: 10,
       cancelAtMs: undefined,
       usd: undefined,
@@ -68,6 +69,24 @@ const calm: Plan = {
     { atMs: 2_000, what: "take over", run: "run-0" },
     { atMs: 8_000, what: "take the singleton", run: "run-0" },
   ],
+  strangers: [
+    { atMs: 4_300, what: "append" },
+    { atMs: 4_500, what: "signal" },
+    { atMs: 4_700, what: "read" },
+  ],
+  guarded: [
+    { run: "run-0", atMs: 3_000, by: "eve", value: 1, key: "guarded 0" },
+    { run: "run-0", atMs: 3_500, by: "ada", value: "many", key: "guarded 1" },
+    { run: "run-0", atMs: 4_000, by: "ada", value: 7, key: "guarded 2" },
+  ],
+  unbegun: {
+    id: "unbegun",
+    workflow: "nowhere",
+    program: { ops: [{ op: "step", fails: false }], attempts: 1 },
+    atMs: 1_000,
+    cancelAfterMs: 0,
+  },
+  wallStep: undefined,
   faults: [],
   rewind: undefined,
   healAtMs: 20_000,
@@ -87,7 +106,8 @@ describe("the checkers", () => {
     const act = { op: "sleep", ms: 9_000 } as const;
     const rewind = { snapshotAtMs: 4_000, atMs: 7_000, awayMs: 500 };
     const sleeper = { ...run, program: { ops: [act, { op: "step", fails: false } as const], attempts: 1 } };
-    rewound = await simulate({ ...calm, runs: [sleeper], signals: [], schedules: [], deeds: [], rewind });
+    const without = { signals: [], schedules: [], deeds: [], guarded: [], unbegun: undefined };
+    rewound = await simulate({ ...calm, ...without, runs: [sleeper], rewind });
   });
 
   it("find nothing in a calm world, nor in one that went back", () => {
@@ -150,6 +170,88 @@ describe("the checkers", () => {
     assert.equal(evidence.deeds.filter(({ at }) => at !== undefined).length, 2);
     complains({ ...evidence, audit: evidence.audit.slice(1) }, "deedsAreAudited");
     complains({ ...evidence, deeds: evidence.deeds.slice(1) }, "deedsAreAudited");
+  });
+
+  it("see an entry of the audit that was changed, moved or is not sealed", () => {
+    const [newest, ...older] = evidence.audit;
+    assert.ok(older.length > 0);
+    complains(
+      { ...evidence, audit: [newest!, { ...older[0]!, reason: "another" }, ...older.slice(1)] },
+      "auditIsSealed",
+    );
+    complains({ ...evidence, audit: older.toReversed().concat(newest!) }, "auditIsSealed");
+    complains({ ...evidence, audit: evidence.audit.map((entry) => ({ ...entry, hash: "" })) }, "auditIsSealed");
+  });
+
+  it("see what a stranger got, and what it left", () => {
+    assert.deepEqual(
+      evidence.strangers.map(({ got }) => got),
+      ["TAPE_FENCED", "TAPE_RUN_UNKNOWN", "nothing"],
+    );
+    assert.ok(evidence.strangers.some(({ current }) => current));
+    const [first] = evidence.strangers;
+    complains({ ...evidence, strangers: [{ ...first!, got: "an answer: head" }] }, "strangersGetNothing");
+    const feed = evidence.feed.map((record) =>
+      record.kind === "step.done" ? { ...record, data: { ...record.data, name: canary } } : record,
+    );
+    complains({ ...evidence, feed: feed as Evidence["feed"] }, "strangersChangeNothing");
+  });
+
+  it("see a gate that another than its approver answered, and a signal that does not fit", () => {
+    assert.deepEqual(
+      evidence.guarded.map(({ told }) => told),
+      ["TAPE_NOT_APPROVER", "sent", "sent"],
+    );
+    const signals = (more: object): Evidence["feed"] =>
+      evidence.feed.map((record) =>
+        record.kind === "signal.sent" ? ({ ...record, data: { ...record.data, ...more } } as FeedRecord) : record,
+      );
+    complains({ ...evidence, feed: signals({ by: "eve" }) }, "onlyApproversAnswer");
+    complains({ ...evidence, feed: signals({ key: "guarded 0" }) }, "onlyApproversAnswer");
+    complains({ ...evidence, feed: signals({ value: "many" }) }, "unfitSignalsAreRefused");
+    complains({ ...evidence, feed: signals({ value: 7 }) }, "unfitSignalsAreRefused");
+    const early = [...evidence.feed].sort((a, b) => Number(a.in === "journal") - Number(b.in === "journal"));
+    complains({ ...evidence, feed: early }, "onlyApproversAnswer");
+  });
+
+  it("see a run that was ended as if it had never begun, and had", () => {
+    const { journal, status } = evidence.runs.find(({ id }) => id === "unbegun")!;
+    assert.equal(status, "CANCELLED");
+    const step = { kind: "step.done", data: { pos: 0, name: "step", value: 1 } } as const;
+    const feed = evidence.feed.flatMap((record) =>
+      record.journal === journal && record.kind === "run.ended"
+        ? [{ ...record, ...step } as FeedRecord, { ...record, seq: record.seq + 1 }]
+        : [record],
+    );
+    complains({ ...evidence, feed }, "unbegunDidNothing");
+  });
+
+  it("see a fork that keeps what was undone", () => {
+    const { journal } = evidence.runs[0]!;
+    const by = "operator 7";
+    const fork = { journal: 77, pos: 1, through: 9, by, reason: "why", seeds: [] };
+    const kept = { kind: "fork.kept", data: { records: [{ kind: "effect.settled", data: { pos: 0 } }] } };
+    const feed = evidence.feed.flatMap((record) =>
+      record.journal === journal && record.kind === "run.created"
+        ? [{ ...record, data: { ...record.data, fork } }, { ...record, ...kept } as unknown as FeedRecord]
+        : [record],
+    );
+    const undone = { run: 77, pos: 0, sub: 1, role: "inverse", surplus: false, name: "undo", status: "COMPENSATED" };
+    const effects = [undone] as unknown as Evidence["effects"];
+    const deeds = [{ who: by, what: "fork unnamed", asked: 0, at: 1 }];
+    complains({ ...evidence, feed: feed as Evidence["feed"], effects, deeds }, "forksKeepWhatStands");
+  });
+
+  it("see a sleep that a set clock made shorter", async () => {
+    const [run] = calm.runs;
+    const nap = { ...run!, program: { ops: [{ op: "sleep", ms: 8_000 } as const], attempts: 1 } };
+    const world: Plan = { ...calm, runs: [nap], signals: [], guarded: [], schedules: [], deeds: [], values: [] };
+    const stepped = await simulate({ ...world, wallStep: { atMs: 3_000, byMs: 86_400_000 } });
+    assert.deepEqual(brokenInvariants(stepped), []);
+    const early = stepped.feed.map((record) =>
+      record.kind === "timer.passed" || record.kind === "timer.fired" ? { ...record, at: record.at - 1_000 } : record,
+    );
+    complains({ ...stepped, feed: early }, "timersKeepTime");
   });
 
   it("see an answer that was recorded for another lane, or for another question of the same", () => {

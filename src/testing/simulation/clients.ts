@@ -3,8 +3,9 @@ import type { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import { gate } from "../../sdk/gate.ts";
 import type { PlannedRun, PlannedSignal } from "./plan-runs.ts";
+import type { PlannedUnbegun } from "./plan-visitors.ts";
 import type { programs } from "./program.ts";
-import type { Stage } from "./stage.ts";
+import { type Stage, tenant } from "./stage.ts";
 
 /** Something that a client was told is done. */
 export interface Acknowledged {
@@ -87,7 +88,31 @@ export class Clients {
     return Promise.all([
       ...plan.runs.flatMap((run) => [this.#start(run), this.#startAgain(run), this.#cancel(run)]),
       ...plan.signals.map((signal) => this.#signal(signal)),
+      ...(plan.unbegun === undefined ? [] : [this.#unbegun(plan.unbegun)]),
     ]);
+  }
+
+  /** Started by a program that has the store and no worker: nobody holds the run. */
+  async #unbegun({ id: run, workflow, program, atMs, cancelAfterMs }: PlannedUnbegun): Promise<void> {
+    const { time, shared } = this.#stage;
+    await time.sleep(atMs);
+    if (shared.away) return;
+    const asked = time.wall();
+    await shared.store.intake.createRuns(tenant, [{ id: run, workflow, input: program }]);
+    this.acknowledge({ what: "run", run, asked });
+    await time.sleep(cancelAfterMs);
+    const done = { what: "cancel", run } as const;
+    await this.#whenThere(run, (tape) => tape.cancel(run, { reason: "a slip" }), done);
+  }
+
+  /** Whoever sees that it is still there, although it was cancelled, says it once more. */
+  async cancelAgain(): Promise<void> {
+    const { plan, lookout } = this.#stage;
+    if (plan.unbegun === undefined) return;
+    const { id: run, workflow } = plan.unbegun;
+    const { runs } = await lookout.look();
+    if (workflow === "once" || !runs.some(({ id, endedAt }) => id === run && endedAt === null)) return;
+    await this.ask((tape) => tape.cancel(run, { reason: "it is still there" }));
   }
 
   async #start(run: PlannedRun): Promise<void> {

@@ -168,6 +168,19 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
       const above = runs.find(({ journal }) => journal === runs.find((one) => one.journal === run)?.parent);
       return role === "inverse" && status === "COMPENSATED" && above !== undefined && above.journal !== root;
     }),
+  "a stranger came with a present holder's fence": ({ strangers }) =>
+    strangers.some(({ what, current }) => current && /append|park|renew|acquire/.test(what)),
+  "a stranger was refused": ({ strangers }) => strangers.some(({ got }) => got !== "nothing"),
+  "a stranger saw nothing": ({ strangers }) => strangers.some(({ got }) => got === "nothing"),
+  "not an approver": ({ guarded }) => guarded.some(({ told }) => told === "TAPE_NOT_APPROVER"),
+  "approver answered": some((r) => r.in === "inbox" && r.kind === "signal.sent" && r.data.approves !== undefined),
+  "signal that did not fit its gate": some((r) => r.kind === "signal.refused"),
+  "cancelled before it began": ({ runs }) => runs.some(({ id, status }) => id === "unbegun" && status === "CANCELLED"),
+  "audit with several entries": ({ audit }) => audit.length > 2,
+  "fork of what was undone refused": ({ deeds }) => deeds.some((one) => one.refused === "TAPE_FORK_POINT"),
+  "fork that named nothing undone": deed("fork unnamed"),
+  "store's clock set while runs slept": ({ plan, feed, virtualMs }) =>
+    plan.wallStep !== undefined && virtualMs > plan.wallStep.atMs && feed.some(({ kind }) => kind === "timer.set"),
   "lanes side by side": some((r) => r.kind === "lane.opened" && r.data.lane > 1),
   "lane's answer from an earlier execution": ({ handed }) => handed.some(({ called }) => !called),
   "lanes asked in another order": ({ handed }) => reordered(handed),

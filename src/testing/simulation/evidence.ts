@@ -5,6 +5,7 @@ import type { Call } from "../kit/runner.ts";
 import type { Seen, WorldLedger } from "../kit/world.ts";
 import { checkProjection } from "../projection.ts";
 import type { Acknowledged } from "./clients.ts";
+import type { GuardedStory } from "./guarded.ts";
 import type { Handed } from "./lanes.ts";
 import type { ManualDeed } from "./operator.ts";
 import type { Plan } from "./plan.ts";
@@ -12,6 +13,8 @@ import type { Lost } from "./rewinder.ts";
 import type { ScheduleStory } from "./schedule-clients.ts";
 import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
 import { type Bite, type Stage, tenant } from "./stage.ts";
+import { unstepped } from "./stepped-clock.ts";
+import type { StrangerStory } from "./strangers.ts";
 import type { Sweep } from "./sweeper.ts";
 import type { ValueOperation } from "./value-clients.ts";
 
@@ -54,10 +57,13 @@ export interface Evidence {
   readonly projection: readonly string[];
   readonly orphans: readonly string[];
   readonly deeds: readonly ManualDeed[];
+  /** Newest first. */
   readonly audit: readonly AuditEntry[];
   readonly values: readonly ValueOperation[];
   readonly watched: readonly (readonly ValueTransition[])[];
   readonly schedules: readonly ScheduleStory[];
+  readonly strangers: readonly StrangerStory[];
+  readonly guarded: readonly GuardedStory[];
   readonly sweeps: readonly Sweep[];
   readonly renewals: readonly SeenRenewal[];
   /** Named leases by their journals. */
@@ -76,6 +82,8 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
   readonly operator: Pick<Evidence, "deeds">;
   readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
   readonly schedules: { readonly stories: Evidence["schedules"] };
+  readonly strangers: { readonly stories: Evidence["strangers"] };
+  readonly guarded: { readonly stories: Evidence["guarded"] };
   readonly rewinder: Pick<Evidence, "lost">;
 }
 
@@ -90,9 +98,10 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
   }
   const { acknowledged, said, met } = play.clients;
   const { results, faults, healedAt, settledAt } = play;
+  const right = unstepped(plan.wallStep);
   return {
     plan,
-    feed: await wholeFeed(store),
+    feed: (await wholeFeed(store)).map((record) => ({ ...record, at: right(record.at) })),
     runs,
     effects,
     gates: await store.read.gates(tenant),
@@ -111,6 +120,8 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
     values: play.values.history,
     watched: play.values.watched,
     schedules: play.schedules.stories,
+    strangers: play.strangers.stories,
+    guarded: play.guarded.stories,
     sweeps: sweeper.sweeps,
     renewals: shared.renewals,
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),

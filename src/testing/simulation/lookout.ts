@@ -20,12 +20,15 @@ const nothing: Sight = { runs: [], leases: [], effects: [], gates: [], timers: [
 export class Lookout {
   readonly #shared: SharedStore;
   readonly #tenant: string;
+  /** What a time of the store's is, whatever was done to its clock. */
+  readonly #right: (ms: number) => number;
   #seen: { readonly changes: number; readonly sight: Sight } | undefined;
   #judged: { readonly sight: Sight; readonly orphans: readonly string[] } | undefined;
 
-  constructor(shared: SharedStore, tenant: string) {
+  constructor(shared: SharedStore, tenant: string, right: (ms: number) => number = (ms) => ms) {
     this.#shared = shared;
     this.#tenant = tenant;
+    this.#right = right;
   }
 
   async look(): Promise<Sight> {
@@ -43,7 +46,23 @@ export class Lookout {
       read.timers(tenant),
       read.schedules(tenant),
     ]);
-    const sight = { runs, leases, effects, gates, timers, schedules };
+    const right = this.#right;
+    const sight = {
+      runs: runs.map((run) => ({
+        ...run,
+        createdAt: right(run.createdAt),
+        endedAt: run.endedAt === null ? null : right(run.endedAt),
+      })),
+      leases,
+      effects: effects.map((effect) => ({
+        ...effect,
+        createdAt: right(effect.createdAt),
+        changedAt: right(effect.changedAt),
+      })),
+      gates,
+      timers: timers.map((timer) => ({ ...timer, dueAt: right(timer.dueAt) })),
+      schedules,
+    };
     this.#seen = { changes, sight };
     return sight;
   }

@@ -10,6 +10,9 @@ function* smaller(plan: Plan): Generator<Plan> {
   const { values, schedules, singleton, rewind, deeds, signals, faults, runs, remote, clocks } = plan;
   if (values.length > 0) yield { ...plan, values: [] };
   if (schedules.length > 0) yield { ...plan, schedules: [] };
+  if (plan.strangers.length > 0) yield { ...plan, strangers: [] };
+  if (plan.unbegun !== undefined) yield { ...plan, unbegun: undefined };
+  if (plan.wallStep !== undefined) yield { ...plan, wallStep: undefined };
   if (singleton !== undefined) yield { ...plan, singleton: undefined };
   if (rewind !== undefined) yield { ...plan, rewind: undefined };
   if (remote.includes(true)) yield { ...plan, remote: remote.map(() => false) };
@@ -23,6 +26,7 @@ function* smaller(plan: Plan): Generator<Plan> {
   }
   for (const deed of deeds) yield { ...plan, deeds: deeds.filter((one) => one !== deed) };
   for (const signal of signals) yield { ...plan, signals: signals.filter((one) => one !== signal) };
+  for (const signal of plan.guarded) yield { ...plan, guarded: plan.guarded.filter((one) => one !== signal) };
   for (const fault of faults) yield { ...plan, faults: faults.filter((one) => one !== fault) };
   for (const run of runs) {
     const { ops } = run.program;
@@ -69,6 +73,12 @@ export function describePlan(plan: Plan): string[] {
     ...(plan.values.length > 0 ? [`${plan.values.length} deeds on values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),
     ...plan.signals.map(({ run, gate, atMs, key }) => `at ${atMs} signal ${gate} to ${run}, ${key ?? "no key"}`),
+    ...plan.guarded.map((one) => `at ${one.atMs} signal guarded to ${one.run} by ${one.by}: ${one.value}`),
+    ...plan.strangers.map(({ atMs, what }) => `at ${atMs} a stranger: ${what}`),
+    plan.unbegun === undefined ? "" : `unbegun ${JSON.stringify(plan.unbegun)}`,
+    plan.wallStep === undefined
+      ? ""
+      : `at ${plan.wallStep.atMs} the store's wall clock is set by ${plan.wallStep.byMs}`,
     ...plan.deeds.map(({ atMs, what, run }) => `at ${atMs} an operator: ${what} (${run})`),
     ...plan.faults.map(describeFault),
   ];

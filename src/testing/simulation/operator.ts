@@ -12,6 +12,8 @@ export interface ManualDeed {
   /** Wall time at which it was told, and at which it was acknowledged; undefined: it was refused, or nobody knows. */
   readonly asked: number;
   at: number | undefined;
+  /** The code of its refusal. */
+  refused?: string;
 }
 
 /** Refusals that people meet where others act beside them, or where there is nothing to act on. */
@@ -61,6 +63,7 @@ export class OperatorAtWork {
       return true;
     }
     const { error } = told;
+    if (isTapeError(error)) deed.refused = error.code;
     if (!this.#clients.isTransient(error) && !(isTapeError(error) && fine.has(error.code))) {
       this.faults.push(`${who} was told about "${what}": ${String(error)}`);
     }
@@ -94,6 +97,18 @@ export class OperatorAtWork {
           const keepCompensated = undone.map(({ pos }) => pos);
           await tape.fork(run, { ...act, at, id: `${run} as ${by}`, again, keepCompensated });
         });
+        return;
+      case "fork unnamed":
+        for (let tries = 0; tries < 8; tries++) {
+          const who = `${by}, try ${tries}`;
+          const done = await this.tell(who, what, async (tape) => {
+            const { happened } = await tape.forkPlan(run);
+            const again = happened.map(({ pos }) => pos);
+            await tape.fork(run, { by: who, reason: act.reason, id: `${run} as ${who}`, again });
+          });
+          if (done || this.deeds.some((one) => one.who === who && fine.has(one.refused ?? ""))) return;
+          await time.sleep(1_000);
+        }
         return;
       case "take the singleton":
         await this.tell(by, what, (tape) => tape.leases.preempt(sweeperName, act));

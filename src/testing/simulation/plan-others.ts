@@ -6,7 +6,14 @@ import type { Program } from "./program.ts";
 /** What an operator does by hand, besides settling doubts. */
 export interface Deed {
   readonly atMs: number;
-  readonly what: "take over" | "take over if stale" | "redrive" | "fork" | "pause the singleton" | "take the singleton";
+  readonly what:
+    | "take over"
+    | "take over if stale"
+    | "redrive"
+    | "fork"
+    | "fork unnamed"
+    | "pause the singleton"
+    | "take the singleton";
   readonly run: string;
 }
 

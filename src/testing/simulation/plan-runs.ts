@@ -63,9 +63,14 @@ function lanesOf(random: Random): LanesOp {
 
 /** Three generations, of which the youngest owes something. */
 function familyOf(random: Random): Op {
-  const effect = pick(random, ["undone.inline", "undone.outbox", "undone.idempotent"]);
-  const act: Op = { op: "act", effect, args: { ...argsOf(random), troubles: [] }, caught: false };
+  const act = owingOf(random);
   return { op: "child", ops: [{ op: "child", ops: [act], awaited: true }, { op: "fail" }], awaited: true };
+}
+
+/** An act that goes well, and is to be undone where its run does not. */
+export function owingOf(random: Random): Op {
+  const effect = pick(random, ["undone.inline", "undone.outbox", "undone.idempotent"]);
+  return { op: "act", effect, args: { ...argsOf(random), troubles: [] }, caught: false };
 }
 
 export function opsOf(random: Random, count: number, depth: number): Op[] {

@@ -11,6 +11,17 @@ import {
   valueDeedsOf,
 } from "./plan-others.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withLanes } from "./plan-runs.ts";
+import {
+  type GuardedSignal,
+  type PlannedUnbegun,
+  type StrangerDeed,
+  strangersOf,
+  unbegunOf,
+  type WallStep,
+  withForks,
+  withGuarded,
+  withWallStep,
+} from "./plan-visitors.ts";
 import { sizes } from "./size.ts";
 
 /** Everything that a seed decides in advance. */
@@ -31,6 +42,13 @@ export interface Plan {
   readonly values: readonly ValueDeed[];
   readonly singleton: PlannedSingleton | undefined;
   readonly deeds: readonly Deed[];
+  /** What another tenant tries with the numbers, names and secrets of ours. */
+  readonly strangers: readonly StrangerDeed[];
+  /** Signals to a gate that is for one person and takes numbers only. */
+  readonly guarded: readonly GuardedSignal[];
+  readonly unbegun: PlannedUnbegun | undefined;
+  /** Somebody sets the wall clock of the store's machine. */
+  readonly wallStep: WallStep | undefined;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
   /** From here on nothing goes wrong any more. */
@@ -53,7 +71,7 @@ export function planOf(seed: number | string): Plan {
   const skewed = chance(random, 0.15);
   const shape = { replicas, remote, ttlMs, singleton };
   const struck = chance(random, 0.1) ? 0 : 1 + random.int(size.faults);
-  return {
+  const plan = {
     seed,
     ...shape,
     clocks: times(replicas, () => (skewed ? clockOf(random, size.lastsMs) : rightClock)),
@@ -65,6 +83,8 @@ export function planOf(seed: number | string): Plan {
     values: some(random, 0.06, () => valueDeedsOf(random)) ?? [],
     deeds:
       some(random, singleton === undefined ? 0.1 : 0.7, () => deedsOf(random, runs, singleton !== undefined)) ?? [],
+    strangers: strangersOf(seed),
+    unbegun: unbegunOf(seed),
     faults: times(struck, () => faultOf(random, shape)),
     rewind: some(random, 0.05, () => rewindOf(random)),
     // Not before somebody who was stopped early has been replaced: the heal lets everybody go on.
@@ -72,6 +92,7 @@ export function planOf(seed: number | string): Plan {
     heals: !chance(random, 0.12),
     person: chance(random, 0.75),
   };
+  return withWallStep(seed, withGuarded(seed, withForks(seed, plan)));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

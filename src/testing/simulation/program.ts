@@ -3,6 +3,7 @@ import { gate } from "../../sdk/gate.ts";
 import { type Workflow, workflow } from "../../sdk/workflow.ts";
 import { beginning } from "../kit/virtual-time.ts";
 import type { ActArgs, SimulatedEffects } from "./effects.ts";
+import { guardedGate } from "./guarded-gate.ts";
 import type { LanesOp, LocalWork } from "./lanes.ts";
 
 export type Op =
@@ -10,6 +11,7 @@ export type Op =
   | { readonly op: "sample" }
   | { readonly op: "act"; readonly effect: string; readonly args: ActArgs; readonly caught: boolean }
   | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
+  | { readonly op: "guarded" }
   | { readonly op: "sleep"; readonly ms: number }
   | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
   | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
@@ -55,6 +57,8 @@ export function programs(
       }
       case "gate":
         return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
+      case "guarded":
+        return tape.gate(guardedGate);
       case "sleep":
         // A moment of the world's calendar, come or to come: one reckoned by a wrong clock would be an hour away.
         return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(beginning + 3 * op.ms);

@@ -1,11 +1,14 @@
 import { DatabaseSync } from "node:sqlite";
+import type { Clock } from "../../base/clock.ts";
 import { type Random, seededRandom } from "../../base/random.ts";
 import { openStore } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
 import type { Renewal, Renewed } from "../../model/lease.ts";
 import type { FeedRecord, Store, Wake } from "../../store/contract.ts";
 import { VirtualTime } from "../kit/virtual-time.ts";
 import { ReusedDatabase } from "./reused-database.ts";
+import { tenant } from "./tenants.ts";
 
 /** Calls that write only now and then, and by whose answer one can tell. */
 const mayWrite = new Set(["claim.find", "intake.fireTimer", "intake.fireSchedule"]);
@@ -48,6 +51,8 @@ export class SharedStore {
   #away = false;
   /** Writes so far: whoever has looked since need not look again. */
   changes = 0;
+  /** The last fence that somebody came with, of each journal. */
+  readonly fences = new Map<number, Fence>();
   /** Every renewal that reached the store, and whether it agreed. */
   readonly renewals: SeenRenewal[] = [];
 
@@ -74,15 +79,15 @@ export class SharedStore {
   }
 
   /** `fresh`: in a database of its own, which alone can tell what was committed and go back to it. */
-  static async open(time: VirtualTime, random: Random, fresh: boolean): Promise<SharedStore> {
+  static async open(time: VirtualTime, random: Random, fresh: boolean, clock: Clock = time): Promise<SharedStore> {
     blank ??= makeBlank();
     const bytes = await blank;
     if (fresh) {
-      const { db, store } = await openOn(bytes, time, random);
+      const { db, store } = await openOn(bytes, clock, random);
       return new SharedStore(time, random, db, store);
     }
     const db = free.pop() ?? new ReusedDatabase(bytes, (used) => free.push(used));
-    return new SharedStore(time, random, db, await openStore(memory, { clock: time, random, open: () => db }));
+    return new SharedStore(time, random, db, await openStore(memory, { clock, random, open: () => db }));
   }
 
   /** Everything that is committed at this moment. */
@@ -146,10 +151,18 @@ export class SharedStore {
     });
   }
 
+  /** The newest at the end. */
+  #notice(fence: Fence): void {
+    if (fence.tenant !== tenant) return;
+    this.fences.delete(fence.journal);
+    this.fences.set(fence.journal, fence);
+  }
+
   async #renewed(asked: readonly Renewal[], answer: Promise<Renewed[]>): Promise<Renewed[]> {
     const verdicts = await answer;
     const at = this.#time.wall();
     for (const [k, { fence }] of asked.entries()) {
+      this.#notice(fence);
       this.renewals.push({ journal: fence.journal, token: fence.token, at, ok: verdicts[k]?.ok === true });
     }
     return verdicts;
@@ -167,6 +180,8 @@ export class SharedStore {
     }
     if (name.startsWith("read.")) return (...args: unknown[]) => call(args);
     return async (...args: unknown[]) => {
+      if (name === "fenced.append") this.#notice(args[0] as Fence);
+      if (name === "fenced.appendAll") for (const [fence] of args[0] as [Fence][]) this.#notice(fence);
       const answer = await call(args);
       const idle = mayWrite.has(name) && (answer === false || (Array.isArray(answer) && answer.length === 0));
       if (!idle) this.changes++;
@@ -188,7 +203,7 @@ export async function wholeFeed(store: Store): Promise<FeedRecord[]> {
 
 async function openOn(
   bytes: Uint8Array,
-  clock: VirtualTime,
+  clock: Clock,
   random: Random,
 ): Promise<{ readonly db: DatabaseSync; readonly store: Store }> {
   const db = new DatabaseSync(":memory:", { timeout: 0 });

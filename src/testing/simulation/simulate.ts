@@ -10,6 +10,8 @@ import type { WorldLedger } from "../kit/world.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
 import { type Evidence, gather, type Witnesses } from "./evidence.ts";
+import { GuardedClients } from "./guarded.ts";
+import { approver, guardedName } from "./guarded-gate.ts";
 import { type Handed, LocalWork } from "./lanes.ts";
 import { Lookout, type Sight } from "./lookout.ts";
 import { OperatorAtWork } from "./operator.ts";
@@ -21,6 +23,8 @@ import { Rewinder } from "./rewinder.ts";
 import { ScheduleClients } from "./schedule-clients.ts";
 import { SharedStore } from "./shared-store.ts";
 import { type Stage, serverOn, tenant } from "./stage.ts";
+import { steppedClock, unstepped } from "./stepped-clock.ts";
+import { Strangers } from "./strangers.ts";
 import { Sweeper } from "./sweeper.ts";
 import { ValueClients } from "./value-clients.ts";
 
@@ -51,13 +55,14 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const workflows = programsOn({ name: "server", clock: time });
   const runner = runnerOf(workflows);
   const fresh = options.fresh === true || plan.rewind !== undefined;
-  const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh);
+  const clock = steppedClock(time, plan.wallStep);
+  const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh, clock);
   const log: Log = (level, event, fields) => options.log?.(level, event, { now: time.now, ...fields });
   const ground = { plan, time, shared, runner };
   const stage: Stage = {
     ...ground,
     runnerOn: (process) => runnerOf(programsOn(process)),
-    lookout: new Lookout(shared, tenant),
+    lookout: new Lookout(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(ground),
     sweeper: new Sweeper(),
     calls: [],
@@ -82,6 +87,8 @@ class Play implements Witnesses {
   readonly operator: OperatorAtWork;
   readonly values: ValueClients;
   readonly schedules: ScheduleClients;
+  readonly strangers: Strangers;
+  readonly guarded: GuardedClients;
   readonly rewinder: Rewinder;
   readonly results: { readonly run: string; readonly status: string; readonly outcome: string }[] = [];
   readonly faults: string[] = [];
@@ -100,6 +107,8 @@ class Play implements Witnesses {
     this.operator = new OperatorAtWork(stage, this.clients);
     this.values = new ValueClients(stage, this.clients);
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
+    this.strangers = new Strangers(stage);
+    this.guarded = new GuardedClients(stage);
     this.rewinder = new Rewinder(stage);
     this.#person = new Person(stage, ledger, this.operator);
   }
@@ -122,6 +131,8 @@ class Play implements Witnesses {
       this.operator.everything(),
       this.values.everything(),
       this.schedules.everything(),
+      this.strangers.everything(),
+      this.guarded.everything(),
       this.rewinder.everything(),
     ]).then(() => {
       waiting = false;
@@ -158,6 +169,7 @@ class Play implements Witnesses {
     for (const until = time.now + patienceMs; time.now < until; ) {
       await this.#answer();
       await this.#clear();
+      await this.clients.cancelAgain();
       const busy = await this.#person.round();
       await this.#note();
       if (!busy && (await lookout.quiet())) return true;
@@ -191,7 +203,8 @@ class Play implements Witnesses {
       const id = runs.find(({ journal }) => journal === run)!.id;
       const key = `answer ${pos}`;
       try {
-        await shared.store.intake.signal(tenant, id, { name, value: { key }, key });
+        const answer = name === guardedName ? { value: pos, by: approver } : { value: { key } };
+        await shared.store.intake.signal(tenant, id, { name, ...answer, key });
         this.clients.acknowledge({ what: "signal", run: id, key, asked: time.wall() });
       } catch (error) {
         if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;

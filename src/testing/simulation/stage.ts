@@ -12,8 +12,9 @@ import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
 import type { SharedStore } from "./shared-store.ts";
 import type { Sweeper } from "./sweeper.ts";
+import { tenant } from "./tenants.ts";
 
-export const tenant = "simulated";
+export { tenant } from "./tenants.ts";
 
 /** A fault that has bitten. */
 export interface Bite {

@@ -4,6 +4,14 @@ import { endingBugs } from "./endings.ts";
 import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
 import { serviceBugs } from "./services.ts";
+import { strangerBugs } from "./strangers.ts";
 
 /** All of them, in the order of docs/planted-bugs.md. */
-export const bugs: readonly Bug[] = [...leaseBugs, ...effectBugs, ...journalBugs, ...endingBugs, ...serviceBugs];
+export const bugs: readonly Bug[] = [
+  ...leaseBugs,
+  ...effectBugs,
+  ...journalBugs,
+  ...endingBugs,
+  ...serviceBugs,
+  ...strangerBugs,
+];

@@ -1,3 +1,4 @@
+import { checkAudit } from "../../../store/audit.ts";
 import type { Invariant } from "./journal.ts";
 
 /** Every manual action that was acknowledged is in the audit once, with who did it and why; no other deed is in it. */
@@ -12,7 +13,7 @@ export const deedsAreAudited: Invariant = ({ plan, deeds, audit, lost }) => {
     // Over the wire a takeover or a redrive whose answer got lost is asked for again, and where there is again something
     // to do, happens again: each of them is a deed.
     if (/^(take|redrive)/.test(what) && plan.remote.includes(true) && found.length > 1) return [];
-    if (what === "fork" || at === undefined || gone || idle)
+    if (what.startsWith("fork") || at === undefined || gone || idle)
       return found.length > 1 ? [twice(who, what, found.length)] : [];
     return found.length === 1 ? [] : [twice(who, what, found.length)];
   });
@@ -22,3 +23,20 @@ export const deedsAreAudited: Invariant = ({ plan, deeds, audit, lost }) => {
 };
 
 const twice = (who: string, what: string, times: number): string => `${who}: "${what}" is in the audit ${times} times`;
+
+/** Every entry of the audit is sealed, in one chain; and a word that is changed in any of them would be noticed. */
+export const auditIsSealed: Invariant = ({ audit }) => {
+  const entries = audit.toReversed();
+  const { faults, checked } = checkAudit(entries);
+  const unsealed = checked < entries.length ? [`${entries.length - checked} entries have no seal`] : [];
+  const changes = [{ who: "nobody" }, { reason: "none" }, { action: "rest" }, { journal: 0 }, { at: 1 }];
+  const unnoticed = changes.filter(
+    (change) =>
+      entries.length > 0 && checkAudit([{ ...entries[0]!, ...change }, ...entries.slice(1)]).faults.length === 0,
+  );
+  return [
+    ...faults,
+    ...unsealed,
+    ...unnoticed.map((change) => `${Object.keys(change).join()} could be changed unnoticed`),
+  ];
+};

@@ -2,6 +2,8 @@ import type { Evidence } from "../evidence.ts";
 import * as deeds from "./deeds.ts";
 import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
+import * as forks from "./forks.ts";
+import * as guarded from "./guarded.ts";
 import * as intents from "./intents.ts";
 import * as journal from "./journal.ts";
 import * as lanes from "./lanes.ts";
@@ -11,6 +13,8 @@ import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
 import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
+import * as strangers from "./strangers.ts";
+import * as unbegun from "./unbegun.ts";
 import * as values from "./values.ts";
 import * as wire from "./wire.ts";
 
@@ -27,6 +31,10 @@ export const invariants: Readonly<Record<string, journal.Invariant>> = {
   ...signals,
   ...endings,
   ...deeds,
+  ...forks,
+  ...guarded,
+  ...unbegun,
+  ...strangers,
   ...liveness,
   ...rewoundRules,
   ...schedules,

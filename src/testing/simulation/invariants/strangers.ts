@@ -1,0 +1,31 @@
+import { canary } from "../strangers.ts";
+import { strangerTenant } from "../tenants.ts";
+import type { Invariant } from "./journal.ts";
+
+/** Whoever comes with the numbers, names and secrets of another tenant is told what one is told of things that are not there. */
+export const strangersGetNothing: Invariant = ({ strangers }) =>
+  strangers
+    .filter(({ got }) => got !== "nothing" && !absent.has(got))
+    .map(({ what, got }) => `a stranger's "${what}" came to: ${got}`);
+
+/** Refusals that are also told of what does not exist, and what everybody is told of a store that is away. */
+const absent: ReadonlySet<string> = new Set([
+  "TAPE_FENCED",
+  "TAPE_RUN_UNKNOWN",
+  "TAPE_NOT_FOUND",
+  "TAPE_LEASE_UNKNOWN",
+  "TAPE_STORE_UNREACHABLE",
+  "TAPE_STORE_BUSY",
+]);
+
+/** Nothing of ours holds a word of theirs, and there is nothing of theirs. */
+export const strangersChangeNothing: Invariant = ({ feed, audit, effects, strangers }) => {
+  if (strangers.length === 0) return [];
+  const found = [...feed, ...audit, ...effects].filter((one) => says(one));
+  return found.map((one) => `a stranger's word is in ${says(one)}`);
+};
+
+const says = (one: object): string | undefined => {
+  const text = JSON.stringify(one, (_key, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
+  return text.includes(canary) || text.includes(`"${strangerTenant}"`) ? text : undefined;
+};

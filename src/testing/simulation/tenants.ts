@@ -1,0 +1,4 @@
+export const tenant = "simulated";
+
+/** Another tenant of the same store, who knows every number, name and secret of ours. */
+export const strangerTenant = "strangers";
