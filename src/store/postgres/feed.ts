@@ -113,12 +113,12 @@ export class PostgresFeed {
       scan: this.#limits.feedScan,
     });
     const [known, ...spans] = rows;
-    const [to, horizon] = [Number(known?.last), Number(known?.first)];
+    const [to, newest] = [Number(known?.last), Number(known?.first)];
     // Not further than before: the store was put back, or one transaction is longer than a look.
-    const again = stale || to < edge || (to === edge && horizon > edge);
-    if (again) tail.begin(horizon);
+    const again = stale || to < edge || (to === edge && newest > edge);
+    if (again) tail.begin(newest);
     else tail.add(to, spansOf(spans));
-    this.#more = !again && to < horizon;
+    this.#more = !again && to < newest;
   }
 }
 
