@@ -3,10 +3,12 @@ import { benchGrowth } from "./growth.ts";
 import { benchHandover } from "./handover.ts";
 import { benchIdle } from "./idle.ts";
 import { benchMigrate } from "./migrate.ts";
+import { benchNeighbours } from "./neighbours.ts";
 import { measurePeers, planOf } from "./peers/peers.ts";
 import { benchProfile } from "./profile.ts";
 import { benchRemote } from "./remote.ts";
 import { benchRuns } from "./runs.ts";
+import { benchSleeps } from "./sleeps.ts";
 import { benchStore } from "./store.ts";
 
 /** `npm run bench -- <name> [--json] [--seconds N]`: progress on stderr, figures on stdout, one JSON object last. */
@@ -18,6 +20,8 @@ const benches: Readonly<Record<string, (options: BenchOptions) => Promise<object
   idle: benchIdle,
   growth: benchGrowth,
   migrate: benchMigrate,
+  neighbours: benchNeighbours,
+  sleeps: benchSleeps,
   profile: benchProfile,
   peers: benchPeers,
   charts: drawCharts,

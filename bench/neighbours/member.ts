@@ -1,0 +1,60 @@
+import { type ChildProcess, fork } from "node:child_process";
+import { once } from "node:events";
+import { setPriority } from "node:os";
+import { join } from "node:path";
+import type { Order, Report, Role } from "./work.ts";
+
+type Said<S extends Report["say"]> = Extract<Report, { say: S }>;
+
+/** A process of the benchmark: see process.ts. */
+export class Member {
+  readonly pid: number;
+  readonly #child: ChildProcess;
+
+  private constructor(child: ChildProcess) {
+    this.#child = child;
+    this.pid = child.pid ?? 0;
+  }
+
+  static async open(role: Role, store: string, tenant: string, nice = 0): Promise<Member> {
+    const member = new Member(fork(join(import.meta.dirname, "process.ts"), [role, store, tenant]));
+    const opened = member.#hear("open");
+    setPriority(member.pid, nice);
+    await opened;
+    return member;
+  }
+
+  tell(order: Order): void {
+    this.#child.send(order);
+  }
+
+  ask<S extends Report["say"]>(order: Order, say: S): Promise<Said<S>> {
+    const answer = this.#hear(say);
+    this.tell(order);
+    return answer;
+  }
+
+  async close(): Promise<void> {
+    if (this.#child.exitCode !== null) return;
+    const gone = once(this.#child, "exit");
+    this.tell({ do: "close" });
+    await gone;
+  }
+
+  #hear<S extends Report["say"]>(say: S): Promise<Said<S>> {
+    return new Promise((resolve, reject) => {
+      const over = (settle: () => void): void => {
+        this.#child.off("message", hear);
+        this.#child.off("exit", gone);
+        settle();
+      };
+      const hear = (report: Report): void => {
+        if (report.say === say) over(() => resolve(report as Said<S>));
+        else if (report.say === "failed") over(() => reject(new Error(report.error)));
+      };
+      const gone = (code: number | null): void => over(() => reject(new Error(`a process ended with ${code}`)));
+      this.#child.on("message", hear);
+      this.#child.on("exit", gone);
+    });
+  }
+}

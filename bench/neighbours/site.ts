@@ -1,0 +1,107 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { setTimeout as pause } from "node:timers/promises";
+import { startPostgres } from "../../test/postgres/server.ts";
+import { Member } from "./member.ts";
+
+/** The tenant that floods, and the two beside it. */
+export const noisy = "acme";
+export const quiet = ["globex", "initech"] as const;
+const workersEach = 4;
+
+export type Backend = "sqlite" | "postgres";
+
+/** A store of its own with twelve workers of three tenants, and a caller for each of the two quiet ones. */
+export interface Site {
+  readonly store: string;
+  /** How long runs of the quiet tenants take, one after the other. */
+  latencies(ms: number): Promise<number[]>;
+  /** Processor time of the workers and of the database, in percent of one core, while nothing happens. */
+  idle(ms: number): Promise<number>;
+  close(): Promise<void>;
+}
+
+export async function openSite(backend: Backend): Promise<Site> {
+  const place = backend === "sqlite" ? await file() : await server();
+  const members: Member[] = [];
+  const add = async (role: "worker" | "caller", tenant: string): Promise<Member> => {
+    const member = await Member.open(role, place.url, tenant);
+    members.push(member);
+    return member;
+  };
+  const workers: Member[] = [];
+  // One after the other: twelve that open at once are a load of their own.
+  for (const tenant of [noisy, ...quiet])
+    for (let k = 0; k < workersEach; k++) workers.push(await add("worker", tenant));
+  const callers: Member[] = [];
+  for (const tenant of quiet) callers.push(await add("caller", tenant));
+  return {
+    store: place.url,
+    async latencies(ms) {
+      const measured = await Promise.all(callers.map((caller) => caller.ask({ do: "measure", ms }, "measured")));
+      return measured.flatMap(({ latencies }) => latencies);
+    },
+    async idle(ms) {
+      const used = (): number =>
+        [...workers.map(({ pid }) => pid), ...place.pids()].reduce((sum, pid) => sum + cpuMs(pid), 0);
+      const [before, begun] = [used(), performance.now()];
+      await pause(ms);
+      return ((used() - before) * 100) / (performance.now() - begun);
+    },
+    async close() {
+      await Promise.all(members.map((member) => member.close()));
+      await place.close();
+    },
+  };
+}
+
+interface Place {
+  readonly url: string;
+  /** The processes of the database. */
+  pids(): number[];
+  close(): Promise<void>;
+}
+
+async function file(): Promise<Place> {
+  const folder = await mkdtemp(join(tmpdir(), "tape-neighbours-"));
+  return {
+    url: `sqlite:${join(folder, "tape.db")}`,
+    pids: () => [],
+    close: () => rm(folder, { recursive: true, force: true }),
+  };
+}
+
+async function server(): Promise<Place> {
+  const postgres = await startPostgres({ major: 18, settings: {} });
+  return {
+    url: postgres.url,
+    pids: () => [postgres.pid, ...childrenOf(postgres.pid)],
+    close: () => postgres.stop(),
+  };
+}
+
+const stat = (pid: number): string[] => {
+  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+  return text.slice(text.lastIndexOf(")") + 2).split(" ");
+};
+
+function childrenOf(pid: number): number[] {
+  const pids = readdirSync("/proc")
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number);
+  return pids.filter((one) => {
+    try {
+      return Number(stat(one)[1]) === pid;
+    } catch {
+      return false; // it has just ended
+    }
+  });
+}
+
+const tickMs = 10;
+function cpuMs(pid: number): number {
+  const fields = stat(pid);
+  return (Number(fields[11]) + Number(fields[12])) * tickMs;
+}
