@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
-import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity } from "./rules/sql.ts";
+import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity, sqlStars } from "./rules/sql.ts";
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
@@ -64,6 +64,29 @@ describe("each statement says how it relates to the fence", () => {
     "-- read\nselect b from a for no key update",
     "-- read\nselect updated_at from a",
   ])("allows %j", (text) => expect(sqlHeaders([statement(text)])).toEqual([]));
+});
+
+describe("statements name their columns", () => {
+  it("holds", () => expect(sqlStars(sources)).toEqual([]));
+
+  it.each([
+    "-- read\nselect * from tape.runs",
+    "-- read\nselect a.*, b.c from a cross join b",
+    "-- read\nselect x.c from (select * from a limit 1) x",
+    "-- read\nselect * from (select r.* from runs r) x",
+    "-- read\nselect distinct * from a",
+    "-- fenced\ndelete from a returning *",
+    "-- fenced\nupdate a set b = 1\nreturning a.*",
+    "-- read\nwith w as (select b from a) select w.* from w",
+  ])("refuses %j", (text) => expect(sqlStars([statement(text)])).toHaveLength(1));
+
+  it.each([
+    "-- read\nselect count(*) from a",
+    "-- read\nselect b * 2 as twice from a",
+    "-- read\n-- select * from a\nselect b from a where c <> 'select * from d'",
+    "-- read\nselect * from (select b from a limit 1) x",
+    "-- fenced\nwith f as (select i.*, l.b from unnest(:x::bigint[]) as i(a) cross join l) select a from f",
+  ])("allows %j", (text) => expect(sqlStars([statement(text)])).toEqual([]));
 });
 
 describe("the SQL stores have the same statements", () => {

@@ -35,6 +35,26 @@ function headerOf(file: SourceFile): string[] {
 }
 
 /**
+ * A statement names the columns that it reads: one that says `*` answers another thing once a migration has added a column,
+ * and PostgreSQL refuses it to the processes of the version before, which have it prepared. `*` of what the statement
+ * itself has named is fine: of a select in parentheses, or of an alias with columns, `as i(a, b)`.
+ */
+export function sqlStars(files: SourceFile[]): string[] {
+  return files
+    .filter((file) => statementFile.test(file.path))
+    .flatMap(({ path, text }) => {
+      const code = bareSql(text);
+      const all = [...code.matchAll(/\b(?:select|returning)(?:\s+distinct)?\s+\*(?!\s*from\s*\()/gi)].map(
+        ([found]) => found,
+      );
+      const ofOne = [...code.matchAll(/\b(\w+)\.\*/g)].filter(
+        ([, alias]) => !new RegExp(`\\bas\\s+${alias}\\s*\\(`, "i").test(code),
+      );
+      return [...all, ...ofOne.map(([found]) => found)].map((found) => `${path}: "${found}"; name the columns`);
+    });
+}
+
+/**
  * Both SQL stores have the same statements, so that the difference between the folders is the difference between the
  * databases. `exceptions` maps a name that only one of them has to the reason.
  */

@@ -2,7 +2,7 @@
 -- Of a tenant with a quota none is created here: each is admitted alone.
 -- IS TRUE keeps `in` from becoming a join, which compared every item with every other: it is a look-up in a hash now.
 with i as materialized (
-  select * from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
+  select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
       :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
       :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),

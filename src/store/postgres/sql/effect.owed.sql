@@ -2,7 +2,10 @@
 -- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
 -- those that this run answers for: its own and those of everything below it, without what was done once too often. The +
 -- keeps the planner from the order of all effects.
-select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
   and (:below is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
     with recursive tree(journal) as (

@@ -1,6 +1,9 @@
 -- read
 -- Of one run, by its own key: a plan made for any run, or none, would read the tenant's effects of all runs.
-select e.*, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.run = :run and e.pos >= :from and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
   and (:status is null or e.status = any(string_to_array(:status, ',')))
   and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)

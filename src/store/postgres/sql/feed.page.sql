@@ -10,7 +10,7 @@ with w as materialized (
     and r.stamp < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta)
   order by r.stamp, r.journal, r.seq limit :scan),
 f as materialized (
-  select w.* from w
+  select w.stamp, w.journal, w.seq from w
   where :tenant is null or (select l.tenant from tape.leases l where l.journal = abs(w.journal)) = :tenant
   order by w.stamp, w.journal, w.seq limit :limit)
 (select w.stamp, w.journal, w.seq, null as token, (select count(*) from w) as at, null as kind, null as body

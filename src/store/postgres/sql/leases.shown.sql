@@ -1,6 +1,12 @@
 -- read
 -- lease.read, of the runs of one page: one look for all.
-select l.*, cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   (select r.id from tape.runs r where r.journal = l.journal) as name
 from json_array_elements_text(:journals::json) i(journal)
-cross join lateral (select l.* from tape.leases l where l.journal = i.journal::bigint limit 1) l
+cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
+  l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow
+  from tape.leases l where l.journal = i.journal::bigint limit 1) l

@@ -1,6 +1,7 @@
 -- read
 -- Everything below one root, oldest first; a page goes on behind :before. The + keeps the planner from the order of all runs.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
 where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before is null or r.journal > :before)
   and (:workflow is null or r.workflow = :workflow)

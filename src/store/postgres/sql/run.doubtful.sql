@@ -1,9 +1,11 @@
 -- read
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from (select distinct e.run from tape.effects e
   where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before order by e.run desc) d
-  cross join lateral (select * from tape.runs r where r.journal = d.run offset 0) r
+  cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash,
+    r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at from tape.runs r where r.journal = d.run offset 0) r
   cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant
   and (:workflow is null or r.workflow = :workflow)

@@ -1,3 +1,4 @@
 -- read
 -- The time in a sub-select: see lease.due.
-select * from tape.schedules where next_at <= (select tape.now_ms()) and not paused and tenant = :tenant order by next_at limit :limit
+select tenant, id, version, spec, next_at, paused
+  from tape.schedules where next_at <= (select tape.now_ms()) and not paused and tenant = :tenant order by next_at limit :limit

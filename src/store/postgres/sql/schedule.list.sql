@@ -1,2 +1,3 @@
 -- read
-select * from tape.schedules where tenant = :tenant and id > :above order by id limit :limit
+select tenant, id, version, spec, next_at, paused
+  from tape.schedules where tenant = :tenant and id > :above order by id limit :limit

@@ -6,4 +6,4 @@ where :admitted or exists (select 1 from tape.schedules s where s.tenant = :tena
 on conflict(tenant, id) do update set version = schedules.version + 1, spec = excluded.spec, next_at = excluded.next_at,
   paused = excluded.paused
 where not :fresh
-returning *
+returning tenant, id, version, spec, next_at, paused

@@ -1,2 +1,2 @@
 -- read
-select * from tape.vals where tenant = :tenant and key = :key
+select tenant, key, version, value, at from tape.vals where tenant = :tenant and key = :key

@@ -1,2 +1,2 @@
 -- read
-select * from budgets where run = :run order by unit
+select run, unit, cap, reserved, spent from budgets where run = :run order by unit

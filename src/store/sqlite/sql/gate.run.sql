@@ -1,3 +1,4 @@
 -- read
-select * from gates where run = :run and +tenant = :tenant and (not :open or status = 'OPEN')
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+  from gates where run = :run and +tenant = :tenant and (not :open or status = 'OPEN')
 order by opened_at, run, pos limit :limit

@@ -1,6 +1,7 @@
 -- read
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from (select distinct e.run from effects e indexed by effects_doubt
   where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before) d
   cross join runs r on r.journal = d.run cross join leases l on l.journal = r.journal

@@ -1,6 +1,7 @@
 -- read
 -- Runs by when they ended, latest first; a page goes on behind the run :before, which ended at :edge.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)

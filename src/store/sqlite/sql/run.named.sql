@@ -1,6 +1,7 @@
 -- read
 -- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.id >= :least and r.id < :beyond
   and (:workflow is null or r.workflow = :workflow)

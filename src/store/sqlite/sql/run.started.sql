@@ -1,6 +1,7 @@
 -- read
 -- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
-select r.*, l.notes, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
