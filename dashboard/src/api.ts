@@ -9,6 +9,7 @@ const calls = {
   overview: ["GET", "/v1/overview"],
   "overview.history": ["GET", "/v1/overview/history"],
   "budgets.list": ["GET", "/v1/budgets"],
+  "quotas.get": ["GET", "/v1/quota"],
   "journals.names": ["GET", "/v1/journals"],
   "runs.list": ["GET", "/v1/runs"],
   "runs.get": ["GET", "/v1/runs/{id}"],

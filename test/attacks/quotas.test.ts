@@ -142,7 +142,7 @@ describe("a tenant without a quota", () => {
     asked(() => setQuotaPlan("globex", { runs: 5, schedules: 5 }, act));
     expect({ start: start(tenant), put: put(tenant) }).toEqual(bare);
     expect(start("globex")).toEqual([
-      ...["run.root", "run.find", "tombstone.find", "quota.lock", "quota.open", "quota.use"],
+      ...["run.root", "run.find", "tombstone.find", "quota.seen", "quota.lock", "quota.open", "quota.use"],
       ...bare.start,
     ]);
     expect(put("globex")).toEqual(["schedule.put", "schedule.find", "quota.lock", "schedule.count", "schedule.put"]);

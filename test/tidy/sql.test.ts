@@ -13,6 +13,7 @@ const onlyInOne: Record<string, string> = {
   "append.sql": "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
   "create.sql": "the same",
   "create.check.sql": "the same",
+  "create.counted.sql": "the same",
   "park.sql": "the same",
   "rise.sql": "the same",
   "end.sql": "the same",

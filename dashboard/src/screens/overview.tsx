@@ -7,6 +7,7 @@ import { Ago, Answer, Empty, Screen } from "../ui/parts.tsx";
 import { Play } from "../ui/play.tsx";
 import { Wellbeing } from "./health.tsx";
 import { NeedsAPerson } from "./needs.tsx";
+import { TightQuotas } from "./quotas.tsx";
 import { Budgeted, Trends } from "./trends.tsx";
 
 type Counted = { readonly count: number; readonly more: boolean };
@@ -23,6 +24,7 @@ export function Overview() {
         <NeedsAPerson />
         <div className="stack">
           <Wellbeing />
+          <TightQuotas />
           <Budgeted />
         </div>
       </div>

@@ -1,7 +1,7 @@
 import { sizeOf } from "../../base/codec.ts";
 import { everyTenant, type QuotaKind, quotaKinds } from "../../model/quota.ts";
-import type { Row } from "../sql/plan.ts";
-import { changed, compare, none, page, row, rows, type Statements } from "./statement.ts";
+import type { Answer, Row } from "../sql/plan.ts";
+import { changed, compare, none, page, row, rows, type Statements, type Times } from "./statement.ts";
 import type { QuotaRow, Tables } from "./tables.ts";
 
 type Of = { readonly tenant: string };
@@ -31,11 +31,15 @@ const withUse = (t: Tables, quota: QuotaRow): Row => ({
   all_schedules: t.schedules.by.tenant(quota.tenant).length,
 });
 
+function seen(t: Tables, p: Of, { at }: Times): Answer {
+  const quota = t.quotas.get(p.tenant);
+  return row(quota && { ...withDefault(t, quota), at });
+}
+
 export const quotas = {
-  "quota.lock"(t, p: Of, { at }) {
-    const quota = t.quotas.get(p.tenant);
-    return row(quota && { ...withDefault(t, quota), at });
-  },
+  "quota.lock": seen,
+
+  "quota.seen": seen,
 
   "quota.create"(t, { tenant }: Of) {
     if (t.quotas.get(tenant) === undefined) t.quotas.insert({ tenant, ...blank });

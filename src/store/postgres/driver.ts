@@ -61,6 +61,9 @@ export interface HotWrites {
   readonly park: Batcher<Appending, Parked>;
   readonly end: Batcher<Appending, Appended>;
   readonly create: Batcher<Creating, Created>;
+  readonly createCounted: Batcher<Creating, Created>;
+  /** Tenants that were found to have a quota on runs. */
+  readonly counted: ReadonlySet<string>;
   readonly fire: Batcher<TimerRef, Fired>;
 }
 
@@ -131,7 +134,8 @@ export class PostgresDriver implements Driver {
       return this.write((ground) => createPlan(ground, tenant, data, first));
     }
     const { hot, journals, notifier } = this.#options;
-    const created = await hot.create.submit(creating(await journals.one(), tenant, data, first));
+    const batch = hot.counted.has(tenant) ? hot.createCounted : hot.create;
+    const created = await batch.submit(creating(await journals.one(), tenant, data, first));
     if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
     return created;
   }
@@ -272,7 +276,8 @@ export class PostgresDriver implements Driver {
   async #close(): Promise<void> {
     const { hot, notifier, connections, stop } = this.#options;
     stop();
-    await Promise.all(Object.values(hot).map((batcher: { close(): Promise<void> }) => batcher.close()));
+    const { counted: _counted, ...batchers } = hot;
+    await Promise.all(Object.values(batchers).map((batcher: { close(): Promise<void> }) => batcher.close()));
     await notifier.close();
     await connections.close();
   }

@@ -19,6 +19,8 @@ import {
   type Appending,
   appendAlone,
   appendWrite,
+  type Creating,
+  countedWrite,
   createWrite,
   endWrite,
   fireWrite,
@@ -105,16 +107,35 @@ function notOpened(error: unknown, connections: Connections): unknown {
   return faultOf(error).kind === "connection" || severity === "FATAL" ? unreachable(error) : error;
 }
 
+/** Tenants whose starts go straight to the batch that counts; the others try the plain one first. */
+const maxCounted = 10_000;
+
 function hotWrites(options: BatcherOptions): HotWrites {
   const { writer } = options;
   const alone = (item: Appending) => appendAlone(writer, item);
+  const create = ({ tenant, data, first }: Creating) =>
+    writer.perform((ground) => createPlan(ground, tenant, data, first));
+  const counted = new Set<string>();
   return {
     append: new Batcher(appendWrite(alone), options),
     park: new Batcher(parkWrite(alone), options),
     rise: new Batcher(riseWrite(alone), options),
     end: new Batcher(endWrite(alone), options),
+    counted,
     create: new Batcher(
-      createWrite(({ tenant, data, first }) => writer.perform((ground) => createPlan(ground, tenant, data, first))),
+      createWrite(async (item) => {
+        const created = await create(item);
+        // The batch did not take it, and yet it is new: then its tenant has a quota.
+        if (created.fresh && counted.size < maxCounted) counted.add(item.tenant);
+        return created;
+      }),
+      options,
+    ),
+    createCounted: new Batcher(
+      countedWrite((item) => {
+        counted.delete(item.tenant); // no room, or no quota any more: the next start finds out
+        return create(item);
+      }),
       options,
     ),
     fire: new Batcher(

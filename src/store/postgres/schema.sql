@@ -210,6 +210,8 @@ table tape.quotas(
   quotas_pkey PRIMARY KEY (tenant)
 );
 
+CREATE INDEX quotas_limited ON tape.quotas USING btree (tenant) WHERE ((runs IS NOT NULL) OR (bytes IS NOT NULL));
+
 table tape.records(
   journal bigint not null,
   seq bigint not null,

@@ -120,7 +120,7 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
       let after: number | undefined = 0;
       while (after !== undefined) after = await driver.write(() => flagRunsPlan(after!));
       await driver.write(() => recountPlan(tenant));
-      while (!(await driver.write(meterPlan)));
+      while (!(await driver.write(() => meterPlan())));
       return set;
     },
     async putToken(token, act) {

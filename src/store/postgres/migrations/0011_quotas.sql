@@ -5,3 +5,5 @@ create table tape.quotas(
   runs_used bigint not null default 0, runs_at bigint not null default 0, bytes_used bigint not null default 0,
   metered bigint, metered_at bigint not null default 0
 );
+-- Whether anybody has a limit is asked with every batch of starts, and rows of those that have none may be many.
+create index quotas_limited on tape.quotas(tenant) where runs is not null or bytes is not null;

@@ -29,15 +29,14 @@ const flaggedAtOnce = 10_000;
 
 /** Room for one more run of this tenant, or TAPE_QUOTA. Children are not asked for: who was let in may finish. */
 export function* admitRun(tenant: string): Plan<void> {
-  const row = yield* lockedRow(tenant);
-  const room = yield* roomForRun(row);
+  const room = yield* roomForRun(yield* measuredRow(tenant));
   if (room.full !== undefined) throw room.full;
   yield* ask("quota.use", { tenant, used: room.used + 1, fresh: room.fresh });
 }
 
-/** After a refusal: keeps the count that it was made with, so that the next ones need none of their own. */
+/** After a refusal: keeps what was counted and measured for it, so that the next ones need none of their own. */
 export function* keepCountPlan(tenant: string): Plan<void> {
-  const room = yield* roomForRun(yield* lockedRow(tenant));
+  const room = yield* roomForRun(yield* measuredRow(tenant));
   if (room.fresh) yield* ask("quota.use", { tenant, used: room.used, fresh: true });
 }
 
@@ -61,10 +60,16 @@ function* roomForRun(row: Row): Plan<Room> {
   if (limit !== null && used >= limit) return { used, fresh, full: quotaExceeded("runs", used, limit) };
   const bytes = limitIn(row, "bytes");
   if (bytes === null) return { used, fresh };
-  const stale = Math.abs(Number(row.at) - Number(row.metered_at)) >= remeterMs;
-  if (stale) yield* meterPlan();
-  const measured = Number((stale ? yield* lockedRow(String(row.tenant)) : row).bytes_used);
+  const measured = Number(row.bytes_used);
   return measured < bytes ? { used, fresh } : { used, fresh, full: quotaExceeded("bytes", measured, bytes) };
+}
+
+/** The tenant's row, locked; where bytes count and the last measurement is old, after another one. */
+function* measuredRow(tenant: string): Plan<Row> {
+  const seen = yield* askRow("quota.seen", { tenant });
+  const old = seen !== undefined && Math.abs(Number(seen.at) - Number(seen.metered_at)) >= remeterMs;
+  if (old && limitIn(seen, "bytes") !== null) yield* meterPlan(tenant);
+  return yield* lockedRow(tenant);
 }
 
 export function* admitSchedule(tenant: string): Plan<void> {
@@ -116,14 +121,18 @@ export function* beginMeterPlan(): Plan<void> {
  * Adds the bytes of records that were written since the last look to their tenants' rows; true: of all of them. Each
  * record is counted once, because the place that was reached is written with the sums.
  */
-export function* meterPlan(): Plan<boolean> {
+export function* meterPlan(own?: string): Plan<boolean> {
   const meter = yield* askRow("usage.lock");
   if (meter === undefined) return true; // nobody wants it, or another is at it
   const after = Number(meter.metered);
   const reached = yield* askRow("usage.edge", { after, limit: meteredAtOnce });
   const edge = Number(reached?.edge ?? after);
   const sums = edge > after ? yield* askRows("usage.sum", { after, edge }) : [];
-  for (const { tenant, bytes } of sums) yield* ask("usage.add", { tenant, bytes: Number(bytes) });
+  // All that lock several rows do so in one order; the row that the caller wants next is one of them.
+  const added = new Map(sums.map(({ tenant, bytes }) => [String(tenant), Number(bytes)]));
+  if (own !== undefined) added.set(own, added.get(own) ?? 0);
+  const tenants = [...added.keys()].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
+  for (const tenant of tenants) yield* ask("usage.add", { tenant, bytes: added.get(tenant) });
   const fresh = reached === undefined || Number(reached.last) === edge;
   yield* ask("usage.moved", { edge, fresh });
   return fresh;
