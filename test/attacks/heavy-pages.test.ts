@@ -1,6 +1,7 @@
-import { describe, expect, it, onTestFinished } from "vitest";
+import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { tenant } from "../../src/testing/conformance/frame.ts";
+import { backends, groundOf } from "./ground.ts";
 
 /** Values as large as they may be: a page of them must not be read into memory first. */
 const value = "x".repeat(2_000_000);
@@ -22,5 +23,33 @@ describe("a list of values of two megabytes each", () => {
       seen += page.length;
     }
     expect(seen).toBe(count);
+  });
+});
+
+describe.each(backends)("the same through a server on %s", (backend) => {
+  const ground = groundOf(backend);
+  const count = 16;
+  const fits = 8 * 2 ** 20 + 2 * value.length;
+  beforeAll(async () => {
+    const { intake } = ground().store;
+    for (let k = 0; k < count; k++) await intake.putValue("acme", `big-${1_000 + k}`, value, "must_create");
+  });
+
+  it("three readers at a time get a page each, and the server keeps its size", async () => {
+    const { call, token, measured } = ground();
+    const read = (above: string) => call("GET", `/v1/values?above=${above}`, { token: token("acme", "reader") });
+    const { result, growth, said } = await measured(() => Promise.all([read(""), read(""), read("")]));
+    for (const { status, text } of result) {
+      expect(status).toBe(200);
+      expect(text.length).toBeLessThan(fits);
+    }
+    expect(growth, said).toBeLessThan(3);
+    const seen = new Set<string>();
+    for (let above: string | undefined = ""; above !== undefined; ) {
+      const { values, more } = (await read(above)).json as { values: { key: string }[]; more?: boolean };
+      for (const { key } of values) seen.add(key);
+      above = more === true ? values.at(-1)!.key : undefined;
+    }
+    expect(seen.size).toBe(count);
   });
 });
