@@ -10,9 +10,10 @@ import { startServer } from "./served.ts";
 import { percentile, say } from "./work.ts";
 
 /**
- * Durable sleeps of 5 to 20 ms, one after the other in one run: how much later than asked for each ends. Beside it a bare
- * timer and a bare write with fdatasync on the same disk ask all the time what the machine itself does: a sleep is late by
- * our doing only where it is later than the worst of both while it lasted.
+ * Durable sleeps of 5 to 20 ms, one after the other in one run: how much later than asked for each ends. Beside it three
+ * probes ask all the time what the machine itself does: a bare timer, a bare write with fdatasync on the same disk, and a
+ * bare timer between two writes of the same store on the same way. A sleep is late by our doing only where it is later
+ * than the worst of them while it lasted.
  *
  *   worst      of all lags
  *   late       lags above 100 ms
@@ -24,6 +25,7 @@ export async function benchSleeps({ flags }: BenchOptions): Promise<object> {
     options: {
       sleeps: { type: "string", default: "1000" },
       only: { type: "string" },
+      remote: { type: "boolean", default: false },
       json: { type: "boolean" },
       seconds: { type: "string" },
     },
@@ -33,7 +35,7 @@ export async function benchSleeps({ flags }: BenchOptions): Promise<object> {
   if (values.only !== "postgres") {
     const folder = await mkdtemp(join(tmpdir(), "tape-sleeps-"));
     try {
-      figures.sqlite = await embedded("sqlite", `sqlite:${join(folder, "near.db")}`, folder, count);
+      if (!values.remote) figures.sqlite = await embedded("sqlite", `sqlite:${join(folder, "near.db")}`, folder, count);
       figures.sqliteRemote = await remote("sqlite, remote", `sqlite:${join(folder, "far.db")}`, folder, count);
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -43,7 +45,7 @@ export async function benchSleeps({ flags }: BenchOptions): Promise<object> {
     const server = await startPostgres({ major: 18, settings: {} });
     const folder = await mkdtemp(join(tmpdir(), "tape-sleeps-"));
     try {
-      figures.postgres = await embedded("postgres", server.url, folder, count);
+      if (!values.remote) figures.postgres = await embedded("postgres", server.url, folder, count);
       figures.postgresRemote = await remote("postgres, remote", `${server.url}?schema=far`, folder, count);
     } finally {
       await rm(folder, { recursive: true, force: true });
@@ -98,12 +100,12 @@ async function measure(name: string, app: Tape, folder: string, count: number): 
   await (await app.start(naps, 0)).result(); // warm-up
   begun.clear();
   taken.clear();
-  const probes = [timerProbe(), diskProbe(folder)] as const;
+  const probes = [timerProbe(), diskProbe(folder), storeProbe(app)] as const;
   for (let done = 0; done < count; done += each) await (await app.start(naps, done)).result();
-  const [timer, disk] = await Promise.all(probes.map((probe) => probe.stop()));
+  const [timer, disk, store] = await Promise.all(probes.map((probe) => probe.stop()));
   const all = [...taken.values()];
   const lags = all.map(({ lagMs }) => lagMs);
-  const noise = (nap: Nap): number => Math.max(worstOf(timer!, nap), worstOf(disk!, nap));
+  const noise = (nap: Nap): number => Math.max(...[timer!, disk!, store!].map((seen) => worstOf(seen, nap)));
   const late = all.filter(({ lagMs }) => lagMs > boundMs);
   const ours = all.filter((nap) => nap.lagMs > boundMs + noise(nap));
   const figures = {
@@ -116,10 +118,20 @@ async function measure(name: string, app: Tape, folder: string, count: number): 
     ...{ late: late.length, ours: ours.length },
     timer: { p99: ms(percentile(delays(timer!), 0.99)), worst: ms(Math.max(...delays(timer!))) },
     disk: { p99: ms(percentile(delays(disk!), 0.99)), worst: ms(Math.max(...delays(disk!))) },
+    store: {
+      p50: ms(percentile(delays(store!), 0.5)),
+      p99: ms(percentile(delays(store!), 0.99)),
+      worst: ms(Math.max(...delays(store!))),
+    },
     latest: late
       .toSorted((a, b) => b.lagMs - a.lagMs)
       .slice(0, 8)
-      .map((nap) => ({ lag: ms(nap.lagMs), timer: ms(worstOf(timer!, nap)), disk: ms(worstOf(disk!, nap)) })),
+      .map((nap) => ({
+        lag: ms(nap.lagMs),
+        timer: ms(worstOf(timer!, nap)),
+        disk: ms(worstOf(disk!, nap)),
+        store: ms(worstOf(store!, nap)),
+      })),
   };
   say(`${name}: ${JSON.stringify(figures)}`);
   return figures;
@@ -185,4 +197,15 @@ function diskProbe(folder: string): Probe {
     closeSync(fd);
     unlinkSync(file);
   });
+}
+
+/** A bare timer between two writes of the same store on the same way: what a sleep that is durable costs at least. */
+function storeProbe({ store, tenant }: Tape): Probe {
+  const put = () => store.intake.putValue(tenant, "probe", 1, "unconditional");
+  const once = async (): Promise<void> => {
+    await put();
+    await new Promise((resolve) => setTimeout(resolve, 10));
+    await put();
+  };
+  return probing(once, 10, () => {});
 }

@@ -7,13 +7,15 @@ import type { SequentialModel } from "./linearizable.ts";
 export type TermInput =
   | { readonly op: "acquire"; readonly owner: string }
   | { readonly op: "takeover"; readonly owner: string }
+  /** A takeover that ended the present term, and then was not the first to begin the next. */
+  | { readonly op: "doom"; readonly owner: string }
   | { readonly op: "append"; readonly token: bigint; readonly seq: number }
   | { readonly op: "release"; readonly token: bigint; readonly seq: number }
   | { readonly op: "read lease" }
   | { readonly op: "read head" };
 
 export type TermOutput =
-  | "refused" // acquire
+  | "refused" // acquire, doom
   | "ok" // append, release
   | "fenced" // append, release
   | "not_head" // append, release
@@ -24,6 +26,8 @@ export type TermOutput =
 export interface TermState {
   readonly token: bigint;
   readonly held: boolean;
+  /** Its holder is fenced, and anybody may take it. */
+  readonly doomed?: boolean;
   /** The seq of the last record. */
   readonly head: number;
   /** The token of the last record. */
@@ -33,7 +37,7 @@ export interface TermState {
 export function termModelFrom(initial: TermState): SequentialModel<TermState, TermInput, TermOutput> {
   return {
     init: () => initial,
-    key: ({ token, held, head, under }) => `${token}${held ? "+" : "-"}${head}/${under}`,
+    key: ({ token, held, doomed, head, under }) => `${token}${doomed ? "!" : held ? "+" : "-"}${head}/${under}`,
     effect: (input) => `${input.op} ${"token" in input ? `${input.token} ${input.seq}` : ""}`,
     step(state, input, output) {
       const [expected, next] = apply(state, input);
@@ -43,20 +47,22 @@ export function termModelFrom(initial: TermState): SequentialModel<TermState, Te
 }
 
 function apply(state: TermState, input: TermInput): [TermOutput, TermState] {
-  const { token, held, head, under } = state;
+  const { token, held, doomed = false, head, under } = state;
   switch (input.op) {
     case "acquire":
     case "takeover": {
-      if (input.op === "acquire" && held) return ["refused", state];
+      if (input.op === "acquire" && held && !doomed) return ["refused", state];
       const next = token + 1n;
       return [
         { token: next, head: head + 1 },
         { token: next, held: true, head: head + 1, under: next },
       ];
     }
+    case "doom":
+      return ["refused", held ? { ...state, doomed: true } : state];
     case "append":
     case "release": {
-      if (!held || input.token !== token) return ["fenced", state]; // the token comes first, whatever else is wrong
+      if (!held || doomed || input.token !== token) return ["fenced", state]; // the token comes first, whatever else is wrong
       if (input.seq !== head + 1) return ["not_head", state];
       const releases = input.op === "release";
       return ["ok", { token: releases ? token + 1n : token, held: !releases, head: head + 1, under: token }];

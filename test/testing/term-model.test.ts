@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { explained } from "../../src/testing/conformance/concurrency.ts";
 import { checkLinearizable, type Operation } from "../../src/testing/linearizable.ts";
 import { type TermInput, type TermOutput, termModelFrom } from "../../src/testing/term-model.ts";
 
@@ -36,6 +37,20 @@ describe("the model of a lease whose terms are recorded", () => {
     expect(life).toBe(true);
   });
 
+  it("accepts that a takeover ends a term and another claimant begins the next", () => {
+    const doom = { op: "doom", owner: "b" } as const;
+    const life = verdictOf(
+      first,
+      [doom, "refused"],
+      [append(1n, 3), "fenced"],
+      [{ op: "read lease" }, { token: 1n, held: true }],
+      [acquire, { token: 2n, head: 3 }],
+      [append(2n, 4), "ok"],
+    );
+    expect(life).toBe(true);
+    expect(verdictOf(first, [doom, "refused"], [append(1n, 3), "ok"])).toBe(false);
+  });
+
   it.each<[string, ...(readonly [TermInput, TermOutput])[]]>([
     ["a stale write that is accepted", first, [takeover, { token: 2n, head: 3 }], [append(1n, 4), "ok"]],
     ["a token that is granted twice", first, [release(1n, 3), "ok"], [acquire, { token: 1n, head: 4 }]],
@@ -57,4 +72,21 @@ describe("the model of a lease whose terms are recorded", () => {
     ],
     ["an answer to another question", first, [{ op: "read lease" }, { token: 1n, head: 2 }]],
   ])("refuses %s", (_, ...steps) => expect(verdictOf(...steps)).toBe(false));
+});
+
+describe("a history with a takeover that lost its race", () => {
+  const initial = { token: 0n, held: false, head: 1, under: 0n };
+  const taken = { call: 1, ret: 2, input: acquire, output: { token: 1n, head: 2 } } as const;
+  const lost = { call: 3, ret: 8, input: takeover, output: "refused" } as const;
+  const faster = { call: 4, ret: 7, input: { op: "acquire", owner: "c" }, output: { token: 2n, head: 3 } } as const;
+
+  it("may have ended the term that another then follows, and is explained without it no longer", () => {
+    expect(explained(initial, [taken, lost, faster]).ok).toBe(true);
+    expect(explained(initial, [taken, faster]).ok).toBe(false);
+  });
+
+  it("ended it while it was under way: neither before nor after", () => {
+    const late = { ...faster, call: 9, ret: 10, output: { token: 3n, head: 4 } } as const;
+    expect(explained(initial, [taken, lost, faster, late]).ok).toBe(false);
+  });
 });
