@@ -36,15 +36,16 @@ export function readOver(ground: Ground): Read {
       const { records, more = false } = await caller.call("store.journal", { body });
       return pageOf(records as JournalRecord[], more);
     },
-    async effects(tenant, { run, item, role, root, below, from, status, minAgeMs, limit } = {}) {
+    async effects(tenant, { run, item, role, root, below, from, status, minAgeMs, after, limit } = {}) {
       if (!own(tenant) || status?.length === 0) return [];
-      const query = defined({ run, item, role, root, below, from, minAgeMs, limit, status: status && [...status] });
+      const numbers = { item, root, below, from, minAgeMs, limit };
+      const query = defined({ run, role, after, ...numbers, status: status && [...status] });
       const { effects, more = false } = await caller.call("effects.list", { query });
       return pageOf(effects as EffectRow[], more);
     },
-    async gates(tenant, { run, open, limit } = {}) {
+    async gates(tenant, { run, open, after, limit } = {}) {
       if (!own(tenant)) return [];
-      const { gates, more = false } = await caller.call("gates.list", { query: defined({ run, open, limit }) });
+      const { gates, more = false } = await caller.call("gates.list", { query: defined({ run, open, after, limit }) });
       return pageOf(gates, more);
     },
     async timers(tenant, { run, limit } = {}) {

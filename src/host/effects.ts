@@ -4,6 +4,7 @@ import { effectMachine, obligationMachine } from "../model/machines.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { choice, knownKeys, millisecondsOf } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
+import { effectCursor } from "../store/lists.ts";
 import { runIds } from "./run-ids.ts";
 
 /** An effect or an obligation, with what is needed to act on it: its run's id, and values as the code knows them. */
@@ -16,6 +17,8 @@ export interface EffectView extends Omit<EffectRow, "run" | "args" | "outcome" |
   readonly args: unknown;
   /** What came of it: a value or an error; undefined: nothing yet. */
   readonly outcome: unknown;
+  /** `after` of the list that continues behind it. */
+  readonly cursor: string;
 }
 
 export interface EffectListFilter {
@@ -23,6 +26,10 @@ export interface EffectListFilter {
   readonly status?: string;
   /** In this status for at least so long. */
   readonly minAge?: Duration;
+  /** Behind the one with this cursor; not for a list of one run's. */
+  readonly after?: string;
+  /** At most so many; a page may be shorter, because it has a bound in bytes: the list ends with an empty one. */
+  readonly limit?: number;
 }
 
 export async function listEffects(
@@ -32,13 +39,15 @@ export async function listEffects(
   filter: EffectListFilter,
 ): Promise<EffectView[]> {
   const whose = role === "act" ? "effects.list" : "obligations.list";
-  knownKeys(whose, filter, ["run", "status", "minAge"]);
-  const { run, status, minAge } = filter;
+  knownKeys(whose, filter, ["run", "status", "minAge", "after", "limit"]);
+  const { run, status, minAge, after, limit } = filter;
   const states: readonly string[] = role === "act" ? effectMachine.states : obligationMachine.states;
   if (status !== undefined) choice(whose, "status", status, states);
   const rows = await store.read.effects(tenant, {
     role,
     ...(run === undefined ? {} : { run }),
+    ...(after === undefined ? {} : { after }),
+    ...(limit === undefined ? {} : { limit }),
     ...(status === undefined ? {} : { status: [status] }),
     ...(minAge === undefined ? {} : { minAgeMs: millisecondsOf(whose, "minAge", minAge) }),
   });
@@ -47,6 +56,7 @@ export async function listEffects(
     ...row,
     run: ids.get(journal)!,
     journal,
+    cursor: effectCursor({ ...row, run: journal }),
     args: decode(args),
     outcome: outcome === null ? undefined : decode(outcome),
   }));

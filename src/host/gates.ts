@@ -1,6 +1,8 @@
 import { decode } from "../base/codec.ts";
 import type { Approvers } from "../model/approvers.ts";
+import { knownKeys } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
+import { gateCursor } from "../store/lists.ts";
 import { runIds } from "./run-ids.ts";
 
 /** A gate that waits for its signal. */
@@ -16,12 +18,24 @@ export interface OpenGate {
   /** Who may answer it; undefined: whoever may send signals. */
   readonly approvers: Approvers | undefined;
   readonly openedAt: number;
+  /** `after` of the list that continues behind it. */
+  readonly cursor: string;
 }
 
-export async function openGates(store: Store, tenant: string, filter: { run?: string }): Promise<OpenGate[]> {
+export interface GateListFilter {
+  readonly run?: string;
+  /** Behind the gate with this cursor. */
+  readonly after?: string;
+  /** At most so many; a page may be shorter, because it has a bound in bytes: the list ends with an empty one. */
+  readonly limit?: number;
+}
+
+export async function openGates(store: Store, tenant: string, filter: GateListFilter): Promise<OpenGate[]> {
+  knownKeys("gates.list", filter, ["run", "after", "limit"]);
   const rows = await store.read.gates(tenant, { ...filter, open: true });
   const ids = await runIds(store, tenant, rows);
   return rows.map(({ run, pos, name, payload, binds, approvers, openedAt }) => ({
+    cursor: gateCursor({ openedAt, run, pos }),
     run: ids.get(run)!,
     pos,
     name,

@@ -23,7 +23,7 @@ import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts
 import { type FollowOptions, followFeed } from "../store/follow.ts";
 import { AppWorker, type AppWorkerOptions } from "./app-worker.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
-import { type OpenGate, openGates } from "./gates.ts";
+import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
 import { type Operator, operatorOn } from "./operator.ts";
@@ -286,8 +286,8 @@ export class Tape implements AsyncDisposable {
   };
 
   readonly gates = {
-    /** Gates that stand open. */
-    list: (filter: { run?: string } = {}): Promise<OpenGate[]> => openGates(this.store, this.tenant, filter),
+    /** Gates that stand open, oldest first. */
+    list: (filter: GateListFilter = {}): Promise<OpenGate[]> => openGates(this.store, this.tenant, filter),
   };
 
   readonly timers = {

@@ -17,10 +17,10 @@ import type { Quota, QuotaLimits } from "../model/quota.ts";
 import type { Credential, ForkData, JournalRecord, NewRecord } from "../model/records.ts";
 import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
 import type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
-import type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
+import type { EffectFilter, GateFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
 
 export type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
-export type { EffectFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
+export type { EffectFilter, GateFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
 
 /**
  * The store contract, in four groups. A store is correct when it passes the conformance suite (src/testing).
@@ -337,7 +337,7 @@ export interface Read {
   ): Promise<Page<JournalRecord>>;
   /** Those of one run or root come whole, or are refused with TAPE_TOO_LARGE. */
   effects(tenant: string, filter?: EffectFilter): Promise<Page<EffectRow>>;
-  gates(tenant: string, filter?: { run?: string; open?: boolean; limit?: number }): Promise<Page<GateRow>>;
+  gates(tenant: string, filter?: GateFilter): Promise<Page<GateRow>>;
   timers(tenant: string, filter?: { run?: string; limit?: number }): Promise<TimerRow[]>;
   /** Timers whose time has come, of one tenant oldest first, of all of them in turn: the timers reactor's work. */
   dueTimers(limit: number, tenant?: string): Promise<DueTimer[]>;
@@ -360,7 +360,10 @@ export interface Read {
   value(tenant: string, key: string): Promise<Value | undefined>;
   /** By key, behind `above`. */
   values(tenant: string, prefix: string, limit?: number, above?: string): Promise<Page<Value>>;
-  /** Versions after `after`, oldest first. TAPE_VALUE_COMPACTED when some are no longer kept. */
+  /**
+   * Versions after `after`, oldest first. TAPE_VALUE_COMPACTED when some are no longer kept. Those before a deletion are
+   * erased with it: then the history begins with the deletion.
+   */
   valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Page<Value>>;
   lease(tenant: string, target: Target): Promise<LeaseView | undefined>;
   leases(tenant: string, filter?: { held?: boolean; limit?: number }): Promise<LeaseView[]>;

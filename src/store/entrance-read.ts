@@ -1,8 +1,17 @@
+import { suggest } from "../base/suggest.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
+import { effectMachine, obligationMachine, runStatuses } from "../model/machines.ts";
 import { checkTarget, namesWithin, optional } from "./calls.ts";
 import { checkFlag, checkList, checkObject, checkText, checkWhole } from "./check.ts";
 import type { Read } from "./contract.ts";
+import { placeIn } from "./lists.ts";
+
+const effectStatuses = {
+  act: effectMachine.states,
+  inverse: obligationMachine.states,
+  any: [...new Set([...effectMachine.states, ...obligationMachine.states])],
+};
 
 /** Enough for a chart, and not too many for one statement. */
 const mostBuckets = 240;
@@ -20,6 +29,21 @@ export function guardedRead(read: Read, limits: Limits): Read {
       checkList(what, given);
       for (const word of given) names({ [what]: word });
     });
+  const oneOf = (what: string, list: readonly string[] | undefined, known: readonly string[]) =>
+    optional(list, (given) => {
+      words(what, given);
+      const strange = given.find((word) => !known.includes(word));
+      if (strange === undefined) return;
+      const near = known.find((word) => word === strange.toUpperCase()) ?? suggest(strange, known);
+      const hint = near === undefined ? "" : `; did you mean ${near}?`;
+      const message = `${what} is ${known.join(", ")}, not ${strange.slice(0, 64)}${hint}`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { field: what });
+    });
+  const cursor = (given: string | undefined) =>
+    optional(given, (after) => {
+      checkText("after", after, limits);
+      placeIn(after);
+    });
   return {
     ...read,
     async run(tenant, id) {
@@ -30,7 +54,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
       names({ tenant });
       page(filter);
       optional(filter.workflow, (workflow) => names({ workflow }));
-      words("status", filter.status);
+      oneOf("status", filter.status, runStatuses);
       optional(filter.before, (before) => checkWhole("before", before));
       optional(filter.label, (label) => {
         checkObject("label", label);
@@ -80,8 +104,14 @@ export function guardedRead(read: Read, limits: Limits): Read {
     async effects(tenant, filter = {}) {
       names({ tenant });
       page(filter);
-      words("status", filter.status);
-      optional(filter.role, (role) => names({ role }));
+      const { role } = filter;
+      oneOf("role", role === undefined ? undefined : [role], ["act", "inverse"]);
+      oneOf("status", filter.status, effectStatuses[role ?? "any"]);
+      cursor(filter.after);
+      if (filter.after !== undefined && (filter.run ?? filter.item ?? filter.root) !== undefined) {
+        const message = "after continues a list of all effects; those of one run continue with from";
+        throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
+      }
       optional(filter.root, (root) => checkWhole("root", root, 1));
       optional(filter.below, (below) => checkWhole("below", below, 1));
       optional(filter.from, (from) => checkWhole("from", from));
@@ -91,6 +121,8 @@ export function guardedRead(read: Read, limits: Limits): Read {
     async gates(tenant, filter = {}) {
       names({ tenant });
       page(filter);
+      optional(filter.open, (open) => checkFlag("open", open));
+      cursor(filter.after);
       return read.gates(tenant, filter);
     },
     async timers(tenant, filter = {}) {

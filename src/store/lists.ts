@@ -1,5 +1,6 @@
+import { TapeError } from "../model/errors.ts";
 import type { RunStatus } from "../model/machines.ts";
-import type { BudgetRow } from "../model/rows.ts";
+import type { BudgetRow, EffectRow, GateRow } from "../model/rows.ts";
 
 /** What lists and figures for people are asked by, and what the figures are: a part of the contract. */
 
@@ -82,7 +83,33 @@ export interface EffectFilter {
   readonly from?: number;
   readonly status?: readonly string[];
   readonly minAgeMs?: number;
+  /** Of a list of all: continue behind this one, by its {@link effectCursor}. */
+  readonly after?: string;
   readonly limit?: number;
+}
+
+export interface GateFilter {
+  readonly run?: string;
+  readonly open?: boolean;
+  /** Continue behind this one, by its {@link gateCursor}. */
+  readonly after?: string;
+  readonly limit?: number;
+}
+
+/** Where an effect stands in a list of all of them. */
+export const effectCursor = ({ run, pos, sub }: Pick<EffectRow, "run" | "pos" | "sub">): string =>
+  `${run}.${pos}.${sub}`;
+
+/** Where a gate stands in every list of gates: by when it was opened. */
+export const gateCursor = ({ openedAt, run, pos }: Pick<GateRow, "openedAt" | "run" | "pos">): string =>
+  `${openedAt}.${run}.${pos}`;
+
+/** The three numbers of such a cursor; of none, what stands before everything. */
+export function placeIn(cursor: string | undefined): readonly [number, number, number] {
+  if (cursor === undefined) return [0, 0, -1];
+  const read = /^(\d{1,15})\.(\d{1,15})\.(\d{1,15})$/.exec(cursor);
+  if (read === null) throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this list's", { field: "after" });
+  return [Number(read[1]), Number(read[2]), Number(read[3])];
 }
 
 export interface Settings {

@@ -46,7 +46,10 @@ export interface WatchOptions {
   readonly pollMs?: number;
 }
 
-/** Every transition of one value, in order, none twice, resumable by version. Ends when the signal aborts. */
+/**
+ * Every transition of one value, in order, none twice, resumable by version; but a deletion erases what was before it, and
+ * whoever has not seen that by then sees the deletion alone. Ends when the signal aborts.
+ */
 export async function* watchValue(
   store: Pick<Store, "read" | "onWake">,
   clock: Clock,
@@ -93,5 +96,5 @@ export async function* watchValue(
 async function valueAt(store: Pick<Store, "read">, tenant: string, key: string, version: number): Promise<unknown> {
   if (version === 0) return undefined;
   const [found] = await store.read.valueHistory(tenant, key, version - 1, 1);
-  return found?.value;
+  return found?.version === version ? found.value : undefined;
 }

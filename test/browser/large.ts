@@ -44,6 +44,43 @@ export function describeLarge(browser: () => Browser): void {
       expect(watched.wrong).toEqual([]);
     }, 60_000);
 
+    it("a page that ends early because its rows are large is not taken for the last one", async () => {
+      await using stage = disposable(await openStage({ made: false }));
+      const { scene, store } = stage;
+      const large = "x".repeat(3 * 2 ** 20);
+      for (let k = 0; k < 7; k++) {
+        const term = await scene.begin(`large-${k}`, "large", "worker-a", { ttlMs: 3_600_000 });
+        const ended = { status: "COMPLETED", outcome: { value: large }, taken: 0 } as const;
+        await store.fenced.append(term.fence, { after: 1, records: [{ kind: "run.ended", data: ended }] });
+      }
+      await using watched = disposable(await openPage(browser(), stage.serving));
+      const { page } = watched;
+      await page.goto("/runs");
+      await page.getByRole("link", { name: "large-6" }).waitFor();
+      await page.getByRole("link", { name: "large-0" }).waitFor();
+      await page.getByText("7 runs", { exact: true }).waitFor();
+      expect(await page.locator(".run-body tbody tr").count()).toBe(7);
+      expect(watched.wrong).toEqual([]);
+    }, 60_000);
+
+    it("gates are shown page by page, to the last one", async () => {
+      await using stage = disposable(await openStage({ made: false }));
+      const { scene, store } = stage;
+      const term = await scene.begin("asks", "asks", "worker-a", { ttlMs: 3_600_000 });
+      const gates = Array.from({ length: 130 }, (_none, pos) => ({
+        kind: "gate.opened" as const,
+        data: { pos, name: `gate-${pos}` },
+      }));
+      await store.fenced.append(term.fence, { after: 1, records: gates });
+      await using watched = disposable(await openPage(browser(), stage.serving));
+      const { page } = watched;
+      await page.goto("/gates");
+      await page.getByRole("button", { name: "Show more" }).click();
+      await page.getByText("gate-129").first().waitFor();
+      expect(await page.getByRole("button", { name: "Show more" }).count()).toBe(0);
+      expect(watched.wrong).toEqual([]);
+    }, 60_000);
+
     it("a run of 10 000 records is read in windows", async () => {
       await using stage = disposable(await openStage({ made: false }));
       const { scene, store } = stage;

@@ -4,6 +4,7 @@ import { openStore } from "../../src/host/open-store.ts";
 import type { AnswerOf } from "../../src/protocol/contract.ts";
 import type { Read } from "../../src/store/contract.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
+import { record } from "../../src/testing/conformance/frame.ts";
 import {
   armed,
   begin,
@@ -237,5 +238,50 @@ describe("runs and budgets", () => {
       units: [{ unit: "usd", runs: 3, cap: 15, reserved: 0, spent: 0 }],
       more: false,
     });
+  });
+});
+
+describe("lists that are asked for by names", () => {
+  it.each([
+    ["/v1/runs?status=DONE", /status is RUNNABLE, .*COMPENSATED, not DONE/],
+    ["/v1/runs?status=STUCK,stuck", /not stuck; did you mean STUCK\?/],
+    ["/v1/effects?status=DONE", /status is PENDING, .*, not DONE/],
+    ["/v1/effects?role=inverse&status=CONFIRMED", /status is ARMED, .*, not CONFIRMED/],
+    ["/v1/effects?role=undo", /role/],
+    ["/v1/gates?open=maybe", /open/],
+    ["/v1/gates?after=yesterday", /after|cursor/],
+  ])("%s is refused with what there is", async (url, message) => {
+    const { server } = await opened();
+    const { status, json } = await ask(server.exchange, "GET", url, { token: tokenOf("acme", "reader") });
+    expect(status).toBe(400);
+    expect(json).toMatchObject({ code: "TAPE_BAD_INPUT", detail: expect.stringMatching(message) as string });
+  });
+
+  it("gates and effects say where the next page begins, and the last page says nothing", async () => {
+    const { store, get } = await opened();
+    for (const _k of [1, 2, 3]) {
+      const run = await begin(store);
+      await run.write(record("gate.opened", { pos: 0, name: "g" }), intent(1));
+    }
+    const all = async (path: string, field: "gates" | "effects") => {
+      const seen: { run: number; pos: number }[] = [];
+      for (let after = ""; ; ) {
+        const page = await get<Record<typeof field, typeof seen> & { next?: string }>(`${path}limit=2${after}`);
+        seen.push(...page[field]);
+        if (page.next === undefined) return seen.map(({ run, pos }) => `${run}.${pos}`);
+        after = `&after=${page.next}`;
+      }
+    };
+    for (const [path, field] of [
+      ["/v1/gates?", "gates"],
+      ["/v1/gates?open=true&", "gates"],
+      ["/v1/effects?", "effects"],
+    ] as const) {
+      // biome-ignore format: a line
+      const whole = await get<Record<typeof field, { run: number; pos: number }[]>>(path.slice(0, -1));
+      const seen = await all(path, field);
+      expect(seen).toEqual(whole[field].map(({ run, pos }) => `${run}.${pos}`));
+      expect(seen.length).toBeGreaterThanOrEqual(3);
+    }
   });
 });

@@ -1,11 +1,11 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Effect } from "../api.ts";
 import { brief, reasonOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
 import { useNames } from "../ui/names.ts";
-import { Ago, Answer, Empty, Json, Modal, RunLink, Screen } from "../ui/parts.tsx";
+import { Ago, Answer, Empty, Json, Modal, More, RunLink, Screen } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 
 const statuses = {
@@ -18,9 +18,12 @@ export function Effects({ of: role }: { readonly of: "act" | "inverse" }) {
   const path = role === "act" ? "/effects" : "/obligations";
   const { status } = useSearch({ from: path });
   const go = useNavigate({ from: path });
-  const effects = useQuery({
+  const effects = useInfiniteQuery({
     queryKey: ["effects", role, status],
-    queryFn: () => call("effects.list", { query: { role, status, limit: most } }),
+    queryFn: ({ pageParam }) => call("effects.list", { query: { role, status, after: pageParam, limit: most } }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+    select: ({ pages }) => ({ effects: pages.flatMap((page) => page.effects) }),
   });
   const nameOf = useNames((effects.data?.effects ?? []).map(({ run }) => run));
   return (
@@ -57,7 +60,10 @@ export function Effects({ of: role }: { readonly of: "act" | "inverse" }) {
                 : "An effect with compensate leaves one when it is confirmed."}
             </Empty>
           ) : (
-            <EffectTable effects={rows} nameOf={nameOf} />
+            <>
+              <EffectTable effects={rows} nameOf={nameOf} />
+              <More of={effects} />
+            </>
           )
         }
       </Answer>

@@ -1,13 +1,16 @@
-import { useQuery } from "@tanstack/react-query";
+import { useInfiniteQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
 import { GateCard } from "../ui/gate-card.tsx";
 import { useNames } from "../ui/names.ts";
-import { Answer, Empty, Screen } from "../ui/parts.tsx";
+import { Answer, Empty, More, Screen } from "../ui/parts.tsx";
 
 export function Gates() {
-  const gates = useQuery({
-    queryKey: ["gates", "open"],
-    queryFn: () => call("gates.list", { query: { open: true, limit: 100 } }),
+  const gates = useInfiniteQuery({
+    queryKey: ["gates", "open", "all"],
+    queryFn: ({ pageParam }) => call("gates.list", { query: { open: true, after: pageParam, limit: 100 } }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: ({ next }) => next,
+    select: ({ pages }) => ({ gates: pages.flatMap((page) => page.gates) }),
   });
   const nameOf = useNames((gates.data?.gates ?? []).map(({ run }) => run));
   return (
@@ -22,11 +25,14 @@ export function Gates() {
               A workflow waits with <code>await tape.gate(…)</code>; it will be here until it is answered.
             </Empty>
           ) : (
-            <div className="cards">
-              {open.map((gate) => (
-                <GateCard key={`${gate.run} ${gate.pos}`} gate={gate} run={nameOf(gate.run)} />
-              ))}
-            </div>
+            <>
+              <div className="cards">
+                {open.map((gate) => (
+                  <GateCard key={`${gate.run} ${gate.pos}`} gate={gate} run={nameOf(gate.run)} />
+                ))}
+              </div>
+              <More of={gates} />
+            </>
           )
         }
       </Answer>

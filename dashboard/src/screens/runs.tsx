@@ -165,11 +165,15 @@ function Wording({
  */
 function RunTable({ search }: { readonly search: RunSearch }) {
   const [cursors, setCursors] = useState<readonly (number | undefined)[]>([undefined]);
-  const [lastRows, setLastRows] = useState(0);
-  const count = (cursors.length - 1) * pageRows + lastRows;
+  const [lengths, setLengths] = useState<readonly number[]>([]); // of the pages that were read
+  const starts = lengths.map((_length, page) => lengths.slice(0, page).reduce((sum, length) => sum + length, 0));
+  const count = lengths.reduce((sum, length) => sum + length, 0);
   const window = useWindow(count, rowHeight);
-  const first = Math.floor(window.first / pageRows);
-  const last = Math.min(cursors.length - 1, Math.floor((window.last + 1) / pageRows));
+  // Whatever lies behind the rows that are known is on the page that comes next.
+  const pageAt = (index: number): number =>
+    index >= count ? cursors.length - 1 : starts.findLastIndex((start) => start <= index);
+  const first = pageAt(window.first);
+  const last = Math.max(first, pageAt(window.last + 1));
   const inSight = cursors.map((_cursor, page) => page).filter((page) => page >= first && page <= last);
   const pages = useQueries({
     queries: inSight.map((page) => ({
@@ -177,25 +181,27 @@ function RunTable({ search }: { readonly search: RunSearch }) {
       queryFn: () => call("runs.list", { query: { ...askedOf(search), before: cursors[page], limit: pageRows } }),
     })),
   });
-  const pageOf = (page: number): readonly Run[] | undefined => pages[inSight.indexOf(page)]?.data?.runs;
-  const end = pageOf(cursors.length - 1);
-  const endJournal = end?.at(-1)?.journal;
-  const endLength = end?.length;
+  const answerOf = (page: number) => pages[inSight.indexOf(page)]?.data;
+  const end = answerOf(cursors.length - 1);
+  const endJournal = end?.runs.at(-1)?.journal;
+  const endLength = end?.runs.length;
+  const endMore = end?.more === true;
+  const endPage = cursors.length - 1;
   useEffect(() => {
     if (endLength === undefined) return;
-    if (endLength < pageRows) setLastRows(endLength);
-    else {
-      setLastRows(0);
-      setCursors((before) => [...before, endJournal]);
-    }
-  }, [endLength, endJournal]);
-  const newest = pageOf(0);
-  const seam = newest?.length === pageRows ? newest.at(-1)?.journal : undefined;
+    setLengths((before) => (before[endPage] === endLength ? before : [...before.slice(0, endPage), endLength]));
+    // A page has a bound in bytes too: a short one is not the last one.
+    if (endMore && endJournal !== undefined) setCursors((before) => [...before.slice(0, endPage + 1), endJournal]);
+  }, [endPage, endLength, endJournal, endMore]);
+  const newest = answerOf(0);
+  const seam = newest?.more === true ? newest.runs.at(-1)?.journal : undefined;
+  const newestLength = newest?.runs.length ?? 0;
   useEffect(() => {
     // New runs have pushed others over the edge of the first page: what follows begins elsewhere now.
-    if (seam === undefined) return;
-    setCursors((before) => (before.length > 1 && before[1] !== seam ? [undefined, seam] : before));
-  }, [seam]);
+    if (seam === undefined || cursors.length < 2 || cursors[1] === seam) return;
+    setCursors([undefined, seam]);
+    setLengths([newestLength]);
+  }, [seam, newestLength, cursors]);
   const error = pages.find((page) => page.error !== null && page.data === undefined)?.error;
   if (error !== undefined) return <Failure error={error} />;
   if (cursors.length === 1 && endLength === 0) {
@@ -211,7 +217,8 @@ function RunTable({ search }: { readonly search: RunSearch }) {
       </Empty>
     );
   }
-  const more = cursors.length > 1 || endLength === undefined ? lastRows === 0 : false;
+  // As long as a page with more behind it was the last one read, a further one is expected.
+  const more = lengths.length < cursors.length;
   return (
     <div className="runs">
       <VirtualTable
@@ -222,7 +229,8 @@ function RunTable({ search }: { readonly search: RunSearch }) {
         count={more ? undefined : count}
       >
         {(index) => {
-          const run = pageOf(Math.floor(index / pageRows))?.[index % pageRows];
+          const page = pageAt(index);
+          const run = answerOf(page)?.runs[index - (starts[page] ?? count)];
           return run === undefined ? <td className="ghost" /> : <RunCells run={run} />;
         }}
       </VirtualTable>

@@ -51,6 +51,24 @@ export function Failure({ error }: { readonly error: unknown }) {
 }
 
 /** What a query has to show: the wait, the refusal, or its answer. */
+interface Continued {
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  fetchNextPage(): unknown;
+}
+
+/** The rest of a list that is read page by page. */
+export function More({ of: list }: { readonly of: Continued }) {
+  if (!list.hasNextPage) return null;
+  return (
+    <p>
+      <button type="button" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+        Show more
+      </button>
+    </p>
+  );
+}
+
 export function Answer<T>({
   of,
   children,

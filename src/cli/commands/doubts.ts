@@ -2,17 +2,32 @@ import { decode } from "../../base/codec.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../reactor/resolve.ts";
+import type { Page } from "../../store/contract.ts";
+import { effectCursor, gateCursor } from "../../store/lists.ts";
 import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
 import { type Asked, type Command, Misuse } from "../command.ts";
 import { brief, lasting, printRows } from "../output.ts";
+import { complain } from "../screen.ts";
 import { effectColumns } from "./inspect.ts";
 
 const listOptions = {
   run: { value: "ID", help: "only this run's" },
   status: { value: "STATUS,…", help: "only these" },
+  after: { value: "CURSOR", help: "continue behind the page whose last line names it" },
   ...storeOptions,
   ...outputOption,
 } as const;
+
+const afterOf = (asked: Asked): { after?: string } => {
+  const after = asked.text("after");
+  return after === undefined ? {} : { after };
+};
+
+/** A page is bounded in rows and in bytes: whoever reads it must know that it is not all. On stderr, beside any output. */
+function sayNext<T>(page: Page<T>, cursorOf: (row: T) => string): void {
+  const last = page.at(-1);
+  if (page.more === true && last !== undefined) complain(process.stderr, `there are more: --after ${cursorOf(last)}`);
+}
 
 function listing(name: "effects" | "obligations", summary: string): Command {
   return {
@@ -28,10 +43,12 @@ function listing(name: "effects" | "obligations", summary: string): Command {
           role: name === "effects" ? "act" : "inverse",
           ...(run === undefined ? {} : { run }),
           ...(status === undefined ? {} : { status }),
+          ...afterOf(asked),
         });
         const ids = await runIds(store, tenant, found);
         const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
         printRows(asked, found, [runColumn, ...effectColumns(await store.read.now())], `there are no such ${name}`);
+        if (run === undefined) sayNext(found, effectCursor);
         return 0;
       }),
   };
@@ -40,11 +57,15 @@ function listing(name: "effects" | "obligations", summary: string): Command {
 const gates: Command = {
   name: "gates",
   summary: "lists gates that wait for somebody's decision",
-  options: { run: listOptions.run, ...storeOptions, ...outputOption },
+  options: { run: listOptions.run, after: listOptions.after, ...storeOptions, ...outputOption },
   run: (asked) =>
     withApp(asked, async ({ store, tenant }) => {
       const run = asked.text("run");
-      const found = await store.read.gates(tenant, { open: true, ...(run === undefined ? {} : { run }) });
+      const found = await store.read.gates(tenant, {
+        open: true,
+        ...afterOf(asked),
+        ...(run === undefined ? {} : { run }),
+      });
       const ids = await runIds(store, tenant, found);
       const now = await store.read.now();
       printRows(
@@ -59,6 +80,7 @@ const gates: Command = {
         ],
         "nobody waits at a gate",
       );
+      sayNext(found, gateCursor);
       return 0;
     }),
 };

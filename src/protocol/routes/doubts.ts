@@ -24,7 +24,7 @@ export const doubts = group({
     path: "/v1/effects",
     role: "reader",
     repeat: "read",
-    summary: "Effects, or with role=inverse obligations, by status and age",
+    summary: "Effects, or with role=inverse obligations, by status and age; next is the after of the following page",
     query: z.strictObject({
       run: name.exactOptional(),
       item: wholeText.exactOptional(),
@@ -34,9 +34,10 @@ export const doubts = group({
       from: wholeText.exactOptional(),
       status: listText.exactOptional(),
       minAgeMs: wholeText.exactOptional(),
+      after: text.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
-    answer: z.strictObject({ effects: z.array(effectRow), more }),
+    answer: z.strictObject({ effects: z.array(effectRow), more, next: text.exactOptional() }),
   },
   "doubts.list": {
     method: "GET",
@@ -80,13 +81,14 @@ export const doubts = group({
     path: "/v1/gates",
     role: "reader",
     repeat: "read",
-    summary: "Gates: what waits for a person",
+    summary: "Gates: what waits for a person, oldest first; next is the after of the following page",
     query: z.strictObject({
       run: name.exactOptional(),
       open: flagText.exactOptional(),
+      after: text.exactOptional(),
       limit: wholeText.exactOptional(),
     }),
-    answer: z.strictObject({ gates: z.array(gateRow), more }),
+    answer: z.strictObject({ gates: z.array(gateRow), more, next: text.exactOptional() }),
   },
   "timers.list": {
     method: "GET",

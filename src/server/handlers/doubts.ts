@@ -1,6 +1,7 @@
 import type { doubts } from "../../protocol/routes/doubts.ts";
+import { effectCursor, gateCursor } from "../../store/lists.ts";
 import { doubtOf } from "../doubt.ts";
-import { actOf, type HandlersOf, listed, type ServerGround } from "../handler.ts";
+import { actOf, type HandlersOf, listed, nextOf, type ServerGround } from "../handler.ts";
 
 const usualDoubts = 50;
 const mostDoubts = 200;
@@ -9,7 +10,10 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
   const { read } = store;
   return {
     async "effects.list"({ query }, { tenant }) {
-      return listed("effects", await read.effects(tenant, query));
+      const page = await read.effects(tenant, query);
+      // Of one run's effects the next page begins at a position, which the caller has.
+      const all = (query.run ?? query.item ?? query.root) === undefined;
+      return { ...listed("effects", page), ...(all && nextOf(page, effectCursor)) };
     },
     async "doubts.list"({ query: { limit = usualDoubts, ...query } }, { tenant }) {
       const most = Math.min(limit, mostDoubts);
@@ -37,7 +41,8 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
       return {};
     },
     async "gates.list"({ query }, { tenant }) {
-      return listed("gates", await read.gates(tenant, query));
+      const page = await read.gates(tenant, query);
+      return { ...listed("gates", page), ...nextOf(page, gateCursor) };
     },
     async "timers.list"({ query }, { tenant }) {
       return { timers: await read.timers(tenant, query) };

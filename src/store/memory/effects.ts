@@ -64,10 +64,15 @@ export const effects = {
 
   "effect.lock": (t, p: { run: number; pos: number; sub: number }) => row(t.effects.get(keyOf(p.run, p.pos, p.sub))),
 
-  "effect.list": (t, p: Listed, times) =>
-    rows(
-      page(t.effects.by.tenant(p.tenant).filter(listing(p, times.at)), p.limit, runOf, posOf, subOf).map(shown(times)),
-    ),
+  "effect.list"(t, p: Listed & { afterRun: number; afterPos: number; afterSub: number }, times) {
+    const after = [p.afterRun, p.afterPos, p.afterSub];
+    const behind = ({ run, pos, sub }: EffectRow): boolean => {
+      const k = [run, pos, sub].findIndex((part, at) => part !== after[at]);
+      return k >= 0 && [run, pos, sub][k]! > after[k]!;
+    };
+    const found = t.effects.by.tenant(p.tenant).filter((effect) => behind(effect) && listing(p, times.at)(effect));
+    return rows(page(found, p.limit, runOf, posOf, subOf).map(shown(times)));
+  },
 
   "effect.run"(t, p: Listed & { run: number; from: number }, times) {
     const { at } = times;

@@ -4,6 +4,7 @@ import { keyOf } from "./table.ts";
 import type { GateRow, TimerRow } from "./tables.ts";
 
 type Listing = { readonly tenant: string; readonly limit: number };
+type GateListing = Listing & { readonly afterAt: number; readonly afterRun: number; readonly afterPos: number };
 type Timer = { readonly run: number; readonly pos: number; readonly purpose: string };
 type Schedule = { readonly tenant: string; readonly id: string; readonly nextAt: number | null };
 type Written = Schedule & { readonly spec: string; readonly paused: boolean };
@@ -22,6 +23,12 @@ const byOpening = [
   (gate: GateRow) => gate.run,
   (gate: GateRow) => gate.pos,
 ] as const;
+
+const behind =
+  ({ afterAt, afterRun, afterPos }: GateListing) =>
+  (gate: GateRow): boolean =>
+    compare(gate.opened_at, afterAt) > 0 ||
+    (gate.opened_at === afterAt && (gate.run > afterRun || (gate.run === afterRun && gate.pos > afterPos)));
 
 /** Gates, timers and schedules. */
 export const waits = {
@@ -71,21 +78,21 @@ export const waits = {
     return changed(1);
   },
 
-  "gate.list": (t, p: Listing) => rows(page(t.gates.by.tenant(p.tenant), p.limit, ...byOpening)),
+  "gate.list": (t, p: GateListing) => rows(page(t.gates.by.tenant(p.tenant).filter(behind(p)), p.limit, ...byOpening)),
 
-  "gate.open": (t, p: Listing) =>
+  "gate.open": (t, p: GateListing) =>
     rows(
       page(
-        t.gates.by.tenant(p.tenant).filter(({ status }) => status === "OPEN"),
+        t.gates.by.tenant(p.tenant).filter((gate) => gate.status === "OPEN" && behind(p)(gate)),
         p.limit,
         ...byOpening,
       ),
     ),
 
-  "gate.run"(t, p: Listing & { run: number; open: boolean }) {
+  "gate.run"(t, p: GateListing & { run: number; open: boolean }) {
     const found = t.gates.by
       .run(p.run)
-      .filter(({ tenant, status }) => tenant === p.tenant && (!p.open || status === "OPEN"));
+      .filter((gate) => gate.tenant === p.tenant && (!p.open || gate.status === "OPEN") && behind(p)(gate));
     return rows(page(found, p.limit, ...byOpening));
   },
 

@@ -120,7 +120,12 @@ export const lists: Cases = ({ it }, fresh) => {
       for (const limit of [1, 3, 50]) assert.deepEqual(await paged(store, { status }, limit), expected, String(status));
     }
     assert.deepEqual(await list(store, { status: ["STUCK"], workflow: "other" }), []);
-    assert.deepEqual(await list(store, { status: ["LIVE" as never, "none" as never] }), []);
+    const { message } = await refused("TAPE_BAD_INPUT", list(store, { status: ["STUCK", "DONE" as never] }));
+    assert.match(message, /status is RUNNABLE, RUNNING, .*, not DONE/);
+    await refused("TAPE_BAD_INPUT", list(store, { status: ["LIVE" as never] }));
+    await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { status: ["COMPLETED"] }));
+    await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "act", status: ["ARMED"] }));
+    await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "undo" as never }));
   });
 
   it("runs that started in the same moment are told apart by their number", async () => {

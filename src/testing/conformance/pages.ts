@@ -1,6 +1,9 @@
 import { strict as assert } from "node:assert";
+import type { EffectRow, GateRow } from "../../model/rows.ts";
 import type { Page } from "../../store/contract.ts";
-import { type Cases, heldRun, record, scheduleSpec, spec, step, tenant, unique } from "./frame.ts";
+import { effectCursor, gateCursor } from "../../store/lists.ts";
+import { type Cases, heldRun, record, refused, scheduleSpec, spec, step, tenant, unique } from "./frame.ts";
+import { begin, intent } from "./scenes.ts";
 
 const large = "x".repeat(3 * 1024 * 1024);
 
@@ -44,6 +47,36 @@ export const pages: Cases = ({ it }, fresh) => {
     assert.ok(journal.length > 1);
     const feed = await store.read.feed(undefined, 1_000, tenant);
     assert.ok(feed.more === true && feed.records.length >= 1);
+  });
+
+  it("gates and effects continue behind a cursor, each once, whatever came to be meanwhile", async () => {
+    const { store } = fresh();
+    const begun = [await begin(store), await begin(store), await begin(store)];
+    for (const run of begun) {
+      for (const pos of [0, 2]) await run.write(record("gate.opened", { pos, name: "g" }), intent(pos + 1));
+    }
+    const rowOf = ({ run, pos }: { run: number; pos: number }) => `${run}.${pos}`;
+    const all = (positions: readonly number[]) => begun.flatMap(({ journal }) => positions.map((pos) => `${journal}.${pos}`)); // biome-ignore format: a line
+    for (const open of [true, false]) {
+      const gates = await pagesOf<GateRow>((last) =>
+        store.read.gates(tenant, { open, limit: 2, ...(last && { after: gateCursor(last) }) }),
+      );
+      assert.deepEqual(gates.flat().map(rowOf).sort(), all([0, 2]).sort());
+      assert.ok(gates.length >= 3);
+    }
+    const [first] = begun;
+    const own = await store.read.gates(tenant, { run: first!.id });
+    assert.deepEqual(await store.read.gates(tenant, { run: first!.id, after: gateCursor(own[0]!) }), own.slice(1));
+    const effects = await pagesOf<EffectRow>((last) =>
+      store.read.effects(tenant, { limit: 4, status: ["PENDING"], ...(last && { after: effectCursor(last) }) }),
+    );
+    assert.deepEqual(effects.flat().map(rowOf), all([1, 3]));
+    assert.deepEqual(lengths(effects).slice(0, 2), [4, 2]);
+    for (const after of ["", "1", "1.2", "a.b.c", "1.2.3.4", "9999999999999999.1.1"]) {
+      await refused("TAPE_BAD_INPUT", store.read.gates(tenant, { after }));
+      await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { after }));
+    }
+    await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { run: first!.id, after: "1.2.3" }));
   });
 
   it("a page of runs says whether there are more, and brings each run's own lease", async () => {

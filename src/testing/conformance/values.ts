@@ -56,11 +56,32 @@ export const values: Cases = ({ it }, fresh) => {
     assert.deepEqual(
       history.map(({ version, value, deleted }) => [version, value, deleted]),
       [
-        [1, "a", false],
         [2, undefined, true],
         [3, "b", false],
       ],
     );
+  });
+
+  it("a deleted value is gone from its history too, also when a run deletes it", async () => {
+    const { store } = fresh();
+    const seen = async (key: string, after: number) =>
+      (await store.read.valueHistory(tenant, key, after)).map(({ version, value }) => [version, value]);
+    for (const version of [0, 1, 2]) await store.intake.putValue(tenant, "k", `secret ${version}`, { version });
+    await store.intake.putValue(tenant, "k.other", "kept", "must_create");
+    assert.equal((await seen("k", 0)).length, 3);
+    await store.intake.deleteValue(tenant, "k", 3);
+    for (const after of [0, 1, 2, 3]) assert.deepEqual(await seen("k", after), [[4, undefined]], "whoever lags behind");
+    assert.deepEqual(await seen("k", 4), []);
+    await store.intake.putValue(tenant, "k", "again", "must_create");
+    assert.deepEqual(await seen("k", 1), [
+      [4, undefined],
+      [5, "again"],
+    ]);
+    const run = await begin(store);
+    await run.write(written("r", 1, { value: "secret" }), written("r", 2, { value: "secret" }));
+    await run.write(written("r", 3, { deleted: true }));
+    assert.deepEqual(await seen("r", 0), [[3, undefined]]);
+    assert.deepEqual(await seen("k.other", 0), [[1, "kept"]]);
   });
 
   it("clients that race for a version: exactly one wins each", async () => {

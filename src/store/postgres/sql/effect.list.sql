@@ -8,4 +8,5 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
 where e.tenant >= :tenant and e.tenant <= :tenant and (:role is null or e.role = :role)
   and (:status is null or e.status = any(string_to_array(:status, ',')))
   and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+  and (e.run, e.pos, e.sub) > (:after_run, :after_pos, :after_sub)
 order by e.tenant, e.run, e.pos, e.sub limit :limit

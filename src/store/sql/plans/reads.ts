@@ -4,9 +4,10 @@ import type { Limits } from "../../../model/limits.ts";
 import type { JournalRecord } from "../../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
 import { pageLimit } from "../../check.ts";
-import type { EffectFilter, Page, RunProgress, RunView, Value } from "../../contract.ts";
+import type { EffectFilter, GateFilter, Page, RunProgress, RunView, Value } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
 import { termsOf } from "../../ledger.ts";
+import { placeIn } from "../../lists.ts";
 import { mapPage } from "../../page.ts";
 import { effectRowOf, gateRowOf, recordOf, runProgressOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
 import { askPage } from "../paging.ts";
@@ -47,7 +48,9 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
     const found = (yield* askRows("effect.item", { ...few, item, role })).map(effectRowOf);
     return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);
   }
-  if (run === null) return mapPage(yield* askPage("effect.list", { ...few, pageBytes, role }), effectRowOf);
+  const [afterRun, afterPos, afterSub] = placeIn(filter.after);
+  const after = { afterRun, afterPos, afterSub };
+  if (run === null) return mapPage(yield* askPage("effect.list", { ...few, ...after, pageBytes, role }), effectRowOf);
   return yield* wholeEffects("effect.run", { ...whole, run, from, role });
 }
 
@@ -89,14 +92,12 @@ export function* journalPlan(
   return mapPage(found, recordOf);
 }
 
-export function* gatesPlan(
-  tenant: string,
-  filter: { run?: string; open?: boolean; limit?: number },
-  limits: Limits,
-): Plan<Page<GateRow>> {
+export function* gatesPlan(tenant: string, filter: GateFilter, limits: Limits): Plan<Page<GateRow>> {
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
-  const few = { tenant, limit: pageLimit(filter.limit, limits), pageBytes: limits.pageBytes };
+  const [afterAt, afterRun, afterPos] = placeIn(filter.after);
+  const after = { afterAt, afterRun, afterPos };
+  const few = { tenant, ...after, limit: pageLimit(filter.limit, limits), pageBytes: limits.pageBytes };
   const { open = false } = filter;
   // By the narrowest index: those of one run, those that stand open, all of the tenant's.
   const page =
@@ -126,7 +127,9 @@ export function* historyPlan(
   const first = values[0]?.version;
   const current = yield* askRow("value.get", { tenant, key });
   const version = current === undefined ? 0 : Number(current.version);
-  if (first === undefined ? after < version : first !== after + 1) {
+  // Before a deletion there is nothing to be had, and nothing to miss: it is the next thing that happened.
+  const erased = values[0]?.deleted === true;
+  if (first === undefined ? after < version : first !== after + 1 && !erased) {
     const message = `version ${after + 1} of ${key} is no longer kept; the oldest kept one is ${first ?? version}`;
     throw new TapeError("TAPE_VALUE_COMPACTED", message, { key, oldest: first ?? version });
   }

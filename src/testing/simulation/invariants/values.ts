@@ -50,13 +50,14 @@ export const valuesAreLinearizable: Invariant = ({ values, lost }) => {
   });
 };
 
-/** Whoever watches sees every transition once, in order, each from what the one before it left. */
+/** Whoever watches sees every transition once, in order, each from what the one before it left; but for what a deletion erased. */
 export const watchersSeeAll: Invariant = ({ watched, lost }) => {
   if (lost !== undefined) return [];
   return watched.flatMap((seen) =>
-    seen.slice(1).flatMap(({ version, previous }, k) => {
+    seen.slice(1).flatMap(({ version, previous, deleted }, k) => {
       const before = seen[k]!;
-      if (version !== before.version + 1) return [`version ${version} was seen after ${before.version}`];
+      if (version !== before.version + 1 && !(deleted && version > before.version))
+        return [`version ${version} was seen after ${before.version}`];
       const left = before.deleted ? undefined : before.value;
       return previous === left ? [] : [`version ${version} came from ${String(previous)}, not from ${String(left)}`];
     }),
