@@ -1,7 +1,9 @@
 import { z } from "zod";
 
-const text = z.string();
-const name = z.string().min(1);
+/** Longer than any name that a store takes by default; it travels, and what travels has a bound. */
+const most = 4_096;
+const text = z.string().max(most);
+const name = z.string().min(1).max(most);
 
 /**
  * Through which credential an operator acted, as the server that took the call says; apart from `who`, which names people.

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { credential } from "../model/credential.ts";
 import type { Term } from "../model/lease.ts";
 import { effectMachine, gateMachine, obligationMachine, runMachine, timerMachine } from "../model/machines.ts";
 import { termEnds, termReasons } from "../model/records.ts";
@@ -207,15 +208,6 @@ export const scheduleRow = z.strictObject({
   spec: z.string(),
   nextAt: at.nullable(),
   paused: z.boolean(),
-});
-
-/** Through which credential an operator acted. */
-export const credential = z.strictObject({
-  token: name.exactOptional(),
-  name: text,
-  role: name,
-  address: text.exactOptional(),
-  request: text.exactOptional(),
 });
 
 /** A position in each lane; a run has at most so many. */

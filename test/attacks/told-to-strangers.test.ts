@@ -1,5 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { TapeError } from "../../src/model/errors.ts";
+import { suited } from "../../src/server/answer.ts";
+import { pageAnswer } from "../../src/server/page.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
@@ -52,6 +54,42 @@ describe("what strangers are told", () => {
       blockedBy: "an open transaction",
     });
     expect((await call("/v1/feed", tokenOf("acme", "admin"))).json).toMatchObject({ blockedBy: "pid 7, user canary" });
+  });
+
+  const file = { type: "text/javascript", body: Buffer.from("x".repeat(50_000)), lasting: true };
+  type Headers = Readonly<Record<string, string>>;
+  it.each([
+    [
+      "/openapi.json",
+      async (headers: Headers) =>
+        (await asked(() => ({}))).server.exchange({ method: "GET", url: "/openapi.json", headers }),
+    ],
+    [
+      "a file of the dashboard",
+      async (headers: Headers) =>
+        suited((await pageAnswer({ method: "GET", url: "/assets/a.js", headers }, async () => file))!, headers),
+    ],
+  ] as const)("whoever has %s is told that it has not changed", async (_what, get) => {
+    const first = await get({});
+    const { etag } = first.headers;
+    expect(first.status).toBe(200);
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    const again = await get({ "if-none-match": etag! });
+    expect([again.status, (again.body as Uint8Array).length, again.headers.etag]).toEqual([304, 0, etag]);
+    expect((await get({ "if-none-match": '"another"' })).status).toBe(200);
+    expect((await get({ "if-none-match": etag!, "accept-encoding": "gzip" })).status).toBe(304);
+  });
+
+  it("what many ask for is packed once, not for each who asks", async () => {
+    const headers = { "accept-encoding": "gzip" };
+    const get = async () =>
+      suited((await pageAnswer({ method: "GET", url: "/assets/a.js", headers }, async () => file))!, headers);
+    const [one, other] = [await get(), await get()];
+    expect(one.headers["content-encoding"]).toBe("gzip");
+    expect(one.body).toBe(other.body); // the same bytes, not the same work again
+    const { server } = await asked(() => ({}));
+    const described = () => server.exchange({ method: "GET", url: "/openapi.json", headers });
+    expect((await described()).body).toBe((await described()).body);
   });
 
   it("a flood of refused calls without a credential is a few lines that count it", async () => {

@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { mkdirSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { get, type IncomingMessage } from "node:http";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -33,6 +33,10 @@ describe("dev with a runner of one's own", () => {
     const dev = Dev.plain([], folder);
     await dev.says(/page +http:\/\/127\.0\.0\.1:\d+[\s\S]*runner +\.\/app\/agent\.ts#buildRunner/);
     await dev.says(/the runner is up: recovery, reconciler, outbox, timers, compensation/);
+    // Arguments are there for every user of the machine to read, and a store's URL may hold a password.
+    const [runner] = runnersIn(folder);
+    expect(readFileSync(`/proc/${runner}/cmdline`, "utf8")).not.toContain("tape.db");
+    expect(readFileSync(`/proc/${runner}/environ`, "utf8")).toContain("TAPE_STORE_URL=sqlite:");
     const app = await Tape.open({
       store: `sqlite:${join(folder, "tape.db")}`,
       runner: createRunner({ workflows: [] }),

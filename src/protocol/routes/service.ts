@@ -1,7 +1,8 @@
 import { z } from "zod";
+import { credential } from "../../model/credential.ts";
 import { group, roles } from "../route.ts";
 import { feedRecord, more, name, rows, spanMs, text, time, value, whole, wholeText } from "../shapes.ts";
-import { credential, settings } from "../views.ts";
+import { settings } from "../views.ts";
 
 const tokenView = z.strictObject({
   id: name,
