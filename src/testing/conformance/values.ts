@@ -84,6 +84,26 @@ export const values: Cases = ({ it }, fresh) => {
     assert.deepEqual(await seen("k.other", 0), [[1, "kept"]]);
   });
 
+  it("a unit may be called as anything is that every object inherits", async () => {
+    const { store } = fresh();
+    const units = ["toString", "constructor", "hasOwnProperty", "valueOf"];
+    const run = await begin(store, { budget: Object.fromEntries([...units, "usd"].map((unit) => [unit, 10])) });
+    const of = run.journal;
+    await run.write(record("budget.reserved", { pos: 0, of, amounts: { toString: 3, usd: 2 } as never }));
+    // What is charged names other units than what was reserved: the missing ones count as nothing, not as a function.
+    await run.write(
+      record("budget.charged", { pos: 0, of, spent: { usd: 1 }, reserved: { toString: 3, usd: 2 } as never }),
+    );
+    await run.write(record("budget.charged", { pos: 1, of, spent: { constructor: 4 } as never, reserved: {} }));
+    const { budgets } = await store.read.spend(tenant);
+    const seen = budgets.map(({ unit, reserved, spent }) => [unit, reserved, spent]);
+    assert.deepEqual(seen.sort(), [["constructor", 0, 4], ["hasOwnProperty", 0, 0], ["toString", 0, 0], ["usd", 0, 1], ["valueOf", 0, 0]]); // biome-ignore format: a line
+    await run.refused(
+      "TAPE_BUDGET_EXCEEDED",
+      record("budget.reserved", { pos: 2, of, amounts: { constructor: 7 } as never }),
+    );
+  });
+
   it("clients that race for a version: exactly one wins each", async () => {
     const { store, another } = fresh();
     const clients = [store, await another(), store, await another()];
