@@ -50,15 +50,59 @@ export class ServedWorkflows {
 }
 
 /** The workflows of all processes that reported lately; undefined: one of them does not say which it has. */
-export async function reportedWorkflows(
+export const reportedWorkflows = (store: Pick<Store, "read">, tenant: string) => reported(store, tenant, "workflows");
+
+async function reported(
   store: Pick<Store, "read">,
   tenant: string,
+  what: "workflows" | "effects",
 ): Promise<ReadonlySet<string> | undefined> {
   const found = new Set<string>();
   for (const { body } of await store.read.processes(tenant)) {
-    const { workflows } = (body ?? {}) as { workflows?: unknown };
-    if (!Array.isArray(workflows)) return undefined;
-    for (const name of workflows) found.add(String(name));
+    const names = ((body ?? {}) as Readonly<Record<string, unknown>>)[what];
+    if (!Array.isArray(names)) return undefined;
+    for (const name of names) found.add(String(name));
   }
   return found;
+}
+
+/** Some process may be about to take them. */
+const unservedMs = 10_000;
+/** Enough to see which effects it is about. */
+const mostItems = 200;
+
+export interface UnservedWorkflow {
+  readonly workflow: string;
+  readonly runs: number;
+  /** One that a process has, and that may have been meant. */
+  readonly meant: string | undefined;
+}
+
+/** Workflows of runs that nobody has taken for ten seconds, and that no process has reported. */
+export async function unservedWorkflows(store: Pick<Store, "read">, tenant: string): Promise<UnservedWorkflow[]> {
+  const waiting = await store.read.unserved([], unservedMs, tenant);
+  if (waiting.length === 0) return [];
+  const served = await reportedWorkflows(store, tenant);
+  if (served === undefined) return [];
+  return waiting
+    .filter(({ workflow }) => !served.has(workflow))
+    .map(({ workflow, runs }) => ({ workflow, runs, meant: suggest(workflow, [...served]) }));
+}
+
+export interface UnservedEffect {
+  readonly effect: string;
+  readonly items: number;
+  readonly meant: string | undefined;
+}
+
+/** Effects that wait for a reactor, and whose definition no process has reported: nobody can send or observe them. */
+export async function unservedEffects(store: Pick<Store, "read">, tenant: string): Promise<UnservedEffect[]> {
+  const filter = { status: ["PENDING", "UNKNOWN"], minAgeMs: unservedMs, limit: mostItems };
+  const waiting = (await store.read.effects(tenant, filter)).filter(({ item, name }) => item !== null && name !== null);
+  if (waiting.length === 0) return [];
+  const served = await reported(store, tenant, "effects");
+  if (served === undefined) return [];
+  const counts = new Map<string, number>();
+  for (const { name } of waiting) if (!served.has(name!)) counts.set(name!, (counts.get(name!) ?? 0) + 1);
+  return [...counts].map(([effect, items]) => ({ effect, items, meant: suggest(effect, [...served]) }));
 }

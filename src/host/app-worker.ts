@@ -22,6 +22,8 @@ export class AppWorker implements AsyncDisposable {
   readonly runs: Worker;
   readonly #loop: ReactorLoop;
   readonly #serves: ReadonlySet<string>;
+  /** It grows: an effect is registered by its first use. */
+  readonly #definitions: ReadonlyMap<string, unknown>;
   #draining: Promise<void> | undefined;
 
   constructor(
@@ -35,6 +37,7 @@ export class AppWorker implements AsyncDisposable {
     const { concurrency = 200, onSettled, tracing, patienceMs } = options;
     const { store, clock, log, tenant, runner } = ground;
     this.#serves = new Set(runner.workflows.keys());
+    this.#definitions = runner.effects;
     this.runs = new Worker({
       ...{ ...ground, concurrency, onSettled },
       ...(tracing && { tracing }),
@@ -48,6 +51,10 @@ export class AppWorker implements AsyncDisposable {
       compensation(ground),
     ];
     this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows: [...this.#serves] });
+  }
+
+  get effects(): readonly string[] {
+    return [...this.#definitions.keys()];
   }
 
   get workflows(): readonly string[] {

@@ -13,6 +13,8 @@ export interface AtWork {
   readonly singletons: readonly SingletonView[];
   /** What its runners can drive. */
   readonly workflows: readonly string[];
+  /** Effects whose definitions it has. */
+  readonly effects: readonly string[];
   /** Runs driven now. */
   readonly driving: number;
 }
@@ -95,7 +97,7 @@ export class Presence {
 
   async #say(): Promise<void> {
     const { store, tenant, identity, log } = this.#ground;
-    const { tallies, singletons, driving, workflows } = this.#look();
+    const { tallies, singletons, driving, workflows, effects } = this.#look();
     const reactors = this.#rated(summed(tallies));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#leave();
     const body = {
@@ -103,7 +105,8 @@ export class Presence {
       driving,
       reactors,
       singletons: singletons.map(shown),
-      ...said(workflows),
+      ...said({ workflows }),
+      ...said({ effects }),
     };
     this.#listed = true;
     try {
@@ -162,8 +165,8 @@ function summed(all: readonly Readonly<Record<string, Tally>>[]): Sums {
 const nothing: Sums[string] = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0 };
 
 /** Reports are short: a process with more, or longer, names says nothing of them. */
-const said = (workflows: readonly string[]): { workflows?: readonly string[] } =>
-  workflows.join().length <= 2_000 ? { workflows } : {};
+const said = <T extends Readonly<Record<string, readonly string[]>>>(names: T): Partial<T> =>
+  Object.values(names).flat().join().length <= 2_000 ? names : {};
 
 const shown = ({ name, state, token }: SingletonView) => ({
   name,

@@ -354,6 +354,7 @@ export class Tape implements AsyncDisposable {
       tallies: this.#workers.map(({ tallies }) => tallies),
       singletons: this.singletons,
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
+      effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
       driving: this.#workers.reduce((sum, { runs }) => sum + runs.driving, 0),
     };
   }

@@ -92,6 +92,7 @@ const busyWork: AtWork = {
   singletons: [{ name: "s", state: "standby" } as never],
   driving: 0,
   workflows: [],
+  effects: [],
 };
 
 it("rates are of the last minute: what failed long ago is counted, but no error of now", async () => {
@@ -101,6 +102,7 @@ it("rates are of the last minute: what failed long ago is counted, but no error 
     singletons: [],
     driving: 0,
     workflows: [],
+    effects: [],
   }));
   let failing = true;
   const mine: Reactor = {
@@ -136,6 +138,7 @@ it("counts of several loops are added up by reactor", async () => {
     singletons: [],
     driving: 3,
     workflows: [],
+    effects: [],
   }));
   presence.begin();
   await clock.elapse(1_001);

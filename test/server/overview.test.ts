@@ -2,6 +2,7 @@ import { afterEach, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import type { Read } from "../../src/store/contract.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
+import { intent } from "../../src/testing/conformance/scenes.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 
@@ -111,4 +112,39 @@ it("forks once however often it is asked under one key, and never repeats an act
   expect(other).toMatchObject({ status: 409, json: { code: "TAPE_RUN_CONFLICT" } });
   const [entry] = await store.read.audit("acme");
   expect(entry).toMatchObject({ action: "fork", who: "operator of acme", reason: "again" });
+});
+
+it("names runs that may hang, and workflows and effects that wait and that no process has", async () => {
+  const clock = new ManualClock();
+  const store = await openStore("memory:", { clock });
+  current = await stage({ store, clock });
+  const look = async () => (await ask(current.server.exchange, "GET", "/v1/overview")).json as Record<string, unknown>;
+  const tenant = "default";
+  await store.intake.createRuns(tenant, [{ id: "typo", workflow: "invioce", input: null }]);
+  const held = { owner: "w/1", label: "worker-a", reactor: "recovery", ttlMs: 600_000, nonce: 7n };
+  const [created] = await store.intake.createRuns(tenant, [{ id: "slow", workflow: "invoice", input: null }], held);
+  if (!created?.ok || created.term === undefined) throw new Error("not created");
+  const outbox = { dispatch: "outbox", name: "wire", args: null } as const;
+  await store.fenced.append(created.term.fence, { after: 1, records: [intent(0, outbox)] });
+  const report = { owner: "w/1", label: "worker-a" };
+  await store.intake.report(tenant, { ...report, body: { workflows: ["invoice"], effects: ["wires"] } });
+  expect(await look()).toMatchObject({ hung: [], unserved: [], unservedEffects: [] }); // nothing has waited for long
+  await clock.elapse(20_000);
+  expect(await look()).toMatchObject({
+    hung: [],
+    unserved: [{ workflow: "invioce", runs: 1, meant: "invoice" }],
+    unservedEffects: [{ effect: "wire", items: 1, meant: "wires" }],
+  });
+  await store.intake.report(tenant, { ...report, body: { workflows: ["invoice", "invioce"], effects: ["wire"] } });
+  await clock.elapse(31_000);
+  await store.intake.report(tenant, { ...report, body: { workflows: ["invoice", "invioce"], effects: ["wire"] } });
+  expect(await look()).toMatchObject({ unserved: [], unservedEffects: [] });
+  for (let k = 0; k < 40; k++) {
+    await clock.elapse(60_000);
+    const { fence } = created.term;
+    await store.claim.renew([{ fence, progress: 0 }]);
+  }
+  const { hung } = (await look()) as { hung: { run: string; forMs: number; owner: string }[] };
+  expect(hung).toMatchObject([{ run: "slow", owner: "worker-a" }]);
+  expect(hung[0]!.forMs).toBeGreaterThan(1_800_000);
 });

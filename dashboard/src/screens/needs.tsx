@@ -34,13 +34,31 @@ export function useDoubts() {
 /** Acts in doubt, open gates and stuck runs, the oldest first. */
 export function NeedsAPerson() {
   const { effects, runs, ready: known } = useDoubts();
+  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") }).data;
   const gates = useQuery({
     queryKey: ["gates", "open"],
     queryFn: () => call("gates.list", { query: { open: true, limit: 100 } }),
   });
   const open = gates.data?.gates ?? [];
   const nameOf = useNames([...effects, ...open].map(({ run }) => run));
+  const now = figures?.now ?? 0;
+  const meantBy = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
   const lines: readonly Needed[] = [
+    ...(figures?.unserved ?? []).map(({ workflow, runs: waiting, meant }) => ({
+      ...{ key: `workflow ${workflow}`, at: now, to: "/runs", run: workflow },
+      badge: <Badge status="RUNNABLE" label="unserved" />,
+      text: `${waiting} runs wait for a workflow that no process has${meantBy(meant)}`,
+    })),
+    ...(figures?.unservedEffects ?? []).map(({ effect, items, meant }) => ({
+      ...{ key: `definition ${effect}`, at: now, to: "/effects", run: effect },
+      badge: <Badge status="PENDING" label="unserved" />,
+      text: `${items} calls wait for an effect that no process has${meantBy(meant)}`,
+    })),
+    ...(figures?.hung ?? []).map(({ run, forMs, owner }) => ({
+      ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, run },
+      badge: <Badge status="RUNNING" label="may hang" />,
+      text: `has recorded nothing for ${Math.round(forMs / 60_000)} min, held by ${owner ?? "nobody"}`,
+    })),
     ...effects.map(({ run, pos, sub, name, status, reason, changedAt }) => ({
       ...{ key: `effect ${run} ${pos} ${sub}`, at: changedAt, to: "/doubt", run: nameOf(run) },
       badge: <Badge status={status} />,
@@ -62,7 +80,9 @@ export function NeedsAPerson() {
     <section className="card" aria-labelledby="needs">
       <h2 id="needs">Needs a person</h2>
       {ready && lines.length === 0 && (
-        <Empty title="Nobody waits for you">Acts in doubt, stuck runs and open gates will be here.</Empty>
+        <Empty title="Nobody waits for you">
+          Acts in doubt, stuck or hanging runs, open gates and what no process has will be here.
+        </Empty>
       )}
       <ul className="lines needs">
         {lines.slice(0, shown).map(({ key, to, badge, text, run, at }) => (

@@ -23,6 +23,9 @@ const staleForMs = 60_000;
 export const unservedText = ({ workflow, runs, meant }: Outlook["unserved"][number]): string =>
   `${runs} runs wait for workflow ${workflow}, which no process has${meant === undefined ? "" : `; did you mean ${meant}?`}`;
 
+const unservedEffectText = ({ effect, items, meant }: Outlook["unservedEffects"][number]): string =>
+  `${items} calls of effect ${effect} wait, and no process has its definition${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+
 /** Every check in turn; none changes anything. */
 export async function diagnose(
   store: Store,
@@ -143,6 +146,14 @@ async function work(store: Store, tenant: string, clock: Clock): Promise<Finding
           state: "bad",
           says: second.unserved.map(unservedText).join("; "),
           next: 'Start a process whose runner has them, or: durable-tape cancel <run> --reason "…" (durable-tape runs --workflow NAME lists them).',
+        },
+    second.unservedEffects.length === 0
+      ? { about: "effects", state: "fine", says: "no effect waits for a definition that no process has" }
+      : {
+          about: "effects",
+          state: "bad",
+          says: second.unservedEffects.map(unservedEffectText).join("; "),
+          next: "Start a process whose runner has them: createRunner({ workflows, effects: [NAME] }); or settle them with durable-tape resolve.",
         },
     gone.length === 0
       ? { about: "leases", state: "fine", says: `${second.held} held, none by somebody who is long gone` }

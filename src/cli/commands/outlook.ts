@@ -1,5 +1,4 @@
-import { suggest } from "../../base/suggest.ts";
-import { reportedWorkflows } from "../../engine/served.ts";
+import { type UnservedEffect, type UnservedWorkflow, unservedEffects, unservedWorkflows } from "../../engine/served.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { Store } from "../../store/contract.ts";
@@ -17,11 +16,9 @@ export interface Outlook {
   readonly held: number;
   readonly stale: readonly LeaseView[];
   /** Workflows of runs that nobody has taken for ten seconds, and that no process has reported. */
-  readonly unserved: readonly {
-    readonly workflow: string;
-    readonly runs: number;
-    readonly meant: string | undefined;
-  }[];
+  readonly unserved: readonly UnservedWorkflow[];
+  /** Effects that wait for a reactor, and whose definition no process has. */
+  readonly unservedEffects: readonly UnservedEffect[];
   /** Reactors for which something is due now. */
   readonly overdue: readonly string[];
   /** Runs, effects and obligations that a person, or the reconciler, must see to. */
@@ -29,9 +26,6 @@ export interface Outlook {
   /** Counts are cut here: a page of the store. */
   readonly full: number;
 }
-
-/** Somebody else may be about to take them. */
-const unservedMs = 10_000;
 
 const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
 
@@ -60,18 +54,9 @@ export async function lookAround(store: Store, tenant: string): Promise<Outlook>
     held: leases.length,
     stale: leases.filter(({ state }) => state === "EXPIRED" || state === "DOOMED"),
     unserved: await unservedWorkflows(store, tenant),
+    unservedEffects: await unservedEffects(store, tenant),
     overdue: [...new Set(overdue)],
     inDoubt: (counted.STUCK ?? 0) + effectsUnknown + effectsStuck + obligationsUnknown + obligationsStuck,
     full,
   };
-}
-
-async function unservedWorkflows(store: Store, tenant: string): Promise<Outlook["unserved"]> {
-  const waiting = await store.read.unserved([], unservedMs, tenant);
-  if (waiting.length === 0) return [];
-  const served = await reportedWorkflows(store, tenant);
-  if (served === undefined) return [];
-  return waiting
-    .filter(({ workflow }) => !served.has(workflow))
-    .map(({ workflow, runs }) => ({ workflow, runs, meant: suggest(workflow, [...served]) }));
 }

@@ -45,6 +45,8 @@ export interface Assembled {
   readonly driving: number;
   /** What is driven here; empty without the recovery reactor. */
   readonly workflows: readonly string[];
+  /** Effects whose definitions it has. */
+  readonly effects: readonly string[];
   /** Claims nothing more, lets what is under way come to rest, gives back the leases. */
   stop(): Promise<void>;
 }
@@ -95,6 +97,9 @@ export function assemble(options: AssembleOptions): Assembled {
     loop,
     get driving() {
       return worker?.driving ?? 0;
+    },
+    get effects() {
+      return [...runner.effects.keys()];
     },
     get workflows() {
       return worker === undefined ? [] : [...runner.workflows.keys()];

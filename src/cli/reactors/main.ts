@@ -141,6 +141,7 @@ function presenceOf(reactors: Assembled, ground: PresenceGround): Presence {
     singletons: [],
     driving: reactors.driving,
     workflows: reactors.workflows,
+    effects: reactors.effects,
   }));
   presence.begin();
   return presence;

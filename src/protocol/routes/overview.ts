@@ -26,7 +26,9 @@ export const overview = group({
     path: "/v1/overview",
     role: "reader",
     repeat: "read",
-    summary: "Counts of runs by status, of what waits for a person, and of leases; each counted up to a bound",
+    summary:
+      "Counts of runs by status, of what waits for a person, and of leases, each counted up to a bound; runs that may hang, " +
+      "workflows and effects that wait and that no process has",
     answer: z.strictObject({
       now: z.number(),
       runs: z.array(z.strictObject({ status: runStatus, ...counted.shape })),
@@ -35,6 +37,9 @@ export const overview = group({
       obligations: counted,
       gates: counted,
       leases: z.strictObject({ held: whole, expired: whole, stalling: whole, more: z.boolean() }),
+      hung: z.array(z.strictObject({ run: name, forMs: z.number(), owner: z.string().nullable() })),
+      unserved: z.array(z.strictObject({ workflow: name, runs: whole, meant: name.exactOptional() })),
+      unservedEffects: z.array(z.strictObject({ effect: name, items: whole, meant: name.exactOptional() })),
     }),
   },
   "overview.history": {

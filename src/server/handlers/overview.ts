@@ -1,10 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
+import { unservedEffects, unservedWorkflows } from "../../engine/served.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { AnswerOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
-import type { Read } from "../../store/contract.ts";
+import type { Read, Store } from "../../store/contract.ts";
 import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
 
 /** Counting further would cost more than anybody learns from it. */
@@ -17,6 +18,11 @@ const mostBuckets = 240;
 const latelyMs = 24 * 3_600_000;
 /** A holder that renews but has got nowhere for so many times its lease is worth a look. */
 const stallTimes = 3;
+
+/** As for the log's `run.hung`. */
+const hungMs = 60_000;
+/** More names than this nobody reads at a glance. */
+const mostNamed = 20;
 
 /** What it cost times this is how long an answer is kept. */
 const keptTimes = 20;
@@ -31,7 +37,7 @@ const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
 export function overviewHandlers({ store, operator, clock, random, history }: ServerGround): HandlersOf<typeof routes> {
   const { read } = store;
-  const sparing = sparingly(clock, (tenant: string) => overviewOf(read, tenant));
+  const sparing = sparingly(clock, (tenant: string) => overviewOf(store, tenant));
   return {
     async overview(_call, { tenant }) {
       void history.watch(tenant).catch(() => {}); // whoever sees the figures will want to see how they came about
@@ -86,17 +92,20 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
   };
 }
 
-async function overviewOf(read: Read, tenant: string): Promise<AnswerOf<"overview">> {
+async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<AnswerOf<"overview">> {
+  const { read } = store;
   const limit = mostCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
-  const [lists, failed, doubts, obligations, gates, leases] = await Promise.all([
+  const [lists, failed, doubts, obligations, gates, leases, unserved, effects] = await Promise.all([
     Promise.all(countedStatuses.map(byStatus)),
     read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - latelyMs), limit }),
     read.effects(tenant, { role: "act", status: inDoubt, limit }),
     read.effects(tenant, { role: "inverse", status: owed, limit }),
     read.gates(tenant, { open: true, limit }),
     read.leases(tenant, { held: true, limit: mostLeases }),
+    unservedWorkflows(store, tenant),
+    unservedEffects(store, tenant),
   ]);
   return {
     now,
@@ -111,6 +120,17 @@ async function overviewOf(read: Read, tenant: string): Promise<AnswerOf<"overvie
       stalling: leases.filter(isStalling).length,
       more: leases.length === mostLeases,
     },
+    hung: leases
+      .filter(mayHang)
+      .toSorted((a, b) => b.progressAgoMs - a.progressAgoMs)
+      .slice(0, mostNamed)
+      .map(({ name, journal, progressAgoMs, label }) => ({
+        run: name ?? String(journal),
+        forMs: progressAgoMs,
+        owner: label,
+      })),
+    unserved: unserved.slice(0, mostNamed).map(withoutNothing),
+    unservedEffects: effects.slice(0, mostNamed).map(withoutNothing),
   };
 }
 
@@ -143,6 +163,15 @@ function within(field: string, value: number, most: number): number {
 
 function counted(found: readonly unknown[]): { count: number; more: boolean } {
   return { count: Math.min(found.length, mostCounted), more: found.length > mostCounted };
+}
+
+/** A run that is held, renewed and silent for longer: its body may be at work, or may never end. */
+function mayHang({ kind, state, progressAgoMs, ttlMs }: LeaseView): boolean {
+  return kind === "run" && state === "HELD" && progressAgoMs > Math.max(hungMs, stallTimes * ttlMs);
+}
+
+function withoutNothing<T extends { readonly meant: string | undefined }>({ meant, ...rest }: T) {
+  return meant === undefined ? rest : { ...rest, meant };
 }
 
 function isStalling({ state, progressAgoMs, ttlMs, maxStallMs }: LeaseView): boolean {
