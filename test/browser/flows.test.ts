@@ -120,6 +120,18 @@ it("overview: what it says is what the store holds", async () => {
   expect(await page.locator("tr.loud").count()).toBe(1);
 });
 
+it("overview: a quota is shown once most of it is used", async () => {
+  const { intake, read } = stage.store;
+  const act = { by: "ada", reason: "a drill" };
+  const { used } = await intake.setQuota("default", { schedules: 1, runs: 1_000 }, act);
+  await page.goto("/");
+  const quotas = page.getByRole("region", { name: "Quotas" });
+  await quotas.getByText(`${used.schedules} of 1 schedules · what comes next is refused`).waitFor();
+  expect(await quotas.getByText("runs").count()).toBe(0);
+  await intake.setQuota("default", { schedules: null, runs: null }, act);
+  expect((await read.quota("default")).limits.runs).toBe(null);
+});
+
 it("run: one stripe for each term, the takeover marked, each record within reach", async () => {
   await page.goto("/runs/treasury-2026-11-14");
   const terms = await stage.store.read.terms("default", { run: "treasury-2026-11-14" });
