@@ -121,6 +121,30 @@ describe("what throws says its code and the next step", () => {
       },
     ],
     [
+      "an operation inside another",
+      /TAPE_NESTED.*inner.*outer/s,
+      async () => {
+        const w = workflow("w", async (tape) => tape.step("outer", () => tape.step("inner", () => 1)));
+        return (await (await opened({ workflows: [w] })).start(w, undefined)).result();
+      },
+    ],
+    [
+      "a file as a host",
+      /sqlite:\/\/tape\.db would name a host: write sqlite:\.\/tape\.db/,
+      () => Tape.open({ store: "sqlite://tape.db", runner }),
+    ],
+    [
+      "a folder that is not there",
+      /TAPE_BAD_STORE_URL: there is no folder \/nowhere\/none: make it first/,
+      () => Tape.open({ store: "sqlite:/nowhere/none/tape.db", runner }),
+    ],
+    ["a slip in a gate's option", /did you mean schema\?/, () => gate("g", { schma: numbers } as Loose)],
+    [
+      "a status that there is not",
+      /status is (one of )?"?RUNNABLE/,
+      async () => (await opened({ workflows: [flow] })).runs.list({ status: ["DONE"] } as Loose),
+    ],
+    [
       "a step without a body",
       /TAPE_/,
       async () => {
@@ -158,6 +182,22 @@ describe("what goes wrong without an error for the caller is one line on stderr"
       undefined,
     );
     expect(await line(/run\.unserved/)).toMatch(/code=TAPE_NO_WORKER.*did you mean flow\?.*cancel it/);
+  });
+
+  it("a step that is not awaited", async () => {
+    const w = workflow("w", async (tape) => {
+      void tape.step("lost", () => new Promise(() => {}));
+      return 1;
+    });
+    await (await (await opened({ workflows: [w] })).start(w, undefined)).result();
+    expect(await line(/run\.not_awaited/)).toMatch(/lost.*Next: /);
+  });
+
+  it("an effect that the runner does not have", async () => {
+    const look = effect("look", () => 1, { semantics: "read" });
+    const w = workflow("w", async () => look(1));
+    await (await (await opened({ workflows: [w] })).start(w, undefined, { id: "r" })).result();
+    expect(await line(/effect\.unregistered/)).toMatch(/run=r effect=look.*Next: .*effects/);
   });
 
   it("a step that throws, and the run with it", async () => {
