@@ -2,6 +2,7 @@ import { seededRandom } from "../../base/random.ts";
 import type { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import { gate } from "../../sdk/gate.ts";
+import type { Rewind } from "./plan-faults.ts";
 import type { PlannedRun, PlannedSignal } from "./plan-runs.ts";
 import type { PlannedUnbegun } from "./plan-visitors.ts";
 import type { programs } from "./program.ts";
@@ -29,6 +30,9 @@ const transient: ReadonlySet<string> = new Set([
 
 /** A replica that does not answer by then is dead or stopped: another may be asked. */
 const answerMs = 3_000;
+
+/** After the last fault: whoever is put off for longer is put off for ever. */
+const patienceMs = 1_200_000;
 
 export type Told<T> = { readonly value: T } | { readonly error: unknown } | undefined;
 
@@ -94,15 +98,22 @@ export class Clients {
 
   /** Started by a program that has the store and no worker: nobody holds the run. */
   async #unbegun({ id: run, workflow, program, atMs, cancelAfterMs }: PlannedUnbegun): Promise<void> {
-    const { time, shared } = this.#stage;
+    const { time, shared, plan } = this.#stage;
+    const create = async (): Promise<void> => {
+      while (shared.away) await time.sleep(500);
+      const asked = time.wall();
+      await shared.store.intake.createRuns(tenant, [{ id: run, workflow, input: program }]);
+      this.acknowledge({ what: "run", run, asked });
+    };
     await time.sleep(atMs);
-    if (shared.away) return;
-    const asked = time.wall();
-    await shared.store.intake.createRuns(tenant, [{ id: run, workflow, input: program }]);
-    this.acknowledge({ what: "run", run, asked });
+    await create();
     await time.sleep(cancelAfterMs);
-    const done = { what: "cancel", run } as const;
-    await this.#whenThere(run, (tape) => tape.cancel(run, { reason: "a slip" }), done);
+    const cancel = this.#whenThere(run, (tape) => tape.cancel(run, { reason: "a slip" }), { what: "cancel", run });
+    if (plan.rewind !== undefined) {
+      await this.#afterRewind(plan.rewind);
+      await create();
+    }
+    await cancel;
   }
 
   /** Whoever sees that it is still there, although it was cancelled, says it once more. */
@@ -120,9 +131,14 @@ export class Clients {
     await time.sleep(run.atMs);
     await this.#begin(run);
     if (plan.rewind === undefined) return;
-    // Whoever hears that the store has forgotten something says it again: the same id is the same run.
-    await time.sleep(Math.max(0, plan.rewind.atMs + plan.rewind.awayMs + 1_000 - time.now));
+    await this.#afterRewind(plan.rewind);
     await this.#begin(run);
+  }
+
+  /** Whoever hears that the store has forgotten something says it again: the same id is the same run. */
+  async #afterRewind({ atMs, awayMs }: Rewind): Promise<void> {
+    const { time } = this.#stage;
+    await time.sleep(Math.max(0, atMs + awayMs + 1_000 - time.now));
   }
 
   async #begin(run: PlannedRun): Promise<void> {
@@ -188,6 +204,12 @@ export class Clients {
       if (isTapeError(error, "TAPE_RUN_ENDED")) return;
       if (error !== undefined && !this.isTransient(error) && !isTapeError(error, "TAPE_RUN_UNKNOWN")) {
         this.faults.push(`a client of ${run} was told: ${String(error)}`);
+        return;
+      }
+      if (this.#stage.time.now > this.#stage.plan.healAtMs + patienceMs) {
+        this.faults.push(
+          `a client of ${run} has asked for ${patienceMs} ms and more, and is still told: ${String(error)}`,
+        );
         return;
       }
       await this.#stage.time.sleep(1_000);
