@@ -60,6 +60,7 @@ describe.each(Object.entries(stores))("%s: the feed of a quiet tenant beside a b
     const end = looks.at(-1)!.cursor;
     expect((await store.read.feed(end, undefined, "globex")).cursor).toBe(end);
     const [made] = await store.intake.createRuns("globex", [spec()]);
+    await untilTold(store, runs + 1);
     const { records } = await store.read.feed(end, undefined, "globex");
     expect(records.map(({ journal }) => journal)).toEqual([made!.ok ? made!.journal : undefined]);
   });
