@@ -7,7 +7,7 @@ import type { SequentialModel } from "./linearizable.ts";
 export type TermInput =
   | { readonly op: "acquire"; readonly owner: string }
   | { readonly op: "takeover"; readonly owner: string }
-  /** A takeover that ended the present term, and then was not the first to begin the next. */
+  /** A takeover that has ended the present term, and has not begun the next. */
   | { readonly op: "doom"; readonly owner: string }
   | { readonly op: "append"; readonly token: bigint; readonly seq: number }
   | { readonly op: "release"; readonly token: bigint; readonly seq: number }

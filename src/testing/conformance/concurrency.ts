@@ -102,8 +102,8 @@ class Client {
 
 /**
  * A takeover is never refused by the rules, but may lose its race: then another changed the lease while it was under way.
- * One that had to wait for the holder's locks has ended the holder's term all the same, and whoever was faster began the
- * next one: each is judged as an operation without effect, and as one that did just that.
+ * One that had to wait for the holder's locks has ended the holder's term before it begins its own, or another does: each
+ * is judged as an operation that did not, and as one that did.
  */
 export function explained(initial: TermState, history: History): Verdict {
   const changes = ({ input, output }: History[number]) =>
@@ -118,11 +118,16 @@ export function explained(initial: TermState, history: History): Verdict {
     assert.ok(raced, "a takeover was refused although nobody else touched the lease meanwhile");
   }
   const others = history.filter((one) => !isLost(one));
+  const takeovers = history.filter(({ input }) => input.op === "takeover");
   let first: Verdict | undefined;
-  for (let set = 0; set < 2 ** lost.length; set++) {
-    const dooms = lost
+  for (let set = 0; set < 2 ** takeovers.length; set++) {
+    const dooms = takeovers
       .filter((_, k) => (set & (1 << k)) !== 0)
-      .map(({ input, ...one }) => ({ ...one, input: { ...input, op: "doom" } as TermInput }));
+      .map(({ input, ...one }) => ({
+        ...one,
+        input: { ...input, op: "doom" } as TermInput,
+        output: "refused" as const,
+      }));
     const verdict = checkLinearizable(termModelFrom(initial), [...others, ...dooms]);
     if (verdict.ok) return verdict;
     first ??= verdict;
