@@ -340,7 +340,10 @@ export class ProjectionTables {
     const key = keyOf(run, unit);
     const budget = this.budgets.get(key);
     if (budget === undefined || this.runs.get(by)?.root !== this.runs.get(run)?.root) return false;
-    const next = { reserved: budget.reserved + reserved, spent: budget.spent + spent };
+    const next = {
+      reserved: budget.reserved + reserved,
+      spent: Math.min(budget.spent + spent, Number.MAX_SAFE_INTEGER),
+    };
     const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge is a fact, a reservation a question
     if (next.reserved < 0 || capped) return false;
     return this.budgets.change(key, next);

@@ -33,6 +33,7 @@ describe("the fuzzer", () => {
   it.each(backends)("finds nothing in a short look at %s", async (backend) => {
     const { findings, census } = await fuzz(backend, { seed: "suite", enough: (rounds) => rounds === shortRounds });
     expect(findings).toEqual([]);
+    expect(census.judgedLooks).toBeGreaterThan(1);
     expect(census.requests).toBeGreaterThanOrEqual(shortRounds * 48);
     for (const outcome of ["accepted", "read", "refused"] as const) expect(census.of(outcome)).toBeGreaterThan(5);
   });

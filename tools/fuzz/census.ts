@@ -10,6 +10,14 @@ export class Census {
   raw = 0;
   cut = 0;
   broken = 0;
+  /** Looks at a tenant's tables, and those where nothing may have changed. */
+  looks = 0;
+  judgedLooks = 0;
+
+  looked(judged: boolean): void {
+    this.looks++;
+    if (judged) this.judgedLooks++;
+  }
 
   count(shot: Shot, { outcome, code }: Judged): void {
     this.requests++;
@@ -35,6 +43,14 @@ export class Census {
 
   of(outcome: Outcome): number {
     return [...this.#routes.values()].reduce((sum, counts) => sum + (counts.get(outcome) ?? 0), 0);
+  }
+
+  /** Of each route: carried out or read, of all. */
+  get table(): readonly string[] {
+    return [...this.#routes].map(([name, counts]) => {
+      const done = (counts.get("accepted") ?? 0) + (counts.get("read") ?? 0);
+      return `${name} ${done}/${[...counts.values()].reduce((sum, one) => sum + one, 0)}`;
+    });
   }
 
   get codes(): readonly (readonly [string, number])[] {

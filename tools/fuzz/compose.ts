@@ -1,6 +1,6 @@
 import { gzipSync } from "node:zlib";
 import { type RouteName, routes } from "../../src/protocol/contract.ts";
-import { type Role, type Route, roles } from "../../src/protocol/route.ts";
+import { mayDo, type Role, type Route, roles } from "../../src/protocol/route.ts";
 import { jsonType } from "../../src/protocol/wire.ts";
 import { type Sample, samples } from "../../test/server/samples.ts";
 import { type Scene, tokenOf } from "../../test/server/scene.ts";
@@ -21,22 +21,36 @@ export interface Side {
   readonly scene: Scene;
 }
 
+/**
+ * What a round is for. `mixed`: anything by anybody. `one side`: only one tenant sends, so that whatever changes of the
+ * other's was changed by a stranger. `spoilt`: calls that read, and calls that must be refused: nothing may change at all.
+ */
+export type Mode = "mixed" | "one side" | "spoilt";
+
 export interface Composing {
   readonly chance: Chance;
   readonly sides: readonly [Side, Side];
   /** Whether one tenant sends what the other has seen. */
   readonly crossing: boolean;
+  readonly mode: Mode;
   /** Only these routes; absent: all. */
   readonly only?: readonly RouteName[] | undefined;
 }
 
 type NamedRoute = (typeof routes)[number];
 
+/** Calls that change something come twice as often as those that read. */
+const often = routes.flatMap((route) => (route.repeat === "read" ? [route] : [route, route]));
+
 /** One request: mostly a route's, drawn from its schemas and then spoilt in none, one or several ways. */
-export function compose({ chance, sides, crossing, only }: Composing): Shot {
-  const [own, other] = chance.maybe(0.5) ? sides : ([sides[1], sides[0]] as const);
-  const route = chance.oneOf(only === undefined ? routes : routes.filter(({ name }) => only.includes(name)));
-  const sender = senderOf(chance, own.tenant, route);
+export function compose({ chance, sides, crossing, only, mode }: Composing): Shot {
+  const [own, other] = mode === "one side" || chance.maybe(0.5) ? sides : ([sides[1], sides[0]] as const);
+  const route = chance.oneOf(only === undefined ? often : routes.filter(({ name }) => only.includes(name)));
+  const spoilt = mode === "spoilt" && route.repeat !== "read";
+  const unfit = roles.filter((role) => route.role !== "open" && !mayDo(role, route.role));
+  const demoted = spoilt && unfit.length > 0 && chance.maybe(0.3);
+  const sender = demoted ? { tenant: own.tenant, role: chance.oneOf(unfit) } : senderOf(chance, own.tenant, route);
+  const surely = spoilt && !demoted;
   const how: string[] = [];
   const named = crossing && chance.maybe(0.3) ? other.scene : own.scene;
   const sample: Sample | undefined = chance.maybe(0.2) ? samples[route.name](named) : undefined;
@@ -50,12 +64,12 @@ export function compose({ chance, sides, crossing, only }: Composing): Shot {
     how.push(`${name} ${one.how}`);
     return one.value;
   };
-  const path = pathOf(route, part("params", 0.08), chance);
+  const path = pathOf(route, part("params", surely && route.body === undefined ? 1 : 0.08), chance);
   const query = queryOf(part("query", 0.25));
   const headers = credentialOf(chance, sender);
   let shot: Shot = { sender, route: route.name, method: route.method, target: `${path}${query}`, headers };
   if (route.body !== undefined) {
-    const text = jsonText(part("body", 0.45));
+    const text = jsonText(part("body", surely ? 1 : 0.45));
     shot = { ...shot, headers: { ...headers, "content-type": jsonType }, body: { text } };
   }
   if (route.repeat === "key" && chance.maybe(0.3)) {
@@ -82,7 +96,7 @@ function senderOf(chance: Chance, tenant: string, route: Route): Sender {
     [20, { tenant, role: chance.oneOf(roles) }],
     [4, { tenant: undefined, role: "none" }],
     [4, { tenant: undefined, role: "forged" }],
-    [1, { tenant: "home", role: "admin" }],
+    [route.role === "admin" ? 8 : 1, { tenant: "home", role: "admin" }],
   ]);
 }
 

@@ -58,6 +58,8 @@ interface Episode {
   readonly names: readonly Hidden[];
   readonly dumps: Map<string, Dump>;
   rounds: number;
+  /** One of its tokens was revoked: most of what follows would be refused for that. */
+  over: boolean;
 }
 
 interface Sent {
@@ -124,7 +126,7 @@ export class Fuzzer {
     let episode = await this.#newEpisode();
     await this.#target.prober.report(); // what it saw of the start
     for (let rounds = 0; !enough(rounds, this.#findings) && this.#findings.length < maxFindings; rounds++) {
-      if (episode.rounds >= episodeRounds) episode = await this.#newEpisode();
+      if (episode.over || episode.rounds >= episodeRounds) episode = await this.#newEpisode();
       await this.#round(episode);
       episode.rounds++;
       if (!this.#target.alive()) return; // #round has said so
@@ -162,13 +164,16 @@ export class Fuzzer {
     }
     const dumps = new Map<string, Dump>();
     for (const { tenant } of sides) dumps.set(tenant, await this.#tables.dump(tenant));
-    return { sides: [sides[0]!, sides[1]!], hidden, names, dumps, rounds: 0 };
+    return { sides: [sides[0]!, sides[1]!], hidden, names, dumps, rounds: 0, over: false };
   }
 
   async #round(episode: Episode): Promise<void> {
     const crossing = episode.rounds >= episodeRounds / 2;
     const { replay, only } = this.#options;
-    const drawn = () => compose({ chance: this.#chance, sides: episode.sides, crossing, only });
+    const chance = this.#chance;
+    const mode = chance.oneOf(["mixed", "one side", "spoilt", "spoilt"] as const);
+    const sides = chance.maybe(0.5) ? episode.sides : ([episode.sides[1], episode.sides[0]] as const);
+    const drawn = () => compose({ chance, sides, crossing, only, mode });
     const shots = replay ?? Array.from({ length: roundShots }, drawn);
     const sent = await this.#fire(shots, episode, replay === undefined ? atOnce : 1);
     if (!this.#target.alive()) {
@@ -192,6 +197,7 @@ export class Fuzzer {
         const judged = judge(shot, await send(shot, this.#target.port, this.#agent), hidden);
         sent[k] = { shot, judged };
         this.#census.count(shot, judged);
+        if (judged.code === "TAPE_UNAUTHENTICATED" && isRevoked(shot)) episode.over = true;
         this.#learn(episode, shot, judged);
         if (!this.#target.alive()) return;
       }
@@ -246,7 +252,9 @@ export class Fuzzer {
       const before = episode.dumps.get(tenant)!;
       const after = await this.#tables.dump(tenant);
       episode.dumps.set(tenant, after);
-      if (sent.some((one) => mayChange(one, tenant))) continue;
+      const excused = sent.some((one) => mayChange(one, tenant));
+      this.#census.looked(!excused);
+      if (excused) continue;
       const rows = difference(before, after);
       if (rows.length > 0) await this.#findChange(episode, tenant, rows, sent);
     }
@@ -278,7 +286,14 @@ export class Fuzzer {
       const [again] = await this.#fire([one], episode, 1);
       return again?.judged.findings.some(({ rule }) => rule === finding.rule) ?? false;
     };
-    return { ...finding, shots: [await smaller(shot!, same)] };
+    const words = finding.rule === "server error" ? `${finding.words}\n    ${this.#failure()}` : finding.words;
+    return { ...finding, words, shots: [await smaller(shot!, same)] };
+  }
+
+  /** What the server's own log says of the last failure. */
+  #failure(): string {
+    const lines = this.#target.log().split("\n");
+    return lines.findLast((line) => line.includes('"server.failed"') || line.includes('"fault":"store"')) ?? "";
   }
 
   async #find(finding: Finding): Promise<void> {
@@ -296,6 +311,9 @@ function keyOf({ rule, words, shots }: Finding): string {
   const [{ route, raw } = {}] = shots;
   return `${rule} ${shots.length === 1 && raw === undefined ? route : ""} ${plain}`;
 }
+
+const isRevoked = ({ sender: { role }, raw }: Shot): boolean =>
+  role !== "none" && role !== "forged" && raw === undefined;
 
 /** A call of this tenant that was carried out, or of which nobody knows whether it was; or the operator's, of all. */
 function mayChange({ shot: { sender }, judged: { outcome } }: Sent, tenant: string): boolean {

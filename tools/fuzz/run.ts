@@ -63,9 +63,11 @@ function tell(backend: Backend, { seed, seconds }: Wanted, report: FuzzReport, f
   console.log(`${backend}, seed ${seed}, ${seconds} s:
   requests      ${census.requests}, of which ${census.broken} broken, ${census.cut} cut off, ${census.raw} on a socket
   outcomes      ${census.of("accepted")} carried out, ${census.of("read")} read, ${census.of("refused")} refused, ${census.of("unknown")} unknown
+  tables        looked at ${census.looks} times, ${census.judgedLooks} of them when nothing might have changed
   worst answer  ${worstExcessMs.toFixed(0)} ms beyond the machine's noise${passingStalls.length === 0 ? "" : `; not again: ${passingStalls.join(", ")} ms`}
   memory        heap ${mib(first?.heap)} to ${mib(last?.heap)} MiB, outside ${mib(first?.outside)} to ${mib(last?.outside)}, RSS ${mib(first?.rss)} to ${mib(last?.rss)}
   codes         ${census.codes.map(([code, times]) => `${code} ${times}`).join(", ")}
+  done of sent  ${census.table.join(", ")}
   never done    ${census.neverDone.join(", ") || "none: every route was reached"}`);
   for (const [k, finding] of findings.entries()) {
     const file = join(mkdtempSync(join(tmpdir(), "tape-fuzz-")), `${backend}-${seed}-${k + 1}.json`);

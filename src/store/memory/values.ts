@@ -61,7 +61,7 @@ export const values = {
     const budget = t.budgets.get(keyOf(p.run, p.unit));
     if (budget === undefined || t.runs.get(p.run)?.tenant !== p.tenant || !sameTree(t, p.by, p.run)) return none;
     const reserved = budget.reserved - p.reserved;
-    const spent = budget.spent + p.spent;
+    const spent = Math.min(budget.spent + p.spent, Number.MAX_SAFE_INTEGER);
     if (reserved < 0) return none;
     t.budgets.update(budget, { reserved, spent });
     return changed(1);

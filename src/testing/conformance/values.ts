@@ -283,6 +283,17 @@ export const budgets: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_BUDGET_EXCEEDED", reserve(run.journal, { usd: 1 })));
   });
 
+  it("amounts stay numbers that everybody can read, in a run and in the sums of all", async () => {
+    const { store } = fresh();
+    const most = Number.MAX_SAFE_INTEGER;
+    const [run, other] = [await begin(store, { budget: { usd: most } }), await begin(store, { budget: { usd: most } })];
+    await run.write(charge(run.journal, { usd: most }, {}), charge(run.journal, { usd: most }, {}, 1));
+    await other.write(reserve(other.journal, { usd: most }));
+    assert.deepEqual(await budget(store, run.id), { usd: [most, 0, most] });
+    const { units } = await store.read.spend(tenant);
+    assert.deepEqual(units, [{ unit: "usd", runs: 2, cap: most, reserved: most, spent: most }]);
+  });
+
   it("ten children that reserve at once cannot overrun their root's cap", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];

@@ -122,7 +122,8 @@ export function* spendPlan(tenant: string, limit: number): Plan<Spend> {
     status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_wants !== null),
   }));
   const units = [...Map.groupBy(budgets, ({ unit }) => unit)].map(([unit, of]) => {
-    const sum = (what: "cap" | "reserved" | "spent"): number => of.reduce((all, budget) => all + budget[what], 0);
+    const sum = (what: "cap" | "reserved" | "spent"): number =>
+      of.reduce((all, budget) => Math.min(all + budget[what], Number.MAX_SAFE_INTEGER), 0);
     return { unit, runs: of.length, cap: sum("cap"), reserved: sum("reserved"), spent: sum("spent") };
   });
   const byShare = budgets.toSorted((a, b) => shareOf(b) - shareOf(a) || b.run - a.run || (a.unit < b.unit ? -1 : 1));
