@@ -203,9 +203,12 @@ export interface Prober {
   stop(): void;
 }
 
-export async function startProber(port: number, pid: number): Promise<Prober> {
+/** Apart enough to leave a core to the attack. */
+const probeEveryMs = 5;
+
+export async function startProber(port: number, pid: number, everyMs = probeEveryMs): Promise<Prober> {
   const file = fileURLToPath(new URL("prober.ts", import.meta.url));
-  const prober = fork(file, [String(port), String(pid)], {
+  const prober = fork(file, [port, pid, everyMs].map(String), {
     execArgv: [],
     stdio: ["ignore", "inherit", "inherit", "ipc"],
   });

@@ -18,10 +18,7 @@ export interface Seen {
   readonly excess: number;
 }
 
-/** Apart enough to leave a core to the attack. */
-const pauseMs = 5;
-
-async function probe(port: number, pid: number): Promise<void> {
+async function probe(port: number, pid: number, pauseMs: number): Promise<void> {
   const control = await new Promise<number>((ready) => new Worker(new URL(import.meta.url)).once("message", ready));
   const agent = new Agent({ keepAlive: true });
   const nothing = () => ({ server: [] as number[], control: [] as number[], rss: 0, excess: 0 });
@@ -78,8 +75,8 @@ function waitedMs(pid: number): number {
 }
 
 if (isMainThread) {
-  const [port, pid] = process.argv.slice(2).map(Number);
-  await probe(port!, pid!);
+  const [port, pid, pauseMs] = process.argv.slice(2).map(Number);
+  await probe(port!, pid!, pauseMs!);
 } else {
   const server = createServer((_request, answer) => answer.end("ok"));
   server.listen(0, "127.0.0.1", () => parentPort?.postMessage((server.address() as AddressInfo).port));

@@ -34,8 +34,8 @@ describe("the fuzzer", () => {
     const { findings, census } = await fuzz(backend, { seed: "suite", enough: (rounds) => rounds === shortRounds });
     expect(findings).toEqual([]);
     expect(census.judgedLooks).toBeGreaterThan(1);
-    expect(census.requests).toBeGreaterThanOrEqual(shortRounds * 48);
-    for (const outcome of ["accepted", "read", "refused"] as const) expect(census.of(outcome)).toBeGreaterThan(5);
+    expect(census.requests).toBeGreaterThan(100);
+    for (const outcome of ["accepted", "read", "refused"] as const) expect(census.of(outcome), outcome).toBeGreaterThan(5);
   });
 
   it("finds each weakness that is planted in the server", async () => {

@@ -1,5 +1,5 @@
 import { gzipSync } from "node:zlib";
-import { type RouteName, routes } from "../../src/protocol/contract.ts";
+import { contract, type RouteName, routes } from "../../src/protocol/contract.ts";
 import { mayDo, type Role, type Route, roles } from "../../src/protocol/route.ts";
 import { jsonType } from "../../src/protocol/wire.ts";
 import { type Sample, samples } from "../../test/server/samples.ts";
@@ -9,6 +9,7 @@ import type { Chance } from "./chance.ts";
 import { Draw } from "./draw.ts";
 import { broken, oddTexts, spotsOf, strangeValue } from "./hostile.ts";
 import { jsonText, pairsOf, RawJson } from "./json.ts";
+import { mustBeRefused } from "./judge.ts";
 import type { Pool } from "./pool.ts";
 import { rawShot } from "./raw.ts";
 import type { Sender, Shot } from "./shot.ts";
@@ -24,8 +25,10 @@ export interface Side {
 /**
  * What a round is for. `mixed`: anything by anybody. `one side`: only one tenant sends, so that whatever changes of the
  * other's was changed by a stranger. `spoilt`: calls that read, and calls that must be refused: nothing may change at all.
+ * `one by one`: calls that could be carried out, with a look at the tables after each: those that are refused all the same,
+ * for what the store holds, have changed nothing.
  */
-export type Mode = "mixed" | "one side" | "spoilt";
+export type Mode = "mixed" | "one side" | "spoilt" | "one by one";
 
 export interface Composing {
   readonly chance: Chance;
@@ -42,18 +45,41 @@ type NamedRoute = (typeof routes)[number];
 /** Calls that change something come twice as often as those that read. */
 const often = routes.flatMap((route) => (route.repeat === "read" ? [route] : [route, route]));
 
+const changing = routes.filter((route) => route.repeat !== "read");
+const routesNamed = (names: readonly RouteName[]) => routes.filter(({ name }) => names.includes(name));
+
+/** Until one is drawn that must be refused, or only reads; mostly the first one is. */
+const spoiltDraws = 8;
+
+export function compose(composing: Composing): Shot {
+  if (composing.mode !== "spoilt") return drawn(composing);
+  for (let k = 0; k < spoiltDraws; k++) {
+    const shot = drawn(composing);
+    if (shot.raw === undefined && (isRead(shot) || mustBeRefused(shot))) return shot;
+  }
+  const { headers: _headers, ...shot } = drawn(composing);
+  return { ...shot, headers: {}, sender: { tenant: undefined, role: "none" } };
+}
+
+const isRead = ({ route, broken: how }: Shot): boolean =>
+  how === undefined && route !== undefined && (contract[route] as Route).repeat === "read";
+
 /** One request: mostly a route's, drawn from its schemas and then spoilt in none, one or several ways. */
-export function compose({ chance, sides, crossing, only, mode }: Composing): Shot {
+function drawn({ chance, sides, crossing, only, mode }: Composing): Shot {
   const [own, other] = mode === "one side" || chance.maybe(0.5) ? sides : ([sides[1], sides[0]] as const);
-  const route = chance.oneOf(only === undefined ? often : routes.filter(({ name }) => only.includes(name)));
+  const some = only === undefined ? (mode === "one by one" ? changing : often) : routesNamed(only);
+  const route = chance.oneOf(some);
+  const good = mode === "one by one";
   const spoilt = mode === "spoilt" && route.repeat !== "read";
   const unfit = roles.filter((role) => route.role !== "open" && !mayDo(role, route.role));
   const demoted = spoilt && unfit.length > 0 && chance.maybe(0.3);
-  const sender = demoted ? { tenant: own.tenant, role: chance.oneOf(unfit) } : senderOf(chance, own.tenant, route);
+  const sender = demoted
+    ? { tenant: own.tenant, role: chance.oneOf(unfit) }
+    : senderOf(chance, own.tenant, route, mode);
   const surely = spoilt && !demoted;
   const how: string[] = [];
   const named = crossing && chance.maybe(0.3) ? other.scene : own.scene;
-  const sample: Sample | undefined = chance.maybe(0.2) ? samples[route.name](named) : undefined;
+  const sample: Sample | undefined = chance.maybe(0.3) ? samples[route.name](named) : undefined;
   const part = (name: "params" | "query" | "body", rate: number): unknown => {
     const schema = route[name];
     if (schema === undefined) return undefined;
@@ -64,12 +90,12 @@ export function compose({ chance, sides, crossing, only, mode }: Composing): Sho
     how.push(`${name} ${one.how}`);
     return one.value;
   };
-  const path = pathOf(route, part("params", surely && route.body === undefined ? 1 : 0.08), chance);
-  const query = queryOf(part("query", 0.25));
+  const path = pathOf(route, part("params", surely && route.body === undefined ? 1 : good ? 0.02 : 0.08), chance);
+  const query = queryOf(part("query", good ? 0.05 : 0.25));
   const headers = credentialOf(chance, sender);
   let shot: Shot = { sender, route: route.name, method: route.method, target: `${path}${query}`, headers };
   if (route.body !== undefined) {
-    const text = jsonText(part("body", surely ? 1 : 0.45));
+    const text = jsonText(part("body", surely ? 1 : good ? 0.1 : 0.45));
     shot = { ...shot, headers: { ...headers, "content-type": jsonType }, body: { text } };
   }
   if (route.repeat === "key" && chance.maybe(0.3)) {
@@ -81,22 +107,23 @@ export function compose({ chance, sides, crossing, only, mode }: Composing): Sho
   const waits = route.query !== undefined && "waitMs" in route.query.shape;
   if (route.stream === true || (waits && chance.maybe(0.9))) shot = { ...shot, cutMs: chance.between(2, 60) };
   for (const [rate, name, spoil] of spoilers) {
-    if (!chance.maybe(rate)) continue;
+    if (good || !chance.maybe(rate)) continue;
     shot = spoil(shot, chance);
     how.push(name);
   }
-  if (chance.maybe(0.03)) return rawShot(shot, chance);
+  if (!good && chance.maybe(0.03)) return rawShot(shot, chance);
   return how.length === 0 ? shot : { ...shot, broken: how.join("; ") };
 }
 
-function senderOf(chance: Chance, tenant: string, route: Route): Sender {
+function senderOf(chance: Chance, tenant: string, route: Route, mode: Mode): Sender {
+  const home = mode !== "mixed" ? 0 : route.role === "admin" ? 8 : 1; // it may change what is everybody's
   const fit = roles.filter((role) => route.role === "open" || role === route.role || role === "admin");
   return chance.weighed<Sender>([
     [70, { tenant, role: chance.oneOf(fit) }],
     [20, { tenant, role: chance.oneOf(roles) }],
     [4, { tenant: undefined, role: "none" }],
     [4, { tenant: undefined, role: "forged" }],
-    [route.role === "admin" ? 8 : 1, { tenant: "home", role: "admin" }],
+    [home, { tenant: "home", role: "admin" }],
   ]);
 }
 

@@ -171,19 +171,25 @@ export class Fuzzer {
     const crossing = episode.rounds >= episodeRounds / 2;
     const { replay, only } = this.#options;
     const chance = this.#chance;
-    const mode = chance.oneOf(["mixed", "one side", "spoilt", "spoilt"] as const);
+    const mode = chance.oneOf(["mixed", "one side", "spoilt", "one by one"] as const);
     const sides = chance.maybe(0.5) ? episode.sides : ([episode.sides[1], episode.sides[0]] as const);
     const drawn = () => compose({ chance, sides, crossing, only, mode });
-    const shots = replay ?? Array.from({ length: roundShots }, drawn);
-    const sent = await this.#fire(shots, episode, replay === undefined ? atOnce : 1);
-    if (!this.#target.alive()) {
-      await this.#find({ rule: "crash", words: `the server ended: ${this.#target.log().slice(-2_000)}`, shots });
-      return;
+    const alone = replay !== undefined || mode === "one by one";
+    const shots = replay ?? Array.from({ length: alone ? roundShots / 4 : roundShots }, drawn);
+    for (const group of alone ? shots.map((shot) => [shot]) : [shots]) {
+      const sent = await this.#fire(group, episode);
+      if (!this.#target.alive()) {
+        const words = `the server ended: ${this.#target.log().slice(-2_000)}`;
+        await this.#find({ rule: "crash", words, shots: group });
+        return;
+      }
+      const findings = sent.flatMap(({ judged }) => judged.findings);
+      for (const finding of findings) await this.#find(await this.#shrunk(finding, episode));
+      if (findings.length > 0)
+        await this.#rebased(episode); // they were sent again, and may have done something then
+      else await this.#changed(episode, sent);
     }
-    for (const { judged } of sent)
-      for (const finding of judged.findings) await this.#find(await this.#shrunk(finding, episode));
     await this.#stalled(episode, shots);
-    await this.#changed(episode, sent);
   }
 
   /** Sends them, some at a time, and waits until the server has done with all of them. */

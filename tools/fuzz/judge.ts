@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { errorTable } from "../../src/model/errors.ts";
-import { mayDo, type Role } from "../../src/protocol/route.ts";
+import { mayDo } from "../../src/protocol/route.ts";
 import { type Matched, matchRoute } from "../../src/server/router.ts";
 import type { Reply } from "./send.ts";
 import { bodyBytes, type Shot, sentText } from "./shot.ts";
@@ -119,7 +119,7 @@ function judgeCall(shot: Shot, reply: Reply | undefined, json: unknown, find: Fi
   if (reply.status >= 400 || matched === undefined) return "refused";
   const { route } = matched;
   const { role } = shot.sender;
-  if (route.role !== "open" && (role === "none" || role === "forged" || !mayDo(role as Role, route.role))) {
+  if (route.role !== "open" && (role === "none" || role === "forged" || !mayDo(role, route.role))) {
     find("role", `${route.name} needs ${route.role}, and was answered for ${role}`);
   }
   if (shot.method !== "HEAD") judgeAnswer(matched, reply, json, find);
@@ -144,6 +144,16 @@ function judgeAnswer({ route }: Matched, reply: Reply, json: unknown, find: Find
   }
 }
 
+/** Whether the contract or the role says that this call is refused. */
+export function mustBeRefused(shot: Shot): boolean {
+  const matched = safely(() => matchRoute(shot.method, shot.target));
+  if (matched === undefined) return true;
+  const { role } = shot.sender;
+  if (role === "none" || role === "forged") return matched.route.role !== "open";
+  if (matched.route.role !== "open" && !mayDo(role, matched.route.role)) return true;
+  return faultOf(shot, matched) !== undefined;
+}
+
 /** Why the contract refuses this request; undefined: it does not. */
 function faultOf(shot: Shot, { route, params, query }: Matched): string | undefined {
   const fault = (part: string, schema: z.ZodType | undefined, value: unknown): string | undefined => {
@@ -152,8 +162,9 @@ function faultOf(shot: Shot, { route, params, query }: Matched): string | undefi
     return decoded?.success === true ? undefined : `${part} ${decoded?.error?.issues[0]?.path.join(".") ?? ""}`;
   };
   const bodied = (): string | undefined => {
-    if (route.body === undefined || shot.headers["content-encoding"] !== undefined) return undefined;
-    const text = bodyBytes(shot)?.toString("utf8") ?? "";
+    const { "content-encoding": encoding = "identity" } = shot.headers;
+    if (route.body === undefined || encoding !== "identity") return undefined;
+    const text = (bodyBytes(shot)?.toString("utf8") ?? "").replace(/^\uFEFF/, "");
     return fault(
       "body",
       route.body,

@@ -18,6 +18,8 @@ export interface Target {
   close(): Promise<void>;
 }
 
+/** A stall that counts is a dozen times as long. */
+const probeEveryMs = 20;
 const preload = new URL("preload.ts", import.meta.url).href;
 
 export async function startTarget(store: string, patches: readonly Patch[] = []): Promise<Target> {
@@ -27,7 +29,7 @@ export async function startTarget(store: string, patches: readonly Patch[] = [])
     env: { [patchesVariable]: JSON.stringify(patches) },
   });
   const { port, process: child } = served;
-  const prober = await startProber(port, child.pid!);
+  const prober = await startProber(port, child.pid!, probeEveryMs);
   const url = `http://127.0.0.1:${port}`;
   const alive = (): boolean => child.exitCode === null && child.signalCode === null;
   return {
