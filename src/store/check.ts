@@ -156,7 +156,8 @@ export function checkEntry(entry: Entry, limits: Limits): CheckedEntry {
 export function encodeRecord(record: NewRecord, limits: Limits): string {
   const kind: unknown = record?.kind;
   if (typeof kind !== "string" || !isRecordKind(kind)) {
-    throw new TapeError("TAPE_BAD_INPUT", `there is no record kind ${String(kind)}`, { field: "kind" });
+    const named = typeof kind === "string" ? kind : `that is ${kind === null ? "null" : `of type ${typeof kind}`}`;
+    throw new TapeError("TAPE_BAD_INPUT", `there is no record kind ${named}`, { field: "kind" });
   }
   const fault = recordFault(kind, record.data);
   if (fault !== undefined) throw new TapeError("TAPE_BAD_INPUT", `${kind}: ${fault}`, { field: "data", kind });

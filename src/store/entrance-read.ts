@@ -112,6 +112,9 @@ export function guardedRead(read: Read, limits: Limits): Read {
         const message = "after continues a list of all effects; those of one run continue with from";
         throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
       }
+      words("status", filter.status);
+      optional(filter.role, (role) => names({ role }));
+      optional(filter.item, (item) => checkWhole("item", item));
       optional(filter.root, (root) => checkWhole("root", root, 1));
       optional(filter.below, (below) => checkWhole("below", below, 1));
       optional(filter.from, (from) => checkWhole("from", from));
@@ -189,6 +192,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
     async leases(tenant, filter = {}) {
       names({ tenant });
       page(filter);
+      optional(filter.held, (held) => checkFlag("held", held));
       return read.leases(tenant, filter);
     },
     async terms(tenant, target) {

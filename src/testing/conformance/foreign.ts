@@ -44,7 +44,8 @@ function plain(outcome: unknown, me: string, of: Named): string {
   return JSON.stringify(outcome, shown) ?? "undefined";
 }
 
-async function victimOn(store: Store): Promise<Named> {
+/** One thing of each kind, of the tenant that the cases act for. */
+export async function victimOn(store: Store): Promise<Named> {
   const run = await begin(store, { input: secret, budget: { usd: 5 }, labels: { of: secret } });
   await run.write(
     intent(0, { dispatch: "outbox", businessKey: `key-${run.id}`, args: secret }),
@@ -93,7 +94,8 @@ function ghostOf(victim: Named): Named {
   };
 }
 
-async function statesOf(store: Store, of: string): Promise<string> {
+/** All that a tenant has, as text. */
+export async function statesOf(store: Store, of: string): Promise<string> {
   const [state, tokens, processes, audit] = await Promise.all([
     everything(store, of),
     store.read.tokens(of),
