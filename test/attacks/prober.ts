@@ -1,6 +1,6 @@
 // A process beside the attack: asks a server's /livez all the time, and in turn a control that does nothing, so that the
 // machine's own noise is known. What it has seen it sends when it is asked with "report".
-import { readFileSync } from "node:fs";
+import { readdirSync, readFileSync } from "node:fs";
 import { Agent, createServer, request } from "node:http";
 import type { AddressInfo } from "node:net";
 import { isMainThread, parentPort, Worker } from "node:worker_threads";
@@ -13,7 +13,7 @@ export interface Seen {
   readonly rss: number;
   /**
    * The longest answer in milliseconds without what the machine took of it: what the control took at the same moment, or
-   * how long the server's thread was ready and got no core.
+   * how long one of the server's threads was ready and got no core.
    */
   readonly excess: number;
 }
@@ -41,11 +41,11 @@ async function probe(port: number, pid: number, pauseMs: number): Promise<void> 
   process.send?.("ready");
   for (;;) {
     // Both at the same moment: a stall of the machine is in both figures.
-    const waitedBefore = waitedMs(pid);
+    const before = waits(pid);
     const [ours, theirs] = await Promise.all([took(port), took(control)]);
     seen.server.push(ours);
     seen.control.push(theirs);
-    seen.excess = Math.max(seen.excess, ours - Math.max(theirs, waitedMs(pid) - waitedBefore));
+    seen.excess = Math.max(seen.excess, ours - Math.max(theirs, waitedSince(before, pid)));
     seen.rss = Math.max(seen.rss, rssOf(pid));
     // Only here: an answer that is still awaited belongs to what is asked about.
     if (asked) {
@@ -65,13 +65,22 @@ function rssOf(pid: number): number {
   }
 }
 
-/** How long the process's main thread has waited for a core since it began; 0 where the system does not say. */
-function waitedMs(pid: number): number {
+/** How long each thread of the process has waited for a core since it began; none where the system does not say. */
+function waits(pid: number): ReadonlyMap<string, number> {
   try {
-    return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;
+    const folder = `/proc/${pid}/task`;
+    const threads = readdirSync(folder);
+    return new Map(
+      threads.map((id) => [id, Number(readFileSync(`${folder}/${id}/schedstat`, "utf8").split(" ")[1]) / 1e6]),
+    );
   } catch {
-    return 0;
+    return new Map();
   }
+}
+
+/** The longest that any of them waited: the main thread, or one that it waits for, as in a collection. */
+function waitedSince(before: ReadonlyMap<string, number>, pid: number): number {
+  return Math.max(0, ...[...waits(pid)].map(([id, ms]) => ms - (before.get(id) ?? ms)));
 }
 
 if (isMainThread) {

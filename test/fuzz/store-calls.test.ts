@@ -1,0 +1,26 @@
+import { describe, expect, inject, it } from "vitest";
+import { openStore } from "../../src/host/open-store.ts";
+import { Chance } from "../../tools/fuzz/chance.ts";
+import { fuzzStoreCalls } from "../../tools/fuzz/store-calls.ts";
+import { freshStore } from "../attacks/open-ground.ts";
+
+describe("the store's calls with one argument that is not what its type says", () => {
+  it.each(["memory", "sqlite", "postgres"] as const)(
+    "%s carries them out or refuses them with a code",
+    async (kind) => {
+      const place =
+        kind === "memory"
+          ? { url: "memory:", clear: async () => {} }
+          : await freshStore(kind, () => inject("postgres18"));
+      const store = await openStore(place.url);
+      try {
+        const { findings, refused } = await fuzzStoreCalls(store, new Chance("calls"), kind === "postgres" ? 40 : 120);
+        expect(findings).toEqual([]);
+        expect(refused).toBeGreaterThan(20);
+      } finally {
+        await store.close();
+        await place.clear();
+      }
+    },
+  );
+});
