@@ -112,8 +112,6 @@ export function guardedRead(read: Read, limits: Limits): Read {
         const message = "after continues a list of all effects; those of one run continue with from";
         throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
       }
-      words("status", filter.status);
-      optional(filter.role, (role) => names({ role }));
       optional(filter.item, (item) => checkWhole("item", item));
       optional(filter.root, (root) => checkWhole("root", root, 1));
       optional(filter.below, (below) => checkWhole("below", below, 1));
