@@ -7,6 +7,15 @@ import type { Store } from "../../store/contract.ts";
 import { claimant, nonce, record, request, scheduleSpec, spec, step } from "./frame.ts";
 import { lasting } from "./scenes.ts";
 
+/** Every way to name a journal of theirs. */
+const targetsOf = (of: Named) => [
+  { run: of.run },
+  { name: of.name },
+  { journal: of.journal },
+  { journal: of.item },
+  { journal: of.nameJournal },
+];
+
 /**
  * Foreign credentials: every call of the contract, made by one tenant with what is another's: its runs, journals, tokens,
  * nonces, owners, cursors and keys. Each must answer exactly as it does for what does not exist, and change nothing of the
@@ -231,27 +240,9 @@ export const table: Table = {
     value: (read, me, of) => read.value(me, of.key),
     values: (read, me, of) => all([() => read.values(me, ""), () => read.values(me, of.key)]),
     valueHistory: (read, me, of) => read.valueHistory(me, of.key, 0),
-    lease: (read, me, of) =>
-      all(
-        [
-          { run: of.run },
-          { name: of.name },
-          { journal: of.journal },
-          { journal: of.item },
-          { journal: of.nameJournal },
-        ].map((target) => () => read.lease(me, target)),
-      ),
+    lease: (read, me, of) => all(targetsOf(of).map((target) => () => read.lease(me, target))),
     leases: (read, me) => all([() => read.leases(me), () => read.leases(me, { held: true })]),
-    terms: (read, me, of) =>
-      all(
-        [
-          { run: of.run },
-          { name: of.name },
-          { journal: of.journal },
-          { journal: of.item },
-          { journal: of.nameJournal },
-        ].map((target) => () => read.terms(me, target)),
-      ),
+    terms: (read, me, of) => all(targetsOf(of).map((target) => () => read.terms(me, target))),
     feed: (read, me, of) => all([() => read.feed(undefined, 10, me), () => read.feed(of.cursor, 10, me)]),
     audit: (read, me, of) => all([() => read.audit(me), () => read.audit(me, { before: of.audit })]),
     token: "a token is known by its id before it is known whose it is",
