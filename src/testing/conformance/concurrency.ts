@@ -8,6 +8,7 @@ import { checkLinearizable, type Operation, type Verdict } from "../linearizable
 import { type TermInput, type TermOutput, type TermState, termModelFrom } from "../term-model.ts";
 import { type Cases, claimant, nonce, record, refused, step, tenant } from "./frame.ts";
 import { byForce, heldRuns, lasting, letGo, waitingRuns } from "./holding.ts";
+import { begin, ended } from "./scenes.ts";
 
 type History = Operation<TermInput, TermOutput>[];
 
@@ -147,6 +148,20 @@ async function soundJournal(store: Store, target: { run: string } | { journal: n
 
 /** Many clients at once, judged by what can be explained. Failures print their seed. */
 export const concurrency: Cases = ({ it }, fresh) => {
+  it("several that prune at once delete each run once, and none of them fails", async () => {
+    const { store, another } = fresh();
+    const clients = [store, await another()];
+    const count = 12;
+    for (let k = 0; k < count; k++) await (await begin(store)).write(ended("COMPLETED", { outcome: 1 }));
+    const before = (await store.read.now()) + 1;
+    const pruned = await Promise.all([0, 1, 2, 3].map((k) => clients[k % 2]!.intake.prune(tenant, before, count)));
+    const left = await store.intake.prune(tenant, before, count); // what one had locked, another passed over
+    assert.equal(
+      pruned.reduce((sum, one) => sum + one, left),
+      count,
+    );
+  });
+
   for (const clients of [2, 3, 5, 8]) {
     it(`what ${clients} clients of one journal see can be explained by one order of their operations`, async () => {
       const { store, another } = fresh();
