@@ -25,12 +25,16 @@ import { budgetOf } from "./budget.ts";
 import { spawnChild } from "./children.ts";
 import type { Driver } from "./driver.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
-import { nowName } from "./history.ts";
+import { type Delivery, nowName } from "./history.ts";
 import { cutOf } from "./lanes.ts";
 import { Operations, outcomeOf, type Turn } from "./operations.ts";
 import { any, race } from "./race.ts";
 import { asStored, handled } from "./same.ts";
 import { valuesOf } from "./values.ts";
+
+// Steps are the hottest path of the engine: what does not depend on the step is made once.
+const stepKinds = ["step.done"] as const;
+const stepResult = ({ record }: Delivery): unknown => outcomeOf(record.data as RecordData<"step.done">);
 
 /** What a workflow sees. */
 export class Context extends Operations implements TapeContext {
@@ -132,9 +136,9 @@ export class Context extends Operations implements TapeContext {
 
   step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T> {
     return this.operation<T>({
-      kinds: ["step.done"],
+      kinds: stepKinds,
       name,
-      result: ({ record }) => outcomeOf<T>(record.data as RecordData<"step.done">),
+      result: stepResult as (delivery: Delivery) => T,
       begin: (turn) =>
         this.body(
           turn,

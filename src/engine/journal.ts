@@ -65,6 +65,8 @@ export class Journal {
   #told: (() => void)[] = [];
   #over = false;
   #quiet: (() => void)[] = [];
+  readonly #pumpOn = (): void => this.#pump();
+  readonly #tellOn = (): void => this.#tellNext();
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -124,13 +126,19 @@ export class Journal {
   #pump(): void {
     this.#writing = this.#queue.length > 0 && !this.#over;
     if (!this.#writing) {
-      for (const resolve of this.#whenLanded.splice(0)) resolve();
+      if (this.#whenLanded.length > 0) for (const resolve of this.#whenLanded.splice(0)) resolve();
       this.#tellIdle();
+      return;
+    }
+    if (this.#queue.length === 1) {
+      const batch = this.#queue;
+      this.#queue = [];
+      this.#append(batch, this.#pumpOn);
       return;
     }
     const together = this.#queue.findIndex(({ alone }) => alone);
     const most = Math.min(mostWrites, together < 0 ? this.#queue.length : Math.max(1, together));
-    this.#append(this.#queue.splice(0, most), () => this.#pump());
+    this.#append(this.#queue.splice(0, most), this.#pumpOn);
   }
 
   #append(batch: readonly Writing[], next: () => void): void {
@@ -199,12 +207,12 @@ export class Journal {
       return;
     }
     fn();
-    this.#options.clock.soon(() => this.#tellNext());
+    this.#options.clock.soon(this.#tellOn);
   }
 
   #tellIdle(): void {
     if (this.#over || !this.idle) return;
-    for (const resolve of this.#quiet.splice(0)) resolve();
+    if (this.#quiet.length > 0) for (const resolve of this.#quiet.splice(0)) resolve();
     this.#options.onIdle();
   }
 }

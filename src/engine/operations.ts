@@ -3,7 +3,7 @@ import { describeThrown, tameThrown } from "../base/thrown.ts";
 import { TapeError } from "../model/errors.ts";
 import { laneRoom } from "../model/place.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
-import { standAt, standing } from "../sdk/current.ts";
+import { type Standing, standAt, standing } from "../sdk/current.ts";
 import { compare, nested, placeName } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
@@ -33,6 +33,8 @@ const repeatable: ReadonlySet<string> = new Set([
   "patch.marked",
   "timer.set",
 ]);
+type Asking = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
+
 /** Which failure is tried again, and what is forgotten with it. */
 export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
 
@@ -58,7 +60,11 @@ export class Operations implements Told {
 
   /** The lane in which the code stands that is executing. */
   get laneNow(): Lane {
-    const lane = standing()?.lane as Lane | undefined;
+    return this.#laneAt(standing());
+  }
+
+  #laneAt(at: Standing | undefined): Lane {
+    const lane = at?.lane as Lane | undefined;
     return lane !== undefined && lane.of === this.drive ? lane : this.lanes.root;
   }
 
@@ -72,14 +78,12 @@ export class Operations implements Told {
 
   operation<T>(operation: Operation<T>): Promise<T> {
     const { drive } = this;
-    try {
-      this.refuseNested(operation.kinds[0]!, operation.name);
-    } catch (refusal) {
-      return handled(Promise.reject(refusal));
-    }
+    const at = standing();
+    if (at?.body?.of === drive)
+      return handled(Promise.reject(this.#nested(operation.kinds[0]!, operation.name, at.body)));
     if (drive.over || drive.returned)
       return drive.tooLate(placeName({ kind: operation.kinds[0]!, name: operation.name }));
-    const pos = this.take(operation);
+    const pos = this.#takeIn(this.#laneAt(at), operation);
     if (pos === undefined) return new Promise(() => {}); // the drive is over: nobody is there to hear it
     if (drive.cancelled && operation.always !== true) return handled(Promise.reject(cancelledError()));
     const turn = new LiveTurn<T>(this, pos, operation);
@@ -126,17 +130,23 @@ export class Operations implements Told {
   /** What a body asks for is recorded live and not asked for on replay, where bodies do not run. */
   refuseNested(kind: string, name: string): void {
     const body = standing()?.body;
-    if (body === undefined || body.of !== this.drive) return;
+    if (body?.of === this.drive) throw this.#nested(kind, name, body);
+  }
+
+  #nested(kind: string, name: string, body: NonNullable<Standing["body"]>): TapeError {
     const error = nested({ kind, name }, body);
     const { log, runId } = this.drive.options;
     if (!this.drive.over) log("error", "run.nested", { run: runId, error: error.message, next: error.next });
-    throw error;
+    return error;
   }
 
   /** The next position; undefined: the journal holds something else there, and the drive is over. */
-  take(asked: Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">): number | undefined {
+  take(asked: Asking): number | undefined {
+    return this.#takeIn(this.laneNow, asked);
+  }
+
+  #takeIn(lane: Lane, asked: Asking): number | undefined {
     const { drive } = this;
-    const lane = this.laneNow;
     const pos = this.nextIn(lane);
     lane.next++;
     lane.kinds[pos % laneRoom] = asked.kinds[0];

@@ -28,7 +28,7 @@ describe("a list of values of two megabytes each", () => {
 
 describe.each(backends)("the same through a server on %s", (backend) => {
   const ground = groundOf(backend);
-  const count = 16;
+  const count = 10;
   const fits = 8 * 2 ** 20 + 2 * value.length;
   beforeAll(async () => {
     const { intake } = ground().store;

@@ -149,7 +149,7 @@ export class Connections {
 
   /** A connection, to be released. TAPE_OVERLOADED: too many wait for one already (see Slots for who is entitled). */
   async connect(entitled = false): Promise<pg.PoolClient> {
-    await this.#slots.take(entitled);
+    if (!this.#slots.takeFree()) await this.#slots.take(entitled);
     try {
       const client = await this.#pool.connect();
       const release = client.release;

@@ -43,6 +43,13 @@ export class Slots {
     return this.#waiting;
   }
 
+  /** Takes a slot, if one is free at this moment. */
+  takeFree(): boolean {
+    if (this.#free === 0 || this.#closed) return false;
+    this.#free--;
+    return true;
+  }
+
   /**
    * Resolves with a slot, which has to be given back. Throws TAPE_OVERLOADED where too many wait already; not to one who
    * is entitled: who had a slot, lost its connection, and must find out what happened.
@@ -50,10 +57,7 @@ export class Slots {
   async take(entitled = false): Promise<void> {
     const { clock, waiting, waitMs } = this.#options;
     if (this.#closed) throw closedError();
-    if (this.#free > 0) {
-      this.#free--;
-      return;
-    }
+    if (this.takeFree()) return;
     if (this.#waiting >= waiting && !entitled) {
       const message = `${this.#waiting} statements wait for a connection`;
       throw new TapeError("TAPE_OVERLOADED", message, { limit: "pendingItems" });

@@ -101,7 +101,9 @@ export const ledger: Cases = ({ it }, fresh) => {
     const [run] = await waitingRuns(store, 1);
     const target = { run: run!.id };
     const [first] = await store.claim.find(hunt());
-    await letGo(store, first!);
+    // It has begun: one that had not would end with its cancellation, where a server takes the call.
+    const { head } = await store.fenced.append(first!.fence, { after: first!.head, records: [step(0)] });
+    await letGo(store, first!, {}, head);
     await store.intake.cancel(tenant, run!.id, { reason: "no longer wanted" });
     const [woken] = await store.claim.find(hunt({ claimant: claimant(undefined, { ...brief, reactor: "recovery" }) }));
     await elapse(pastBrief);
