@@ -2,7 +2,7 @@ import { backoffMs } from "../base/backoff.ts";
 import { reviveErrors } from "../base/codec.ts";
 import { tameThrown } from "../base/thrown.ts";
 import { type Moment, momentOf } from "../lease/belief.ts";
-import { TapeError } from "../model/errors.ts";
+import { type ErrorCode, TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { Attempted } from "../sdk/context.ts";
 import { standAt } from "../sdk/current.ts";
@@ -89,7 +89,8 @@ export function beginAct(drive: Driver, act: Act<unknown>, turn: ActTurn): void 
 function register({ options: { runner, log, runId } }: Driver, definition: EffectDefinition): void {
   if (runner.effects.has(definition.name) || runner.register?.(definition) !== true) return;
   const next = `add it to createRunner({ effects: [...] }): after a restart nobody could find out about a lost answer, or undo it`;
-  log("warn", "effect.unregistered", { run: runId, effect: definition.name, next });
+  const code = "TAPE_EFFECT_UNREGISTERED" satisfies ErrorCode;
+  log("warn", "effect.unregistered", { run: runId, effect: definition.name, code, next });
 }
 
 function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean): void {

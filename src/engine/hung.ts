@@ -1,3 +1,4 @@
+import type { ErrorCode } from "../model/errors.ts";
 import type { Driver } from "./driver.ts";
 
 /** A body that runs for so long may be at work, or may never end: people are told which it is. */
@@ -31,7 +32,8 @@ export class HungWatch {
     else if (!seen.told && now - seen.at >= hungMs) {
       seen.told = true;
       const next = "If it hangs, cancel the run, or give the call inside a time-out; the run holds its slot meanwhile.";
-      log("warn", "run.hung", { run: runId, operation: name, forMs: Math.round(now - seen.at), next });
+      const code = "TAPE_HUNG" satisfies ErrorCode;
+      log("warn", "run.hung", { run: runId, operation: name, forMs: Math.round(now - seen.at), code, next });
     }
   }
 }

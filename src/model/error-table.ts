@@ -140,6 +140,16 @@ const table = {
     retry: "no",
     next: "Ask for it in the workflow itself, beside the operation that the message names, not inside its body.",
   },
+  TAPE_HUNG: {
+    fault: "caller",
+    retry: "no",
+    next: "Cancel the run if what it waits for never ends, and give the call inside a time-out.",
+  },
+  TAPE_EFFECT_UNREGISTERED: {
+    fault: "caller",
+    retry: "no",
+    next: "Add the effect to createRunner({ effects: [...] }) of every process that drives its runs.",
+  },
   TAPE_NO_WORKER: {
     fault: "operator",
     retry: "later",

@@ -28,6 +28,7 @@ describe("a body that does not end", () => {
     expect(said()).toEqual([]);
     await s.clock.elapse(200_000);
     expect(said()).toHaveLength(1);
+    expect(said()[0]?.fields.code).toBe("TAPE_HUNG");
     expect(said()[0]).toMatchObject({ level: "warn", fields: { run: id } });
     expect(String(said()[0]!.fields.operation)).toContain(named);
     expect(said()[0]!.fields.forMs).toBeGreaterThanOrEqual(60_000);

@@ -190,14 +190,14 @@ describe("what goes wrong without an error for the caller is one line on stderr"
       return 1;
     });
     await (await (await opened({ workflows: [w] })).start(w, undefined)).result();
-    expect(await line(/run\.not_awaited/)).toMatch(/lost.*Next: /);
+    expect(await line(/run\.not_awaited/)).toMatch(/TAPE_RUN_ENDED.*lost.*Next: /);
   });
 
   it("an effect that the runner does not have", async () => {
     const look = effect("look", () => 1, { semantics: "read" });
     const w = workflow("w", async () => look(1));
     await (await (await opened({ workflows: [w] })).start(w, undefined, { id: "r" })).result();
-    expect(await line(/effect\.unregistered/)).toMatch(/run=r effect=look.*Next: .*effects/);
+    expect(await line(/effect\.unregistered/)).toMatch(/run=r effect=look.*TAPE_EFFECT_UNREGISTERED.*Next: .*effects/);
   });
 
   it("a step that throws, and the run with it", async () => {
