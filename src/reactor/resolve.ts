@@ -1,6 +1,8 @@
+import { operatorWord } from "../engine/operator-word.ts";
+import { readAll } from "../engine/pages.ts";
 import { momentOf } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Credential, NewRecord } from "../model/records.ts";
+import type { Credential, JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { openItem } from "./items.ts";
 import type { Ground } from "./reactor.ts";
@@ -42,9 +44,13 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
     return undo(ground, { ...resolving, name: effect.name });
   }
   assertDoubt(effect, resolving);
+  const target = { journal: effect.item! };
+  // Before its lease is taken: a call that is refused fences nobody, and leaves no term behind.
+  const records = await readAll((from) => store.read.journal(tenant, target, { from }));
+  assertResolvable(ground, effect, records, resolving);
   const sent = momentOf(clock);
   const answer = await store.claim.acquire(tenant, {
-    target: { journal: effect.item! },
+    target,
     claimant: { ...keeper.identity, reactor: "reconciler", ttlMs: Math.round(keeper.timings.ttlMs) },
     nonce: random.bits63(),
     expect: "any",
@@ -57,8 +63,7 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
   try {
     const item = await openItem(ground, lease, answer.term);
     try {
-      assertDoubt(item.effect, resolving);
-      if (item.told !== undefined) throw settledBefore(resolving);
+      assertResolvable(ground, item.effect, item.records, resolving);
       const acted: NewRecord = {
         kind: "operator.acted",
         data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },
@@ -74,14 +79,10 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
               waits: [`a process that has effect ${item.effect.name}`],
             });
           }
-          if (as === "undo" && item.definition?.inverse === undefined) throw noInverse(resolving, item.effect.name);
           const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });
           return await item.finish([acted, settled, ...(as === "undo" ? item.owed(value) : item.armed(value))]);
         }
         case "look":
-          if (item.observer === undefined && (item.definition !== undefined || item.effect.name === null)) {
-            throw noObserver(resolving, item.effect.name);
-          }
           return await item.finish([acted], { wants: "reconciler" });
         case "failed": {
           const { error } = resolution;
@@ -110,6 +111,24 @@ async function effectOf({ store, tenant }: Ground, { run, pos, sub = 0 }: Resolv
     throw new TapeError("TAPE_BAD_INPUT", `run ${run} has no effect at ${pos}.${sub}`, { run, pos, sub });
   }
   return found;
+}
+
+function assertResolvable(
+  { runner }: Ground,
+  effect: EffectRow,
+  records: readonly JournalRecord[],
+  resolving: Resolving,
+): void {
+  assertDoubt(effect, resolving);
+  const { name, role } = effect;
+  const { as } = resolving.resolution;
+  const said = operatorWord(records).as;
+  if (said === "happened" || said === "undo") throw settledBefore(resolving);
+  const definition = name === null ? undefined : runner.effects.get(name);
+  if (as === "undo" && definition !== undefined && definition.inverse === undefined) throw noInverse(resolving, name);
+  if (as !== "look" || (definition === undefined && name !== null)) return; // whoever has its definition knows
+  const observe = role === "inverse" ? definition?.inverse?.observe : definition?.observe;
+  if (observe === undefined) throw noObserver(resolving, name);
 }
 
 function assertDoubt(effect: EffectRow, { run, resolution }: Resolving): void {

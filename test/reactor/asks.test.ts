@@ -160,6 +160,29 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
   });
 });
 
+describe("a resolution that is refused", () => {
+  it.each<[string, Resolution, "knows" | "strange"]>([
+    ["a look that nobody can take", { as: "look" }, "knows"],
+    ["a second word after what happened was said", { as: "failed" }, "strange"],
+    ["undoing what nothing undoes", { as: "undo" }, "knows"],
+  ])("%s: fences nobody and leaves no term behind", async (_, refused, who) => {
+    const { p, id, ask, stranger, rowOf } = await set("memory", (tape, { blind }) => tape.effect(blind.with(-1)));
+    await p.over(id);
+    if (who === "strange") await ask({ as: "happened", value: "yes" }, 0, 0, stranger);
+    const target = { journal: (await rowOf())!.item! };
+    const seen = async () => [
+      await p.store.read.journal(tenant, target),
+      (await p.store.read.lease(tenant, target))?.token,
+    ];
+    const before = await seen();
+    const asked = who === "strange" ? ask(refused, 0, 0, stranger) : ask(refused);
+    await expect(asked).rejects.toMatchObject({
+      code: expect.stringMatching(/NO_OBSERVER|NO_INVERSE|ILLEGAL_TRANSITION/),
+    });
+    expect(await seen()).toEqual(before);
+  });
+});
+
 describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s", (backend) => {
   it("a confirmed one while its run lives: it alone, once, with author and reason; a run that ends well waits for it", async () => {
     const { s, p, id, ask, statusOf, acted, ended, world } = await set(backend, opening);
