@@ -18,7 +18,16 @@ interface Table {
 /** Of the whole store, or written with every call. */
 const notTenants: ReadonlySet<string> = new Set(["meta", "migrations", "witness", "audit_heads"]);
 /** When a token was used last; that a holder stalls, which the store notices when it refuses to renew its lease. */
-const passing: ReadonlySet<string> = new Set(["used_at", "stalled"]);
+const passing: ReadonlySet<string> = new Set([
+  "used_at",
+  "stalled",
+  // What was counted for a quota: a refusal keeps its count, so that the next ones need none of their own.
+  "runs_used",
+  "runs_at",
+  "bytes_used",
+  "metered",
+  "metered_at",
+]);
 /** What calls that were refused may leave behind: an entry of the audit, and the refusal itself under the call's key. */
 const ofRefusals: Readonly<Record<string, RegExp>> = {
   audit: /"action":"(call\.refused|signin\.failed|token\.bootstrap_used)"/,
