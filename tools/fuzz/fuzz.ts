@@ -13,7 +13,7 @@ import type { Memory } from "./orders.ts";
 import { Pool } from "./pool.ts";
 import { send } from "./send.ts";
 import { startTarget, type Target } from "./server.ts";
-import type { Shot } from "./shot.ts";
+import { pasteable, type Shot } from "./shot.ts";
 import { guilty, smaller } from "./shrink.ts";
 import { type Dump, difference, openTables, type Tables } from "./tables.ts";
 
@@ -310,7 +310,10 @@ export class Fuzzer {
     if (this.#known.has(key)) return;
     this.#known.add(key);
     this.#findings.push(finding);
-    this.#options.progress?.(`FOUND ${finding.rule}: ${finding.words}`);
+    // With its request, and at once: a run that is cut short has said all that it found.
+    const [shot] = finding.shots;
+    const request = shot === undefined ? "" : `\n    ${pasteable(shot, "http://127.0.0.1:7878")}`;
+    this.#options.progress?.(`FOUND ${finding.rule}: ${finding.words}${request}`);
   }
 }
 

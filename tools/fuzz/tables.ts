@@ -28,10 +28,14 @@ const passing: ReadonlySet<string> = new Set([
   "metered",
   "metered_at",
 ]);
-/** What calls that were refused may leave behind: an entry of the audit, and the refusal itself under the call's key. */
+/**
+ * What calls that were refused may leave behind: an entry of the audit, the refusal itself under the call's key, and the
+ * row in which a tenant under a default quota is counted.
+ */
 const ofRefusals: Readonly<Record<string, RegExp>> = {
   audit: /"action":"(call\.refused|signin\.failed|token\.bootstrap_used)"/,
   repeats: /"types":\{"":"error"\}/,
+  quotas: /^(?!.*"(runs|bytes|schedules|streams)":"?-?\d)/,
 };
 const longestRow = 4_000;
 

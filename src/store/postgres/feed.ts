@@ -11,11 +11,7 @@ import { spansOf } from "../sql/plans/feed.ts";
 
 type Ask = (sql: string, params: Row) => Promise<Answer>;
 
-interface Place {
-  readonly stamp: string;
-  readonly journal: string;
-  readonly seq: string;
-}
+type Place = Readonly<Record<"stamp" | "journal" | "seq", string>>;
 
 /** Whoever follows the feed looks every second: so long after the last look nobody does, and what lies between is not read. */
 const forgottenMs = 10_000;
@@ -73,16 +69,16 @@ export class PostgresFeed {
     const bounds = { edge: edge === undefined ? last : String(edge), tenant: tenant ?? null, pageBytes };
     const { rows, more } = await this.#ask("feed.page", { ...from, limit, scan, ...bounds });
     const [passed, ...found] = rows;
-    const records = found.map((row) => feedRecordOf(row, cursorOf(row as unknown as Place)));
+    const records = found.map((row) => feedRecordOf(row, cursorOf(row)));
     const page = pageOf(records, more === true || records.length >= limit);
     const full = passed !== undefined && Number(passed.at) >= scan && tenant !== undefined;
     if (edge !== undefined && tenant !== undefined && !full) {
       const over = this.#tail.reaches(edge) && this.#tail.next(tenant, edge) === undefined;
       return feedPageOf(page, over ? this.#edge(edge) : { cursor: cursorOf(behind(edge)), more: true });
     }
-    if (full) return feedPageOf(page, { cursor: cursorOf(passed as unknown as Place), more: true });
+    if (full) return feedPageOf(page, { cursor: cursorOf(passed), more: true });
     // To the end of the feed: what the tail knew before is behind it too.
-    const end = passed === undefined ? from : (passed as unknown as Place);
+    const end = passed ?? from;
     const further = tenant !== undefined && known !== undefined && known >= Number(end.stamp);
     return feedPageOf(page, { cursor: cursorOf(further ? behind(known) : end), more: false });
   }
@@ -122,7 +118,7 @@ export class PostgresFeed {
   }
 }
 
-const cursorOf = ({ stamp, journal, seq }: Place): string => `${stamp}.${journal}.${seq}`;
+const cursorOf = ({ stamp, journal, seq }: Row): string => `${stamp}.${journal}.${seq}`;
 
 /** Where in the feed a cursor of this store's points. */
 function placeOf(cursor: string): Place {
