@@ -76,3 +76,17 @@ it("a login without rights cannot find out where the hints are sent, and hears n
   stop();
   expect(heard).toEqual([]);
 });
+
+it("a hint from another process says whose work it is: neighbours who serve other tenants need not look", async () => {
+  const heard: Wake[] = [];
+  const listener = await scene.open();
+  const stop = listener.onWake((wake) => heard.push(wake));
+  await until(async () => heard.length > 0, "it does not listen");
+  const other = await scene.open();
+  await other.intake.createRuns("globex", [{ id: unique("run"), workflow: "w", input: 1 }]);
+  await until(async () => heard.some(({ of }) => of === "reactor"), "no hint is sent");
+  stop();
+  expect(heard.filter(({ of }) => of === "reactor")).toEqual([
+    { of: "reactor", reactor: "recovery", tenant: "globex", workflow: "w" },
+  ]);
+});

@@ -165,14 +165,16 @@ function hintsIn(payload: string | undefined): { readonly from: string; readonly
   }
   const { from, hints } = (said ?? {}) as { from?: unknown; hints?: unknown };
   if (!isName(from) || !Array.isArray(hints) || hints.length > mostHints) return undefined;
-  const wakes = hints.map(wakeOf);
+  const wakes = hints.map(heardWake);
   return wakes.every((wake) => wake !== undefined) ? { from, hints: wakes } : undefined;
 }
 
-function wakeOf(hint: unknown): Wake | undefined {
-  const { of, reactor, tenant, key, journal } = (hint ?? {}) as Record<string, unknown>;
+function heardWake(hint: unknown): Wake | undefined {
+  const { of, reactor, tenant, workflow, key, journal } = (hint ?? {}) as Record<string, unknown>;
   if (of === "any") return { of };
-  if (of === "reactor" && isName(reactor)) return { of, reactor };
+  if (of === "reactor" && isName(reactor)) {
+    return { of, reactor, ...(isName(tenant) && { tenant }), ...(isName(workflow) && { workflow }) };
+  }
   if (of === "value" && isName(tenant) && isName(key)) return { of, tenant, key };
   const known = of === "journal" && isName(tenant) && Number.isSafeInteger(journal);
   return known ? { of: "journal", tenant, journal: journal as number } : undefined;
