@@ -47,7 +47,8 @@ export const service = {
       ({ created_at }) => created_at,
       ({ id }) => id,
     );
-    return rows(sorted.slice(sorted.findIndex(({ id }) => id === p.above) + 1).slice(0, p.limit));
+    const after = p.above === "" ? -1 : sorted.findIndex(({ id }) => id === p.above);
+    return after < 0 && p.above !== "" ? none : rows(sorted.slice(after + 1, after + 1 + p.limit));
   },
 
   "token.revoke"(t, p: { id: string; tenant: string | null }, { at }) {

@@ -63,6 +63,20 @@ export const apiTokens: Cases = ({ it }, fresh) => {
     );
   });
 
+  it("a page that is to begin behind another tenant's token is the page behind no token at all", async () => {
+    const { store } = fresh();
+    const id = unique("token"); // made within one millisecond they are listed by their ids
+    const theirs = { ...newToken("globex"), id: `${id}-1` };
+    for (const token of [theirs, { ...newToken(), id: `${id}-2` }, { ...newToken(), id: `${id}-3` }]) {
+      await store.intake.putToken(token, act);
+    }
+    const [first, second] = await store.read.tokens(tenant);
+    assert.deepEqual(await store.read.tokens(tenant, { above: first!.id }), [second]);
+    assert.deepEqual(await store.read.tokens(tenant, { above: theirs.id }), []);
+    assert.deepEqual(await store.read.tokens(tenant, { above: "nobody" }), []);
+    assert.deepEqual(await store.read.tokens(undefined, { above: theirs.id }), [first, second]);
+  });
+
   it("tells when it was used last, a minute more or less", async () => {
     const { store } = fresh();
     const token = newToken();
