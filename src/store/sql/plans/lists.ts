@@ -4,7 +4,7 @@ import type { RunPhase } from "../../../model/machines.ts";
 import { pageLimit } from "../../check.ts";
 import type { Page, RunFilter, RunRate, RunView, Spend } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
-import { mapPage, pageOf } from "../../page.ts";
+import { pageOf } from "../../page.ts";
 import { budgetRowOf, runViewOf, statusOf } from "../../rows.ts";
 import { askPage } from "../paging.ts";
 import { askRow, askRows, type Plan, type Row } from "../plan.ts";
@@ -23,7 +23,11 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
   if (rows.length === 0) return [];
   const journals = JSON.stringify(rows.map(({ journal }) => Number(journal)));
   const leases = new Map((yield* askRows("leases.shown", { journals })).map((row) => [Number(row.journal), row]));
-  return mapPage(rows, (row) => runViewOf(row, leaseViewOf(leases.get(Number(row.journal))!)));
+  const views = rows.flatMap((row) => {
+    const lease = leases.get(Number(row.journal)); // none: it was deleted between the two looks
+    return lease === undefined ? [] : [runViewOf(row, leaseViewOf(lease))];
+  });
+  return pageOf(views, rows.more === true);
 }
 
 /** By the narrowest index that the filter allows; what else it asks for is looked at row by row. */

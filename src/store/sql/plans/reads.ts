@@ -21,9 +21,10 @@ export function* runPlanById(tenant: string, id: string): Plan<RunView | undefin
   return row === undefined ? undefined : yield* viewOfRun(row);
 }
 
-export function* viewOfRun(row: Row): Plan<RunView> {
+/** undefined: it was deleted between the two looks. */
+function* viewOfRun(row: Row): Plan<RunView | undefined> {
   const lease = yield* askRow("lease.read", { journal: Number(row.journal) });
-  return runViewOf(row, leaseViewOf(lease!));
+  return lease === undefined ? undefined : runViewOf(row, leaseViewOf(lease));
 }
 
 /** undefined: the named run does not exist for this tenant, so nothing of it does. */
