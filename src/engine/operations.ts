@@ -95,8 +95,8 @@ export class Operations implements Told {
   /** What the journal holds and the code has never asked for: the first of it. */
   unasked(): JournalRecord | undefined {
     const { byPos, lastPos } = this.drive.history;
-    if (!this.lanes.used && lastPos.size <= 1 && (lastPos.get(0) ?? -1) < this.nextIn(this.lanes.root))
-      return undefined;
+    const rootOnly = lastPos.size === 0 || (lastPos.size === 1 && lastPos.has(0));
+    if (!this.lanes.used && rootOnly && (lastPos.get(0) ?? -1) < this.nextIn(this.lanes.root)) return undefined;
     for (const lane of this.lanes.all()) this.nextIn(lane);
     const left = [...byPos].flatMap(([pos, [first]]) => (this.lanes.asked(pos) || first === undefined ? [] : [first]));
     return left.sort((a, b) => a.seq - b.seq)[0];

@@ -110,6 +110,23 @@ describe("lanes", () => {
     ]);
   });
 
+  it("code that no longer enters the one lane of a run has diverged", async () => {
+    const s = await stage();
+    let enters = true;
+    const flow = any(
+      workflow("flow", async (tape) => {
+        if (!enters) return "done";
+        return tape.lane("only", () => tape.gate(gate("go"))); // no result yet: nothing is handed out on replay
+      }),
+    );
+    const p = s.process([flow]);
+    const id = await p.start(flow);
+    await p.until(async () => (await s.run(id)).status === "WAITING");
+    enters = false;
+    await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+    expect((await p.over(id)).status).toBe("STUCK");
+  });
+
   it("one name is for one branch at a time, and a lane inside a body is refused", async () => {
     const s = await stage();
     const heard: unknown[] = [];
