@@ -108,7 +108,7 @@ function cutsBeside(operations: readonly Operation[], point: number): number[] {
   const cuts = new Map([...numbers].map((lane) => [lane, lane === laneOf(point) ? point : (lane + 1) * laneRoom - 1]));
   for (let changed = true; changed; ) {
     const again = operations.filter(({ pos }) => pos >= cuts.get(laneOf(pos))!);
-    const before = Math.min(...again.map(({ settledAt }) => settledAt));
+    const before = again.reduce((least, { settledAt }) => Math.min(least, settledAt), Number.POSITIVE_INFINITY);
     changed = false;
     for (const { pos, settledAt, done } of operations) {
       const lane = laneOf(pos);
