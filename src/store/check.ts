@@ -245,7 +245,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
     ...(labels !== undefined && { labels }),
     ...(budget !== undefined && { budget }),
     ...(schedule !== undefined && { schedule }),
-    ...(starters !== undefined && { starters: [...starters] }),
+    ...(starters !== undefined && { starters }),
     ...(forkedFrom !== undefined && { forkedFrom }),
     ...(fork !== undefined && { fork }),
     ...(checked === true && { checked }),

@@ -252,6 +252,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       ...spread("spec", notObjects, (v) => intake.createRuns(tenant, [v])),
       ...spread("labels", [5, "x", { a: 5 }, { a: null }], (v) => intake.createRuns(tenant, [spec({ labels: v })])),
       ...spread("budget", [5, { usd: -1 }, { usd: "5" }], (v) => intake.createRuns(tenant, [spec({ budget: v })])),
+      ...spread("starters", [5, "ann", {}, [5]], (v) => intake.createRuns(tenant, [spec({ starters: v })])),
       ...spread("first", [null, 5, {}], (v) => intake.createRuns(tenant, [spec()], v)),
       ...spread("effects of an item", [-1, "x", [], {}], (v) => read.effects(tenant, { item: v })),
       ...spread("gates that are open", [1, "yes", []], (v) => read.gates(tenant, { open: v })),
