@@ -238,6 +238,9 @@ export const runSpec = z.strictObject({
     .exactOptional(),
 });
 
+/** A run that a schedule starts: never a fork, and no caller chooses who counts as its starter. */
+export const scheduledRun = runSpec.omit({ fork: true, forkedFrom: true, starters: true, checked: true });
+
 export const created = { journal, fresh: z.boolean(), term: term.exactOptional() };
 
 /** What the store says of itself: its schema, the store's epoch, whether a power cut can lose what it acknowledged. */

@@ -1,6 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { z } from "zod";
+import { defaultLimits } from "../../src/model/limits.ts";
 import { routes } from "../../src/protocol/contract.ts";
+import { mostBytes } from "../../src/server/bodies.ts";
+import { defaultServerLimits } from "../../src/server/limits.ts";
 
 type Checks = readonly { readonly _zod: { readonly def: Readonly<Record<string, unknown>> } }[];
 type Def = z.core.$ZodTypeDef & { readonly checks?: Checks } & Readonly<Record<string, unknown>>;
@@ -48,6 +51,40 @@ function unbounded(schema: z.core.$ZodType, path: string, seen: ReadonlySet<unkn
   }
 }
 
+const mostOf = (def: Def, check: string): number => {
+  const found = (def.checks ?? []).find(({ _zod }) => _zod.def.check === check);
+  return Number((found?._zod.def as { readonly maximum?: number } | undefined)?.maximum ?? 0);
+};
+
+/** Bytes of the longest plain JSON: names and numbers; a value of the user's is the store's to bound. */
+function largest(schema: z.core.$ZodType): number {
+  const def = schema._zod.def as Def;
+  const inside = (one: unknown): number => largest(one as z.core.$ZodType);
+  switch (def.type) {
+    case "string":
+      return Math.min(mostOf(def, "max_length"), 512) + 3;
+    case "number":
+      return 17;
+    case "array":
+      return mostOf(def, "max_length") * (inside(def.element) + 1) + 2;
+    case "object":
+      return Object.entries(def.shape as Record<string, unknown>).reduce(
+        (sum, [key, one]) => sum + key.length + 4 + inside(one),
+        2,
+      );
+    case "union":
+      return Math.max(...(def.options as unknown[]).map(inside));
+    case "pipe":
+      return inside(def.in);
+    case "optional":
+    case "nullable":
+    case "nonoptional":
+      return inside(def.innerType);
+    default:
+      return 5;
+  }
+}
+
 const parts = routes.flatMap((route) =>
   (["params", "query", "body"] as const).flatMap((part) => {
     const schema = route[part];
@@ -59,6 +96,15 @@ describe("whatever a caller can send has a bound", () => {
   it("every text, list, record and number of every call", () => {
     expect(parts.length).toBeGreaterThan(60);
     expect(parts.flatMap(({ path, schema }) => unbounded(schema, path))).toEqual([]);
+  });
+
+  it("a call whose lists are as long as they may be fits into the body that it may have", () => {
+    const limits = { ...defaultServerLimits, bodyBytes: Number.MAX_SAFE_INTEGER };
+    const small = routes.flatMap((route) => {
+      const most = mostBytes(route, limits, defaultLimits.payloadBytes);
+      return route.body !== undefined && largest(route.body) > most ? [`${route.name}: ${largest(route.body)}`] : [];
+    });
+    expect(small).toEqual([]);
   });
 
   it("a field without a bound would be found", () => {

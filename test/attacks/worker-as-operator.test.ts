@@ -126,6 +126,28 @@ describe("a worker is no operator", () => {
     expect(await append("worker", third, unstuck)).toMatchObject({ ok: true });
   });
 
+  it("it cannot fork by firing a schedule either", async () => {
+    const { journal } = (await current.store.read.run("acme", scene.idle))!;
+    const fork = { journal, pos: 0, through: 1, by: "ada", reason: "again", seeds: [{ before: 0, run: scene.idle }] };
+    const [schedule] = await current.store.read.schedules("acme");
+    const fire = (role: Role, more: object) =>
+      ask(current.server.exchange, "POST", "/v1/store/schedules/fire", {
+        body: {
+          ...{ id: schedule!.id, version: schedule!.version, nextAt: null },
+          runs: [{ id: "fired", workflow: "pay", input: 1, schedule: schedule!.id, ...more }],
+        },
+        token: tokenOf("acme", role),
+      });
+    for (const role of ["worker", "admin"] as const) {
+      for (const more of [{ fork, forkedFrom: scene.idle }, { forkedFrom: scene.idle }]) {
+        expect(await fire(role, more), role).toMatchObject({ status: 400, json: { code: "TAPE_BAD_INPUT" } });
+      }
+    }
+    expect(await current.store.read.run("acme", "fired")).toBeUndefined();
+    expect((await current.store.read.schedules("acme"))[0]).toEqual(schedule);
+    expect(await fire("worker", {})).toMatchObject({ status: 200, json: { fired: true } });
+  });
+
   it("it cannot fork, nor sign for whoever did; the driver of a fork may write down who asked for it", async () => {
     const { journal } = (await current.store.read.run("acme", scene.idle))!;
     const fork = { journal, pos: 0, through: 1, by: "ada", reason: "again", seeds: [{ before: 0, run: scene.idle }] };

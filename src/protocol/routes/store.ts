@@ -25,7 +25,17 @@ import {
   wake,
   whole,
 } from "../shapes.ts";
-import { created, dueTimer, leaseView, runProgress, runSpec, scheduleRow, term, termView } from "../views.ts";
+import {
+  created,
+  dueTimer,
+  leaseView,
+  runProgress,
+  runSpec,
+  scheduledRun,
+  scheduleRow,
+  term,
+  termView,
+} from "../views.ts";
 
 /**
  * The store's contract for whoever drives runs and runs reactors elsewhere. The fence travels with every write, and the
@@ -168,7 +178,7 @@ export const store = group({
       id: name,
       version: journal,
       nextAt: time.nullable(),
-      runs: z.array(runSpec).max(mostItems),
+      runs: z.array(scheduledRun).max(mostItems),
       spec: z.strictObject({ from: document, to: document }).exactOptional(),
     }),
     answer: z.strictObject({ fired: z.boolean() }),
@@ -188,6 +198,7 @@ export const store = group({
     role: "worker",
     repeat: "read",
     summary: "When there is next something to do, for whom: all that an idle process asks",
+    size: "names",
     body: z.strictObject({ workflows: names.exactOptional() }),
     answer: z.strictObject({
       items: z.array(z.strictObject({ reactor: z.string().optional(), inMs: z.number(), lateMs: z.number() })),

@@ -3,7 +3,7 @@ import type { Term } from "../../model/lease.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { store as routes } from "../../protocol/routes/store.ts";
 import { fenceOf } from "../../protocol/shapes.ts";
-import type { Entry, RunSpec, Wake } from "../../store/contract.ts";
+import type { Entry, Wake } from "../../store/contract.ts";
 import { Authority } from "../authority.ts";
 import { authorOf, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 import { followWakes } from "../wakes.ts";
@@ -75,7 +75,7 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
     },
     async "store.fireSchedule"({ body }, who) {
       const { id, version, nextAt, runs, spec } = body;
-      return { fired: await who.intake.fireSchedule(who.tenant, id, version, nextAt, runs.map(unstarted), spec) };
+      return { fired: await who.intake.fireSchedule(who.tenant, id, version, nextAt, runs, spec) };
     },
     async "store.dueSchedules"({ body: { limit } }, { tenant }) {
       return { schedules: await read.dueSchedules(limit, tenant) };
@@ -111,9 +111,4 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       return followWakes(ground, tenant, signal);
     },
   };
-}
-
-/** Whom a schedule's run has to thank for its start is not for the worker that fires it to say. */
-function unstarted({ starters: _starters, ...spec }: RunSpec): RunSpec {
-  return spec;
 }
