@@ -157,7 +157,7 @@ export async function tokensOver(
 ) {
   const { tokens, more = false } = await caller.call("tokens.list", { query: defined({ above, limit }) });
   return pageOf(
-    tokens.map((token) => ({ ...token, hash: "", usedAt: null })),
+    tokens.map((token) => ({ ...token, hash: "" })),
     more,
   );
 }

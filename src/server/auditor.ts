@@ -1,12 +1,17 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
+import { errorFields } from "../base/reason.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import type { Store } from "../store/contract.ts";
+import { limitKey } from "./address.ts";
 import type { Call } from "./handler.ts";
 
-/** The same thing again within this time is counted, and told with the next entry of its kind. */
+/** The same thing again within this time is counted; the next entry of its kind has the count. */
 const spacingMs = 60_000;
-/** Whoever is refused in many ways must not fill the store: beyond this, entries are only counted. */
+/**
+ * Refusals of many kinds must not fill the store: beyond this, entries are only counted. Each action has its own room,
+ * so that strangers who fail to sign in cannot hide what a token was refused.
+ */
 const maxPerMinute = 120;
 const maxKinds = 1_000;
 
@@ -14,6 +19,13 @@ interface Seen {
   at: number;
   /** Times since the last entry, which were not written. */
   more: number;
+}
+
+interface Minute {
+  at: number;
+  count: number;
+  /** Of this action, since its last entry, for which there was no room. */
+  unwritten: number;
 }
 
 type Refused = Pick<Call, "tenant" | "token" | "name" | "via">;
@@ -33,7 +45,7 @@ export interface AuditorOptions {
 export class Auditor {
   readonly #options: AuditorOptions;
   readonly #seen = new Map<string, Seen>();
-  #minute = { at: Number.NEGATIVE_INFINITY, count: 0 };
+  readonly #minutes = new Map<string, Minute>();
 
   constructor(options: AuditorOptions) {
     this.#options = options;
@@ -47,7 +59,7 @@ export class Auditor {
   signInFailed(from: string | undefined): void {
     const via = { name: "nobody", role: "none", ...(from !== undefined && { address: from }) };
     const who = { tenant: this.#options.home, token: undefined, name: "nobody", via };
-    this.#tell(`sign-in ${from}`, this.#options.home, "signin.failed", who, {});
+    this.#tell(`sign-in ${limitKey(from ?? "")}`, this.#options.home, "signin.failed", who, {});
   }
 
   bootstrapUsed(who: Refused): void {
@@ -62,17 +74,29 @@ export class Auditor {
       seen.more++;
       return;
     }
-    if (now - this.#minute.at >= spacingMs) this.#minute = { at: now, count: 0 };
-    if (this.#minute.count >= maxPerMinute) return;
-    this.#minute.count++;
+    const minute = this.#minuteOf(action, now);
+    if (minute.count >= maxPerMinute) {
+      if (minute.unwritten++ === 0) log("warn", "server.audit_full", { action, tenant, most: maxPerMinute });
+      return;
+    }
+    minute.count++;
+    const { unwritten } = minute;
+    minute.unwritten = 0;
     const more = seen?.more ?? 0;
     this.#seen.delete(kind);
     this.#seen.set(kind, { at: now, more: 0 });
     if (this.#seen.size > maxKinds) this.#seen.delete(this.#seen.keys().next().value!);
     const act = { by: who.name, reason: reasons[action] ?? action, via: who.via };
     store.intake
-      .recordAudit(tenant, action, act, { ...detail, ...(more > 0 && { more }) })
-      .catch((error: unknown) => log("warn", "server.audit_unwritten", { action, tenant, error: String(error) }));
+      .recordAudit(tenant, action, act, { ...detail, ...(more > 0 && { more }), ...(unwritten > 0 && { unwritten }) })
+      .catch((error: unknown) => log("warn", "server.audit_unwritten", { action, tenant, ...errorFields(error) }));
+  }
+
+  #minuteOf(action: string, now: number): Minute {
+    const minute = this.#minutes.get(action) ?? { at: now, count: 0, unwritten: 0 };
+    this.#minutes.set(action, minute);
+    if (now - minute.at >= spacingMs) Object.assign(minute, { at: now, count: 0 });
+    return minute;
   }
 }
 

@@ -1,5 +1,6 @@
 import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openRemote } from "../../src/client/open.ts";
 import { checkAudit } from "../../src/store/audit.ts";
 import type { AuditEntry } from "../../src/store/contract.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
@@ -111,6 +112,36 @@ describe("the audit", () => {
     }
     expect((await entries("home", "signin.failed", 100)).length).toBeLessThanOrEqual(120);
   });
+
+  it("strangers who fail to sign in leave room for tokens that were refused, and what is left out is counted", async () => {
+    const fail = (k: number) =>
+      current.server.exchange({
+        ...{ method: "GET", url: "/v1/whoami", from: `198.51.100.${k}` },
+        headers: { authorization: `Bearer nobody${k}.${"x".repeat(43)}` },
+      });
+    for (let k = 0; k < 200; k++) await fail(k);
+    await post(`/v1/runs/${scene.idle}/redrive`, tokenOf("acme", "worker"), { reason: "mine" });
+    expect(await entries("acme", "call.refused")).toHaveLength(1);
+    const warned = current.lines.filter(({ event }) => event === "server.audit_full");
+    expect(warned).toMatchObject([{ level: "warn", fields: { action: "signin.failed" } }]);
+    const before = (await entries("home", "signin.failed", 100)).length;
+    await clock.elapse(61_000);
+    await fail(201);
+    const [last] = await entries("home", "signin.failed", before + 1);
+    expect(last!.detail).toMatchObject({ unwritten: 200 - before });
+  });
+
+  it("one network of IPv6 is one stranger", async () => {
+    for (let k = 0; k < 20; k++) {
+      await current.server.exchange({
+        ...{ method: "GET", url: "/v1/whoami", from: `2001:db8::${k.toString(16)}` },
+        headers: { authorization: `Bearer nobody${k}.${"x".repeat(43)}` },
+      });
+    }
+    await post(`/v1/runs/${scene.idle}/redrive`, tokenOf("acme", "worker"), { reason: "mine" });
+    await entries("acme", "call.refused");
+    expect(await entries("home", "signin.failed")).toHaveLength(1);
+  });
 });
 
 describe("tokens", () => {
@@ -121,9 +152,13 @@ describe("tokens", () => {
       const { json } = await ask(current.server.exchange, "GET", "/v1/tokens", { token: admin });
       const { tokens } = json as { tokens: { id: string; usedAt: number | null }[] };
       expect(tokens.find(({ id }) => id === "acme-starter")!.usedAt).toBeNull();
-      if (typeof tokens.find(({ id }) => id === "acme-reader")!.usedAt === "number") return;
+      if (typeof tokens.find(({ id }) => id === "acme-reader")!.usedAt === "number") break;
       await setImmediate();
     }
+    const remote = await openRemote("http://127.0.0.1:1", { exchange: current.server.exchange, token: admin });
+    const [seen] = (await remote.read.tokens("acme")).filter(({ id }) => id === "acme-reader");
+    expect(seen!.usedAt).toBe((await current.store.read.token("acme-reader"))!.usedAt);
+    await remote.close();
   });
 
   it("none holds longer than the settings allow", async () => {
