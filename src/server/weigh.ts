@@ -13,15 +13,14 @@ const weighedFromBytes = 64 * 1024;
 const looksInTurn = 100_000;
 /** A name that was not there before makes an object that is looked up, not one of a known shape. */
 const nameWeight = 10;
-/** Names are told apart by this much of their beginning, their end and their length. */
-const nameBytes = 24;
 
 const [quote, comma, colon, bracket, brace, backslash] = [0x22, 0x2c, 0x3a, 0x5b, 0x7b, 0x5c];
 
 /** Refuses a JSON text with more than `most` values, where a new name counts as ten. */
 export async function weigh(bytes: Uint8Array, most: number, clock: Clock): Promise<void> {
   if (bytes.length < weighedFromBytes) return;
-  const names = new Set<number>();
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  const names = new Set<string>();
   let [weight, looks, inText] = [0, 0, false];
   let [from, to] = [0, 0]; // of the last text: before a colon it is a name
   for (let k = 0; k < bytes.length; k++) {
@@ -38,7 +37,8 @@ export async function weigh(bytes: Uint8Array, most: number, clock: Clock): Prom
       } else if (letter === comma || letter === bracket || letter === brace) weight++;
       else if (letter === colon) {
         const before = names.size;
-        if (names.add(nameOf(bytes, from, to)).size > before) weight += nameWeight;
+        // The name itself, not a short hash of it: a caller could choose names that have the same one.
+        if (names.add(text.toString("latin1", from, to)).size > before) weight += nameWeight;
       }
     }
     if (weight > most) throw tooMany(most);
@@ -51,15 +51,6 @@ function isEscaped(bytes: Uint8Array, at: number, from: number): boolean {
   let before = at - 1;
   while (before >= from && bytes[before] === backslash) before--;
   return (at - before) % 2 === 0;
-}
-
-/** A number for a name: two names with the same one are taken for one, which costs nobody anything. */
-function nameOf(bytes: Uint8Array, from: number, to: number): number {
-  let hash = (to - from) | 0;
-  const head = Math.min(to, from + nameBytes);
-  for (let k = from; k < head; k++) hash = (Math.imul(hash, 31) + bytes[k]!) | 0;
-  for (let k = Math.max(head, to - nameBytes); k < to; k++) hash = (Math.imul(hash, 31) + bytes[k]!) | 0;
-  return hash;
 }
 
 function tooMany(most: number): TapeError {

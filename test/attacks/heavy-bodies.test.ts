@@ -22,6 +22,7 @@ describe("heavy bodies", () => {
     ],
     ["a body that is larger than it says", 400, lying(start(JSON.stringify("x".repeat(4 * mib))))],
     ["millions of empty lists", 413, start(`[${"[],".repeat(2_000_000)}1]`)],
+    ["names that begin and end alike", 413, start(`{${alike(50_000)}}`)],
     ["a list of quotes", 413, start(JSON.stringify('"'.repeat(3 * mib)))],
   ] as const;
   it.each(bodies)("%s stalls nobody", async (_what, status, body) => {
@@ -88,6 +89,12 @@ describe("bodies that are held", () => {
     expect(growth, said).toBeLessThan(2);
   });
 });
+
+/** Names that differ in their middle alone: each is a new one to the parser. */
+function alike(count: number): string {
+  const ends = "x".repeat(24);
+  return Array.from({ length: count }, (_, k) => `"${ends}${String(k).padStart(6, "0")}${ends}":1`).join();
+}
 
 /** A gzip that claims a tenth of what it unpacks to. */
 function lying(body: Uint8Array): Uint8Array {
