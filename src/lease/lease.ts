@@ -112,11 +112,7 @@ export class Lease {
     throw this.#lossOf(this.#why);
   }
 
-  /**
-   * Work has moved on. Not a heartbeat: that says only that the process lives. A note that the store would not take is
-   * cut to fit: it travels with the renewal of every other lease, and none of them may fail for it.
-   */
-  /** Its holder has written: that is progress too, for those who look, though nobody has reported it. */
+  /** Its holder has written: that counts as progress for everybody who looks, though no code reported any. */
   moved(): void {
     this.#moves++;
   }
@@ -125,6 +121,10 @@ export class Lease {
     return this.#moves;
   }
 
+  /**
+   * Work has moved on. Not a heartbeat: that says only that the process lives. A note that the store would not take is
+   * cut to fit: it travels with the renewal of every other lease, and none of them may fail for it.
+   */
   progress(note?: string): void {
     this.#progress++;
     if (note === undefined) return;

@@ -131,5 +131,9 @@ export class Connections {
   }
 }
 
-/** Under TLS a request's socket is another object than the connection's, with the same two ends. */
-const nameOf = ({ remoteAddress, remotePort }: Socket): string => `${remoteAddress} ${remotePort}`;
+/**
+ * Under TLS a request's socket is another object than the connection's, with the same two ends. Both ends: a caller may
+ * use one port of its own for connections to several addresses of this machine.
+ */
+const nameOf = ({ remoteAddress, remotePort, localAddress }: Socket): string =>
+  `${remoteAddress} ${remotePort} ${localAddress}`;

@@ -82,13 +82,13 @@ export function authorOf(who: Caller, by: string | undefined): string {
   return who.token === undefined ? by : `${who.name} for ${by}`;
 }
 
-/** A page as an answer: its rows, and whether it was full. */
 /** Where the page after this one begins. */
 export function nextOf<T>(page: Page<T>, cursorOf: (row: T) => string): { next?: string } {
   const last = page.at(-1);
   return page.more === true && last !== undefined ? { next: cursorOf(last) } : {};
 }
 
+/** A page as an answer: its rows, and whether it was full. */
 export function listed<K extends string, T>(name: K, page: Page<T>): { [Name in K]: T[] } & { more?: boolean } {
   const rows = { [name]: page } as { [Name in K]: T[] };
   return page.more === true ? { ...rows, more: true } : rows;

@@ -22,9 +22,9 @@ export interface ListenOptions {
   readonly port: number;
   readonly tls?: TlsFiles;
   readonly timeouts?: Partial<Timeouts>;
-  /** Proxies that say whom they speak for. */
   /** What to bind, if not the host by its name. */
   readonly address?: string;
+  /** Proxies that say whom they speak for. */
   readonly trusted?: Trusted;
   readonly clock: Clock;
   readonly log: Log;

@@ -88,7 +88,7 @@ export class TapeServer {
   readonly #auditor: Auditor;
   /** The bootstrap token's id. */
   readonly #bootstrap: string | undefined;
-  readonly #refusals: (stranger: boolean, about: Readonly<Record<string, unknown>>) => void;
+  readonly #refusals: ReturnType<typeof refusalLog>;
   readonly #admission: Admission;
   readonly #streamQuota: StreamQuota;
   readonly #bodies: Bodies;
@@ -338,9 +338,9 @@ export class TapeServer {
     const { code } = error;
     const about = { code, route, tenant: who?.tenant, token: who?.token };
     if (code !== "TAPE_INVARIANT") {
-      // Whoever asks is not told what the store said: here is where it can be read.
-      if (error.fault === "store") this.#log("warn", "server.refused", { ...about, error: error.message });
-      else this.#refusals(who === undefined, about);
+      // The caller does not hear what the store said: here is where it can be read.
+      if (error.fault === "store") this.#refusals("store", { ...about, error: error.message });
+      else this.#refusals(who === undefined ? "stranger" : "caller", about);
       return;
     }
     const { cause } = error;

@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
+import { openStore } from "../../src/host/open-store.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { suited } from "../../src/server/answer.ts";
 import { pageAnswer } from "../../src/server/page.ts";
@@ -102,6 +103,23 @@ describe("what strangers are told", () => {
     expect(lines.at(-1)).toMatchObject({ event: "server.refused", fields: { unlogged: 1_000 - lines.length + 1 } });
     server.close();
     await store.close();
+  });
+
+  it("so is one that a store which is away refuses, with what it said", async () => {
+    const clock = new ManualClock();
+    const away = await openStore("memory:", { clock });
+    const trouble = new TapeError("TAPE_STORE_UNREACHABLE", "connect ECONNREFUSED db:5432");
+    const token = () => Promise.reject(trouble);
+    const store = { ...away, read: { ...away.read, token } } as typeof away;
+    const { server, lines } = await stage({ credentials: "required", clock, store });
+    for (let k = 0; k < 1_000; k++) {
+      const answer = await ask(server.exchange, "GET", "/v1/whoami", { token: `id${k}.${"x".repeat(43)}` });
+      expect(answer.status).toBe(503);
+    }
+    expect(lines.length).toBeLessThanOrEqual(100);
+    expect(lines[0]).toMatchObject({ level: "warn", event: "server.refused", fields: { error: trouble.message } });
+    server.close();
+    await away.close();
   });
 });
 

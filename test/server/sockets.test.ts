@@ -1,15 +1,19 @@
 import { spawn } from "node:child_process";
-import { once } from "node:events";
+import { EventEmitter, once } from "node:events";
 import { mkdtempSync, rmSync } from "node:fs";
 import { Agent, type IncomingMessage, request } from "node:http";
 import { get as getTls } from "node:https";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, describe, expect, it } from "vitest";
+import { systemClock } from "../../src/base/clock.ts";
+import { silentLog } from "../../src/base/log.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { type ServeOptions, type Serving, serve } from "../../src/host/serve.ts";
+import { nobodyTrusted } from "../../src/server/address.ts";
+import { Connections } from "../../src/server/connections.ts";
 import { certificate, privateKey } from "../connector/certificate.ts";
 
 const cleanup: (() => unknown)[] = [];
@@ -70,6 +74,18 @@ describe("sockets", () => {
       expect((await post(`${url}/v1/runs`, { id: `r${k}`, workflow: "w", input: 1 }, one)).status).toBe(200);
     }
     expect(Object.values(one.freeSockets).flat()).toHaveLength(1);
+  });
+
+  it("two connections from one port of a caller, to two addresses, are two", () => {
+    const options = { trusted: nobodyTrusted, log: silentLog, clock: systemClock };
+    const connections = new Connections({ connections: 10, connectionsPerAddress: 10 }, options);
+    const [first, second] = ["192.0.2.1", "192.0.2.2"].map((localAddress) =>
+      Object.assign(new EventEmitter(), { remoteAddress: "203.0.113.9", remotePort: 4_711, localAddress }),
+    ) as unknown as [Socket, Socket];
+    connections.admit(first);
+    connections.admit(second);
+    first.emit("close");
+    expect(connections.size).toBe(1); // the one that is left keeps its bounds
   });
 
   it("packed both ways", async () => {

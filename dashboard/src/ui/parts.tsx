@@ -50,7 +50,6 @@ export function Failure({ error }: { readonly error: unknown }) {
   );
 }
 
-/** What a query has to show: the wait, the refusal, or its answer. */
 interface Continued {
   readonly hasNextPage: boolean;
   readonly isFetchingNextPage: boolean;
@@ -69,6 +68,7 @@ export function More({ of: list }: { readonly of: Continued }) {
   );
 }
 
+/** What a query has to show: the wait, the refusal, or its answer. */
 export function Answer<T>({
   of,
   children,
