@@ -53,6 +53,17 @@ export const weaknesses: readonly Weakness[] = [
     },
   },
   {
+    name: "a view of a lease holds its nonce",
+    route: "leases.list",
+    rule: "leak",
+    patch: {
+      file: "store/sql/assemble.ts",
+      find: "pageLimit(filter.limit, limits) }, leaseViewOf),",
+      replace:
+        "pageLimit(filter.limit, limits) }, (row) => ({ ...leaseViewOf(row), progressNote: String(row.nonce) })),",
+    },
+  },
+  {
     name: "a route forgets its role",
     route: "audit",
     rule: "role",

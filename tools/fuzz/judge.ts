@@ -3,7 +3,8 @@ import { errorTable } from "../../src/model/errors.ts";
 import { mayDo } from "../../src/protocol/route.ts";
 import { type Matched, matchRoute } from "../../src/server/router.ts";
 import type { Reply } from "./send.ts";
-import { bodyBytes, type Shot, sentText } from "./shot.ts";
+import { sentText } from "./sent.ts";
+import { bodyBytes, type Shot } from "./shot.ts";
 
 /** Something that must not be. */
 export interface Finding {

@@ -1,4 +1,3 @@
-import { gunzipSync } from "node:zlib";
 import type { RouteName } from "../../src/protocol/contract.ts";
 import type { Role } from "../../src/protocol/route.ts";
 
@@ -30,26 +29,6 @@ export interface Shot {
 export function bodyBytes({ body }: Shot): Buffer | undefined {
   if (body === undefined) return undefined;
   return "text" in body ? Buffer.from(body.text) : Buffer.from(body.base64, "base64");
-}
-
-/** Everything that the sender itself put in: what an answer repeats of it is no secret. */
-export function sentText(shot: Shot): string {
-  if (shot.raw !== undefined) return Buffer.from(shot.raw, "base64").toString("latin1");
-  let target = shot.target;
-  try {
-    target = decodeURIComponent(target.replaceAll("+", " "));
-  } catch {
-    // it is no URL, and is repeated as it stands if at all
-  }
-  return [shot.target, target, unpacked(bodyBytes(shot)), ...Object.values(shot.headers)].join("\n");
-}
-
-function unpacked(bytes: Uint8Array = new Uint8Array()): string {
-  try {
-    return gunzipSync(bytes, { maxOutputLength: 2 ** 20 }).toString("utf8");
-  } catch {
-    return Buffer.from(bytes).toString("utf8");
-  }
 }
 
 /** So long a body is not for a terminal. */
