@@ -10,6 +10,7 @@ import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
 import type { EffectPlace } from "./doubts.ts";
 import type { History } from "./history.ts";
+import type { ImmediateSteps } from "./immediate.ts";
 import type { Journal } from "./journal.ts";
 import type { Reservations } from "./reservations.ts";
 import type { Script } from "./script.ts";
@@ -32,6 +33,8 @@ export interface DriveOptions {
   readonly startedAt?: SpanPlace;
   /** Taken so long before its timer: it stays with us until that has fired. */
   readonly earlyMs?: number;
+  /** What the worker knows of the bodies of its workflows. */
+  readonly immediate: ImmediateSteps;
   /** How long replay waits for the code to ask for what the journal holds next. */
   readonly patienceMs?: number;
   /** Its last holder vanished: it may have killed the process. */

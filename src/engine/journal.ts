@@ -5,19 +5,29 @@ import type { NewRecord } from "../model/records.ts";
 
 /** The part of a store through which records enter. */
 export interface Door {
-  append(
-    fence: Fence,
-    entry: { after: number; records: readonly NewRecord[] },
-  ): Promise<{ head: number; notes: number }>;
+  append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<Appended>;
 }
 
-interface Writing {
+interface Appended {
+  readonly head: number;
+  readonly notes: number;
+}
+
+/** Records that are to be written together, and who hears what came of it. */
+export interface Writing {
   readonly records: readonly NewRecord[];
-  /** Called in journal order, with a rest for the code between two. */
-  readonly written: () => void;
-  readonly refused: (error: TapeError) => void;
   /** Goes by itself, and every refusal is its own. */
   readonly alone: boolean;
+  /** Called in journal order, with a rest for the code between two. */
+  written(): void;
+  refused(error: TapeError): void;
+}
+
+/** An append that is under way. */
+interface Flight {
+  readonly batch: readonly Writing[];
+  readonly records: readonly NewRecord[];
+  readonly next: () => void;
 }
 
 export interface JournalOptions {
@@ -62,11 +72,15 @@ export class Journal {
   #writing = false;
   #whenLanded: (() => void)[] = [];
   #telling = false;
-  #told: (() => void)[] = [];
+  #told: Pick<Writing, "written">[] = [];
   #over = false;
   #quiet: (() => void)[] = [];
+  #flight: Flight | undefined;
+  // Made once for each journal, not for each write: this is the hottest path of the engine.
   readonly #pumpOn = (): void => this.#pump();
   readonly #tellOn = (): void => this.#tellNext();
+  readonly #landOn = (appended: Appended): void => this.#land(appended);
+  readonly #refuseOn = (error: unknown): void => this.#refused(this.#flight!, error);
 
   constructor(options: JournalOptions) {
     this.#options = options;
@@ -82,8 +96,14 @@ export class Journal {
     return !this.#writing && this.#queue.length === 0 && this.#told.length === 0 && !this.#telling;
   }
 
+  send(writing: Writing): void {
+    if (this.#over) return;
+    this.#queue.push(writing);
+    if (!this.#writing) this.#pump();
+  }
+
   write(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
-    this.#enqueue({ records, written, refused, alone: false });
+    this.send({ records, written, refused, alone: false });
   }
 
   /** The same as a promise, for the driver itself. */
@@ -93,7 +113,7 @@ export class Journal {
 
   /** After everything before it, and by itself: every refusal is its own. */
   writeApart(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
-    this.#enqueue({ records, written, refused, alone: true });
+    this.send({ records, written, refused, alone: true });
   }
 
   /** The same for a step of the run, whose refusal the driver deals with. */
@@ -114,12 +134,6 @@ export class Journal {
   stop(): void {
     this.#over = true;
     this.#queue = [];
-  }
-
-  #enqueue(writing: Writing): void {
-    if (this.#over) return;
-    this.#queue.push(writing);
-    if (!this.#writing) this.#pump();
   }
 
   /** Callbacks, not async functions: this is the hottest path of the engine, and each of those costs three promises. */
@@ -144,33 +158,36 @@ export class Journal {
   #append(batch: readonly Writing[], next: () => void): void {
     const { door, fence, assertHeld } = this.#options;
     const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((writing) => writing.records);
-    const refused = (error: unknown): void => this.#refused(batch, error, next);
-    let appended: ReturnType<Door["append"]>;
+    this.#flight = { batch, records, next };
+    let appended: Promise<Appended>;
     try {
       assertHeld();
       appended = door.append(fence, { after: this.#head, records });
     } catch (error) {
-      refused(error);
+      this.#refused(this.#flight, error);
       return;
     }
-    appended.then(({ head, notes }) => {
-      this.#head = head;
-      try {
-        if (!this.#over) this.#written(batch, records, notes);
-        next();
-      } catch (error) {
-        refused(error);
-      }
-    }, refused);
+    appended.then(this.#landOn, this.#refuseOn);
   }
 
-  #written(batch: readonly Writing[], records: readonly NewRecord[], notes: number): void {
-    for (const writing of batch) this.#tell(writing.written);
+  #land({ head, notes }: Appended): void {
+    const flight = this.#flight!;
+    this.#head = head;
+    try {
+      if (!this.#over) this.#written(flight, notes);
+      flight.next();
+    } catch (error) {
+      this.#refused(flight, error);
+    }
+  }
+
+  #written({ batch, records }: Flight, notes: number): void {
+    for (const writing of batch) this.#tell(writing);
     this.#options.onWritten(records, this.#head);
     this.#options.onNotes(notes);
   }
 
-  #refused(batch: readonly Writing[], error: unknown, next: () => void): void {
+  #refused({ batch, next }: Flight, error: unknown): void {
     const [first, ...others] = batch;
     const known =
       isTapeError(error) && (ownFault.includes(error.code) || (first!.alone && ofTheRun.includes(error.code)));
@@ -182,7 +199,7 @@ export class Journal {
     } else if (others.length > 0) {
       this.#oneByOne(batch, 0, next); // one bad write harms no other
     } else {
-      this.#tell(() => first!.refused(error));
+      this.#tell({ written: () => first!.refused(error) });
       next();
     }
   }
@@ -193,20 +210,20 @@ export class Journal {
   }
 
   /** Tells at once if nothing was told in this turn; else when the code has come to rest. */
-  #tell(fn: () => void): void {
-    this.#told.push(fn);
+  #tell(writing: Pick<Writing, "written">): void {
+    this.#told.push(writing);
     if (!this.#telling) this.#tellNext();
   }
 
   #tellNext(): void {
     if (this.#over) return;
-    const fn = this.#told.shift();
-    this.#telling = fn !== undefined;
-    if (fn === undefined) {
+    const writing = this.#told.shift();
+    this.#telling = writing !== undefined;
+    if (writing === undefined) {
       this.#tellIdle();
       return;
     }
-    fn();
+    writing.written();
     this.#options.clock.soon(this.#tellOn);
   }
 

@@ -3,10 +3,11 @@ import { describeThrown, tameThrown } from "../base/thrown.ts";
 import { TapeError } from "../model/errors.ts";
 import { laneRoom } from "../model/place.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
-import { type Standing, standAt, standing } from "../sdk/current.ts";
+import { type Standing, standAt, standing, standUntilReturn } from "../sdk/current.ts";
 import { compare, nested, placeName } from "./divergence.ts";
 import type { Driver } from "./driver.ts";
 import type { Note } from "./history.ts";
+import type { ImmediateBodies } from "./immediate.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import { reportThrown } from "./report.ts";
 import { asStored, handled, isThenable } from "./same.ts";
@@ -35,6 +36,9 @@ const repeatable: ReadonlySet<string> = new Set([
 ]);
 type Asking = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
 
+/** The record of what came of a body. */
+type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
+
 /** Which failure is tried again, and what is forgotten with it. */
 export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to" | "lanes">;
 
@@ -46,6 +50,7 @@ const mostFailures = 16;
 export class Operations implements Told {
   readonly drive: Driver;
   readonly lanes: Lanes;
+  readonly #immediate: ImmediateBodies;
   readonly #refusable = new Set<LiveTurn<unknown>>();
   readonly #failures: { readonly error: unknown; readonly pos: number; readonly asked: ReadonlyMap<Lane, number> }[] =
     [];
@@ -56,6 +61,7 @@ export class Operations implements Told {
   constructor(drive: Driver) {
     this.drive = drive;
     this.lanes = new Lanes(drive, drive.history);
+    this.#immediate = drive.options.immediate.of(drive.history.created.workflow);
   }
 
   /** The lane in which the code stands that is executing. */
@@ -134,6 +140,7 @@ export class Operations implements Told {
   }
 
   #nested(kind: string, name: string, body: NonNullable<Standing["body"]>): TapeError {
+    this.#immediate.exclude(body.name);
     const error = nested({ kind, name }, body);
     const { log, runId } = this.drive.options;
     if (!this.drive.over) log("error", "run.nested", { run: runId, error: error.message, next: error.next });
@@ -207,37 +214,48 @@ export class Operations implements Told {
   }
 
   /** Runs a body of the user's under the lease and records what came of it. */
-  body<T>(
-    turn: Turn<T>,
-    body: () => T | Promise<T>,
-    record: (pos: number, result: { value?: unknown; error?: unknown }) => NewRecord,
-  ): void {
+  body<T>(turn: Turn<T>, body: () => T | Promise<T>, record: RecordOf): void {
     const { drive } = this;
     drive.active++;
-    const rest = (): void => {
-      drive.active--;
-      drive.settle();
-    };
-    const failed = (thrown: unknown): void => {
-      const tame = tameThrown(thrown);
-      const error = storedError(tame);
-      if (!drive.over) reportThrown(drive, turn, tame);
-      if (!drive.over) turn.endWith(error, record(turn.pos, { error }));
-      rest();
-    };
-    const ended = (result: T): void => {
-      const value = asStored(result);
-      if (!drive.over) turn.end(record(turn.pos, { value }), value);
-      rest();
-    };
     try {
       drive.options.lease.assert();
-      const result = standAt({ context: drive.context, body: turn }, body);
-      if (isThenable(result)) result.then(ended).catch(failed);
-      else ended(result); // most steps: no promise of their own
+      const result = this.#call(turn, body);
+      if (isThenable(result)) {
+        result
+          .then((value) => this.#returned(turn, value, record))
+          .catch((thrown) => this.#threw(turn, thrown, record));
+      } else this.#returned(turn, result, record); // most steps: no promise of their own
     } catch (thrown) {
-      failed(thrown);
+      this.#threw(turn, thrown, record);
     }
+  }
+
+  #call<T>(turn: Turn<T>, body: () => T | Promise<T>): T | Promise<T> {
+    const at: Standing = { context: this.drive.context, body: turn };
+    const immediate = this.#immediate.has(turn.name);
+    const result = immediate ? standUntilReturn(at, body) : standAt(at, body);
+    if (isThenable(result)) this.#immediate.exclude(turn.name);
+    else if (!immediate) this.#immediate.add(turn.name);
+    return result;
+  }
+
+  #returned<T>(turn: Turn<T>, result: T, record: RecordOf): void {
+    const value = asStored(result);
+    if (!this.drive.over) turn.end(record(turn.pos, { value }), value);
+    this.#bodyOver();
+  }
+
+  #threw<T>(turn: Turn<T>, thrown: unknown, record: RecordOf): void {
+    const tame = tameThrown(thrown);
+    const error = storedError(tame);
+    if (!this.drive.over) reportThrown(this.drive, turn, tame);
+    if (!this.drive.over) turn.endWith(error, record(turn.pos, { error }));
+    this.#bodyOver();
+  }
+
+  #bodyOver(): void {
+    this.drive.active--;
+    this.drive.settle();
   }
 
   /** Writes what opens the wait, unless the journal has it already, then waits for a note that ends it. */

@@ -1,8 +1,10 @@
 import type { Span } from "../base/trace.ts";
+import type { TapeError } from "../model/errors.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { Standing } from "../sdk/current.ts";
 import type { Driver } from "./driver.ts";
 import type { Delivery } from "./history.ts";
+import type { Writing } from "./journal.ts";
 import { asStored, handled, isThenable } from "./same.ts";
 import type { Asked } from "./script.ts";
 
@@ -39,6 +41,44 @@ export interface Told {
   readonly drive: Driver;
   done(turn: LiveTurn<unknown>): void;
   failed(error: unknown, pos: number): void;
+}
+
+type Outcome<T> = { readonly value: T | Promise<T> } | { readonly error: unknown };
+
+/** The record that ends an operation, and what the code hears once it is written. */
+class Ending<T> implements Writing {
+  readonly records: readonly [NewRecord];
+  readonly alone = false;
+  readonly #turn: Turn<T>;
+  readonly #drive: Driver;
+  readonly #outcome: Outcome<T>;
+
+  constructor(turn: Turn<T>, drive: Driver, record: NewRecord, outcome: Outcome<T>) {
+    this.#turn = turn;
+    this.#drive = drive;
+    this.records = [record];
+    this.#outcome = outcome;
+  }
+
+  written(): void {
+    if ("error" in this.#outcome) this.#turn.reject(this.#outcome.error);
+    else this.#turn.resolve(this.#outcome.value);
+    this.#drive.settle();
+  }
+
+  /** The store refused it for a reason of its own: that is the operation's result, and replay must see it too. */
+  refused(refusal: TapeError): void {
+    const error = asStored(refusal);
+    const data = { pos: this.#turn.pos, name: nameOf(this.records[0]), error };
+    this.#drive.journal.write(
+      [{ kind: "step.done", data }],
+      () => {
+        this.#turn.reject(error);
+        this.#drive.settle();
+      },
+      (again) => this.#drive.fail(again),
+    );
+  }
 }
 
 /** One object for each operation, not a closure for each thing it can do: this is the hottest path of the engine. */
@@ -114,35 +154,11 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   }
 
   end(record: NewRecord, value: T | Promise<T>): void {
-    this.#write(record, () => this.resolve(value));
+    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, { value }));
   }
 
   endWith(error: unknown, record: NewRecord): void {
-    this.#write(record, () => this.reject(error));
-  }
-
-  #write(record: NewRecord, told: () => void): void {
-    const { drive } = this.#operations;
-    drive.journal.write(
-      [record],
-      () => {
-        told();
-        drive.settle();
-      },
-      (refusal) => {
-        // The store refused it for a reason of its own: that is the operation's result, and replay must see it too.
-        const error = asStored(refusal);
-        const refused: NewRecord = { kind: "step.done", data: { pos: this.pos, name: nameOf(record), error } };
-        drive.journal.write(
-          [refused],
-          () => {
-            this.reject(error);
-            drive.settle();
-          },
-          (again) => drive.fail(again),
-        );
-      },
-    );
+    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, { error }));
   }
 }
 

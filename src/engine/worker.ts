@@ -12,6 +12,7 @@ import { Drive } from "./drive.ts";
 import type { DriveEnd, Settled, Suspicion } from "./driver.ts";
 import { giveBack } from "./give-back.ts";
 import { HungWatch } from "./hung.ts";
+import { ImmediateSteps } from "./immediate.ts";
 import { longestBesideMs, Suspects } from "./suspects.ts";
 
 export interface WorkerOptions {
@@ -62,6 +63,7 @@ export class Worker {
   readonly #drives = new Map<number, Driving>();
   readonly #suspects: Suspects;
   readonly #hung = new HungWatch();
+  readonly #immediate = new ImmediateSteps();
   readonly #stopListening: () => void;
   readonly #workflows: readonly string[];
   #tellAgainAt = Number.NEGATIVE_INFINITY;
@@ -275,7 +277,7 @@ export class Worker {
         await giveBack(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
         return "lost";
       }
-      const ground = { store, runner, lease, tenant, runId, clock, random, log };
+      const ground = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
       const startedAt = fresh === undefined ? undefined : tracing?.active(); // its starter's context reaches as far as here
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {

@@ -12,23 +12,43 @@ export interface Standing {
 }
 
 const storage = new AsyncLocalStorage<Standing>();
+/** Where the code stands that executes right now, up to its return; what it leaves behind does not stand there. */
+let direct: Standing | undefined;
 
 export function runWith<T>(context: TapeContext, work: () => T): T {
-  return storage.run({ context }, work);
+  return standAt({ context }, work);
 }
 
 export function standAt<T>(standing: Standing, work: () => T): T {
-  return storage.run(standing, work);
+  if (direct === undefined) return storage.run(standing, work);
+  const outer = direct;
+  direct = undefined;
+  try {
+    return storage.run(standing, work);
+  } finally {
+    direct = outer;
+  }
+}
+
+/** The same for work that is over when it returns, without an async context of its own. */
+export function standUntilReturn<T>(standing: Standing, work: () => T): T {
+  const outer = direct;
+  direct = standing;
+  try {
+    return work();
+  } finally {
+    direct = outer;
+  }
 }
 
 /** undefined: outside every run. */
 export function standing(): Standing | undefined {
-  return storage.getStore();
+  return direct ?? storage.getStore();
 }
 
 /** The context of the run that is executing, for effects that are called without one. */
 export function currentContext(): TapeContext {
-  const context = storage.getStore()?.context;
+  const context = standing()?.context;
   if (context === undefined) {
     throw new TapeError("TAPE_NO_RUN", "an effect was called outside a run: nothing would record it");
   }

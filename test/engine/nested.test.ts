@@ -124,4 +124,57 @@ describe("an operation inside a body", () => {
     expect((await p.over("another")).status).toBe("COMPLETED");
     expect(s.logged.filter(({ event }) => event === "run.nested")).toEqual([]);
   });
+
+  it("after a body that returned no promise: in its synchronous part, and in what it leaves behind", async () => {
+    const s = await stage();
+    const heard: string[] = [];
+    const note = (error: unknown) => heard.push((error as { code: string }).code);
+    const modes = ["value", "nested", "value", "behind", "value", "behind"];
+    const flow = workflow("flow", async (tape, mode: string) => {
+      let behind: Promise<unknown> = Promise.resolve();
+      const got = await tape.step("outer", () => {
+        if (mode === "nested") void tape.step("inner", () => 1).catch(note);
+        if (mode === "behind")
+          behind = new Promise((resolve) => setImmediate(resolve)).then(() => tape.step("inner", () => 1)).catch(note);
+        return mode;
+      });
+      if (heard.length > 0) await behind; // something of its own, so that the first one in a new process is heard
+      return got;
+    });
+    const first = s.process(createRunner({ workflows: [flow] }));
+    for (const mode of modes.slice(0, 3)) {
+      const id = await first.start(flow, mode);
+      expect((await first.over(id)).status).toBe("COMPLETED");
+      expect(await s.kinds(id)).toEqual(["run.created", "step.done", "run.ended"]);
+    }
+    expect(heard).toEqual(["TAPE_NESTED"]);
+    const second = s.process(createRunner({ workflows: [flow] }));
+    for (const mode of modes.slice(3)) {
+      const id = await second.start(flow, mode);
+      expect((await second.over(id)).status).toBe("COMPLETED");
+      expect(await s.kinds(id)).toEqual(["run.created", "step.done", "run.ended"]);
+    }
+    expect(heard).toEqual(["TAPE_NESTED", "TAPE_NESTED", "TAPE_NESTED"]);
+  });
+
+  it("of a run that an immediate body starts, and of a body that calls another run's code, stand where they are", async () => {
+    const s = await stage();
+    const other = workflow("other", (tape) => tape.step("its own", () => "other"));
+    const flow = workflow("flow", async (tape, id: string) => {
+      const [started] = await tape.step("starts another", () => {
+        starting.push(p.start(other, null, { id }));
+        return [id];
+      });
+      return tape.step("after", () => started);
+    });
+    const starting: Promise<string>[] = [];
+    const p = s.process([flow, other]);
+    for (const id of ["one", "two", "three"]) {
+      const run = await p.start(flow, id);
+      expect((await p.over(run)).status).toBe("COMPLETED");
+      await Promise.all(starting);
+      expect((await p.over(id)).status).toBe("COMPLETED");
+    }
+    expect(s.logged.filter(({ event }) => event === "run.nested")).toEqual([]);
+  });
 });
