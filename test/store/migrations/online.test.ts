@@ -1,5 +1,5 @@
 import type pg from "pg";
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import type { Log } from "../../../src/base/log.ts";
 import { systemRandom } from "../../../src/base/random.ts";
@@ -13,6 +13,9 @@ import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { startPooler } from "../../postgres/pooler.ts";
 import { adminOf, codeOf, until } from "../postgres/scene.ts";
 
+/** An advisory lock that only these tests know. */
+const gate = 4_711;
+
 /** Migrations of a version that does not exist, beside processes of this one. */
 describe("PostgreSQL: a migration beside processes that are at work", () => {
   let url: string;
@@ -23,9 +26,13 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
   beforeAll(async () => {
     url = await freshDatabase(inject("postgres18"));
     admin = await adminOf(url);
-    // Beyond the time-outs of a statement and of its answer, however fast the machine is.
+    // An index over it is not finished before the gate opens, however slow or fast the machine is. No lock is waited
+    // for: the session's own time-out for locks would end that.
     await admin.query(`create function public.slow(n bigint) returns bigint language plpgsql immutable as $$
-      begin perform pg_sleep(0.002); return n; end $$`);
+      begin
+        while not pg_try_advisory_xact_lock_shared(${gate}) loop perform pg_sleep(0.002); end loop;
+        return n;
+      end $$`);
   });
   afterAll(async () => {
     await Promise.all([...stores.map((store) => store.close()), ...pools.map((pool) => pool.close())]);
@@ -37,6 +44,14 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     ...migrations,
     ...loadMigrations(new Map(files.map((text, k) => [`${9_001 + k}_later.sql`, text]))),
   ];
+  /** Index builds stand still from here until the gate is opened. */
+  const closeGate = async (): Promise<void> => {
+    onTestFinished(openGate);
+    await admin.query(`select pg_advisory_lock(${gate})`);
+  };
+  const openGate = async (): Promise<void> => {
+    await admin.query("select pg_advisory_unlock_all()");
+  };
   const slowIndex = "-- online\ncreate index concurrently runs_slow on tape.runs(public.slow(journal));";
 
   async function open(address: string, known?: readonly Migration[], log?: Log): Promise<Store> {
@@ -68,22 +83,21 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     return migrate({ connections, ...seams, migrations: known, ...more });
   }
 
-  /** Starts one run after the other until the work is done; how long each took. */
-  async function startsDuring(store: Store, work: Promise<unknown>): Promise<number[]> {
-    const took: number[] = [];
+  /** Starts one run after the other until the work is done; how many were started. */
+  async function startsDuring(store: Store, work: Promise<unknown>): Promise<number> {
+    let started = 0;
     let done = false;
     const over = () => {
       done = true;
     };
     work.then(over, over);
     while (!done) {
-      const begun = performance.now();
-      const [verdict] = await store.intake.createRuns("acme", [{ id: `s-${took.length}`, workflow: "w", input: 1 }]);
+      const [verdict] = await store.intake.createRuns("acme", [{ id: `s-${started}`, workflow: "w", input: 1 }]);
       expect(verdict).toMatchObject({ ok: true });
-      took.push(performance.now() - begun);
+      started++;
     }
     await work;
-    return took;
+    return started;
   }
 
   const index = async (schema: string, name: string) =>
@@ -98,41 +112,57 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     );
     return rows.map(({ pid }) => pid);
   };
+  const waiting = async (): Promise<unknown[]> =>
+    (await admin.query("select from pg_locks where not granted and relation = 'deadlock.gates'::regclass")).rows;
   /** A session that has begun to build an index. */
   const untilBuilding = (schema: string, name: string) =>
     until(async () => (await index(schema, name)).length > 0, "no index is being built");
 
   it("three processes of the next version open at once: one builds the index, longer than any time-out; starts go on", async () => {
-    const { address, store } = await filled("built", 600, "&transaction_bound_ms=600");
+    const { address, store } = await filled("built", 3);
     const known = later(slowIndex);
     const said: string[][] = [[], [], []];
+    const boundMs = 1_000;
+    await closeGate();
+    const opened = Promise.all(
+      said.map((events) => open(`${address}&transaction_bound_ms=${boundMs}`, known, (_, event) => events.push(event))),
+    );
+    await untilBuilding("built", "runs_slow");
     const begun = performance.now();
-    const opened = Promise.all(said.map((events) => open(address, known, (_, event) => events.push(event))));
-    const took = await startsDuring(store, opened);
-    const whole = performance.now() - begun;
-    expect(whole).toBeGreaterThan(1_600); // the pool waits so long for an answer
-    expect(took.length).toBeGreaterThan(10);
-    expect(Math.max(...took)).toBeLessThan(whole / 2);
+    const longEnough = until(
+      async () =>
+        performance.now() - begun > boundMs + 1_100 && // the pool waits a second longer than the server for an answer
+        said.every((events) => events.includes("store.migration_progress")),
+      "a process says nothing",
+      25_000,
+    );
+    // No start has waited for the index: it is built when they have all been answered.
+    expect(await startsDuring(store, Promise.race([longEnough, opened]))).toBeGreaterThan(10);
+    expect(await index("built", "runs_slow")).toEqual([{ valid: false }]);
+    await openGate();
+    const [first] = await opened;
     expect(await index("built", "runs_slow")).toEqual([{ valid: true }]);
     expect(said.filter((events) => events.includes("store.migrating"))).toHaveLength(1);
-    for (const events of said) expect(events).toContain("store.migration_progress");
-    expect((await (await opened)[0]!.read.settings()).schema).toBe(9_001);
+    expect((await first!.read.settings()).schema).toBe(9_001);
   });
 
   it("killed while it builds an index, it drops the half-built one and builds it again", async () => {
-    const { address } = await filled("halves", 400);
+    const { address } = await filled("halves", 3);
     const known = later(slowIndex);
+    await closeGate();
     const first = codeOf(migrating(address, known));
     await untilBuilding("halves", "runs_slow");
     for (const pid of await sessions()) await admin.query("select pg_terminate_backend($1)", [pid]);
     expect(await first).toBe("57P01");
     expect(await index("halves", "runs_slow")).toEqual([{ valid: false }]);
+    await openGate();
     expect(await migrating(address, known)).toBe(9_001);
     expect(await index("halves", "runs_slow")).toEqual([{ valid: true }]);
   });
 
   it("a client that is gone leaves no statement behind on the server", async () => {
-    const { address } = await filled("gone", 2_000);
+    const { address } = await filled("gone", 3);
+    await closeGate();
     let socket: { destroy(): void } | undefined;
     const wrap = (client: pg.Client): pg.Client => {
       socket = (client as unknown as { connection: { stream: { destroy(): void } } }).connection.stream;
@@ -145,6 +175,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
     await lost;
     await until(async () => !(await sessions()).includes(pid!), "its statement works on");
     expect(await index("gone", "runs_slow")).toEqual([{ valid: false }]); // it had not got to its end
+    await openGate();
   });
 
   it("ended after any statement of an online migration and run again, all of it is done", async () => {
@@ -180,7 +211,7 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
       );
       if (!more) expect(k).toBeGreaterThan(15);
     }
-  });
+  }, 90_000);
 
   it("behind a long reader it lets go and comes back: starts go on, and it says for whom it waits", async () => {
     const { address, store } = await filled("reading", 1);
@@ -215,6 +246,8 @@ describe("PostgreSQL: a migration beside processes that are at work", () => {
             if (second && met === 0) {
               await Reflect.apply(member, target, ["set local deadlock_timeout = 10; set local lock_timeout = 0"]);
               void rival.query("lock table deadlock.gates").then(() => rival.query("commit"));
+              // The server looks for a deadlock once, when ours has waited: theirs must wait by then.
+              await until(async () => (await waiting()).length > 0, "the rival does not wait");
             }
             try {
               return (await Reflect.apply(member, target, args)) as unknown;
