@@ -326,5 +326,5 @@ describe("drain", () => {
     expect(acknowledged.length).toBeGreaterThanOrEqual(200);
     const found = new Set((await left.read.progress("default", acknowledged)).map(({ id }) => id));
     expect(acknowledged.filter((id) => !found.has(id))).toEqual([]);
-  });
+  }, 120_000);
 });

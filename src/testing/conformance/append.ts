@@ -9,11 +9,11 @@ import {
   record,
   refused,
   request,
-  snapshot,
   step,
   tenant,
 } from "./frame.ts";
 import { lasting } from "./holding.ts";
+import { everything } from "./scenes.ts";
 
 /** The door: what enters a journal, and what does not. */
 export const append: Cases = ({ it }, fresh) => {
@@ -57,10 +57,10 @@ export const append: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await heldRun(store);
     await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
-    const before = await snapshot(store);
+    const before = await everything(store);
     await refused("TAPE_NOT_HEAD", store.fenced.append(run.fence, { after: 5, records: [step(1)] }));
     await refused("TAPE_NOT_HEAD", store.fenced.append(run.fence, { after: 1, records: [step(1)] }));
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
   });
 
   it("a write after one's own release is refused", async () => {
@@ -78,7 +78,7 @@ export const append: Cases = ({ it }, fresh) => {
       store,
       request({ run: run.id }, { claimant: claimant("heir", lasting), nonce: nonce() }),
     );
-    const before = await snapshot(store);
+    const before = await everything(store);
     const attempts = [
       step(0),
       record("effect.intended", {
@@ -100,7 +100,7 @@ export const append: Cases = ({ it }, fresh) => {
     for (const stale of attempts) {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [stale] }));
     }
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     const appended = await store.fenced.append(heir.fence, { after: heir.head, records: [step(0)] });
     assert.equal(appended.head, heir.head + 1);
   });

@@ -112,18 +112,3 @@ export function stillLease(view: Omit<LeaseView, "journal">) {
   const { remainingMs: _remaining, heldMs: _held, progressAgoMs: _ago, state, ...lease } = view;
   return { ...lease, state: state === "EXPIRED" ? "HELD" : state };
 }
-
-/** Everything a refused write might have changed: equal before and after means the store is unchanged. */
-export async function snapshot(store: Store, of = tenant): Promise<string> {
-  const { records } = await store.read.feed(undefined, store.limits.pageRows);
-  const [runs, effects, gates, timers, leases] = await Promise.all([
-    store.read.runs(of),
-    store.read.effects(of),
-    store.read.gates(of),
-    store.read.timers(of),
-    store.read.leases(of),
-  ]);
-  const still = leases.map(stillLease);
-  const quiet = runs.map(({ lease: _lease, ...rest }) => rest);
-  return JSON.stringify({ records, runs: quiet, effects, gates, timers, leases: still }, bigintText);
-}

@@ -10,7 +10,6 @@ import {
   record,
   refused,
   request,
-  snapshot,
   step,
   tenant,
   ttlMs,
@@ -32,6 +31,7 @@ import {
   timeless,
   turnedAway,
 } from "./holding.ts";
+import { everything } from "./scenes.ts";
 
 /** Who may try: acquiring and releasing. Renewals are in renewals.ts, pre-emption in takeover.ts. */
 export const leases: Cases = ({ it }, fresh) => {
@@ -124,9 +124,9 @@ export const leases: Cases = ({ it }, fresh) => {
     const { store, another } = fresh();
     const req = claimOf();
     const term = await acquired(store, req);
-    const before = await snapshot(store);
+    const before = await everything(store);
     assert.deepEqual(await acquired(await another(), req), term);
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     const rival = { ...req, claimant: claimant(undefined, lasting) };
     turnedAway("TAPE_LEASE_HELD", await store.claim.acquire(tenant, rival)); // the nonce alone is not an identity
   });
@@ -285,7 +285,7 @@ export const leases: Cases = ({ it }, fresh) => {
       { state, token, owner, label, remainingMs },
       { state: "FREE", token: 2n, owner: null, label: null, remainingMs: 0 },
     );
-    const before = await snapshot(store);
+    const before = await everything(store);
     const acted = record("operator.acted", { who: "me", action: "late", reason: "none" });
     await refused("TAPE_FENCED", store.fenced.append(term.fence, { after: head, records: [acted] }));
     await refused("TAPE_FENCED", letGo(store, term, { end: "drained" }));
@@ -294,7 +294,7 @@ export const leases: Cases = ({ it }, fresh) => {
     const guess = { ...term, fence: forged(term, { token }) }; // the token that nobody holds opens nothing either
     await refused("TAPE_FENCED", letGo(store, guess, {}, head));
     await notRenewed("TAPE_FENCED", store, guess);
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
   });
 
   it("a release after a takeover is refused and leaves the new holder alone", async () => {
@@ -302,10 +302,10 @@ export const leases: Cases = ({ it }, fresh) => {
     const req = claimOf();
     const old = await acquired(store, req);
     const heir = await acquired(store, again(req, byForce));
-    const before = await snapshot(store);
+    const before = await everything(store);
     await refused("TAPE_FENCED", letGo(store, old));
     await refused("TAPE_FENCED", letGo(store, old, {}, heir.head));
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     await renewed(store, heir);
   });
 
@@ -319,9 +319,9 @@ export const leases: Cases = ({ it }, fresh) => {
     await refused("TAPE_LEASE_UNKNOWN", ask({ journal: 987_654_321 }));
     const end = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1 });
     await store.fenced.append(run.fence, { after: 1, records: [end] });
-    const before = await snapshot(store);
+    const before = await everything(store);
     turnedAway("TAPE_RUN_ENDED", await ask({ run: run.id }));
     turnedAway("TAPE_RUN_ENDED", await store.claim.acquire(tenant, request({ run: run.id }, byForce)));
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
   });
 };

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { acquired, type Cases, claimant, forged, heldRun, refused, snapshot, tenant, ttlMs } from "./frame.ts";
+import { acquired, type Cases, claimant, forged, heldRun, refused, tenant, ttlMs } from "./frame.ts";
 import {
   again,
   brief,
@@ -18,6 +18,7 @@ import {
   timeless,
   turnedAway,
 } from "./holding.ts";
+import { everything } from "./scenes.ts";
 
 /** Renewals: what they extend, what they cannot bring back, and the progress that they carry. */
 export const renewals: Cases = ({ it }, fresh) => {
@@ -53,9 +54,9 @@ export const renewals: Cases = ({ it }, fresh) => {
     const req = claimOf();
     const term = await acquired(store, req);
     await letGo(store, term);
-    const before = await snapshot(store);
+    const before = await everything(store);
     await notRenewed("TAPE_FENCED", store, term); // an orphan that was on its way while we released
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     const heir = await acquired(store, again(req));
     assert.equal(heir.fence.token, term.fence.token + 2n);
     await notRenewed("TAPE_FENCED", store, term);
@@ -89,12 +90,12 @@ export const renewals: Cases = ({ it }, fresh) => {
   it("token and nonce must both be the row's own", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    const before = await snapshot(store);
+    const before = await everything(store);
     const { token, nonce } = run.fence;
     for (const other of [{ token: token + 1n }, { token: token - 1n }, { nonce: nonce + 1n }, { token: 2n ** 53n }]) {
       await notRenewed("TAPE_FENCED", store, { ...run, fence: forged(run, other) });
     }
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
   });
 
   it("of 500 leases renewed together one is lost: 499 are held, and each has its verdict", async () => {
@@ -159,7 +160,7 @@ export const renewals: Cases = ({ it }, fresh) => {
   it("a progress note that not every store could keep is refused, and renews nothing", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    const before = await snapshot(store);
+    const before = await everything(store);
     for (const progressNote of ["a\0b", "\ud800"]) {
       await refused("TAPE_BAD_INPUT", store.claim.renew([{ fence: run.fence, progress: 1, progressNote }]));
     }
@@ -168,7 +169,7 @@ export const renewals: Cases = ({ it }, fresh) => {
     for (const progress of [-1, 0.5, Number.NaN, 2 ** 53]) {
       await refused("TAPE_BAD_INPUT", store.claim.renew([{ fence: run.fence, progress }]));
     }
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
   });
 
   it("a holder that heartbeats without progress beyond its maxStall is refused, and may be replaced at once", async () => {
@@ -252,14 +253,14 @@ export const renewals: Cases = ({ it }, fresh) => {
     const req = claimOf();
     const { name } = req.target;
     await store.claim.pause(tenant, name, true, "ann", "a name may be paused before anybody held it");
-    const paused = await snapshot(store);
+    const paused = await everything(store);
     await store.claim.pause(tenant, name, true, "ann", "again");
-    assert.equal(await snapshot(store), paused);
+    assert.equal(await everything(store), paused);
     await store.claim.pause(tenant, name, false, "ann", "done");
     const term = await acquired(store, again(req));
-    const before = await snapshot(store);
+    const before = await everything(store);
     await store.claim.pause(tenant, name, false, "ann", "the answer was lost");
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     await renewed(store, term);
     assert.equal((await lastTerm(store, req.target)).end, undefined);
   });

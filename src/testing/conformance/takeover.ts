@@ -8,7 +8,6 @@ import {
   record,
   refused,
   request,
-  snapshot,
   step,
   tenant,
   ttlMs,
@@ -29,6 +28,7 @@ import {
   storyOf,
   turnedAway,
 } from "./holding.ts";
+import { everything } from "./scenes.ts";
 
 /** Pre-emption of a live holder, and what happens to the work that it had under way. */
 export const takeover: Cases = ({ it }, fresh) => {
@@ -36,13 +36,13 @@ export const takeover: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const req = claimOf();
     const term = await acquired(store, req);
-    const before = await snapshot(store);
+    const before = await everything(store);
     for (const more of [{}, { by: "ann" }, { why: "it hangs" }, { by: "", why: "it hangs" }, { by: "ann", why: "" }]) {
       await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, again(req, { expect: "any", ...more })));
     }
     const { by: _by, why: _why, ...bare } = again(req, byForce);
     await refused("TAPE_BAD_INPUT", store.claim.acquire(tenant, { ...bare, reason: "manual" }));
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     await renewed(store, term);
   });
 
@@ -52,11 +52,11 @@ export const takeover: Cases = ({ it }, fresh) => {
     const { head } = await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
     const heir = await acquired(await another(), request({ run: run.id }, byForce));
     assert.deepEqual([heir.fence.token, heir.head, heir.reason], [run.fence.token + 1n, head + 1, "manual"]);
-    const before = await snapshot(store);
+    const before = await everything(store);
     await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: head, records: [step(1)] }));
     await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: head + 1, records: [step(1)] }));
     await notRenewed("TAPE_FENCED", store, run);
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     const [first, second] = await store.read.terms(tenant, { run: run.id });
     assert.equal(first!.end, "manual");
     const { begunBy, by, why } = second!;

@@ -1,19 +1,8 @@
 import { strict as assert } from "node:assert";
 import { makeFence } from "../../model/fence.ts";
-import {
-  acquired,
-  type Cases,
-  claimant,
-  forged,
-  heldRun,
-  nonce,
-  refused,
-  request,
-  snapshot,
-  step,
-  tenant,
-} from "./frame.ts";
+import { acquired, type Cases, claimant, forged, heldRun, nonce, refused, request, step, tenant } from "./frame.ts";
 import { again, byForce, claimOf, hunt, lasting, leaseOf, letGo, notRenewed, renewed, storyOf } from "./holding.ts";
+import { everything } from "./scenes.ts";
 
 /** 2^40 tokens for each store epoch. */
 const floorOf = (epoch: number): bigint => BigInt(epoch) << 40n;
@@ -103,7 +92,7 @@ export const tokens: Cases = ({ it }, fresh) => {
   it("fences with tokens around 2^53 and at 2^63 - 1 are refused by their exact value", async () => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    const before = await snapshot(store);
+    const before = await everything(store);
     const { journal, nonce: own } = run.fence;
     for (const token of [0n, 2n ** 53n - 1n, 2n ** 53n, 2n ** 53n + 1n, 2n ** 63n - 1n]) {
       await refused("TAPE_FENCED", store.fenced.append(forged(run, { token }), { after: 1, records: [step(0)] }));
@@ -119,7 +108,7 @@ export const tokens: Cases = ({ it }, fresh) => {
         store.claim.renew([{ fence: makeFence(tenant, journal, token, own), progress: 0 }]),
       );
     }
-    assert.equal(await snapshot(store), before);
+    assert.equal(await everything(store), before);
     await renewed(store, run);
   });
 

@@ -5,7 +5,8 @@ import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Store } from "../../../src/store/contract.ts";
 import { ManualClock } from "../../../src/testing/clock.ts";
-import { claimant, heldRun, request, snapshot, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { claimant, heldRun, request, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { everything } from "../../../src/testing/conformance/scenes.ts";
 import { codeOf, until } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 
@@ -62,13 +63,13 @@ describe("the file is busy", () => {
   });
 
   it.each(names)("%s is refused when the file stays busy, and nothing is written", async (name) => {
-    const before = await snapshot(store); // readers do not wait
+    const before = await everything(store); // readers do not wait
     const refused = codeOf(calls[name]());
     await clock.elapse(busyMs + 50);
     expect(await refused).toBe("TAPE_STORE_BUSY");
     neighbour.exec("rollback");
     await clock.elapse(100);
-    expect(await snapshot(store)).toBe(before);
+    expect(await everything(store)).toBe(before);
     const again = codeOf(calls[name]());
     await clock.elapse(50);
     expect(await again).toBe("done");
