@@ -1,6 +1,6 @@
 import { encode } from "../base/codec.ts";
 import { forkActed } from "../engine/fork.ts";
-import { operatorWord } from "../engine/operator-word.ts";
+import { type OperatorWord, operatorWord } from "../engine/operator-word.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
@@ -10,6 +10,8 @@ import type { Entry, Read, RunSpec } from "../store/contract.ts";
 import { authorOf, type Call } from "./handler.ts";
 
 type Item = readonly [Fence, Entry];
+/** Operators' words that were looked up for this call, by the item's journal. */
+type Heard = Map<number, OperatorWord>;
 type Settled = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
 
 /** So many records are looked at together on the way back from a journal's end. */
@@ -31,7 +33,8 @@ export class Authority {
   /** Each item as it may be written, or why it may not. */
   async judged(who: Call, batch: readonly Item[]): Promise<(Item | TapeError)[]> {
     const judged: (Item | TapeError)[] = [];
-    for (const item of batch) judged.push(item[1].records.some(isWord) ? await this.#judge(who, item) : item);
+    const heard: Heard = new Map();
+    for (const item of batch) judged.push(item[1].records.some(isWord) ? await this.#judge(who, item, heard) : item);
     return judged;
   }
 
@@ -45,7 +48,7 @@ export class Authority {
     });
   }
 
-  async #judge(who: Call, [fence, entry]: Item): Promise<Item | TapeError> {
+  async #judge(who: Call, [fence, entry]: Item, heard: Heard): Promise<Item | TapeError> {
     if (mayDo(who.role, "operator")) {
       return [fence, { ...entry, records: entry.records.map((record) => signed(who, record)) }];
     }
@@ -59,7 +62,7 @@ export class Authority {
             : isAnswer(record)
               ? await this.#sent(tenant, fence.journal, record.data)
               : isByOperator(record)
-                ? await this.#resolved(tenant, fence.journal, record.data)
+                ? await this.#resolved(tenant, fence.journal, record.data, heard)
                 : true;
       if (!said) return forbidden(words[record.kind] ?? record.kind);
     }
@@ -74,10 +77,17 @@ export class Authority {
   }
 
   /** An operator has said that it happened, with this very value. */
-  async #resolved(tenant: string, item: number, { to, value }: Settled): Promise<boolean> {
+  async #resolved(tenant: string, item: number, { to, value }: Settled, heard: Heard): Promise<boolean> {
     if (to !== "CONFIRMED" && to !== "COMPENSATED") return false;
-    const word = operatorWord(await this.#all(tenant, item, 1));
+    const word = heard.get(item) ?? (await this.#wordIn(tenant, item));
+    heard.set(item, word);
     return (word.as === "happened" || word.as === "undo") && encode(word.value) === encode(value);
+  }
+
+  /** Operators speak of an effect in its item's journal, which is short; a run's, which may be long, is not read. */
+  async #wordIn(tenant: string, item: number): Promise<OperatorWord> {
+    const lease = await this.#read.lease(tenant, { journal: item });
+    return lease?.kind === "item" ? operatorWord(await this.#all(tenant, item, 1)) : {};
   }
 
   /** The gate's answer is a signal in this run's inbox. What its value means, the gate's schema says, which is the worker's. */
@@ -89,6 +99,7 @@ export class Authority {
 
   /** One of the effects that the run is stuck on has been resolved since. */
   async #released(tenant: string, journal: number, head: number): Promise<boolean> {
+    if (!(await this.#isStuckAt(tenant, journal, head))) return false;
     const tail = await this.#sinceStuck(tenant, journal, head);
     const [stuck] = tail;
     const on = stuck?.kind === "run.stuck" ? (stuck.data.on ?? []) : [];
@@ -100,6 +111,15 @@ export class Authority {
       const { run = journal, pos, sub } = note.data;
       return on.some((one) => one.run === run && one.pos === pos && one.sub === sub);
     });
+  }
+
+  /** Asked before the journal is searched: `head` is what a caller sent, and may be any number. */
+  async #isStuckAt(tenant: string, journal: number, head: number): Promise<boolean> {
+    const name = (await this.#read.lease(tenant, { journal }))?.name ?? undefined;
+    const run = name === undefined ? undefined : await this.#read.run(tenant, name);
+    if (run?.journal !== journal || run.status !== "STUCK") return false;
+    const end = await this.#read.journal(tenant, { journal }, { from: head, limit: 2 });
+    return end.length === 1 && end.more !== true;
   }
 
   /** From the last `run.stuck` on; empty where there is none. */

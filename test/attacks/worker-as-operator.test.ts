@@ -175,6 +175,46 @@ describe("a worker is no operator", () => {
     expect(await append("worker", term.term, said("bob"), kept)).toMatchObject(forbidden);
     expect(await append("worker", term.term, said("admin of acme for ada"), kept)).toMatchObject({ ok: true });
   });
+
+  it("what it says in an operator's name is judged by a few looks, however much of it there is and wherever it says that the journal ends", async () => {
+    const { store } = current;
+    let looks = 0;
+    const journal: typeof store.read.journal = (...asked) => {
+      if (++looks > 5_000) throw new Error("the judge reads without end");
+      return store.read.journal(...asked);
+    };
+    const { server } = await stage({
+      ...{ credentials: "required", tenant: "home" },
+      store: { ...store, read: { ...store.read, journal } },
+    });
+    const long = await hold({ run: scene.idle });
+    const steps = Array.from({ length: 900 }, (_, pos) => ({
+      kind: "step.done",
+      data: { pos, name: "s", value: pos },
+    }));
+    const written = await store.fenced.append(long.fence, { after: long.head, records: steps as NewRecord[] });
+    const wire = ({ fence }: Term) => ({
+      ...{ journal: fence.journal, token: String(fence.token), nonce: String(fence.nonce) },
+    });
+    const unstuck = { kind: "run.unstuck", data: { to: "LIVE" } };
+    const settled = { kind: "effect.settled", data: { pos: 0, run: 1, to: "CONFIRMED", reason: "operator" } };
+    const stuck = await hold({ run: scene.stuck });
+    const asked = [
+      ...[stuck.head, 5, Number.MAX_SAFE_INTEGER].map((after) => ({ term: stuck, after, record: unstuck })),
+      ...[written.head, 500, Number.MAX_SAFE_INTEGER].map((after) => ({ term: long, after, record: unstuck })),
+      ...Array.from({ length: 300 }, () => ({ term: long, after: written.head, record: settled })),
+    ];
+    const batch = asked.map(({ term, after, record }) => ({ fence: wire(term), entry: { after, records: [record] } }));
+    looks = 0;
+    const { json } = await ask(server.exchange, "POST", "/v1/store/append", {
+      ...{ body: { batch }, token: tokenOf("acme", "worker") },
+    });
+    const { verdicts } = json as { verdicts: Verdict[] };
+    expect(verdicts).toHaveLength(batch.length);
+    for (const verdict of verdicts) expect(verdict).toMatchObject(forbidden);
+    expect(looks).toBeLessThan(60);
+    server.close();
+  });
 });
 
 async function doubtful(): Promise<number> {
