@@ -1,5 +1,6 @@
 import { TapeError } from "../model/errors.ts";
 import { assertMacSecret, fenceMac, isSameMac, macHeader } from "../model/fence-mac.ts";
+import { knownKeys } from "../sdk/check.ts";
 import { type Bearer, refuseStale, scopeOf } from "./bearer.ts";
 import { type GuardTable, memoryGuards } from "./table.ts";
 
@@ -61,6 +62,12 @@ export class FencedDoor {
   readonly #scopes = new Map<string, Scope>();
 
   constructor(guards: GuardTable = memoryGuards(), options: FencedDoorOptions = {}) {
+    knownKeys("a fenced door", options, ["secret"], { secrets: "several secrets are a list in secret" });
+    // A variable that is not set would otherwise leave the door open without a word.
+    if (Object.hasOwn(options, "secret") && options.secret === undefined) {
+      const message = "secret is given and undefined: is a variable not set? Leave it out for a door without one";
+      throw new TapeError("TAPE_BAD_INPUT", message, { field: "secret" });
+    }
     this.#guards = guards;
     const { secret = [] } = options;
     this.#secrets = typeof secret === "string" ? [secret] : secret;

@@ -29,16 +29,16 @@ export async function guardTable(table: GuardTable, bearer: Bearer): Promise<voi
 }
 
 /**
- * Kept in this process alone: for tests, and for services of one process that may forget. It keeps the scopes that were
- * used last (100,000 unless told), because each idempotency key of a connector is one; of what it has forgotten it knows
- * no token, and lets any in.
+ * Kept in this process alone: for tests, and for services of one process that may forget. It keeps at least the
+ * `scopes` (default 100,000) that were used last, because each idempotency key of a connector is one. For a scope that it
+ * has forgotten it lets any token in.
  */
 export function memoryGuards(options: { readonly scopes?: number } = {}): GuardTable {
   const { scopes = 100_000 } = options;
   if (!Number.isSafeInteger(scopes) || scopes < 1) {
     throw new TapeError("TAPE_BAD_INPUT", "scopes is a whole number of at least 1", { field: "scopes" });
   }
-  // In two halves, each in order of use no longer than it takes to fill one: finding the oldest one by one would not end.
+  // Two generations: when the younger one is full, the older one is dropped whole. Nothing has to find the oldest scope.
   let [recent, older] = [new Map<string, bigint>(), new Map<string, bigint>()];
   return {
     async raise(scope, token) {

@@ -71,6 +71,7 @@ const defaultDrainMs = 30_000;
  * console.log(serving.url);
  */
 export async function serve(options: ServeOptions): Promise<Serving> {
+  (await import("./serve-options.ts")).checkServeOptions(options);
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
   const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;
   const log = appLog(options.log, "serve");

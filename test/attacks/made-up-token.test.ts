@@ -41,6 +41,15 @@ describe("a made-up token", () => {
     expect(passed).toEqual([7n, 7n]);
   });
 
+  it("a secret that is mistyped or not set leaves no door open", () => {
+    const unset = { secret: process.env.NO_SUCH_VARIABLE };
+    const respond = () => new Response();
+    for (const options of [unset, { secrets: secret }, { secert: secret }, { guard: memoryGuards() }]) {
+      expect(() => fencedHandler(respond, options as never), JSON.stringify(options)).toThrow(/TAPE_BAD_INPUT/);
+      expect(() => new FencedDoor(undefined, options as never), JSON.stringify(options)).toThrow(/TAPE_BAD_INPUT/);
+    }
+  });
+
   it("a lease and a key of one name are two scopes, and neither's signature fits the other", async () => {
     const { send } = handler(secret);
     const lease = fenceHeaders(ledger(7n), { secret });

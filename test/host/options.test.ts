@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
+import { type Serving, serve } from "../../src/host/serve.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { type ErrorCode, isTapeError } from "../../src/model/errors.ts";
 import { gate } from "../../src/sdk/gate.ts";
@@ -30,6 +31,28 @@ async function refused(words: RegExp, call: () => unknown, code: ErrorCode = "TA
   expect(isTapeError(error, code), `${String(error)} is not ${code}`).toBe(true);
   expect(String(error)).toMatch(words);
 }
+
+describe("serve refuses, and listens to nothing", () => {
+  const listen = serve as unknown as (options: unknown) => Promise<Serving>;
+  it.each<[string, RegExp, object | undefined]>([
+    ["no options at all", /not an object, but undefined/, undefined],
+    ["a mistyped key", /no option credential; did you mean credentials\?/, { credential: "required" }],
+    ["a word that is none", /credentials is required or none, not require; did you mean/, { credentials: "require" }],
+    ["a word for plain", /plain is refused or accepted, not yes/, { plain: "yes" }],
+    ["a port of text", /port is a whole number from 0 to 65535, not "7878"/, { port: "7878" }],
+    ["an empty tenant", /tenant needs a name/, { tenant: "" }],
+    ["a limit of NaN", /limits\.requests is a number above 0, not NaN/, { limits: { requests: Number.NaN } }],
+    ["a mistyped limit", /limits has no option request; did you mean requests\?/, { limits: { request: 7 } }],
+    ["a time-out of none", /timeouts\.idleMs is a number above 0, not 0/, { timeouts: { idleMs: 0 } }],
+    ["a lifetime in words", /lifetimes\.maxMs is a number above 0, not "90d"/, { lifetimes: { maxMs: "90d" } }],
+    ["a certificate that is not set", /tls is given and undefined/, { tls: undefined }],
+    ["a first token that is not set", /bootstrapToken is given and undefined/, { bootstrapToken: undefined }],
+    ["no runner", /runner is what createRunner/, { runner: { workflows: [hello] } }],
+  ])("%s", async (_what, words, options) => {
+    await refused(words, () => listen(options === undefined ? undefined : { store, port: 0, ...options }));
+    expect(readdirSync(folder)).toEqual([]);
+  });
+});
 
 describe("Tape.open refuses, and opens nothing", () => {
   it.each<[string, RegExp, unknown]>([
