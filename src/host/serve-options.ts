@@ -1,9 +1,50 @@
+import type { Clock } from "../base/clock.ts";
+import type { LogOption } from "../base/log.ts";
+import type { Random } from "../base/random.ts";
 import { TapeError } from "../model/errors.ts";
 import { choice, knownKeys, named, numberOf, shown, textOr } from "../sdk/check.ts";
-import { defaultServerLimits } from "../server/limits.ts";
-import { defaultTimeouts } from "../server/listen.ts";
+import type { Runner } from "../sdk/workflow.ts";
+import type { TokenLifetimes } from "../server/handler.ts";
+import { defaultServerLimits, type ServerLimits } from "../server/limits.ts";
+import { defaultTimeouts, type ListenOptions, type Timeouts } from "../server/listen.ts";
+import type { Store } from "../store/contract.ts";
 import { assertRunner } from "./options.ts";
-import type { ServeOptions } from "./serve.ts";
+
+export interface ServeOptions {
+  /** A store, or the URL of one; what is opened here is closed here. */
+  readonly store: Store | string;
+  /** Default 127.0.0.1. */
+  readonly host?: string;
+  /** Default 7878; 0: any that is free. */
+  readonly port?: number;
+  /** none (default): only a loopback address may be bound, and whoever reaches it is admin. */
+  readonly credentials?: "required" | "none";
+  /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
+  readonly bootstrapToken?: string;
+  /** accepted: tokens may travel in clear to an address that others reach, because something in front of it speaks TLS. */
+  readonly plain?: "refused" | "accepted";
+  /** Where browsers find this server, if a proxy in front of it has another name: `https://tape.example`. */
+  readonly origin?: string;
+  /** PEM texts. */
+  readonly tls?: ListenOptions["tls"];
+  /** The tenant of whoever runs the server. Default "default". */
+  readonly tenant?: string;
+  readonly limits?: Partial<ServerLimits>;
+  /** How long tokens hold that are made through this server. */
+  readonly lifetimes?: TokenLifetimes;
+  readonly timeouts?: Partial<Timeouts>;
+  /** `"10.0.0.0/8, ::1"`: proxies whose Forwarded or X-Forwarded-For header is believed. */
+  readonly trustedProxies?: string;
+  /** Schemas of its workflows and gates refuse bad inputs and signals on receipt. Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
+  readonly runner?: Runner;
+  readonly version?: string;
+  /** For `durable-tape dev`: its page has buttons that a server in earnest must not show. */
+  readonly dev?: boolean;
+  readonly clock?: Clock;
+  readonly random?: Random;
+  /** As in `Tape.open`. */
+  readonly log?: LogOption;
+}
 
 const keys: readonly (keyof ServeOptions)[] = [
   ...(["store", "host", "port", "credentials", "bootstrapToken", "plain", "origin", "tls", "tenant"] as const),

@@ -1,54 +1,18 @@
-import { type Clock, systemClock } from "../base/clock.ts";
-import type { LogOption } from "../base/log.ts";
+import { systemClock } from "../base/clock.ts";
 import { loopbackAddresses } from "../base/loopback.ts";
-import { type Random, systemRandom } from "../base/random.ts";
+import { systemRandom } from "../base/random.ts";
 import { identify } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
 import { resolve } from "../reactor/resolve.ts";
-import { createRunner, type Runner } from "../sdk/workflow.ts";
-import type { TokenLifetimes } from "../server/handler.ts";
-import type { ServerLimits } from "../server/limits.ts";
-import type { ListenOptions, Timeouts } from "../server/listen.ts";
+import { createRunner } from "../sdk/workflow.ts";
+import type { ListenOptions } from "../server/listen.ts";
 import type { TapeServer } from "../server/server.ts";
 import type { Store } from "../store/contract.ts";
 import { openStore } from "./open-store.ts";
 import { appLog, warnOfOldNode } from "./options.ts";
+import type { ServeOptions } from "./serve-options.ts";
 
-export interface ServeOptions {
-  /** A store, or the URL of one; what is opened here is closed here. */
-  readonly store: Store | string;
-  /** Default 127.0.0.1. */
-  readonly host?: string;
-  /** Default 7878; 0: any that is free. */
-  readonly port?: number;
-  /** none (default): only a loopback address may be bound, and whoever reaches it is admin. */
-  readonly credentials?: "required" | "none";
-  /** `id.secret` of an admin of `tenant`, to make the first tokens with. */
-  readonly bootstrapToken?: string;
-  /** accepted: tokens may travel in clear to an address that others reach, because something in front of it speaks TLS. */
-  readonly plain?: "refused" | "accepted";
-  /** Where browsers find this server, if a proxy in front of it has another name: `https://tape.example`. */
-  readonly origin?: string;
-  /** PEM texts. */
-  readonly tls?: ListenOptions["tls"];
-  /** The tenant of whoever runs the server. Default "default". */
-  readonly tenant?: string;
-  readonly limits?: Partial<ServerLimits>;
-  /** How long tokens hold that are made through this server. */
-  readonly lifetimes?: TokenLifetimes;
-  readonly timeouts?: Partial<Timeouts>;
-  /** `"10.0.0.0/8, ::1"`: proxies whose Forwarded or X-Forwarded-For header is believed. */
-  readonly trustedProxies?: string;
-  /** Schemas of its workflows and gates refuse bad inputs and signals on receipt. Effects whose acts are settled here at once when a person resolves them as happened; others wait for a reconciler that has them. */
-  readonly runner?: Runner;
-  readonly version?: string;
-  /** For `durable-tape dev`: its page has buttons that a server in earnest must not show. */
-  readonly dev?: boolean;
-  readonly clock?: Clock;
-  readonly random?: Random;
-  /** As in `Tape.open`. */
-  readonly log?: LogOption;
-}
+export type { ServeOptions } from "./serve-options.ts";
 
 export interface Serving extends AsyncDisposable {
   readonly url: string;

@@ -96,6 +96,10 @@ export class Tape implements AsyncDisposable {
       report = true,
     } = options;
     const log = appLog(options.log);
+    if (isRemote(store) && tenant !== store.remote.tenant) {
+      const message = `Tape.open: the store's token is of tenant ${store.remote.tenant}, not of ${tenant}: leave tenant out`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { field: "tenant" });
+    }
     this.store = store;
     this.#tracing = options.tracing;
     this.tenant = tenant;
