@@ -11,7 +11,7 @@ import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
 import { type Asked, Misuse, type Option } from "./command.ts";
 import { loadRunner } from "./reactors/module.ts";
-import { folderOf, remoteOf, storeUrl } from "./reactors/place.ts";
+import { folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";
 
 /** Options of every command that looks into a store. */
 export const storeOptions = {
@@ -59,8 +59,7 @@ export async function withApp<T>(
 ): Promise<T> {
   const { config, url } = settingsOf(asked);
   if (options.create !== true) assertExists(url);
-  const { tape, agent } = config.settings;
-  const tenant = asked.text("tenant") ?? tape.tenant;
+  const { agent } = config.settings;
   const factory = options.runner === true ? agent.runner_factory : undefined;
   const runner: Runner =
     factory === undefined
@@ -72,6 +71,7 @@ export async function withApp<T>(
     ...(options.restored === true ? { restored: true } : {}),
   });
   try {
+    const tenant = tenantOf(store, config, { flag: asked.text("tenant") });
     await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog });
     return await work({ app, store, tenant, url: maskUrl(url), runner });
   } finally {

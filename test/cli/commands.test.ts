@@ -128,6 +128,9 @@ describe("runs from the command line", () => {
     expect(said.stderr).toContain("there is no file");
     expect(await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`)).toMatchObject({ code: 0 });
     expect(await program("runs", "--store", `sqlite:${join(folder, "none.db")}`)).toMatchObject({ code: 0 });
+    const again = await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`, "-o", "json");
+    expect(JSON.parse(again.stdout)).toMatchObject({ schema: expect.any(Number), epoch: 0 });
+    expect(await program("migrate", "--plan", "--grants", "app")).toMatchObject({ code: 2 });
   });
 });
 

@@ -303,7 +303,7 @@ describe("on the command line", () => {
       const signal = await program("signal", "r", "cfo", "--value", '"yes"');
       expect(signal).toMatchObject({ code: 1 });
       expect(signal.stderr).toContain("TAPE_GATE_VALUE: cfo: is a number");
-      expect((await program("cancel", "r", "--reason", "a slip")).stdout).toContain("r never began, and is cancelled");
+      expect((await program("cancel", "r", "--reason", "a slip")).stdout).toBe("r is CANCELLED\n");
     } finally {
       cwd.mockRestore();
     }

@@ -65,7 +65,7 @@ async function set(asked: Asked, change: Partial<QuotaLimits>): Promise<number> 
 
 const setCommand: Command = {
   name: "quota set",
-  summary: "sets what a tenant may have at most; it holds at once, on every replica",
+  summary: "sets what a tenant may have at most; it holds at once on every replica, for streams within five seconds",
   arguments: [whose],
   options: {
     ...Object.fromEntries(

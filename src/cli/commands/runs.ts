@@ -201,8 +201,9 @@ const cancel: Command = {
     withApp(asked, async ({ app }) => {
       const person = personOf(asked);
       await app.cancel(asked.arguments.run!, person);
-      const ended = (await app.runs.get(asked.arguments.run!))?.endedAt !== null;
-      asked.screen.line(`${asked.arguments.run} ${ended ? "never began, and is cancelled" : "is asked to stop"}`);
+      const run = await app.runs.get(asked.arguments.run!);
+      const ended = run !== undefined && run.endedAt !== null; // at once, if it never began
+      asked.screen.line(`${asked.arguments.run} ${ended ? `is ${run.status}` : "is asked to stop"}`);
       return 0;
     }),
 };

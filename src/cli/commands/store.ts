@@ -3,8 +3,9 @@ import { grantsOf, planMigration } from "../../host/open-store.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { allOf } from "../../store/page.ts";
 import { outputOption, personOf, personOptions, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
-import type { Asked, Command } from "../command.ts";
-import { lasting, printRows, timeOf } from "../output.ts";
+import { type Asked, type Command, Misuse } from "../command.ts";
+import { brief, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
+import { complain } from "../screen.ts";
 
 const timers: Command = {
   name: "timers",
@@ -79,13 +80,20 @@ const migrate: Command = {
     ...outputOption,
   },
   run: async (asked) => {
-    if (asked.given("plan")) return showPlan(asked);
     const role = asked.text("grants");
+    if (asked.given("plan")) {
+      if (role !== undefined) throw new Misuse("--grants is printed after a migration: leave --plan out");
+      return showPlan(asked);
+    }
     const grants = role === undefined ? [] : await grantsOf(settingsOf(asked).url, role);
     return withApp(
       asked,
       async ({ store, url }) => {
         const { schema, epoch } = await store.read.settings();
+        if (wantsJson(asked)) {
+          printJson(asked, { url, schema, epoch, ...(role !== undefined && { grants }) });
+          return 0;
+        }
         asked.screen.line(`${grants.length > 0 ? "-- " : ""}${url}: schema ${schema}, store epoch ${epoch}`);
         for (const grant of grants) asked.screen.line(grant);
         return 0;
@@ -98,8 +106,8 @@ const migrate: Command = {
 /** Progress goes to stderr: what is printed otherwise may be piped into a file. */
 const tell: Log = (level, event, fields = {}) => {
   if (level === "debug" || !event.startsWith("store.")) return;
-  const words = Object.entries(fields).map(([key, value]) => `${key} ${value}`);
-  process.stderr.write(`${event.slice("store.".length).replaceAll("_", " ")}: ${words.join(", ")}\n`);
+  const words = Object.entries(fields).map(([key, value]) => `${key} ${brief(value, 400)}`);
+  complain(process.stderr, `${event.slice("store.".length).replaceAll("_", " ")}: ${words.join(", ")}`);
 };
 
 async function showPlan(asked: Asked): Promise<number> {

@@ -1,7 +1,9 @@
 import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
-import { roles } from "../../protocol/route.ts";
+import { isRemote, type RemoteStore } from "../../client/remote.ts";
+import { type Role, roles } from "../../protocol/route.ts";
 import { lifetimeOf, mintToken } from "../../server/credentials.ts";
+import type { ManualAct, Store } from "../../store/contract.ts";
 import { allOf } from "../../store/page.ts";
 import { outputOption, personOf, personOptions, settingsOf, storeOptions, withApp } from "../app.ts";
 import { type Command, Misuse } from "../command.ts";
@@ -33,13 +35,14 @@ const create: Command = {
     return withApp(
       asked,
       async ({ store, tenant }) => {
-        const { id, secret, hash } = mintToken(systemRandom);
         const name = asked.arguments.name!;
-        const token = { id, tenant, name, role, hash, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
-        await store.intake.putToken(token, person);
-        if (wantsJson(asked)) printJson(asked, { id, tenant, name, role, token: `${id}.${secret}` });
+        const made = { name, role, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
+        const token = await (isRemote(store)
+          ? madeByServer(store, made, person)
+          : madeHere(store, tenant, made, person));
+        if (wantsJson(asked)) printJson(asked, { id: token.split(".", 1)[0], tenant, name, role, token });
         else {
-          asked.screen.line(`${id}.${secret}`);
+          asked.screen.line(token);
           asked.screen.line(asked.screen.dim("Keep it now: it is shown this once. Send it as Authorization: Bearer …"));
         }
         return 0;
@@ -48,6 +51,23 @@ const create: Command = {
     );
   },
 };
+
+interface Made {
+  readonly name: string;
+  readonly role: Role;
+  readonly expiresInMs?: number;
+}
+
+async function madeHere(store: Store, tenant: string, made: Made, person: ManualAct): Promise<string> {
+  const { id, secret, hash } = mintToken(systemRandom);
+  await store.intake.putToken({ id, tenant, hash, ...made }, person);
+  return `${id}.${secret}`;
+}
+
+/** The token's tenant, and who made it, are those of the credential that asks. */
+async function madeByServer({ remote }: RemoteStore, made: Made, { reason }: ManualAct): Promise<string> {
+  return (await remote.call("tokens.create", { body: { ...made, reason } })).secret;
+}
 
 const ls: Command = {
   name: "token ls",

@@ -17,7 +17,7 @@ import { version } from "../version.ts";
 import { type Assembled, assemble, type Wanted } from "./assemble.ts";
 import { loadFunction, loadRunner } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
-import { folderOf, remoteOf, storeUrl } from "./place.ts";
+import { folderOf, remoteOf, storeUrl, tenantOf } from "./place.ts";
 
 /** How often the counters of each reactor go into the log. */
 const tallyMs = 60_000;
@@ -56,12 +56,13 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   }
   const stop = stopSignal(log);
   const store = await openStore(url, { log, ...remoteOf(config, url) });
-  const { tenant } = tape;
   const identity = identify(process.env, systemRandom);
-  const app = await Tape.open({ store, runner, tenant, log, work: false });
+  let app: Tape | undefined;
   let reactors: Assembled | undefined;
   let presence: Presence | undefined;
   try {
+    const tenant = tenantOf(store, config);
+    app = await Tape.open({ store, runner, tenant, log, work: false });
     const seams = { clock: systemClock, random: systemRandom, log };
     const drainMs = tape.drain_s * 1_000;
     const patienceMs = tape.replay_patience_s * 1_000;
@@ -77,7 +78,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     await reactors?.stop();
     await presence?.end();
     if (reactors !== undefined) log("info", "reactors.stopped", { tallies: reactors.loop.tallies });
-    await app.close();
+    await app?.close();
     await store.close();
   }
   return 0;
