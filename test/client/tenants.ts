@@ -80,7 +80,7 @@ export function byTenant(home: Store, behind: Store, storeOf: (tenant: string) =
         return (tenant === undefined ? behind : await of(tenant)).read.audit(tenant, page);
       },
       token: (id) => behind.read.token(id),
-      tokens: (tenant) => behind.read.tokens(tenant),
+      tokens: (tenant, page) => behind.read.tokens(tenant, page),
     },
   };
 }
