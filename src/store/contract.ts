@@ -279,7 +279,10 @@ export interface RunView {
 /** Rows of a list. `more`: the page was full, in rows or in bytes; it continues behind its last row. */
 export type Page<T> = T[] & { readonly more?: boolean };
 
-/** A page of the feed. `cursor` is opaque and resumes exactly after the last record. */
+/**
+ * A page of the feed. `cursor` is opaque and resumes exactly after the last record. Those of one tenant's feed tell
+ * nothing of what others write, and are worth nothing to others.
+ */
 export interface FeedPage {
   readonly records: readonly FeedRecord[];
   readonly cursor: string;

@@ -62,7 +62,7 @@ describe.each(Object.entries(stores))("%s: the feed of a quiet tenant beside a b
     }
     expect(looks.length).toBeGreaterThanOrEqual(Math.floor(runs / limits.feedScan));
     const end = looks.at(-1)!.cursor;
-    expect((await store.read.feed(end, undefined, "globex")).cursor).toBe(end);
+    expect((await store.read.feed(end, undefined, "globex")).records).toEqual([]);
     const [made] = await store.intake.createRuns("globex", [spec()]);
     await untilTold(store, journalOf(made));
     const { records } = await store.read.feed(end, undefined, "globex");

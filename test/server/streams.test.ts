@@ -94,8 +94,9 @@ describe("streams", () => {
       seq: number;
     }[];
     const middle = all[4]!;
-    const rest = await firstLines(await open(`/v1/feed/stream?cursor=${middle.cursor}`), 1);
-    expect(rest).toEqual(all.slice(5));
+    const rest = (await firstLines(await open(`/v1/feed/stream?cursor=${middle.cursor}`), 1)) as typeof all;
+    const place = ({ cursor: _, ...record }: (typeof all)[number]) => record; // a cursor is another each time
+    expect(rest.map(place)).toEqual(all.slice(5).map(place));
   });
 
   it("says that it is alive when it has nothing to say, and ends when the server drains", async () => {

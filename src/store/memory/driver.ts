@@ -35,6 +35,7 @@ export interface MemoryDriverOptions {
  */
 export class MemoryDriver implements Driver {
   readonly backend = "memory" as const;
+  readonly feedParts = 1 as const;
   readonly transactionBoundMs = 0; // a transaction never outlives a turn
   readonly exclusive = true; // nobody else has these tables
   readonly limits: Limits;

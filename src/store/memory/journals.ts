@@ -35,6 +35,8 @@ export const journals = {
     return rows(found.toSorted((a, b) => a.seq - b.seq).map(shown));
   },
 
+  "feed.key": (t, _p: object) => row({ key: t.cursorKey() }),
+
   "feed.edge": (t, _p: object) => row({ id: metaOf(t).last_id }),
 
   "feed.page"(t, p: { after: number; edge: number; tenant: string | null; limit: number }) {

@@ -26,6 +26,11 @@ export async function openMemory(options: MemoryOptions = {}): Promise<Store> {
   const limits = limitsOf(options.limits);
   const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
   const tables = layGround(Buffer.from(random.bytes(16)).toString("hex"));
+  let key: string | undefined;
+  tables.cursorKey = () => {
+    key ??= Buffer.from(random.bytes(32)).toString("hex");
+    return key;
+  };
   return assembleStore(new MemoryDriver({ tables, clock, limits, wakes }), random);
 }
 

@@ -90,8 +90,8 @@ export const service = {
   },
 
   "audit.page"(t, p: { before: number; tenant: string; limit: number }) {
-    const found = t.audit.by.tenant(p.tenant).filter(({ id }) => id < p.before);
-    return rows(page(found, p.limit, ({ id }) => -id));
+    const found = t.audit.by.tenant(p.tenant).filter(({ n }) => n < p.before);
+    return rows(page(found, p.limit, ({ n }) => -n).map((one) => ({ ...one, id: one.n })));
   },
 
   "audit.all": (t, p: { before: number; limit: number }) =>

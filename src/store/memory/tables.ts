@@ -65,6 +65,9 @@ export type MetaRow = {
 export class Tables {
   readonly undo = new UndoLog();
 
+  /** As the SQL stores have it in meta; drawn when it is first asked for. */
+  cursorKey = (): string => "";
+
   readonly meta = new Table<MetaRow>(this.undo, () => 1, {});
 
   readonly runs = new Table(this.undo, (row: RunRow) => row.journal, {

@@ -72,6 +72,7 @@ const politeMs = 50;
 
 export class PostgresDriver implements Driver {
   readonly backend = "postgres" as const;
+  readonly feedParts = 3 as const;
   readonly exclusive = false;
   readonly limits: Limits;
   readonly transactionBoundMs: number;

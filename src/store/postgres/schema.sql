@@ -12,8 +12,6 @@ table tape.audit(
   audit_pkey PRIMARY KEY (id)
 );
 
-CREATE INDEX audit_tenant ON tape.audit USING btree (tenant, id);
-
 CREATE UNIQUE INDEX audit_n ON tape.audit USING btree (tenant, n);
 
 table tape.audit_heads(
@@ -158,6 +156,7 @@ table tape.meta(
   timeline text,
   feed_offset bigint not null,
   channel text,
+  cursor_key text,
   meta_one_check CHECK (one),
   meta_pkey PRIMARY KEY (one)
 );

@@ -3,6 +3,7 @@ import type { Limits } from "../../model/limits.ts";
 import { eachVerdict } from "../calls.ts";
 import { checkEntry, checkFence, checkList, pageLimit } from "../check.ts";
 import type { Claim, Fenced, Page, Read, Store } from "../contract.ts";
+import { sealUnder } from "../cursor-seal.ts";
 import { guarded } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
 import { mapPage } from "../page.ts";
@@ -40,7 +41,7 @@ export function assembleStore(driver: Driver, random: Random): Store {
     ...intakesOf(driver, limits),
     claim: claimOf(driver, random),
     fenced: fencedOf(driver, limits),
-    read: readOf(driver, limits),
+    read: readOf(driver, limits, random),
     health: () => driver.health(),
     onWake: (listener) => driver.onWake(listener),
     close: () => driver.close(),
@@ -94,7 +95,8 @@ function claimOf(driver: Driver, random: Random): Claim {
   };
 }
 
-function readOf(driver: Driver, limits: Limits): Read {
+function readOf(driver: Driver, limits: Limits, random: Random): Read {
+  const seal = sealUnder(async () => String((await driver.read(askRow("feed.key")))?.key), random);
   const rows = <T>(sql: string, params: Record<string, unknown>, map: (row: Readonly<Record<string, unknown>>) => T) =>
     driver.read(
       (function* (): Plan<T[]> {
@@ -164,7 +166,13 @@ function readOf(driver: Driver, limits: Limits): Read {
     leases: async (tenant, filter = {}) =>
       rows("lease.list", { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) }, leaseViewOf),
     terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target)),
-    feed: async (cursor, limit, tenant) => driver.feed(cursor, pageLimit(limit, limits), tenant),
+    async feed(cursor, limit, tenant) {
+      const most = pageLimit(limit, limits);
+      if (tenant === undefined) return driver.feed(cursor, most, undefined);
+      const cursors = await seal();
+      const from = cursor === undefined ? undefined : cursors.open(tenant, cursor, driver.feedParts);
+      return cursors.page(tenant, await driver.feed(from, most, tenant));
+    },
     audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
     token: (id) => row("token.get", { id }, apiTokenOf),
     tokens: async (tenant, { above = "", limit } = {}) =>

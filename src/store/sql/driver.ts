@@ -39,6 +39,8 @@ export interface Driver {
   /** One timer, together with others where that is cheaper; absent: as any write. */
   fire?(timer: TimerRef): Promise<boolean>;
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
+  /** How many numbers, with dots between them, name a place in the feed. */
+  readonly feedParts: 1 | 3;
   feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage>;
   audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]>;
   settings(): Promise<Settings>;

@@ -40,6 +40,7 @@ const renewalsAtOnce = 250;
 
 export class SqliteDriver implements Driver {
   readonly backend = "sqlite" as const;
+  readonly feedParts = 1 as const;
   readonly limits: Limits;
   readonly transactionBoundMs: number;
   readonly exclusive: boolean;

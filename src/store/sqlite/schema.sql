@@ -7,8 +7,6 @@ CREATE TABLE audit(
 
 CREATE UNIQUE INDEX audit_n on audit(tenant, n);
 
-CREATE INDEX audit_tenant on audit(tenant, id);
-
 CREATE TABLE audit_heads(tenant text primary key, n integer not null, hash text not null) strict, without rowid;
 
 CREATE TABLE budgets(
@@ -84,7 +82,7 @@ CREATE TABLE meta(
   token_floor integer not null,
   next_journal integer not null,
   boot text not null
-, anchor integer, file text) strict;
+, anchor integer, file text, cursor_key text) strict;
 
 CREATE TABLE migrations(number integer primary key, name text not null, checksum text not null) strict;
 

@@ -182,6 +182,37 @@ export const feed: Cases = ({ it }, fresh) => {
     assert.deepEqual(lines(ofTenants(seen)), expected);
   });
 
+  it("a tenant's cursors tell nothing of what others write, and only its own are taken", async () => {
+    const { store } = fresh();
+    await busyStore(store);
+    const first = await store.read.feed(undefined, 2, "globex");
+    const cursors = [first.cursor, ...first.records.map(({ cursor }) => cursor)];
+    for (let k = 0; k < 4; k++) {
+      const { cursor, records } = await store.read.feed(first.cursor, 9, "globex");
+      assert.deepEqual(records, []);
+      cursors.push(cursor); // also where nobody wrote, so that one that changed says nothing
+      if (k % 2 === 1)
+        await store.intake.createRuns(
+          tenant,
+          Array.from({ length: 60 }, () => spec()),
+        );
+    }
+    assert.equal(new Set(cursors).size, cursors.length, "none twice");
+    assert.equal(new Set(cursors.map(({ length }) => length)).size, 1, "all alike in length");
+    const [one] = first.records;
+    assert.deepEqual(
+      (await store.read.feed(one!.cursor, 1, "globex")).records.map(({ journal, seq }) => [journal, seq]),
+      first.records.slice(1).map(({ journal, seq }) => [journal, seq]),
+    );
+    const changed = [...first.cursor].map((letter, k) => first.cursor.slice(0, k) + (letter === "A" ? "B" : "A"));
+    const others = (await store.read.feed(undefined, 1, tenant)).cursor;
+    const { cursor: everybodys } = await store.read.feed(undefined, 1);
+    const made = changed.map((start, k) => start + first.cursor.slice(k + 1));
+    for (const bad of [others, everybodys, "0", "1", "1.1.1", ...made]) {
+      await refused("TAPE_BAD_INPUT", store.read.feed(bad, 1, "globex"));
+    }
+  });
+
   it("a cursor that the store did not give is refused", async () => {
     const { store } = fresh();
     await busyStore(store);

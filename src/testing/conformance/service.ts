@@ -138,6 +138,11 @@ export const audit: Cases = ({ it }, fresh) => {
     ];
     const entries = await store.read.audit(tenant);
     assert.deepEqual(short(entries), ours);
+    assert.deepEqual(
+      entries.map(({ cursor }) => cursor),
+      ["5", "4", "3", "2", "1"],
+      "a tenant's own numbers: the places of others would tell how much they do",
+    );
     assert.deepEqual(entries[4]!.detail, { odd: "a\0b", n: 1n });
     assert.equal(Object.hasOwn(entries[3]!, "detail"), false);
     assert.deepEqual(entries.map(({ journal }) => journal).slice(3), [item.journal, run.journal]);

@@ -93,7 +93,7 @@ describe("SQLite", () => {
     ["timer.due", "SEARCH t USING COVERING INDEX timers_due (tenant=? AND steady=? AND due_at<?)"],
     ["schedule.due", "SEARCH schedules USING INDEX schedules_due (tenant=? AND next_at<?)"],
     ["run.list", "SEARCH r USING INDEX runs_tenant (tenant=? AND rowid<?)"],
-    ["audit.page", "SEARCH a USING INDEX audit_tenant (tenant=? AND id<?)"],
+    ["audit.page", "SEARCH a USING INDEX audit_n (tenant=? AND n<?)"],
     ["run.started", "SEARCH r USING INDEX runs_created (tenant=? AND created_at>? AND created_at<?)"],
     ["run.finished", "SEARCH r USING INDEX runs_ended (tenant=? AND ended_at>? AND ended_at<?)"],
     ["run.named", "SEARCH r USING INDEX runs_id (tenant=? AND id>? AND id<?)"],

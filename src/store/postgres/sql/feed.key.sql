@@ -1,0 +1,2 @@
+-- read
+select cursor_key as key from tape.meta
