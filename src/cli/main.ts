@@ -13,7 +13,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     return await dispatch(argv, screen);
   } catch (error) {
     if (error instanceof Misuse) {
-      complain(process.stderr, error.message, "Run durable-tape --help to see what there is.");
+      complain(process.stderr, `TAPE_BAD_INPUT: ${error.message}`, "Run durable-tape --help to see what there is.");
       return 2;
     }
     if (!isTapeError(error)) throw error;

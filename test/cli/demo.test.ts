@@ -116,7 +116,9 @@ it("says its version", async () => {
 it("an unknown command: says so with a suggestion, and exits with 2", async () => {
   const { code, stdout, stderr } = await tape("dmeo");
   expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-  expect(stderr).toBe("there is no command dmeo; did you mean demo?\nRun durable-tape --help to see what there is.\n");
+  expect(stderr).toBe(
+    "TAPE_BAD_INPUT: there is no command dmeo; did you mean demo?\nRun durable-tape --help to see what there is.\n",
+  );
 });
 
 describe("in this process, which is quicker", () => {

@@ -273,6 +273,8 @@ describe("on the command line", () => {
     const said = await program(...args.map((word) => (word === "STORE" ? store : word)));
     expect(said).toMatchObject({ code });
     expect(said.stderr).toMatch(words);
+    // The code and what is wrong, then the next step.
+    expect(said.stderr).toMatch(code === 0 ? /^TAPE_\w+: .+ or cancel it\.\n$/ : /^TAPE_\w+: .+\n.+\n$/);
   });
 
   it("resolve --help, and any first word of two, shows what there is", async () => {

@@ -30,7 +30,7 @@ export async function main(argv: readonly string[]): Promise<number> {
     return 0;
   }
   if ("fault" in options) {
-    complain(process.stderr, options.fault, "Run tape-reactors --help to see what there is.");
+    complain(process.stderr, `TAPE_BAD_INPUT: ${options.fault}`, "Run tape-reactors --help to see what there is.");
     return 2;
   }
   try {
