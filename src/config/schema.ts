@@ -103,6 +103,12 @@ export const configSchema = z
           .max(dayS)
           .default(60)
           .describe("How long a replay waits for a workflow to ask for what its journal holds next"),
+        slow_after_s: z
+          .number()
+          .positive()
+          .max(dayS)
+          .default(10)
+          .describe("A step or decision that takes longer is named in the log, once for each name"),
         store: z
           .strictObject({
             url: text.default("sqlite:./.tape/tape.db").describe("memory:, sqlite:…, postgres://… or alloydb://…"),
@@ -230,7 +236,7 @@ export const configSchema = z
               .describe("The least that is written to stderr"),
           })
           .prefault({})
-          .describe("What is written to standard error, as JSON lines"),
+          .describe("What is written to standard error: for people on a terminal, else as JSON lines"),
         reactors,
       })
       .prefault({})

@@ -28,6 +28,8 @@ export interface WorkerOptions {
   readonly concurrency: number;
   /** How long a replay waits for the code to ask for what the journal holds next. */
   readonly patienceMs?: number;
+  /** After how long the first body of each name is said to be slow. */
+  readonly slowMs?: number;
   /** A run has ended that was driven here. */
   readonly onSettled?: (journal: number, settled: Settled) => void;
 }
@@ -62,7 +64,7 @@ export class Worker {
   readonly #options: WorkerOptions;
   readonly #drives = new Map<number, Driving>();
   readonly #suspects: Suspects;
-  readonly #hung = new HungWatch();
+  readonly #hung: HungWatch;
   readonly #immediate = new ImmediateSteps();
   readonly #stopListening: () => void;
   readonly #workflows: readonly string[];
@@ -78,6 +80,7 @@ export class Worker {
 
   constructor(options: WorkerOptions) {
     this.#options = options;
+    this.#hung = new HungWatch(options.slowMs);
     this.#workflows = [...options.runner.workflows.keys()];
     this.#suspects = new Suspects({
       clock: options.clock,

@@ -31,10 +31,11 @@ export class AppWorker implements AsyncDisposable {
     options: AppWorkerOptions & {
       readonly tracing?: Tracing;
       readonly patienceMs?: number;
+      readonly slowMs?: number;
       readonly onSettled: NonNullable<ConstructorParameters<typeof Worker>[0]["onSettled"]>;
     },
   ) {
-    const { concurrency = 200, onSettled, tracing, patienceMs } = options;
+    const { concurrency = 200, onSettled, tracing, patienceMs, slowMs } = options;
     const { store, clock, log, tenant, runner } = ground;
     this.#serves = new Set(runner.workflows.keys());
     this.#definitions = runner.effects;
@@ -42,6 +43,7 @@ export class AppWorker implements AsyncDisposable {
       ...{ ...ground, concurrency, onSettled },
       ...(tracing && { tracing }),
       ...(patienceMs !== undefined && { patienceMs }),
+      ...(slowMs !== undefined && { slowMs }),
     });
     const reactors = [
       recovery(this.runs),

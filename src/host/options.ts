@@ -21,6 +21,8 @@ export interface TapeOptions {
   readonly leaseTtl?: Duration;
   /** How long a replay waits for the workflow to ask for what its journal holds next. Default 60 s. */
   readonly replayPatience?: Duration;
+  /** A step or decision that takes longer is named in the log (`run.slow`), once for each name. Default 10 s. */
+  readonly slowAfter?: Duration;
   readonly clock?: Clock;
   readonly random?: Random;
   /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn", or what TAPE_LOG_LEVEL says. */
@@ -51,7 +53,7 @@ export interface StartOptions {
 /** Options of an app, checked before a store is opened: a mistyped one must not silently mean its default. */
 
 const workKeys = [
-  ...["runner", "concurrency", "leaseTtl", "replayPatience", "clock", "random"],
+  ...["runner", "concurrency", "leaseTtl", "replayPatience", "slowAfter", "clock", "random"],
   ...["log", "tracing", "work", "report"],
 ];
 const openKeys = [...workKeys, "store", "tenant"];
@@ -101,10 +103,11 @@ export function checkConcurrency(whose: string, concurrency: number | undefined)
 }
 
 function checkWork(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
-  const { concurrency, leaseTtl, replayPatience, work, report } = options;
+  const { concurrency, leaseTtl, replayPatience, slowAfter, work, report } = options;
   checkConcurrency(whose, concurrency);
   if (leaseTtl !== undefined) millisecondsOf(whose, "leaseTtl", leaseTtl);
   if (replayPatience !== undefined) millisecondsOf(whose, "replayPatience", replayPatience, 1);
+  if (slowAfter !== undefined) millisecondsOf(whose, "slowAfter", slowAfter, 1);
   booleanOr(whose, "work", work);
   booleanOr(whose, "report", report);
   appLog(options.log, whose);

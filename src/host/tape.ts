@@ -84,7 +84,7 @@ export class Tape implements AsyncDisposable {
   readonly #results: Results;
   readonly #unserved: UnservedWarning;
   readonly #presence: Presence | undefined;
-  readonly #patienceMs: number | undefined;
+  readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number };
   #closing: Promise<void> | undefined;
 
   private constructor(store: Store, options: TapeOptions, ownsStore: boolean) {
@@ -110,8 +110,13 @@ export class Tape implements AsyncDisposable {
     this.#random = random;
     this.schedules = new Schedules(store, tenant, random);
     const ttlMs = millisecondsOf("the app", "leaseTtl", options.leaseTtl ?? defaultTtl);
-    const { replayPatience } = options;
-    if (replayPatience !== undefined) this.#patienceMs = millisecondsOf("the app", "replayPatience", replayPatience, 1);
+    const { replayPatience, slowAfter } = options;
+    this.#waits = {
+      ...(replayPatience !== undefined && {
+        patienceMs: millisecondsOf("the app", "replayPatience", replayPatience, 1),
+      }),
+      ...(slowAfter !== undefined && { slowMs: millisecondsOf("the app", "slowAfter", slowAfter, 1) }),
+    };
     const keeper = new LeaseKeeper({
       store,
       identity: identify(process.env, random),
@@ -321,7 +326,7 @@ export class Tape implements AsyncDisposable {
       {
         ...options,
         ...(this.#tracing && { tracing: this.#tracing }),
-        ...(this.#patienceMs !== undefined && { patienceMs: this.#patienceMs }),
+        ...this.#waits,
         onSettled: (journal, settled) => this.#results.settled(journal, settled),
       },
     );

@@ -30,7 +30,7 @@ describe("inspect of a run that is being executed", () => {
     mayEndFirst!.resolve();
     await inSecond!.promise;
     await expect.poll(inspected).toMatch(/executes what comes after step "fetch" \(step\.done, record \d+\)/);
-    expect(await inspected()).toMatch(/the log of \S+ names it \(run\.hung\)/);
+    expect(await inspected()).toMatch(/the log of \S+ names what it waits for \(run\.slow, after a minute run\.hung\)/);
     const { stdout } = await program("inspect", "r1", "--store", url, "-o", "json");
     expect((JSON.parse(stdout) as { waits: string[] }).waits).toEqual([expect.stringContaining('step "fetch"')]);
     mayEndSecond!.resolve();

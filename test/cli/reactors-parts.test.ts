@@ -85,7 +85,7 @@ it("each reactor has the lease that its settings say; equal ones share a heartbe
     { name: "recovery", settings: reactors.recovery },
   ];
   const { identity } = ground.keeper;
-  const assembled = assemble({ ...ground, wanted, app, identity, drainMs: 1_000, patienceMs: 60_000 });
+  const assembled = assemble({ ...ground, wanted, app, identity, drainMs: 1_000, patienceMs: 60_000, slowMs: 10_000 });
   await assembled.loop.start();
   const run = await waiting(store);
   await calm();

@@ -34,6 +34,24 @@ describe("a body that does not end", () => {
     expect(said()[0]!.fields.forMs).toBeGreaterThanOrEqual(60_000);
   });
 
+  it("the first of each name is named within two heartbeats of ten seconds, and no other until a minute is over", async () => {
+    const s = await stage();
+    const other = any(workflow("other", (tape) => tape.step("another", never)));
+    const p = s.process([hangs, other]);
+    const first = await p.start(hangs);
+    for (const flow of [hangs, hangs, other]) await p.start(flow);
+    await settled(10);
+    const said = () => s.logged.filter(({ event }) => event === "run.slow");
+    await s.clock.elapse(9_000);
+    expect(said()).toEqual([]);
+    await s.clock.elapse(22_000);
+    expect(said()).toMatchObject([{ level: "warn", fields: { run: first, code: "TAPE_HUNG" } }]);
+    expect(String(said()[0]!.fields.operation)).toContain('step "stays"');
+    await s.clock.elapse(300_000);
+    expect(said()).toHaveLength(1); // the other one was named as hung before its turn came
+    expect(s.logged.filter(({ event }) => event === "run.hung")).toHaveLength(4);
+  });
+
   it("a cancelled run whose code awaits something of its own ends all the same", async () => {
     const s = await stage();
     const p = s.process([awaits]);

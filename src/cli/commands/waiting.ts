@@ -48,7 +48,7 @@ function executing({ lease }: RunView, journal: readonly JournalRecord[], now: n
   const quietMs = now - (journal.at(-1)?.at ?? now);
   const done = journal.findLast(({ data }) => "pos" in data);
   const after = done === undefined ? "its first operation" : `what comes after ${describe(done)}`;
-  return `executes ${after}: a step, a decision or an await of its own, without a record for ${lasting(quietMs)}; after a minute the log of ${lease.label} names it (run.hung)`;
+  return `executes ${after}: a step, a decision or an await of its own, without a record for ${lasting(quietMs)}; the log of ${lease.label} names what it waits for (run.slow, after a minute run.hung)`;
 }
 
 const unsettled: ReadonlySet<string> = new Set(["PENDING", "DISPATCHED", "COMMITTED", "UNKNOWN", "STUCK"]);

@@ -37,6 +37,7 @@ export interface AssembleOptions {
   readonly log: Log;
   readonly drainMs: number;
   readonly patienceMs: number;
+  readonly slowMs: number;
 }
 
 export interface Assembled {
@@ -53,7 +54,7 @@ export interface Assembled {
 
 /** Reactors with their knobs, in one loop. Those with equal lease timings share a keeper, and so a heartbeat. */
 export function assemble(options: AssembleOptions): Assembled {
-  const { wanted, store, runner, app, identity, tenant, clock, random, log, drainMs, patienceMs } = options;
+  const { wanted, store, runner, app, identity, tenant, clock, random, log, drainMs, patienceMs, slowMs } = options;
   const stopping = new AbortController();
   const keepers = new Map<string, LeaseKeeper>();
   let worker: Worker | undefined;
@@ -83,7 +84,7 @@ export function assemble(options: AssembleOptions): Assembled {
       });
     }
     if (name === "recovery") {
-      worker = new Worker({ ...ground, concurrency: settings.concurrency, patienceMs });
+      worker = new Worker({ ...ground, concurrency: settings.concurrency, patienceMs, slowMs });
       return recovery(worker);
     }
     return builders[name as keyof typeof builders](ground);

@@ -65,8 +65,8 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     app = await Tape.open({ store, runner, tenant, log, work: false });
     const seams = { clock: systemClock, random: systemRandom, log };
     const drainMs = tape.drain_s * 1_000;
-    const patienceMs = tape.replay_patience_s * 1_000;
-    reactors = assemble({ wanted, store, runner, app, identity, tenant, drainMs, patienceMs, ...seams });
+    const waits = { patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 };
+    reactors = assemble({ wanted, store, runner, app, identity, tenant, drainMs, ...waits, ...seams });
     await reactors.loop.start();
     const names = wanted.map(({ name }) => name);
     const { label } = identity;
