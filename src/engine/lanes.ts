@@ -37,19 +37,16 @@ const longestPath = 512;
 export class Lanes {
   readonly root: Lane;
   readonly #history: History;
-  readonly #byPath = new Map<string, Lane>();
-  readonly #byNumber = new Map<number, Lane>();
-  #last = 0;
+  /** undefined: the code has entered none but its own, as most never do. */
+  #entered: { readonly byPath: Map<string, Lane>; readonly byNumber: Map<number, Lane>; last: number } | undefined;
 
   constructor(of: object, history: History) {
     this.root = new Lane(of, 0, "", true);
     this.#history = history;
-    this.#byNumber.set(0, this.root);
-    for (const number of history.lanes.values()) if (number > this.#last) this.#last = number;
   }
 
   get used(): boolean {
-    return this.#byPath.size > 0;
+    return this.#entered !== undefined;
   }
 
   /** The lane of this name within another. */
@@ -62,14 +59,21 @@ export class Lanes {
         `the name of a lane, with those it is in, has at most ${longestPath} characters`,
       );
     }
-    const found = this.#byPath.get(path);
+    this.#entered ??= { byPath: new Map(), byNumber: new Map([[0, this.root]]), last: this.#lastKnown() };
+    const { byPath, byNumber } = this.#entered;
+    const found = byPath.get(path);
     if (found !== undefined) return found;
     const known = this.#history.lanes.get(path);
-    if (known === undefined) this.#last++;
-    const lane = new Lane(this.root.of, known ?? this.#last, path, known !== undefined);
-    this.#byPath.set(path, lane);
-    this.#byNumber.set(lane.number, lane);
+    const lane = new Lane(this.root.of, known ?? ++this.#entered.last, path, known !== undefined);
+    byPath.set(path, lane);
+    byNumber.set(lane.number, lane);
     return lane;
+  }
+
+  #lastKnown(): number {
+    let last = 0;
+    for (const number of this.#history.lanes.values()) if (number > last) last = number;
+    return last;
   }
 
   /** How far each has come, by its number. */
@@ -78,12 +82,13 @@ export class Lanes {
   }
 
   all(): readonly Lane[] {
-    return [...this.#byNumber.values()];
+    return this.#entered === undefined ? [this.root] : [...this.#entered.byNumber.values()];
   }
 
   /** Whether the code has asked for what the journal holds at this position. */
   asked(pos: number): boolean {
-    const lane = this.#byNumber.get(laneOf(pos));
+    const number = laneOf(pos);
+    const lane = number === 0 ? this.root : this.#entered?.byNumber.get(number);
     return lane !== undefined && pos < lane.next;
   }
 }
