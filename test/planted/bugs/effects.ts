@@ -63,11 +63,11 @@ export const effectBugs: readonly Bug[] = [
         file: "engine/journal.ts",
         find: "      appended = door.append(fence, { after: this.#head, records });\n",
         replace:
-          "      appended = door.append(fence, { after: this.#head, records });\n      for (const writing of batch) this.#tell(writing.written);\n",
+          "      appended = door.append(fence, { after: this.#head, records });\n      for (const writing of batch) this.#tell(writing);\n",
       },
       {
         file: "engine/journal.ts",
-        find: "    for (const writing of batch) this.#tell(writing.written);\n    this.#options.onWritten",
+        find: "    for (const writing of batch) this.#tell(writing);\n    this.#options.onWritten",
         replace: "    void batch;\n    this.#options.onWritten",
       },
     ],
