@@ -11,10 +11,10 @@ import { ask, type Ground, type Plan } from "./plan.ts";
 import { actedBy, auditPlan, storeJournal } from "./plans/audit.ts";
 import * as plans from "./plans/intake.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
-import { oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
+import { type Answering, oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
 
 /** One write of the intake, by its name. */
-type Write = <T>(what: string, make: (ground: Ground) => Plan<T>, refused?: (answer: T) => boolean) => Promise<T>;
+type Write = <T>(what: string, make: (ground: Ground) => Plan<T>, answering?: Answering<T>) => Promise<T>;
 
 export interface Intakes {
   readonly intake: Intake;
@@ -28,10 +28,10 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
   let calls = 0;
   const writeOnce =
     (key: RepeatKey): Write =>
-    async (what, make, refused) => {
+    async (what, make, answering) => {
       // One key for two kinds of calls is a mistake that the caller's hash may not show.
       const repeat = { ...key, hash: `${what} ${key.hash}` };
-      const answer = await driver.write((ground) => oncePlan(repeat, make(ground), refused));
+      const answer = await driver.write((ground) => oncePlan(repeat, make(ground), answering));
       // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
       if (answer instanceof TapeError) throw answer;
@@ -53,7 +53,7 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
           checkBatch(specs, limits);
           const runs = specs.map((spec) => verdictOf(() => checkRunSpec(spec, limits)));
           const create = (ground: Ground) => plans.createAllPlan(ground, tenant, runs);
-          return write("createRuns", create, (verdicts) => verdicts.every(({ ok }) => !ok));
+          return write("createRuns", create, { refused: (verdicts) => verdicts.every(({ ok }) => !ok) });
         },
       };
     },
@@ -91,7 +91,8 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     },
     async putValue(tenant, key, value, when) {
       const text = checkPayload("value", () => encode(value), limits);
-      return valueRowOf(await write("putValue", (ground) => plans.putValuePlan(ground, tenant, key, text, when)));
+      const put = (ground: Ground) => plans.putValuePlan(ground, tenant, key, text, when);
+      return valueRowOf(await write("putValue", put, plans.withoutValue(tenant, key, text)));
     },
     async deleteValue(tenant, key, version) {
       const when = { version };

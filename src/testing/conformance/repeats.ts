@@ -127,6 +127,20 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.deepEqual(again, first);
   });
 
+  it("a value's write is answered alike while the value is there, when it was written over, and when it is erased", async () => {
+    const { store, another } = fresh();
+    const write = async () =>
+      (await another()).once(repeatOf("erased")).putValue(tenant, "erased", [1n], "must_create");
+    const first = await write();
+    assert.deepEqual(first.value, [1n]);
+    assert.deepEqual(await write(), first);
+    const { version } = await store.intake.putValue(tenant, "erased", 2, "unconditional");
+    assert.deepEqual(await write(), first);
+    await store.intake.deleteValue(tenant, "erased", version);
+    assert.deepEqual(await write(), first);
+    assert.equal((await store.read.value(tenant, "erased"))?.deleted, true);
+  });
+
   it("but a conflict of versions is: a copy of the call that comes late does nothing, and says the same", async () => {
     const { store } = fresh();
     const write = () => store.once(repeatOf("v")).putValue(tenant, "v", 2, "must_create");

@@ -53,3 +53,14 @@ it("answers older than a day go, a thousand at a time, and no younger ones", asy
   expect((await left()).length).toBe(501);
   expect(await left()).toEqual(["k", "young"]);
 });
+
+it("what was kept of a write does not hold the value: deleting it erases it, and the repeat is answered alike", async () => {
+  const first = await put("k", "a secret");
+  const { rows } = await scene.admin.query<{ answer: string }>("select answer from tape.repeats");
+  expect(rows.map(({ answer }) => answer.includes("secret"))).toEqual([false]);
+  expect(await put("k", "a secret")).toEqual(first);
+  await scene.store.intake.putValue(tenant, "v", "another", "unconditional");
+  expect(await put("k", "a secret")).toEqual(first);
+  await scene.store.intake.deleteValue(tenant, "v", 2);
+  expect(await put("k", "a secret")).toEqual(first);
+});

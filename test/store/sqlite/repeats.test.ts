@@ -69,3 +69,11 @@ it("the keys of signals and cancellations go with their run", async () => {
   expect(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5)).toBe(1);
   expect(noted()).toEqual({ n: 0 });
 });
+
+it("what was kept of a write does not hold the value", async () => {
+  const store = await place.open();
+  await store.once({ tenant, key: "k", hash: "h" }).putValue(tenant, "v", "a secret", "unconditional");
+  const [kept] = place.raw().prepare("select answer from repeats").all();
+  expect(kept?.answer).toMatch(/version/);
+  expect(kept?.answer).not.toMatch(/secret/);
+});

@@ -13,7 +13,7 @@ import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { actedBy, auditPlan } from "./audit.ts";
 import { createPlan } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
-import { recordAct } from "./service.ts";
+import { type Answering, recordAct } from "./service.ts";
 import { absentTarget } from "./target.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
@@ -200,6 +200,22 @@ export function* putValuePlan(
     // Undecoded: what a value may be as deep as, an answer that holds one may not.
     return { ...(yield* askRow("value.get", { tenant, key }))! };
   }
+}
+
+/**
+ * The answer to a write, kept without the value: that is where it was written, until it is deleted and erased. Then the
+ * repeated call has it: it says what the first one said.
+ */
+export function withoutValue(tenant: string, key: string, text: string): Answering<Row> {
+  return {
+    kept: ({ value: _value, ...row }) => row,
+    *restored(row) {
+      if (Object.hasOwn(row, "value")) return row; // kept by an older version
+      const version = Number(row.version);
+      const found = yield* askRow("value.history", { tenant, key, after: version - 1, limit: 1, pageBytes: 1 });
+      return { ...row, value: Number(found?.version) === version ? found?.value : text };
+    },
+  };
 }
 
 export function* putSchedulePlan(

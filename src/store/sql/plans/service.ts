@@ -12,30 +12,37 @@ import { actedBy, auditPlan, storeJournal } from "./audit.ts";
  * Performs the work, or answers as it was answered before. The key is claimed first: a second caller waits there for the
  * first one's commit, and then finds its answer. Work that throws takes the claim back with everything else, but for a
  * conflict of versions: that has changed nothing, and is the answer. A copy of the call that comes late would else find
- * the way free meanwhile, and do what its caller was told had not been done. `refused`: whether an answer that was not
- * thrown says all the same that nothing was done.
+ * the way free meanwhile, and do what its caller was told had not been done.
  */
-export function* oncePlan<T>(
-  repeat: RepeatKey,
-  work: Plan<T>,
-  refused: (answer: T) => boolean = () => false,
-): Plan<T | TapeError> {
+export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>, answering: Answering<T> = {}): Plan<T | TapeError> {
   const { tenant, key, hash } = repeat;
+  const { refused, kept, restored } = answering;
   while ((yield* ask("repeat.claim", { tenant, key, hash })).count === 0) {
     const known = yield* askRow("repeat.find", { tenant, key });
     if (known === undefined) continue; // purged in between
     if (known.hash !== hash) {
       throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
     }
-    return decode(known.answer as string) as T | TapeError;
+    const before = decode(known.answer as string) as T | TapeError;
+    return before instanceof TapeError || restored === undefined ? before : yield* restored(before);
   }
   const answer = yield* orConflict(work);
-  if (!(answer instanceof TapeError) && refused(answer)) {
+  const failed = answer instanceof TapeError;
+  if (!failed && refused?.(answer)) {
     yield* ask("repeat.drop", { tenant, key });
     return answer;
   }
-  yield* ask("repeat.answer", { tenant, key, answer: encode(answer) });
+  yield* ask("repeat.answer", { tenant, key, answer: encode(failed || kept === undefined ? answer : kept(answer)) });
   return answer;
+}
+
+/** What becomes of an answer that was not thrown. */
+export interface Answering<T> {
+  /** It says all the same that nothing was done: it is not kept. */
+  readonly refused?: (answer: T) => boolean;
+  /** What is kept of it, where it holds what may be erased elsewhere. */
+  readonly kept?: (answer: T) => Partial<T>;
+  readonly restored?: (kept: T) => Plan<T>;
 }
 
 function* orConflict<T>(work: Plan<T>): Plan<T | TapeError> {
