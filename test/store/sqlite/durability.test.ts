@@ -73,13 +73,10 @@ describe("a SQLite file", () => {
 
   it("waited for is opened as soon as it is free, with the event loop free meanwhile", async () => {
     const single = await place.open({ processes: "single" });
-    let turns = 0;
     const opening = place.open({ busyMs: 5_000 });
-    const ticking = setInterval(() => turns++, 1);
-    await new Promise((resolve) => setTimeout(resolve, 30));
+    // Were the event loop not free, there would be no turn before the opening has given up.
+    for (let turns = 0; turns < 4; turns++) await new Promise((resolve) => setTimeout(resolve, 1));
     await single.close();
     await opening;
-    clearInterval(ticking);
-    expect(turns).toBeGreaterThan(3);
   });
 });
