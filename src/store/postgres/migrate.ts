@@ -2,6 +2,7 @@ import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
 import {
   type Applied,
+  appliedOf,
   loadMigrations,
   type Migration,
   newestOf,
@@ -183,5 +184,5 @@ async function appliedBefore(client: MigrationClient, { connections }: MigrateOp
     `"${connections.settings.schema}".migrations`,
   ]);
   if ((rows[0] as { found: string | null }).found === null) return undefined;
-  return (await connections.query(client, "migrations.list", {})).rows as unknown as Applied[];
+  return appliedOf((await connections.query(client, "migrations.list", {})).rows);
 }

@@ -118,10 +118,12 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
       // What is counted and measured from now on comes first: a limit that holds must find it.
       if (typeof change.bytes === "number") await driver.write(beginMeterPlan);
       const set = await write("setQuota", () => setQuotaPlan(tenant, change, act));
-      let after: number | undefined = 0;
-      while (after !== undefined) after = await driver.write(() => flagRunsPlan(after!));
-      await driver.write(() => recountPlan(tenant));
-      while (!(await driver.write(() => meterPlan())));
+      if (typeof (change.runs ?? change.bytes) === "number") {
+        let after: number | undefined = 0;
+        while (after !== undefined) after = await driver.write(() => flagRunsPlan(after!));
+        await driver.write(() => recountPlan(tenant));
+      }
+      if (typeof change.bytes === "number") while (!(await driver.write(() => meterPlan())));
       return set;
     },
     async putToken(token, act) {

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { TapeError } from "../../model/errors.ts";
 import type { SqlFiles } from "./files.ts";
+import type { Row } from "./plan.ts";
 
 /**
  * Numbered files, applied in order by one process at a time, beside processes of the version before.
@@ -98,6 +99,13 @@ export interface Applied {
   readonly name: string;
   readonly checksum: string;
 }
+
+export const appliedOf = (rows: readonly Row[]): Applied[] =>
+  rows.map(({ number, name, checksum }) => ({
+    number: Number(number),
+    name: String(name),
+    checksum: String(checksum),
+  }));
 
 /** What is left to do; refuses a schema that is newer than this code, or one whose past was edited. */
 export function pendingMigrations(known: readonly Migration[], applied: readonly Applied[]): Migration[] {

@@ -141,12 +141,12 @@ export class Statements {
     for (const param of statement.params) {
       values.push(bindable(isTime(param) ? times[param] : params[param]));
     }
-    if (typeof params.pageBytes === "number") {
-      const page = cutPage(sql.iterate(...values) as Iterable<Row>, payloads[name] ?? [], params.pageBytes);
-      page.rows.forEach(plainRow);
-      return page;
-    }
     if (statement.returnsRows) {
+      if (typeof params.pageBytes === "number") {
+        const page = cutPage(sql.iterate(...values) as Iterable<Row>, payloads[name] ?? [], params.pageBytes);
+        page.rows.forEach(plainRow);
+        return page;
+      }
       const rows = sql.all(...values) as Row[];
       if (!smallNumbers.has(name)) rows.forEach(plainRow);
       return { rows, count: rows.length };

@@ -33,6 +33,11 @@ export interface SqliteDriverOptions {
   readonly neighbours: Neighbours;
 }
 
+/** What the statement of the fence is asked with. */
+type FenceParams = Readonly<
+  Record<"tenant", string> & Record<"journal" | "after", number> & Record<"token" | "nonce", bigint>
+>;
+
 /** Journal numbers are taken from the file in blocks of this size. */
 const blockSize = 1_000;
 /** A process with more leases than this is rare; a commit for each part of them costs it little. */
@@ -118,8 +123,8 @@ export class SqliteDriver implements Driver {
     const head = heads.admit(session, fence, entry.after);
     if (head?.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
     const { pos } = entry.records[0]!.data as RecordData<"timer.passed">;
-    const timer = { do: "timer.fire", run: fence.journal, pos, purpose: "sleep" } as const;
-    const { count } = session.statements.run(timer.do, { ...timer, tenant: fence.tenant }, session.times);
+    const timer = { do: "timer.fire", tenant: fence.tenant, run: fence.journal, pos, purpose: "sleep" } as const;
+    const { count } = session.statements.run(timer.do, timer, session.times);
     if (count === 0) throw this.#perform(session, () => refusalOf(timer, head.tenant));
     return this.#appendPlain(session, fence, entry);
   }
@@ -223,9 +228,8 @@ export class SqliteDriver implements Driver {
 
   #answer(session: Session, call: Call): Answer {
     if (call.sql === "fence") {
-      const fence = call.params as unknown as Fence & { readonly after: number };
-      const { tenant, journal, token, nonce } = fence;
-      const head = this.#options.heads.admit(session, makeFence(tenant, journal, token, nonce), fence.after);
+      const { tenant, journal, token, nonce, after } = call.params as FenceParams;
+      const head = this.#options.heads.admit(session, makeFence(tenant, journal, token, nonce), after);
       if (head === undefined) return { rows: [], count: 0 };
       this.#admitted = { journal, token };
       return { rows: [{ ...head }], count: 1 };

@@ -1,7 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Log } from "../../base/log.ts";
 import { sqlFiles } from "../sql/files.ts";
-import { type Applied, loadMigrations, type Migration, newestOf, pendingMigrations } from "../sql/migrations.ts";
+import {
+  type Applied,
+  appliedOf,
+  loadMigrations,
+  type Migration,
+  newestOf,
+  pendingMigrations,
+} from "../sql/migrations.ts";
 import { Statements } from "./database.ts";
 
 export const migrations = loadMigrations(sqlFiles(new URL("migrations/", import.meta.url)));
@@ -46,8 +53,7 @@ export function isBehind(db: DatabaseSync, known: readonly Migration[] = migrati
   }
 }
 
-const applied = (statements: Statements): Applied[] =>
-  statements.run("migrations.list", {}, noTimes).rows as unknown as Applied[];
+const applied = (statements: Statements): Applied[] => appliedOf(statements.run("migrations.list", {}, noTimes).rows);
 
 function inTransaction<T>(db: DatabaseSync, statements: Statements, work: () => T): T {
   statements.begin();

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { type PlannedStep, plannedSteps } from "../sql/migration-plan.ts";
-import { type Applied, type Migration, pendingMigrations } from "../sql/migrations.ts";
+import { appliedOf, type Migration, pendingMigrations } from "../sql/migrations.ts";
 import { Statements } from "./database.ts";
 import { migrations } from "./migrate.ts";
 
@@ -20,7 +20,7 @@ export function planSqlite(file: string, known: readonly Migration[] = migration
       ["leases", runs],
       ["records", 5 * runs],
     ]);
-    return plannedSteps(pendingMigrations(known, rows as unknown as Applied[]), sizes, true);
+    return plannedSteps(pendingMigrations(known, appliedOf(rows)), sizes, true);
   } finally {
     db.close();
   }

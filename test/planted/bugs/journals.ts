@@ -153,7 +153,7 @@ export const journalBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/driver.ts",
-        find: "const { count } = session.statements.run(timer.do, { ...timer, tenant: fence.tenant }, session.times);",
+        find: "const { count } = session.statements.run(timer.do, timer, session.times);",
         replace: "const count = 1;",
       },
     ],

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { sqlFiles } from "../../sql/files.ts";
 import { type PlannedStep, plannedSteps } from "../../sql/migration-plan.ts";
-import { type Applied, type Migration, pendingMigrations } from "../../sql/migrations.ts";
+import { appliedOf, type Migration, pendingMigrations } from "../../sql/migrations.ts";
 import { loadStatements } from "../../sql/statement.ts";
 import { Connections } from "../connections.ts";
 import { readFault } from "../faults.ts";
@@ -19,7 +19,7 @@ export async function planPostgres(url: string, known: readonly Migration[] = mi
     const { rows } = await client.query(statements.get("tables")!.text, [settings.schema]);
     const sizes = new Map(rows.map(({ name, rows: count }) => [String(name), Number(count)]));
     const applied = sizes.has("migrations") ? (await connections.ask("migrations.list", {})).rows : [];
-    return plannedSteps(pendingMigrations(known, applied as unknown as Applied[]), sizes);
+    return plannedSteps(pendingMigrations(known, appliedOf(applied)), sizes);
   } catch (error) {
     throw readFault(error);
   } finally {
