@@ -8,6 +8,8 @@ import { version } from "../version.ts";
 /** Beside dist in the package, beside src in a checkout. */
 const template = fileURLToPath(new URL("../../../template/", import.meta.url));
 
+const root = resolve(template, "..");
+
 export const init: Command = {
   name: "init",
   summary: "makes a project that runs at once: an agent, a test that crashes it everywhere, tape.yaml",
@@ -32,17 +34,22 @@ export const init: Command = {
       );
     }
     screen.line(`${path} is ready:`);
-    screen.line(`  cd ${shellWord(folder)} && npm install && npm start`);
+    screen.line(`  ${buildFirst(root)}cd ${shellWord(folder)} && npm install && npm start`);
     return 0;
   },
 };
+
+/** A checkout has sources and nothing that another project could import, until it is built. */
+export function buildFirst(folder: string): string {
+  if (existsSync(join(folder, "dist", "exports-index.js"))) return "";
+  return `npm run build --prefix ${shellWord(folder)} && `;
+}
 
 /**
  * Where the project gets this very package from: the registry, if this copy came from one. A checkout, an unpacked or a
  * local archive is named by its path, because the registry may not have this version.
  */
 function source(): string {
-  const root = resolve(template, "..");
   const modules = dirname(root);
   if (basename(modules) !== "node_modules") return `file:${root}`;
   try {
