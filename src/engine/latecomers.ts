@@ -28,7 +28,8 @@ export class Latecomers {
   /** Refused once the run has ended. If it is driven again instead, nobody hears of it: that drive asks for it in time. */
   ask(what: string, expected: boolean): Promise<never> {
     const late = this.#error(what);
-    const { message: error, next } = late;
+    const { message: error } = late;
+    const next = "Await everything that the workflow asks for before it returns.";
     this.#log(expected ? "debug" : "warn", "run.asked_too_late", { run: this.#run, operation: what, error, next });
     if (this.#ended) return handled(Promise.reject(late));
     return handled(new Promise<never>((_, reject) => this.#waiting.push(() => reject(late))));

@@ -5,6 +5,7 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracing } from "../base/trace.ts";
 import { type Moment, momentOf } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
+import { errorTable } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
@@ -170,7 +171,9 @@ export class Worker {
     if (found.length > 0) this.#tellAgainAt = clock.mono() + tellMs;
     for (const { workflow, runs, lagMs } of found) {
       const missing = `workflow ${workflow}`;
-      log("warn", "reactor.no_handler", { wants: "recovery", workflow, runs, lagMs, missing });
+      const { next } = errorTable.TAPE_NO_WORKER;
+      const about = { wants: "recovery", workflow, runs, lagMs: Math.round(lagMs), missing };
+      log("warn", "reactor.no_handler", { ...about, code: "TAPE_NO_WORKER", next: `${next} Or cancel the runs.` });
     }
     return found.reduce((sum, { runs }) => sum + runs, 0);
   }
