@@ -1,7 +1,7 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { isFitNode } from "../../base/node-version.ts";
 import { errorTable } from "../../model/errors.ts";
-import type { Store } from "../../store/contract.ts";
+import type { Settings, Store } from "../../store/contract.ts";
 import { lasting } from "../output.ts";
 import { lookAround, type Outlook } from "./outlook.ts";
 
@@ -20,11 +20,13 @@ const patienceMs = 2_500;
 /** A holder may be late once; one that is gone for longer was not taken over by anybody. */
 const staleForMs = 60_000;
 
+const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
+
 export const unservedText = ({ workflow, runs, meant }: Outlook["unserved"][number]): string =>
-  `${runs} runs wait for workflow ${workflow}, which no process has${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  `${runs} runs wait for workflow ${workflow}, which no process has${meantText(meant)}`;
 
 const unservedEffectText = ({ effect, items, meant }: Outlook["unservedEffects"][number]): string =>
-  `${items} calls of effect ${effect} wait, and no process has its definition${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  `${items} calls of effect ${effect} wait, and no process has its definition${meantText(meant)}`;
 
 /** Every check in turn; none changes anything. */
 export async function diagnose(
@@ -33,11 +35,12 @@ export async function diagnose(
   url: string,
   clock: Clock = systemClock,
 ): Promise<Finding[]> {
+  const settings = await store.read.settings();
   return [
     nodeFinding(),
-    await storeFinding(store, url),
-    ...(await transportFinding(store)),
-    ...(await failoverFinding(store)),
+    storeFinding(settings, url),
+    ...transportFinding(settings),
+    ...failoverFinding(settings),
     await clockFinding(store, clock),
     ...(await work(store, tenant, clock)),
   ];
@@ -55,8 +58,7 @@ export function nodeFinding(version = process.versions.node): Finding {
   };
 }
 
-async function storeFinding(store: Store, url: string): Promise<Finding> {
-  const { schema, epoch, durable, facts } = await store.read.settings();
+function storeFinding({ schema, epoch, durable, facts }: Settings, url: string): Finding {
   const said = `${url}, schema ${schema}, store epoch ${epoch}`;
   if (durable) return { about: "store", state: "fine", says: `${said}, durable` };
   const why = Object.entries(facts).map(([name, value]) => `${name}=${value}`);
@@ -69,8 +71,7 @@ async function storeFinding(store: Store, url: string): Promise<Finding> {
 }
 
 /** Who can read what passes between us and a database server. */
-async function transportFinding(store: Store): Promise<Finding[]> {
-  const { transport } = (await store.read.settings()).facts;
+function transportFinding({ facts: { transport } }: Settings): Finding[] {
   if (transport === undefined) return [];
   if (transport === "local" || transport === "tls") {
     const says = transport === "local" ? "does not leave this machine" : "is encrypted, and the server's name checked";
@@ -89,8 +90,8 @@ async function transportFinding(store: Store): Promise<Finding[]> {
 }
 
 /** Whether a promoted standby has all that was acknowledged, and an isolated primary stops. Only a server has standbys. */
-async function failoverFinding(store: Store): Promise<Finding[]> {
-  const { synchronousStandbyNames: names, standbys } = (await store.read.settings()).facts;
+function failoverFinding({ facts }: Settings): Finding[] {
+  const { synchronousStandbyNames: names, standbys } = facts;
   if (names === undefined) return [];
   if (names !== "") {
     const says = `a commit waits for a standby (${names}): a failover loses nothing, and a primary that is cut off stops`;
@@ -130,46 +131,46 @@ async function work(store: Store, tenant: string, clock: Clock): Promise<Finding
   const waiting = first.overdue.filter((reactor) => second.overdue.includes(reactor));
   const gone = second.stale.filter(({ heldMs, ttlMs }) => heldMs > ttlMs + staleForMs);
   const { doubts, runs, inDoubt } = second;
+  const gap = (about: string, fine: string, state: "look" | "bad", trouble: string, next: string): Finding =>
+    trouble === "" ? { about, state: "fine", says: fine } : { about, state, says: trouble, next };
+  const left = gone.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`);
+  const unknown = doubts.effectsUnknown + doubts.obligationsUnknown;
+  const stuck = doubts.effectsStuck + doubts.obligationsStuck;
   return [
-    waiting.length === 0
-      ? { about: "reactors", state: "fine", says: "nothing is due that nobody works on" }
-      : {
-          about: "reactors",
-          state: "bad",
-          says: `work is due for ${waiting.join(", ")}, and nobody takes it`,
-          next: "Start a process that runs them: an app with Tape.open, or tape-reactors. If one runs, all its slots are taken: its log names what hangs (run.hung), durable-tape lease ls shows who holds what for how long; cancel that, or raise concurrency.",
-        },
-    second.unserved.length === 0
-      ? { about: "workflows", state: "fine", says: "no run waits for a workflow that no process has" }
-      : {
-          about: "workflows",
-          state: "bad",
-          says: second.unserved.map(unservedText).join("; "),
-          next: 'Start a process whose runner has them, or: durable-tape cancel <run> --reason "…" (durable-tape runs --workflow NAME lists them).',
-        },
-    second.unservedEffects.length === 0
-      ? { about: "effects", state: "fine", says: "no effect waits for a definition that no process has" }
-      : {
-          about: "effects",
-          state: "bad",
-          says: second.unservedEffects.map(unservedEffectText).join("; "),
-          next: "Start a process whose runner has them: createRunner({ workflows, effects: [NAME] }); or settle them with durable-tape resolve.",
-        },
-    gone.length === 0
-      ? { about: "leases", state: "fine", says: `${second.held} held, none by somebody who is long gone` }
-      : {
-          about: "leases",
-          state: "look",
-          says: `${gone.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`).join(", ")}: the holder is gone`,
-          next: 'Recovery takes them over once it runs; by hand: durable-tape lease release <lease> --reason "…".',
-        },
-    inDoubt === 0
-      ? { about: "doubts", state: "fine", says: "nothing is UNKNOWN or STUCK" }
-      : {
-          about: "doubts",
-          state: "look",
-          says: `${runs.STUCK ?? 0} runs STUCK, ${doubts.effectsUnknown + doubts.obligationsUnknown} acts UNKNOWN, ${doubts.effectsStuck + doubts.obligationsStuck} STUCK`,
-          next: "See durable-tape effects --status UNKNOWN,STUCK; settle with durable-tape resolve.",
-        },
+    gap(
+      "reactors",
+      "nothing is due that nobody works on",
+      "bad",
+      waiting.length === 0 ? "" : `work is due for ${waiting.join(", ")}, and nobody takes it`,
+      "Start a process that runs them: an app with Tape.open, or tape-reactors. If one runs, all its slots are taken: its log names what hangs (run.hung), durable-tape lease ls shows who holds what for how long; cancel that, or raise concurrency.",
+    ),
+    gap(
+      "workflows",
+      "no run waits for a workflow that no process has",
+      "bad",
+      second.unserved.map(unservedText).join("; "),
+      'Start a process whose runner has them, or: durable-tape cancel <run> --reason "…" (durable-tape runs --workflow NAME lists them).',
+    ),
+    gap(
+      "effects",
+      "no effect waits for a definition that no process has",
+      "bad",
+      second.unservedEffects.map(unservedEffectText).join("; "),
+      "Start a process whose runner has them: createRunner({ workflows, effects: [NAME] }); or settle them with durable-tape resolve.",
+    ),
+    gap(
+      "leases",
+      `${second.held} held, none by somebody who is long gone`,
+      "look",
+      left.length === 0 ? "" : `${left.join(", ")}: the holder is gone`,
+      'Recovery takes them over once it runs; by hand: durable-tape lease release <lease> --reason "…".',
+    ),
+    gap(
+      "doubts",
+      "nothing is UNKNOWN or STUCK",
+      "look",
+      inDoubt === 0 ? "" : `${runs.STUCK ?? 0} runs STUCK, ${unknown} acts UNKNOWN, ${stuck} STUCK`,
+      "See durable-tape effects --status UNKNOWN,STUCK; settle with durable-tape resolve.",
+    ),
   ];
 }
