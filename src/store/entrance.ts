@@ -51,6 +51,10 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
     async signal(tenant, run, signal) {
       names({ tenant, run });
       checkObject("signal", signal);
+      // Which gates it may answer is the store's to find out.
+      if (Object.hasOwn(signal, "approves")) {
+        throw new TapeError("TAPE_BAD_INPUT", "signal has no field approves", { field: "signal" });
+      }
       return intake.signal(tenant, run, signal);
     },
     async cancel(tenant, run, ask) {

@@ -170,7 +170,7 @@ class Encoder {
       const before = { types: this.#types.length, keys: this.#keys.length };
       try {
         if (!isExtra(error, key)) continue;
-        const extra = (error as unknown as Record<string, unknown>)[key];
+        const extra = Reflect.get(error, key) as unknown;
         const fate = fieldOfError(key, extra);
         if (fate === "drop") continue;
         const stored = fate === "redact" ? redacted : this.#child(key, extra);

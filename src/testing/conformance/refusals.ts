@@ -258,6 +258,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       ...spread("gates that are open", [1, "yes", []], (v) => read.gates(tenant, { open: v })),
       ...spread("leases that are held", [1, "yes", []], (v) => read.leases(tenant, { held: v })),
       ...spread("signal", [...notObjects, {}, { value: 1 }], (v) => intake.signal(tenant, run.id, v)),
+      "an approval of the sender's own": () =>
+        intake.signal(tenant, run.id, lie({ name: "s", value: 1, approves: [0] })),
       "signal field": () => intake.signal(tenant, run.id, lie({ name: "s", value: 1, extra: 1 })),
       ...spread("cancel", [...notObjects, {}, { reason: 5 }], (v) => intake.cancel(tenant, run.id, v)),
       ...spread("attempt", notObjects, (v) => intake.leaveEvidence(tenant, v, { happened: true })),

@@ -56,5 +56,5 @@ export function figuresOf(evidence: Evidence): Figures {
 
 export function sumOf(a: Figures, b: Figures): Figures {
   const names = Object.keys(noFigures) as (keyof Figures)[];
-  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as unknown as Figures;
+  return Object.fromEntries(names.map((name) => [name, a[name] + b[name]])) as Record<keyof Figures, number>;
 }
