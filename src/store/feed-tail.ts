@@ -11,6 +11,8 @@ interface Stretch {
 
 /** Beyond this the oldest is forgotten: whoever comes from before it looks through the records itself. */
 const maxStretches = 512;
+/** Of all stretches together: a busy store has thousands of tenants in each. Some ten megabytes. */
+const maxSpans = 100_000;
 
 /**
  * Whose records the end of the feed holds, as far as this process has looked: stretch by stretch, and for each tenant the
@@ -19,6 +21,7 @@ const maxStretches = 512;
  */
 export class FeedTail {
   #stretches: Stretch[] = [];
+  #spans = 0;
   #from: number | undefined;
   #edge = 0;
 
@@ -30,6 +33,7 @@ export class FeedTail {
   /** Nothing before this place is known. */
   begin(edge: number): void {
     this.#stretches = [];
+    this.#spans = 0;
     this.#from = edge;
     this.#edge = edge;
   }
@@ -39,7 +43,12 @@ export class FeedTail {
     this.#edge = to;
     if (spans.size === 0) return;
     this.#stretches.push({ to, spans });
-    if (this.#stretches.length > maxStretches) this.#from = this.#stretches.shift()!.to;
+    this.#spans += spans.size;
+    while (this.#stretches.length > maxStretches || this.#spans > maxSpans) {
+      const oldest = this.#stretches.shift()!;
+      this.#spans -= oldest.spans.size;
+      this.#from = oldest.to;
+    }
   }
 
   reaches(after: number): boolean {
