@@ -28,7 +28,8 @@ export function reportSettled(log: Log, about: EffectName, record: NewRecord): v
     UNKNOWN: "The reconciler observes it where the effect can; otherwise find out whether it happened and resolve it.",
     STUCK: `Find out whether it happened, then: ${resolve}`,
   }[to as string];
-  const why = error === undefined ? {} : errorFields(error);
+  const code = { FAILED: "TAPE_EFFECT_FAILED", STUCK: "TAPE_RUN_STUCK" }[to as string];
+  const why = { ...(code !== undefined && { code }), ...(error !== undefined && errorFields(error)) };
   const fields = { ...about, pos, reason, ...why, ...(next !== undefined && { next }) };
   log("warn", `${what}.${event}`, fields);
 }
@@ -54,6 +55,7 @@ export function reportEnded(drive: Driver, { status, outcome }: Settled): void {
     run,
     workflow,
     next,
+    ...(status !== "CANCELLED" && { code: "TAPE_RUN_FAILED" }),
     ...(outcome === undefined || outcome === null ? {} : errorFields(outcome)),
   });
 }

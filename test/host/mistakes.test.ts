@@ -204,7 +204,7 @@ describe("what goes wrong without an error for the caller is one line on stderr"
     const w = workflow("w", async (tape) => tape.step("charge", () => Promise.reject(new Error("card expired"))));
     await (await opened({ workflows: [w] })).start(w, undefined, { id: "r" });
     expect(await line(/step\.failed/)).toMatch(/run=r step=charge pos=0: Error: card expired\n$/);
-    expect(await line(/run\.failed/)).toMatch(/Error: card expired Next: durable-tape inspect r/);
+    expect(await line(/run\.failed/)).toMatch(/code=TAPE_RUN_FAILED: Error: card expired Next: durable-tape inspect r/);
   });
 
   it("an answer that got lost", async () => {

@@ -62,6 +62,7 @@ describe("what goes wrong is logged at warn, with its cause", () => {
         expect.objectContaining({
           event: "run.failed",
           run: "r",
+          code: "TAPE_RUN_FAILED",
           error: "Error: card expired",
           next: expect.stringContaining("inspect r"),
         }),
@@ -94,7 +95,10 @@ describe("what goes wrong is logged at warn, with its cause", () => {
       effect: "wire",
       error: "Error: connection reset",
     });
-    expect(warned("effect.stuck")?.fields.next).toContain("durable-tape resolve effect r 0");
+    expect(warned("effect.stuck")?.fields).toMatchObject({
+      code: "TAPE_RUN_STUCK",
+      next: expect.stringContaining("durable-tape resolve effect r 0"),
+    });
     expect(warned("run.stuck")?.fields).toMatchObject({ code: "TAPE_RUN_STUCK", next: expect.any(String) });
   });
 
