@@ -98,10 +98,12 @@ export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "proce
   return { file, ...chosen };
 }
 
+const isPostgresUrl = (url: string): boolean => /^(postgres|postgresql|alloydb):/.test(url);
+
 /** What opening the store with this version would change first, and who would wait for it. Changes nothing. */
 export async function planMigration(url: string): Promise<PlannedStep[]> {
   if (url.startsWith("sqlite:")) return (await import("../store/sqlite/plan.ts")).planSqlite(parseSqliteUrl(url).file);
-  if (/^(postgres|postgresql|alloydb):/.test(url)) {
+  if (isPostgresUrl(url)) {
     return (await import("../store/postgres/migrating/plan.ts")).planPostgres(url);
   }
   throw new TapeError("TAPE_BAD_STORE_URL", "only a SQLite file or a PostgreSQL database is migrated from here");
@@ -109,6 +111,8 @@ export async function planMigration(url: string): Promise<PlannedStep[]> {
 
 /** What a PostgreSQL role that only runs Tape needs, once the schema was migrated by its owner. */
 export async function grantsOf(url: string, role: string): Promise<string[]> {
+  if (!isPostgresUrl(url))
+    throw new TapeError("TAPE_BAD_STORE_URL", "only a PostgreSQL database has roles to grant to");
   const [{ grantsFor }, { parsePostgresUrl }] = await Promise.all([
     import("../store/postgres/grants.ts"),
     import("../store/postgres/url.ts"),

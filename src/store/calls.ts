@@ -88,7 +88,7 @@ export function positionOf(cursor: string | undefined, start = 0): number {
 /** Whoever does something by hand says who and why: the audit keeps it. */
 export function checkAct(act: ManualAct, limits: Limits): void {
   checkObject("act", act);
-  namesWithin(limits)({ by: act.by, reason: act.reason });
+  namesWithin(limits)({ by: act.by, reason: act.reason, ...(act.home !== undefined && { home: act.home }) });
 }
 
 /** Each of these must be a name. */

@@ -235,8 +235,16 @@ export interface Claim {
   renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
   /** A paused lease can be held by nobody; its present holder is fenced at once. */
   pause(tenant: string, name: string, paused: boolean, by: string, why: string, via?: Credential): Promise<void>;
-  /** After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. */
-  restored(reason: string, by?: string, via?: Credential): Promise<{ readonly epoch: number; readonly ended: number }>;
+  /**
+   * After a restore: raises the store epoch, so that no token is ever issued twice, and ends every term. With `by` it goes
+   * into the audit, of the tenant `home`.
+   */
+  restored(
+    reason: string,
+    by?: string,
+    via?: Credential,
+    home?: string,
+  ): Promise<{ readonly epoch: number; readonly ended: number }>;
 }
 
 export interface Entry {

@@ -259,10 +259,11 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       checkFlag("paused", paused);
       return claim.pause(tenant, name, paused, by, why, via);
     },
-    async restored(reason, by, via) {
+    async restored(reason, by, via, home) {
       names({ reason });
       optional(by, (who) => names({ by: who }));
-      return claim.restored(reason, by, via);
+      optional(home, (of) => names({ home: of }));
+      return claim.restored(reason, by, via, home);
     },
   };
 }

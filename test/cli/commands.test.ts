@@ -131,6 +131,12 @@ describe("runs from the command line", () => {
     const again = await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`, "-o", "json");
     expect(JSON.parse(again.stdout)).toMatchObject({ schema: expect.any(Number), epoch: 0 });
     expect(await program("migrate", "--plan", "--grants", "app")).toMatchObject({ code: 2 });
+    const grants = await program("migrate", "--grants", "app", "--store", `sqlite:${join(folder, "none.db")}`);
+    expect(grants).toMatchObject({
+      code: 1,
+      stdout: "",
+      stderr: expect.stringContaining("only a PostgreSQL database"),
+    });
   });
 });
 

@@ -18,6 +18,8 @@ it("durable-tape quota sets, lists and takes back what tenants may have", async 
   expect(set).toMatchObject({ code: 0, stdout: expect.stringMatching(/acme +0 of no limit +no limit +0 of 5 +7/) });
   const { stdout } = await program("quota", "ls", ...store);
   expect(stdout).toMatch(/\(all others\) +100 +no limit +5 +no limit\nacme /);
+  const audited = await program("audit", ...store);
+  expect(audited.stdout).toMatch(/ada +quota\.set +drill/); // the default is the business of who runs the store
   const taken = await program("quota", "unset", "acme", "-o", "json", ...person, ...store);
   expect(JSON.parse(taken.stdout)).toMatchObject({ tenant: "acme", limits: { runs: 100, streams: null } });
   // A start is refused with the code, and says what next.

@@ -55,8 +55,8 @@ function limitOf(asked: Asked, kind: QuotaKind): Partial<QuotaLimits> {
 
 async function set(asked: Asked, change: Partial<QuotaLimits>): Promise<number> {
   const person = personOf(asked);
-  return withApp(asked, async ({ store }) => {
-    const quota = await store.intake.setQuota(asked.arguments.tenant, change, person);
+  return withApp(asked, async ({ store, tenant: home }) => {
+    const quota = await store.intake.setQuota(asked.arguments.tenant, change, { ...person, home });
     if (wantsJson(asked)) printJson(asked, quota);
     else printRows(asked, [quota], columns, "");
     return 0;

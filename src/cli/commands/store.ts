@@ -135,8 +135,8 @@ const restored: Command = {
     const { by, reason } = personOf(asked);
     return withApp(
       asked,
-      async ({ store }) => {
-        const { epoch, ended } = await store.claim.restored(reason, by);
+      async ({ store, tenant }) => {
+        const { epoch, ended } = await store.claim.restored(reason, by, undefined, tenant);
         asked.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
         return 0;
       },

@@ -16,7 +16,7 @@ export function quotaHandlers({ store, service }: ServerGround): HandlersOf<type
     },
     async "quotas.set"({ body: { tenant, set, ...said } }, who) {
       athome(who, "admin");
-      return store.intake.setQuota(tenant, set, actOf(who, said));
+      return store.intake.setQuota(tenant, set, { ...actOf(who, said), home: service.home });
     },
   };
 }

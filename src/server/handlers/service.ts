@@ -61,7 +61,7 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
           needs: "admin",
         });
       }
-      return claim.restored(reason, authorOf(who, by), who.via);
+      return claim.restored(reason, authorOf(who, by), who.via, service.home);
     },
     async "tokens.list"({ query }, { tenant }) {
       return listed("tokens", mapPage(await read.tokens(tenant, query), viewOf));

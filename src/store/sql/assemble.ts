@@ -88,8 +88,9 @@ function claimOf(driver: Driver, random: Random): Claim {
       const nonce = random.bits63();
       await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce, via }));
     },
-    async restored(reason, by, via) {
-      const act = by === undefined ? undefined : { by, reason, ...(via && { via }) };
+    async restored(reason, by, via, home) {
+      const act =
+        by === undefined ? undefined : { by, reason, ...(via && { via }), ...(home !== undefined && { home }) };
       return (await driver.write(() => restoredPlan(reason, "meta.restored", act)))!;
     },
   };

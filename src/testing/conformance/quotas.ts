@@ -41,6 +41,9 @@ export const quotas: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.quotas(), [changed]);
     const [last] = await store.read.audit(tenant);
     assert.deepEqual([last?.action, last?.who, last?.reason], ["quota.set", "ann", "a drill"]);
+    await store.intake.setQuota(undefined, { runs: 9 }, { ...act, home: tenant });
+    const [ours] = await store.read.audit(tenant);
+    assert.deepEqual([ours?.action, ours?.detail], ["quota.set", { tenant, default: true, ...none, runs: 9 }]);
   });
 
   it("a limit that is none, of a kind that is none, or without a reason is refused, and leaves nothing", async () => {

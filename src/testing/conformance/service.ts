@@ -126,10 +126,11 @@ export const audit: Cases = ({ it }, fresh) => {
     const over = await begin(store);
     await over.write(ended("COMPLETED", { outcome: 1 }));
     assert.equal(await store.intake.prune(tenant, (await store.read.now()) + 60_000, 5, act), 1);
-    await store.claim.restored("a backup", "bob");
+    await store.claim.restored("a backup", "bob", undefined, tenant);
     const short = (entries: Awaited<ReturnType<typeof store.read.audit>>) =>
       entries.map(({ who, action, subject, tenant: of }) => `${who} ${action} ${subject} ${of}`);
     const ours = [
+      `bob store.restored null ${tenant}`,
       `ann runs.prune null ${tenant}`,
       `ann token.create null ${tenant}`,
       `bob lease.pause ${name} ${tenant}`,
@@ -140,19 +141,19 @@ export const audit: Cases = ({ it }, fresh) => {
     assert.deepEqual(short(entries), ours);
     assert.deepEqual(
       entries.map(({ cursor }) => cursor),
-      ["5", "4", "3", "2", "1"],
+      ["6", "5", "4", "3", "2", "1"],
       "a tenant's own numbers: the places of others would tell how much they do",
     );
-    assert.deepEqual(entries[4]!.detail, { odd: "a\0b", n: 1n });
-    assert.equal(Object.hasOwn(entries[3]!, "detail"), false);
-    assert.deepEqual(entries.map(({ journal }) => journal).slice(3), [item.journal, run.journal]);
+    assert.deepEqual(entries[5]!.detail, { odd: "a\0b", n: 1n });
+    assert.equal(Object.hasOwn(entries[4]!, "detail"), false);
+    assert.deepEqual(entries.map(({ journal }) => journal).slice(4), [item.journal, run.journal]);
     assert.deepEqual(short(await store.read.audit("globex")), [
       "ann token.create null globex",
       `eve lease.pause ${name} globex`,
     ]);
     const all = await store.read.audit(undefined);
     assert.equal(all.length, 8);
-    assert.deepEqual(short(all)[0], "bob store.restored null ");
+    assert.deepEqual(short(all)[0], `bob store.restored null ${tenant}`);
     assert.equal((all[0]!.detail as { ended: number }).ended, 2);
     assert.deepEqual(await store.read.audit("initech"), []);
     // Page by page, of whatever size, it is the same list.

@@ -231,6 +231,6 @@ export function* restoredPlan(
   const { count: ended } = yield* ask("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
   yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });
-  if (act !== undefined) yield* recordAct("store.restored", act, { tenant: "", epoch, ended });
+  if (act !== undefined) yield* recordAct("store.restored", act, { tenant: act.home ?? "", epoch, ended });
   return { epoch, ended };
 }

@@ -96,7 +96,8 @@ export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act:
     quotaKinds.map((kind) => [kind, change[kind] === undefined ? numberIn(row[kind]) : change[kind]]),
   );
   yield* ask("quota.set", { tenant, ...limits });
-  yield* recordAct("quota.set", act, { tenant, ...limits });
+  const about = tenant === everyTenant ? { tenant: act.home ?? everyTenant, default: true } : { tenant };
+  yield* recordAct("quota.set", act, { ...about, ...limits });
   return quotaOf((yield* askRow("quota.get", { tenant }))!);
 }
 
