@@ -53,7 +53,7 @@ export class MemoryDriver implements Driver {
     this.limits = options.limits;
   }
 
-  write<T>(make: (ground: Ground) => Plan<T>, bytes = 0): Promise<T> {
+  write<T>(make: (ground: Ground) => Plan<T>, _tenant?: string, bytes = 0): Promise<T> {
     const { pendingItems, pendingBytes } = this.limits;
     if (this.#closed) return Promise.reject(closed());
     if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
@@ -77,7 +77,7 @@ export class MemoryDriver implements Driver {
   }
 
   append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
-    return this.write((ground) => appendPlan(ground, fence, entry), entry.bytes);
+    return this.write((ground) => appendPlan(ground, fence, entry), fence.tenant, entry.bytes);
   }
 
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {

@@ -86,7 +86,7 @@ function claimOf(driver: Driver, random: Random): Claim {
     },
     async pause(tenant, name, paused, by, why, via) {
       const nonce = random.bits63();
-      await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce, via }));
+      await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce, via }), tenant);
     },
     async restored(reason, by, via, home) {
       const act =

@@ -24,10 +24,13 @@ export interface Driver {
   readonly limits: Limits;
   readonly transactionBoundMs: number;
   readonly exclusive: boolean;
-  /** One transaction. The answer is known or TAPE_OUTCOME_UNKNOWN; a lost one has been resolved. */
-  write<T>(make: (ground: Ground) => Plan<T>): Promise<T>;
+  /**
+   * One transaction. The answer is known or TAPE_OUTCOME_UNKNOWN; a lost one has been resolved. `tenant`: in whose turn,
+   * where several wait; absent: in one of the store's own.
+   */
+  write<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T>;
   /** One transaction that pre-empts a live holder (`lease.take`): it must not starve behind guarded ones. */
-  preempt<T>(make: (ground: Ground) => Plan<T>): Promise<T>;
+  preempt<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T>;
   /** Statements that change nothing, outside a transaction. */
   read<T>(plan: Plan<T>): Promise<T>;
   /** The hot path. */

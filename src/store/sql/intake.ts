@@ -13,8 +13,12 @@ import * as plans from "./plans/intake.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
 import { type Answering, oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
 
-/** One write of the intake, by its name. */
-type Write = <T>(what: string, make: (ground: Ground) => Plan<T>, answering?: Answering<T>) => Promise<T>;
+/** One write of the intake, by its name and in its tenant's turn. */
+type Write = <T>(
+  [what, tenant]: readonly [what: string, tenant?: string],
+  make: (ground: Ground) => Plan<T>,
+  answering?: Answering<T>,
+) => Promise<T>;
 
 export interface Intakes {
   readonly intake: Intake;
@@ -28,16 +32,16 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
   let calls = 0;
   const writeOnce =
     (key: RepeatKey): Write =>
-    async (what, make, answering) => {
+    async ([what, tenant], make, answering) => {
       // One key for two kinds of calls is a mistake that the caller's hash may not show.
       const repeat = { ...key, hash: `${what} ${key.hash}` };
-      const answer = await driver.write((ground) => oncePlan(repeat, make(ground), answering));
+      const answer = await driver.write((ground) => oncePlan(repeat, make(ground), answering), tenant);
       // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
       if (answer instanceof TapeError) throw answer;
       return answer;
     };
-  const written = intakeOf(driver, limits, (_what, make) => driver.write(make));
+  const written = intakeOf(driver, limits, ([, tenant], make) => driver.write(make, tenant));
   const plain: Intake =
     driver.fire === undefined
       ? written
@@ -53,7 +57,7 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
           checkBatch(specs, limits);
           const runs = specs.map((spec) => verdictOf(() => checkRunSpec(spec, limits)));
           const create = (ground: Ground) => plans.createAllPlan(ground, tenant, runs);
-          return write("createRuns", create, { refused: (verdicts) => verdicts.every(({ ok }) => !ok) });
+          return write(["createRuns", tenant], create, { refused: (verdicts) => verdicts.every(({ ok }) => !ok) });
         },
       };
     },
@@ -67,57 +71,59 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
         driver.create(tenant, checkRunSpec(spec, limits), first),
       );
       const refused = verdicts.some((verdict) => !verdict.ok && isTapeError(verdict.error, "TAPE_QUOTA"));
-      if (refused) await driver.write(() => keepCountPlan(tenant)).catch(() => {}); // the next refusal counts again
+      if (refused) await driver.write(() => keepCountPlan(tenant), tenant).catch(() => {}); // the next refusal counts again
       return verdicts;
     },
     async signal(tenant, run, signal) {
       const data = definedOnly(signal);
       encodeRecord({ kind: "signal.sent", data }, limits);
-      return write("signal", (ground) => plans.signalPlan(ground, tenant, run, data));
+      return write(["signal", tenant], (ground) => plans.signalPlan(ground, tenant, run, data));
     },
     async cancel(tenant, run, { key, ...asked }) {
       const data = definedOnly(asked);
       encodeRecord({ kind: "cancel.asked", data }, limits);
-      return write("cancel", (ground) => plans.cancelPlan(ground, tenant, run, data, key));
+      return write(["cancel", tenant], (ground) => plans.cancelPlan(ground, tenant, run, data, key));
     },
     async leaveEvidence(tenant, attempt, evidence) {
       const { run, pos, token } = attempt;
       const data = definedOnly(evidence);
       encodeRecord({ kind: "effect.evidence", data: { ...data, run, pos, attempt: 0, token: String(token) } }, limits);
-      return write("leaveEvidence", (ground) => plans.evidencePlan(ground, tenant, attempt, data));
+      return write(["leaveEvidence", tenant], (ground) => plans.evidencePlan(ground, tenant, attempt, data));
     },
     async fireTimer(tenant, { run, pos, purpose }) {
-      return write("fireTimer", (ground) => plans.fireTimerPlan(ground, { tenant, run, pos, purpose }));
+      return write(["fireTimer", tenant], (ground) => plans.fireTimerPlan(ground, { tenant, run, pos, purpose }));
     },
     async putValue(tenant, key, value, when) {
       const text = checkPayload("value", () => encode(value), limits);
       const put = (ground: Ground) => plans.putValuePlan(ground, tenant, key, text, when);
-      return valueRowOf(await write("putValue", put, plans.withoutValue(tenant, key, text)));
+      return valueRowOf(await write(["putValue", tenant], put, plans.withoutValue(tenant, key, text)));
     },
     async deleteValue(tenant, key, version) {
       const when = { version };
-      return valueRowOf(await write("deleteValue", (ground) => plans.putValuePlan(ground, tenant, key, null, when)));
+      return valueRowOf(
+        await write(["deleteValue", tenant], (ground) => plans.putValuePlan(ground, tenant, key, null, when)),
+      );
     },
     async putSchedule(tenant, row, seen) {
-      return write("putSchedule", (ground) => plans.putSchedulePlan(ground, tenant, row, seen));
+      return write(["putSchedule", tenant], (ground) => plans.putSchedulePlan(ground, tenant, row, seen));
     },
     async deleteSchedule(tenant, id) {
-      return write("deleteSchedule", function* (): Plan<boolean> {
+      return write(["deleteSchedule", tenant], function* (): Plan<boolean> {
         return (yield* ask("schedule.delete", { tenant, id })).count > 0;
       });
     },
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       const specs = runs.map((one) => checkRunSpec(one, limits));
       const firing = { tenant, id, version, nextAt, spec };
-      return write("fireSchedule", (ground) => plans.fireSchedulePlan(ground, firing, specs));
+      return write(["fireSchedule", tenant], (ground) => plans.fireSchedulePlan(ground, firing, specs));
     },
     async prune(tenant, endedBefore, limit, act) {
-      return write("prune", () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));
+      return write(["prune", tenant], () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));
     },
     async setQuota(tenant = everyTenant, change, act) {
       // What is counted and measured from now on comes first: a limit that holds must find it.
       if (typeof change.bytes === "number") await driver.write(beginMeterPlan);
-      const set = await write("setQuota", () => setQuotaPlan(tenant, change, act));
+      const set = await write(["setQuota"], () => setQuotaPlan(tenant, change, act));
       if (typeof (change.runs ?? change.bytes) === "number") {
         let after: number | undefined = 0;
         while (after !== undefined) after = await driver.write(() => flagRunsPlan(after!));
@@ -127,15 +133,15 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
       return set;
     },
     async putToken(token, act) {
-      return write("putToken", () => putTokenPlan(token, act));
+      return write(["putToken"], () => putTokenPlan(token, act));
     },
     async revokeToken(tenant, id, act) {
-      return write("revokeToken", () => revokeTokenPlan(tenant, id, act));
+      return write(["revokeToken"], () => revokeTokenPlan(tenant, id, act));
     },
     async recordAudit(tenant, action, act, detail) {
       const data = actedBy(action, act, detail);
       const body = encodeRecord({ kind: "operator.acted", data }, limits);
-      return write("recordAudit", () => auditPlan({ tenant, journal: storeJournal, subject: null, body }));
+      return write(["recordAudit", tenant], () => auditPlan({ tenant, journal: storeJournal, subject: null, body }));
     },
     async touchToken(id) {
       await driver.write(() => ask("token.touch", { id }));
@@ -143,10 +149,10 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     async report(tenant, report) {
       const { owner, label } = report;
       const body = checkReport(report, limits);
-      await driver.write(() => reportPlan({ tenant, owner, label, body }));
+      await driver.write(() => reportPlan({ tenant, owner, label, body }), tenant);
     },
     async unreport(tenant, owner) {
-      await driver.write(() => ask("process.drop", { tenant, owner }));
+      await driver.write(() => ask("process.drop", { tenant, owner }), tenant);
     },
   };
 }

@@ -1,13 +1,15 @@
 import type { DatabaseSync } from "node:sqlite";
-import { backoffMs } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
+import { TurnQueue } from "../turn-queue.ts";
+import { Courtesy } from "./courtesy.ts";
 import { isBusy, Statements, type Times } from "./database.ts";
 
 /** One write waiting for its turn. `work` runs inside the transaction and may be run again alone. */
 interface Waiting {
+  readonly tenant: string | undefined;
   readonly work: (session: Session) => unknown;
   /** Checks before it writes, as a rule: no savepoint to undo it. If it is refused after all, each of its group alone. */
   readonly atomic: boolean;
@@ -127,19 +129,22 @@ export class Committer {
   readonly #options: CommitterOptions;
   #db: DatabaseSync;
   #statements: Statements;
-  #queue: Waiting[] = [];
-  #queueBytes = 0;
+  readonly #queue: TurnQueue<Waiting>;
+  readonly #courtesy: Courtesy;
   #scheduled = false;
   #busySince: number | undefined;
-  #busyTries = 0;
   #version: unknown;
   #closed = false;
   #idle: (() => void)[] = [];
   #witnesses = 0;
+  /** Whose the latest write was. */
+  #tenant: string | undefined;
   commits = 0;
 
   constructor(options: CommitterOptions) {
     this.#options = options;
+    this.#queue = new TurnQueue<Waiting>(options.limits);
+    this.#courtesy = new Courtesy(options.clock, options.random);
     this.#db = options.connect();
     this.#statements = new Statements(this.#db);
   }
@@ -158,19 +163,19 @@ export class Committer {
     return this.#statements;
   }
 
+  /** `tenant`: whose write it is; those of the store itself have none, and take their turns as one more tenant. */
   submit<T>(
+    tenant: string | undefined,
     work: (session: Session) => T,
     options: { atomic?: boolean; bytes?: number; writes?: number } = {},
   ): Promise<T> {
     const { atomic = false, bytes = 0, writes = 1 } = options;
     if (this.#closed) return Promise.reject(new TapeError("TAPE_STORE_CLOSED", "this store handle is closed"));
-    const { pendingItems, pendingBytes } = this.#options.limits;
-    if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
+    if (!this.#queue.hasRoom(tenant, bytes)) {
       return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
     }
     return new Promise<T>((resolve, reject) => {
-      this.#queue.push({ work, atomic, bytes, writes, resolve: resolve as (value: unknown) => void, reject });
-      this.#queueBytes += bytes;
+      this.#queue.push({ tenant, work, atomic, bytes, writes, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();
     });
   }
@@ -195,25 +200,22 @@ export class Committer {
       this.#settleIdle();
       return;
     }
+    const restMs = this.#courtesy.restMs();
+    if (restMs > 0) {
+      this.#flushIn(restMs);
+      return;
+    }
     const session = this.#begin();
     if (session === undefined) return;
-    const group = this.#nextGroup();
-    this.#commitGroup(session, group);
+    this.#commitGroup(session);
     if (this.#queue.length > 0) this.#schedule();
     else this.#settleIdle();
   }
 
-  /** What is first in the queue, up to the bound; one item at least, however much it is. */
-  #nextGroup(): readonly Waiting[] {
-    const queue = this.#queue;
-    let count = 0;
-    for (let writes = 0; count < queue.length && writes < groupWrites; count++) {
-      const item = queue[count]!;
-      writes += item.writes;
-      this.#queueBytes -= item.bytes;
-    }
-    this.#queue = count === queue.length ? [] : queue.slice(count);
-    return count === queue.length ? queue : queue.slice(0, count);
+  /** A sleep, not a timer: that would let a process end that has nothing else to do, and its writes with it. */
+  #flushIn(ms: number): void {
+    this.#scheduled = true;
+    void this.#options.clock.sleep(ms).then(() => this.#flush());
   }
 
   #settleIdle(): void {
@@ -222,46 +224,47 @@ export class Committer {
 
   /** undefined: the file is busy; the queue waits and gathers more. */
   #begin(): Group | undefined {
-    const { clock, random, busyMs, times, forget } = this.#options;
+    const { clock, busyMs, times, forget } = this.#options;
     try {
       if (!this.#db.isOpen) this.#connect(); // it could not be opened again when it broke
       this.#statements.begin();
     } catch (error) {
       if (!isBusy(error)) return this.#failAll(unreachable(error));
       this.#busySince ??= clock.mono();
-      if (clock.mono() - this.#busySince > busyMs) {
+      const busyFor = clock.mono() - this.#busySince;
+      if (busyFor > busyMs) {
         const message = `another process kept the file locked for ${busyMs} ms`;
         return this.#failAll(new TapeError("TAPE_STORE_BUSY", message, {}, error));
       }
-      this.#scheduled = true;
-      // The file is free again in well under a millisecond as a rule: start low, never spin. A sleep, not a timer: that
-      // would let a process end that has nothing else to do, and its writes with it.
-      const wait = backoffMs(++this.#busyTries, { baseMs: 1, capMs: 20 }, random);
-      void clock.sleep(wait).then(() => this.#flush());
+      this.#flushIn(this.#courtesy.busy(busyFor));
       return undefined;
     }
     this.#busySince = undefined;
-    this.#busyTries = 0;
     // Read inside the transaction: unchanged means that nobody else has committed since our own last one.
     const version = this.#statements.dataVersion();
     const foreign = version !== this.#version;
-    if (foreign) forget();
+    if (foreign) {
+      forget();
+      if (this.#version !== undefined) this.#courtesy.seen();
+    }
     this.#version = version;
     return new Group(this.#db, this.#statements, times(), foreign);
   }
 
   #failAll(error: TapeError): undefined {
-    const group = this.#queue.splice(0);
-    this.#queueBytes = 0;
+    const group = this.#queue.drain();
     this.#busySince = undefined;
     for (const item of group) item.reject(error);
     this.#settleIdle();
     return undefined;
   }
 
-  #commitGroup(session: Group, group: readonly Waiting[]): void {
+  #commitGroup(session: Group): void {
+    const { clock } = this.#options;
+    const begun = clock.mono();
+    const group: Waiting[] = [];
     try {
-      for (const item of group) this.#runItem(session, item);
+      this.#runItems(session, group, begun + this.#courtesy.workBoundMs());
       this.#bearWitness(session, group);
     } catch (error) {
       session.drop();
@@ -271,17 +274,38 @@ export class Committer {
       else this.#eachAlone(group);
       return;
     }
+    const workedMs = clock.mono() - begun;
     try {
       this.#statements.commit();
     } catch (error) {
       if (!this.#landed(error, session, group)) return;
     }
+    this.#courtesy.leave(workedMs, clock.mono() - begun);
     this.commits++;
     for (const fn of session.after) fn();
     for (const item of group) {
       if ("error" in item.outcome!) item.reject(item.outcome.error);
       else item.resolve(item.outcome!.value);
     }
+  }
+
+  /** What is next in turn, up to both bounds; one item at least, however much it is. Those that were run are in `group`. */
+  #runItems(session: Group, group: Waiting[], until: number): void {
+    for (let writes = 0; writes < groupWrites; ) {
+      const item = this.#queue.shift();
+      if (item === undefined) return;
+      group.push(item);
+      writes += item.writes;
+      this.#noticeTenant(item.tenant);
+      this.#runItem(session, item);
+      if (until !== Number.POSITIVE_INFINITY && this.#options.clock.mono() >= until) return;
+    }
+  }
+
+  #noticeTenant(tenant: string | undefined): void {
+    if (tenant === undefined || tenant === this.#tenant) return;
+    if (this.#tenant !== undefined) this.#courtesy.mixed();
+    this.#tenant = tenant;
   }
 
   #runItem(session: Group, item: Waiting): void {
@@ -310,7 +334,7 @@ export class Committer {
 
   #eachAlone(group: readonly Waiting[]): void {
     for (const item of group) {
-      this.submit(item.work, { bytes: item.bytes, writes: item.writes }).then(item.resolve, item.reject);
+      this.submit(item.tenant, item.work, { bytes: item.bytes, writes: item.writes }).then(item.resolve, item.reject);
     }
   }
 

@@ -66,8 +66,8 @@ export class SqliteDriver implements Driver {
     this.transactionBoundMs = 0;
   }
 
-  write<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
-    return this.#options.committer.submit((session) => this.#perform(session, make));
+  write<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+    return this.#options.committer.submit(tenant, (session) => this.#perform(session, make));
   }
 
   async read<T>(plan: Plan<T>): Promise<T> {
@@ -90,12 +90,14 @@ export class SqliteDriver implements Driver {
   append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
     const { committer } = this.#options;
     const { bytes, records, releases } = entry;
+    const { tenant } = fence;
     // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
     const atomic = releases && records.length === 1;
-    if (isRise(entry)) return committer.submit((session) => this.#rise(session, fence, entry), { atomic: true, bytes });
-    if (!entry.plain)
-      return committer.submit((s) => this.#perform(s, (ground) => appendPlan(ground, fence, entry)), { bytes, atomic });
-    return committer.submit((session) => this.#appendPlain(session, fence, entry), { atomic: true, bytes });
+    if (isRise(entry)) return committer.submit(tenant, (s) => this.#rise(s, fence, entry), { atomic: true, bytes });
+    if (entry.plain)
+      return committer.submit(tenant, (s) => this.#appendPlain(s, fence, entry), { atomic: true, bytes });
+    const append = (session: Session) => this.#perform(session, (ground) => appendPlan(ground, fence, entry));
+    return committer.submit(tenant, append, { bytes, atomic });
   }
 
   /** Fence and head once for the entry, then plain inserts. Everything is checked before the first of them. */
@@ -137,22 +139,22 @@ export class SqliteDriver implements Driver {
       return created;
     };
     // The plan refuses at its first write or not at all: there is nothing to undo, and no savepoint to pay for.
-    return this.#options.committer.submit(create, { atomic: true });
+    return this.#options.committer.submit(tenant, create, { atomic: true });
   }
 
   /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
-  preempt<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
-    return this.write(make);
+  preempt<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+    return this.write(make, tenant);
   }
 
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
-    return this.write((ground) => acquirePlan(ground, tenant, request));
+    return this.write((ground) => acquirePlan(ground, tenant, request), tenant);
   }
 
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
     const { committer, heads } = this.#options;
     const terms = journals.map((journal) =>
-      committer.submit((session) => {
+      committer.submit(request.tenant, (session) => {
         const term = this.#perform(session, () => takeFoundPlan(journal, request));
         if (term !== undefined) heads.remember(term, false);
         return term;
@@ -168,7 +170,8 @@ export class SqliteDriver implements Driver {
       const some = renewals.slice(k, k + renewalsAtOnce);
       const work = (session: Session): Renewed[] =>
         some.map((renewal) => this.#perform(session, () => renewPlan(renewal)));
-      renewed.push(...(await this.#options.committer.submit(work, { writes: some.length })));
+      // Of many tenants at times, and what keeps all of them alive: a turn of its own.
+      renewed.push(...(await this.#options.committer.submit(undefined, work, { writes: some.length })));
     }
     return renewed;
   }

@@ -1,0 +1,91 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+
+/** So long after the last sign of another writer a process takes itself to be alone. */
+const memoryMs = 1_000;
+/** Among others a transaction takes no further write after so long: its flush takes about as much. */
+const workBoundMs = 6;
+/** Whoever works for less than this in a transaction writes little, and owes the others nothing. */
+const lightMs = 1;
+/** A rest is at most so many times as long as the file was held, and at most so long. */
+const mostRest = 8;
+const mostRestMs = 250;
+/** A file that is busy for so long is not shared but in trouble: ask less often. */
+const troubleMs = 1_000;
+
+/**
+ * How a process shares the file with others. SQLite's lock has no queue: whoever asks first once it is free gets it, and
+ * that is whoever let go of it last, unless that one waits. So a process that has met another writer keeps its
+ * transactions short and rests after each for as long as it held the file; longer where it finds the file busy when it
+ * comes back, as several do that have much to write, until it is free often enough. One that writes little never
+ * rests, and asks often: it waits for the transaction under way, and seldom for another one.
+ *
+ *   alone ──file busy | another's commit seen──▶ among others ──a second without either──▶ alone
+ */
+export class Courtesy {
+  readonly #clock: Clock;
+  readonly #random: Random;
+  #metAt = Number.NEGATIVE_INFINITY;
+  #mixedAt = Number.NEGATIVE_INFINITY;
+  #light = true;
+  /** Whether the file was busy when it was last asked for. */
+  #waited = false;
+  /** How many times as long as it held the file it rests. */
+  #rest = 1;
+  #restUntil = Number.NEGATIVE_INFINITY;
+
+  constructor(clock: Clock, random: Random) {
+    this.#clock = clock;
+    this.#random = random;
+  }
+
+  /** Another process has committed since our last transaction. */
+  seen(): void {
+    this.#metAt = this.#clock.mono();
+  }
+
+  /** Another tenant of this process has written: who comes next must not wait for a long transaction either. */
+  mixed(): void {
+    this.#mixedAt = this.#clock.mono();
+  }
+
+  /** The file is busy, and has been for so long. Answers how long to wait before the next try. */
+  busy(forMs: number): number {
+    this.#metAt = this.#clock.mono();
+    this.#waited = true;
+    const pauseMs = forMs > troubleMs ? 20 : this.#light ? 2 : workBoundMs;
+    return pauseMs * (0.5 + this.#random.float() / 2);
+  }
+
+  /** How long a transaction that begins now may take further writes. */
+  workBoundMs(): number {
+    const now = this.#clock.mono();
+    const shared = this.#isAmongOthers(now) || now - this.#mixedAt < memoryMs;
+    return shared ? workBoundMs : Number.POSITIVE_INFINITY;
+  }
+
+  /** A transaction has let go of the file: how long it worked, which its flush is no part of, and how long it held it. */
+  leave(workedMs: number, heldMs: number): void {
+    const now = this.#clock.mono();
+    const waited = this.#waited;
+    this.#waited = false;
+    this.#light = workedMs < lightMs;
+    if (!this.#isAmongOthers(now)) this.#rest = 1;
+    else if (!this.#light) this.#restFrom(now, heldMs, waited);
+  }
+
+  #restFrom(now: number, heldMs: number, waited: boolean): void {
+    // Settles where three returns in five find it busy.
+    this.#rest = Math.min(mostRest, Math.max(1, waited ? this.#rest * 1.25 : this.#rest / 1.5));
+    this.#restUntil = now + Math.min(mostRestMs, heldMs * this.#rest);
+  }
+
+  /** How long the file is still to be left to others. */
+  restMs(): number {
+    return Math.max(0, this.#restUntil - this.#clock.mono());
+  }
+
+  #isAmongOthers(now: number): boolean {
+    return now - this.#metAt < memoryMs;
+  }
+}

@@ -1,0 +1,69 @@
+import { describe, expect, it } from "vitest";
+import { TurnQueue } from "../../src/store/turn-queue.ts";
+
+interface Write {
+  readonly tenant: string | undefined;
+  readonly bytes: number;
+  readonly name: string;
+}
+const write = (tenant: string | undefined, name: string, bytes = 1): Write => ({ tenant, name, bytes });
+const roomy = { pendingItems: 100_000, pendingBytes: 1_000_000 };
+const namesOf = (writes: readonly Write[]): string[] => writes.map(({ name }) => name);
+
+describe("what waits for its turn", () => {
+  it("one tenant's is served in order of arrival", () => {
+    const queue = new TurnQueue<Write>(roomy);
+    for (let k = 0; k < 20_000; k++) queue.push(write("acme", String(k)));
+    expect(namesOf(queue.drain())).toEqual(Array.from({ length: 20_000 }, (_, k) => String(k)));
+    expect(queue.shift()).toBeUndefined();
+  });
+
+  it("another tenant's next write waits for one of a flood, not for all of it", () => {
+    const queue = new TurnQueue<Write>(roomy);
+    for (let k = 0; k < 10_000; k++) queue.push(write("acme", `flood ${k}`));
+    queue.push(write("globex", "first"));
+    queue.push(write("globex", "second"));
+    queue.push(write(undefined, "the store's own"));
+    const served = namesOf(Array.from({ length: 6 }, () => queue.shift()!));
+    expect(served).toEqual(["flood 0", "first", "the store's own", "flood 1", "second", "flood 2"]);
+  });
+
+  it("no tenant is passed over, however few are served before more arrive", () => {
+    const queue = new TurnQueue<Write>(roomy);
+    const tenants = Array.from({ length: 50 }, (_, k) => `tenant ${k}`);
+    const served = new Map<string | undefined, number>();
+    for (let round = 0; round < 100; round++) {
+      for (const tenant of tenants) queue.push(write(tenant, "w"));
+      for (let k = 0; k < 10; k++) {
+        const { tenant } = queue.shift()!;
+        served.set(tenant, (served.get(tenant) ?? 0) + 1);
+      }
+    }
+    expect(tenants.map((tenant) => served.get(tenant))).toEqual(tenants.map(() => 20));
+    expect(queue.length).toBe(50 * 100 - 1_000);
+  });
+
+  it("a flood that has filled it is refused; who has little waiting still gets in, up to a bound", () => {
+    const queue = new TurnQueue<Write>({ pendingItems: 80, pendingBytes: 800 });
+    const fill = (tenant: string): number => {
+      let taken = 0;
+      for (; queue.hasRoom(tenant, 1); taken++) queue.push(write(tenant, "w"));
+      return taken;
+    };
+    expect(fill("acme")).toBe(80);
+    expect(fill("globex")).toBe(10);
+    expect(fill("initech")).toBe(0);
+    queue.drain();
+    expect(fill("acme")).toBe(80);
+  });
+
+  it("the same holds for bytes", () => {
+    const queue = new TurnQueue<Write>({ pendingItems: 80, pendingBytes: 800 });
+    queue.push(write("acme", "large", 790));
+    expect(queue.hasRoom("acme", 20)).toBe(false);
+    expect(queue.hasRoom("globex", 20)).toBe(true);
+    expect(queue.hasRoom("globex", 101)).toBe(false);
+    queue.shift();
+    expect(queue.hasRoom("acme", 800)).toBe(true);
+  });
+});
