@@ -2,6 +2,8 @@ export interface Queued {
   /** Whose it is; absent: the store's own, which takes its turns as one more tenant. */
   readonly tenant: string | undefined;
   readonly bytes: number;
+  /** How many writes of usual cost it stands for. */
+  readonly writes: number;
 }
 
 export interface QueueBounds {
@@ -12,7 +14,7 @@ export interface QueueBounds {
 /** What one tenant waits for, in order of arrival. */
 interface Lane<Item> {
   readonly tenant: string | undefined;
-  readonly items: Item[];
+  items: Item[];
   /** How many of `items` have been taken already. */
   taken: number;
   /** Of those that wait. */
@@ -31,12 +33,13 @@ const reserved = 8;
  */
 export class TurnQueue<Item extends Queued> {
   readonly #bounds: QueueBounds;
-  /** Those that have something waiting, the next one in turn first. */
+  /** Those that have something waiting, the next one in turn first; of the others none but the latest. */
   readonly #lanes = new Map<string | undefined, Lane<Item>>();
   /** The lane of the latest item: most come in a row. */
   #latest: Lane<Item> | undefined;
   #length = 0;
   #bytes = 0;
+  #writes = 0;
 
   constructor(bounds: QueueBounds) {
     this.#bounds = bounds;
@@ -64,20 +67,23 @@ export class TurnQueue<Item extends Queued> {
   }
 
   push(item: Item): void {
-    const { tenant } = item;
-    let lane = this.#latest;
-    if (lane === undefined || lane.tenant !== tenant) {
-      lane = this.#lanes.get(tenant);
-      if (lane === undefined) {
-        lane = { tenant, items: [], taken: 0, bytes: 0 };
-        this.#lanes.set(tenant, lane);
-      }
-      this.#latest = lane;
-    }
+    const latest = this.#latest;
+    const lane = latest !== undefined && latest.tenant === item.tenant ? latest : this.#laneOf(item.tenant);
     lane.items.push(item);
+    lane.bytes += item.bytes;
     this.#length++;
     this.#bytes += item.bytes;
-    lane.bytes += item.bytes;
+    this.#writes += item.writes;
+  }
+
+  /** Everything, if it is one tenant's and no more than so many writes. As a rule it is, and costs no more than a list. */
+  takeAll(most: number): Item[] | undefined {
+    const lane = this.#latest;
+    if (lane === undefined || lane.taken > 0 || lane.items.length !== this.#length || this.#writes > most) return;
+    const { items } = lane;
+    lane.items = [];
+    lane.bytes = this.#length = this.#bytes = this.#writes = 0;
+    return items;
   }
 
   /** The next in turn, which is taken out. */
@@ -87,6 +93,7 @@ export class TurnQueue<Item extends Queued> {
     const item = lane.items[lane.taken++]!;
     this.#length--;
     this.#bytes -= item.bytes;
+    this.#writes -= item.writes;
     lane.bytes -= item.bytes;
     if (lane.taken === lane.items.length) this.#drop(lane);
     else {
@@ -103,9 +110,20 @@ export class TurnQueue<Item extends Queued> {
     return items;
   }
 
+  #laneOf(tenant: string | undefined): Lane<Item> {
+    if (this.#latest !== undefined && isEmpty(this.#latest)) this.#drop(this.#latest);
+    let lane = this.#lanes.get(tenant);
+    if (lane === undefined) {
+      lane = { tenant, items: [], taken: 0, bytes: 0 };
+      this.#lanes.set(tenant, lane);
+    }
+    this.#latest = lane;
+    return lane;
+  }
+
   #next(): Lane<Item> | undefined {
-    if (this.#lanes.size === 1 && this.#latest !== undefined) return this.#latest;
-    return this.#lanes.values().next().value;
+    for (const lane of this.#lanes.values()) if (!isEmpty(lane)) return lane;
+    return undefined;
   }
 
   #toTheEnd(lane: Lane<Item>): void {
@@ -118,3 +136,5 @@ export class TurnQueue<Item extends Queued> {
     if (this.#latest === lane) this.#latest = undefined;
   }
 }
+
+const isEmpty = <Item>({ items, taken }: Lane<Item>): boolean => taken === items.length;

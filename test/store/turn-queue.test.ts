@@ -5,8 +5,9 @@ interface Write {
   readonly tenant: string | undefined;
   readonly bytes: number;
   readonly name: string;
+  readonly writes: number;
 }
-const write = (tenant: string | undefined, name: string, bytes = 1): Write => ({ tenant, name, bytes });
+const write = (tenant: string | undefined, name: string, bytes = 1): Write => ({ tenant, name, bytes, writes: 1 });
 const roomy = { pendingItems: 100_000, pendingBytes: 1_000_000 };
 const namesOf = (writes: readonly Write[]): string[] => writes.map(({ name }) => name);
 

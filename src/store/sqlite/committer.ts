@@ -6,6 +6,7 @@ import type { Limits } from "../../model/limits.ts";
 import { TurnQueue } from "../turn-queue.ts";
 import { Courtesy } from "./courtesy.ts";
 import { isBusy, Statements, type Times } from "./database.ts";
+import { Group, type Session, type Witness } from "./session.ts";
 
 /** One write waiting for its turn. `work` runs inside the transaction and may be run again alone. */
 interface Waiting {
@@ -20,89 +21,6 @@ interface Waiting {
   readonly reject: (error: unknown) => void;
   outcome?: { readonly value: unknown } | { readonly error: unknown };
 }
-
-export interface Session {
-  readonly db: DatabaseSync;
-  readonly statements: Statements;
-  readonly times: Times;
-  /** true when another connection has committed since our last transaction: nothing remembered of the file holds. */
-  readonly foreign: boolean;
-  /** Called once the transaction has committed. */
-  afterCommit(fn: () => void): void;
-  /** Called if what the item did so far is undone, by itself or with its group. */
-  onUndo(fn: () => void): void;
-  /** A statement of the item may have changed a row. */
-  changed(): void;
-  /** The item wrote this record, which nobody else could: if it is in the file after a failed COMMIT, the group is. */
-  wrote(journal: number, seq: number, token: bigint): void;
-}
-
-/** A session with what the committer keeps for itself. */
-class Group implements Session {
-  readonly db: DatabaseSync;
-  readonly statements: Statements;
-  readonly times: Times;
-  readonly foreign: boolean;
-  readonly after: (() => void)[] = [];
-  witness: Witness | undefined;
-  #candidate: Witness | undefined;
-  readonly #undo: (() => void)[] = [];
-  #changes = 0;
-
-  constructor(db: DatabaseSync, statements: Statements, times: Times, foreign: boolean) {
-    this.db = db;
-    this.statements = statements;
-    this.times = times;
-    this.foreign = foreign;
-  }
-
-  afterCommit(fn: () => void): void {
-    this.after.push(fn);
-  }
-
-  onUndo(fn: () => void): void {
-    this.#undo.push(fn);
-  }
-
-  /** How much there is to undo so far. */
-  mark(): Mark {
-    return { after: this.after.length, undo: this.#undo.length, changes: this.#changes };
-  }
-
-  changed(): void {
-    this.#changes++;
-  }
-
-  hasChangedSince(mark: Mark): boolean {
-    return this.#changes > mark.changes;
-  }
-
-  wrote(journal: number, seq: number, token: bigint): void {
-    this.#candidate = { journal, seq, token };
-  }
-
-  /** Only what an item wrote that was not undone can bear witness. */
-  keep(): void {
-    this.witness ??= this.#candidate;
-    this.#candidate = undefined;
-  }
-
-  drop(mark: Mark = start): void {
-    this.#candidate = undefined;
-    this.after.length = mark.after;
-    for (const fn of this.#undo.splice(mark.undo)) fn();
-  }
-}
-
-interface Mark {
-  readonly after: number;
-  readonly undo: number;
-  readonly changes: number;
-}
-
-const start: Mark = { after: 0, undo: 0, changes: 0 };
-
-type Witness = { readonly journal: number; readonly seq: number; readonly token: bigint } | { readonly id: bigint };
 
 export interface CommitterOptions {
   readonly connect: () => DatabaseSync;
@@ -261,10 +179,14 @@ export class Committer {
 
   #commitGroup(session: Group): void {
     const { clock } = this.#options;
-    const begun = clock.mono();
-    const group: Waiting[] = [];
+    const boundMs = this.#courtesy.workBoundMs();
+    const shared = boundMs !== Number.POSITIVE_INFINITY;
+    const begun = shared ? clock.mono() : 0;
+    const all = shared ? undefined : this.#queue.takeAll(groupWrites);
+    const group = all ?? [];
     try {
-      this.#runItems(session, group, begun + this.#courtesy.workBoundMs());
+      if (all === undefined) this.#runInTurn(session, group, shared ? begun + boundMs : undefined);
+      else this.#runAll(session, all);
       this.#bearWitness(session, group);
     } catch (error) {
       session.drop();
@@ -274,13 +196,13 @@ export class Committer {
       else this.#eachAlone(group);
       return;
     }
-    const workedMs = clock.mono() - begun;
+    const workedMs = shared ? clock.mono() - begun : 0;
     try {
       this.#statements.commit();
     } catch (error) {
       if (!this.#landed(error, session, group)) return;
     }
-    this.#courtesy.leave(workedMs, clock.mono() - begun);
+    if (shared) this.#courtesy.leave(workedMs, clock.mono() - begun);
     this.commits++;
     for (const fn of session.after) fn();
     for (const item of group) {
@@ -289,8 +211,13 @@ export class Committer {
     }
   }
 
-  /** What is next in turn, up to both bounds; one item at least, however much it is. Those that were run are in `group`. */
-  #runItems(session: Group, group: Waiting[], until: number): void {
+  #runAll(session: Group, all: readonly Waiting[]): void {
+    this.#noticeTenant(all[0]?.tenant);
+    for (const item of all) this.#runItem(session, item);
+  }
+
+  /** What is next in turn, up to both bounds; one item at least, however much it is. What has been taken is in `group`. */
+  #runInTurn(session: Group, group: Waiting[], until: number | undefined): void {
     for (let writes = 0; writes < groupWrites; ) {
       const item = this.#queue.shift();
       if (item === undefined) return;
@@ -298,7 +225,7 @@ export class Committer {
       writes += item.writes;
       this.#noticeTenant(item.tenant);
       this.#runItem(session, item);
-      if (until !== Number.POSITIVE_INFINITY && this.#options.clock.mono() >= until) return;
+      if (until !== undefined && this.#options.clock.mono() >= until) return;
     }
   }
 

@@ -27,6 +27,8 @@ export class Courtesy {
   readonly #random: Random;
   #metAt = Number.NEGATIVE_INFINITY;
   #mixedAt = Number.NEGATIVE_INFINITY;
+  /** false: neither was so within the last second, as far as anybody has asked. Who is alone need not look at the clock. */
+  #shared = false;
   #light = true;
   /** Whether the file was busy when it was last asked for. */
   #waited = false;
@@ -42,16 +44,19 @@ export class Courtesy {
   /** Another process has committed since our last transaction. */
   seen(): void {
     this.#metAt = this.#clock.mono();
+    this.#shared = true;
   }
 
   /** Another tenant of this process has written: who comes next must not wait for a long transaction either. */
   mixed(): void {
     this.#mixedAt = this.#clock.mono();
+    this.#shared = true;
   }
 
   /** The file is busy, and has been for so long. Answers how long to wait before the next try. */
   busy(forMs: number): number {
     this.#metAt = this.#clock.mono();
+    this.#shared = true;
     this.#waited = true;
     const pauseMs = forMs > troubleMs ? 20 : this.#light ? 2 : workBoundMs;
     return pauseMs * (0.5 + this.#random.float() / 2);
@@ -59,9 +64,10 @@ export class Courtesy {
 
   /** How long a transaction that begins now may take further writes. */
   workBoundMs(): number {
+    if (!this.#shared) return Number.POSITIVE_INFINITY;
     const now = this.#clock.mono();
-    const shared = this.#isAmongOthers(now) || now - this.#mixedAt < memoryMs;
-    return shared ? workBoundMs : Number.POSITIVE_INFINITY;
+    this.#shared = this.#isAmongOthers(now) || now - this.#mixedAt < memoryMs;
+    return this.#shared ? workBoundMs : Number.POSITIVE_INFINITY;
   }
 
   /** A transaction has let go of the file: how long it worked, which its flush is no part of, and how long it held it. */
@@ -82,6 +88,7 @@ export class Courtesy {
 
   /** How long the file is still to be left to others. */
   restMs(): number {
+    if (!this.#shared) return 0;
     return Math.max(0, this.#restUntil - this.#clock.mono());
   }
 

@@ -15,10 +15,11 @@ import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
 import type { Wakes } from "../wakes.ts";
-import type { Committer, Session } from "./committer.ts";
+import type { Committer } from "./committer.ts";
 import { isBusy, type Times } from "./database.ts";
 import type { HeadCache } from "./heads.ts";
 import { type Neighbours, watchNeighbours } from "./neighbours.ts";
+import type { Session } from "./session.ts";
 
 export interface SqliteDriverOptions {
   readonly committer: Committer;
