@@ -4,8 +4,8 @@ import type { Bug, Patch } from "../bug.ts";
 const noFence: readonly Patch[] = [
   {
     file: "store/sqlite/driver.ts",
-    find: "if (entry.plain) return",
-    replace: "if (fence === undefined) return",
+    find: "if (entry.plain)\n",
+    replace: "if (fence === undefined)\n",
   },
   {
     file: "store/sql/plans/append.ts",
