@@ -17,7 +17,7 @@ import { folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";
 export const storeOptions = {
   store: { value: "URL", help: "sqlite:FILE, postgres://… or a server's http(s)://…; default: tape.yaml's store" },
   config: { value: "FILE", help: "the settings to read; default: tape.yaml" },
-  tenant: { value: "NAME", help: "whose runs; default: tape.yaml's tenant" },
+  tenant: { value: "NAME", help: "whose runs; default: tape.yaml's tenant, through a server the token's" },
 } as const satisfies Record<string, Option>;
 
 export const outputOption = {

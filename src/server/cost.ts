@@ -14,6 +14,16 @@ export function extraCalls(
   };
   const limited = route.query?.shape.limit !== undefined || asked.limit !== undefined;
   const rows = typeof asked.limit === "number" ? Math.min(asked.limit, page) : limited ? page : 0;
-  const items = Object.values(asked).reduce((sum: number, one) => sum + (Array.isArray(one) ? one.length : 0), 0);
+  const items = listsIn(asked).reduce((sum, list) => sum + list.length + carried(list), 0);
   return Math.floor(Math.max(rows, items) / rowsOfCall);
+}
+
+const listsIn = (held: unknown): readonly (readonly unknown[])[] =>
+  typeof held === "object" && held !== null ? Object.values(held).filter(Array.isArray) : [];
+
+/** Items of lists in a list: one call may carry those of many callers, each with a list of its own. */
+function carried(list: readonly unknown[]): number {
+  let sum = 0;
+  for (const one of list) for (const inner of listsIn(one)) sum += inner.length;
+  return sum;
 }

@@ -63,7 +63,7 @@ async function play(folder: string, { screen, place, once }: PlayOptions): Promi
       `  page    ${serving.url}${taken === undefined ? "" : `  (${taken} is taken)`}`,
       `  store   ${url}  (goes when this ends)`,
       `  runner  the treasury: two workers, five reactors in each, leases of ${ttlMs / 1_000} s`,
-      `  look    durable-tape runs --store ${serving.url}`,
+      `  look    npx durable-tape runs --store ${serving.url}`,
     ];
     return await direct({ screen, store, url, page: serving.url, head, once, worldFile: join(folder, "world.jsonl") });
   } finally {
