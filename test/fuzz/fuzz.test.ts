@@ -1,3 +1,5 @@
+import { Agent, createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { gzipSync } from "node:zlib";
 import { describe, expect, inject, it } from "vitest";
 import { z } from "zod";
@@ -9,6 +11,7 @@ import { Fuzzer, type FuzzOptions, type FuzzReport } from "../../tools/fuzz/fuzz
 import { jsonText } from "../../tools/fuzz/json.ts";
 import { type Finding, judge } from "../../tools/fuzz/judge.ts";
 import { Pool } from "../../tools/fuzz/pool.ts";
+import { send } from "../../tools/fuzz/send.ts";
 import type { Shot } from "../../tools/fuzz/shot.ts";
 import { type Backend, backends, freshStore } from "../attacks/open-ground.ts";
 import { crash, type Weakness, weaknesses } from "./weaknesses.ts";
@@ -113,6 +116,21 @@ describe("the fuzzer", () => {
       }
       expect(sent).toBeGreaterThan(100);
     });
+  });
+
+  it("does not wait for the answer to a request of which it keeps a part back", async () => {
+    const silent = createServer((request) => void request.resume());
+    await new Promise<void>((ready) => silent.listen(0, "127.0.0.1", ready));
+    const { port } = silent.address() as AddressInfo;
+    const agent = new Agent();
+    try {
+      const headers = { "content-length": "1" };
+      const shot: Shot = { sender: { tenant: "acme", role: "admin" }, method: "POST", target: "/v1/quotas", headers };
+      expect(await send(shot, port, agent)).toMatchObject([{ status: 0, timedOut: false }]);
+    } finally {
+      agent.destroy();
+      silent.close();
+    }
   });
 
   it("finds memory that grows, and none that does not", () => {

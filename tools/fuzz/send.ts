@@ -17,6 +17,8 @@ export interface Reply {
 
 /** The longest that the contract lets a call wait is half a minute. */
 const patienceMs = 45_000;
+/** Who promises more than it sends waits for nothing: the server gives it a minute, and answers then or not at all. */
+const unfinishedMs = 500;
 /** A socket on which nothing happens has said what it has to say. */
 const quietMs = 150;
 const maxBytes = 64 * 2 ** 20;
@@ -62,10 +64,14 @@ function sendCall(shot: Shot, port: number, agent: Agent): Promise<Reply> {
       done({ status: 0, headers: {}, text: "", whole: false, timedOut: false });
       return;
     }
-    const timer = setTimeout(() => {
-      timedOut = cutMs === undefined;
-      call.destroy();
-    }, cutMs ?? patienceMs);
+    const finished = Number(headers["content-length"] ?? 0) <= (body?.length ?? 0);
+    const timer = setTimeout(
+      () => {
+        timedOut = cutMs === undefined && finished;
+        call.destroy();
+      },
+      cutMs ?? (finished ? patienceMs : unfinishedMs),
+    );
     call.once("error", () => {
       if (answer === undefined) end();
     });
