@@ -122,6 +122,19 @@ export const quotas: Cases = ({ it }, fresh) => {
     assert.deepEqual(await starts(store, 1), ["TAPE_QUOTA"]);
   });
 
+  it("runs: children that begin after a count are found by the next, a second later", async () => {
+    const { store, elapse } = fresh();
+    await store.intake.setQuota(tenant, { runs: 3 }, act);
+    const parent = await begin(store);
+    const child = (pos: number) =>
+      ({ kind: "child.started", data: { pos, id: unique("child"), workflow: "w", input: 1, inputHash: "h" } }) as const;
+    await parent.write(child(0), child(1));
+    assert.equal((await store.read.quota(tenant)).used.runs, 3);
+    await elapse(1_000);
+    const many = await Promise.all(Array.from({ length: 3 }, () => starts(store, 2)));
+    assert.deepEqual(tally(many.flat()), { TAPE_QUOTA: 6 });
+  });
+
   it("a default holds for every tenant without a setting of its own, and -1 is none", async () => {
     const { store } = fresh();
     await store.intake.setQuota(undefined, { runs: 1, schedules: 1 }, act);

@@ -1,6 +1,6 @@
 -- unfenced: as create, of tenants with a quota on runs: as many as there is room for, under the lock of the tenants' rows
--- In the order of the tenants, as everybody who locks several. What finds no room, or whose tenant has never been counted
--- or has a quota on bytes, is left out and tried alone. EPQ shows the row as it is once it is locked.
+-- In the order of the tenants, as everybody who locks several. What finds no room, or whose tenant has not been counted
+-- lately (see recountMs in sql/plans/quotas.ts) or has a quota on bytes, is left out and tried alone. EPQ shows the row as it is once it is locked.
 with i as materialized (
   select i.* from unnest(:journals::bigint[], :tenants::text[], :ids::text[], :workflows::text[], :versions::text[],
       :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
@@ -9,7 +9,7 @@ with i as materialized (
 m as materialized (select token_floor, pg_current_xact_id()::text::bigint + feed_offset as stamp, tape.now_ms() as at from tape.meta),
 q as materialized (
   select q.tenant, coalesce(q.runs, d.runs) - q.runs_used as room from tape.quotas q left join tape.quotas d on d.tenant = ''
-  where q.tenant = any (:tenants::text[]) and q.runs_at <> 0 and coalesce(q.runs, d.runs) >= 0
+  where q.tenant = any (:tenants::text[]) and abs(tape.now_ms() - q.runs_at) < greatest(1000, q.runs_used / 10) and coalesce(q.runs, d.runs) >= 0
     and coalesce(q.bytes, d.bytes, -1) = -1
   order by q.tenant for update of q),
 a as materialized (

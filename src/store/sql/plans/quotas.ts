@@ -18,8 +18,12 @@ import { recordAct } from "./service.ts";
  * limit, and only then it is asked for room here, in the same transaction, under the lock of the tenant's row.
  */
 
-/** A count that is younger is not made again: many refusals in a row cost one. */
+/**
+ * A count that is younger is not made again: many refusals in a row cost one. An older one is, also where there is room:
+ * children are let in without a look at it. Large ones live longer, so that counting stays a small part of the work.
+ */
 const recountMs = 1_000;
+const recountRuns = 10_000;
 /** Records are measured again after so long, where a start asks how many bytes there are. */
 const remeterMs = 5_000;
 /** Records measured in one transaction: some ten milliseconds. */
@@ -52,7 +56,9 @@ function* roomForRun(row: Row): Plan<Room> {
   let used = Number(row.runs_used);
   let fresh = false;
   const countedAt = Number(row.runs_at); // 0: never
-  const old = countedAt === 0 || (limit !== null && used >= limit && Math.abs(Number(row.at) - countedAt) >= recountMs);
+  const full = limit !== null && used >= limit;
+  const livesMs = full ? recountMs : Math.max(recountMs, (used / recountRuns) * recountMs);
+  const old = countedAt === 0 || Math.abs(Number(row.at) - countedAt) >= livesMs;
   if (limit !== null && old) {
     used = Number((yield* askRow("quota.open", { tenant: row.tenant }))?.n);
     fresh = true;
