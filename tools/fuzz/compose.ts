@@ -116,7 +116,8 @@ function drawn({ chance, sides, crossing, only, mode }: Composing): Shot {
 }
 
 function senderOf(chance: Chance, tenant: string, route: Route, mode: Mode): Sender {
-  const home = mode !== "mixed" ? 0 : route.role === "admin" ? 8 : 1; // it may change what is everybody's
+  // It may change what is everybody's; and some lists are for nobody else.
+  const home = route.repeat === "read" ? 4 : mode !== "mixed" ? 0 : route.role === "admin" ? 8 : 1;
   const fit = roles.filter((role) => route.role === "open" || role === route.role || role === "admin");
   return chance.weighed<Sender>([
     [70, { tenant, role: chance.oneOf(fit) }],
