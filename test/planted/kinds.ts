@@ -29,6 +29,8 @@ export const kinds = {
   "with a rewound store": ({ rewind }) => rewind !== undefined,
   "with operators": ({ deeds }) => deeds.length > 0,
   "with strangers": ({ strangers }) => strangers.length > 0,
+  "with neighbours": ({ neighbours }) => neighbours.deeds.length > 0,
+  "with a singleton": ({ singleton, replicas }) => singleton !== undefined && replicas > 1,
   "with a guarded gate": ({ guarded }) => guarded.length > 0,
   "with unnamed forks": ({ deeds }) => deeds.some(({ what }) => what === "fork unnamed"),
   "with one cancelled early": ({ unbegun }) => unbegun !== undefined,

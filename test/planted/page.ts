@@ -6,6 +6,7 @@ import { effectBugs } from "./bugs/effects.ts";
 import { endingBugs } from "./bugs/endings.ts";
 import { journalBugs } from "./bugs/journals.ts";
 import { leaseBugs } from "./bugs/leases.ts";
+import { neighbourBugs } from "./bugs/neighbours.ts";
 import { serviceBugs } from "./bugs/services.ts";
 import { strangerBugs } from "./bugs/strangers.ts";
 
@@ -21,6 +22,7 @@ const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Ends, compensation and budgets", endingBugs],
   ["Values, schedules, operators, restores", serviceBugs],
   ["Strangers, approvals, audit, forks and clocks", strangerBugs],
+  ["Quotas, cursors, erasure and doors", neighbourBugs],
 ];
 
 function tables(): string {

@@ -79,6 +79,17 @@ const calm: Plan = {
     { run: "run-0", atMs: 3_500, by: "ada", value: "many", key: "guarded 1" },
     { run: "run-0", atMs: 4_000, by: "ada", value: 7, key: "guarded 2" },
   ],
+  neighbours: {
+    deeds: [
+      { atMs: 500, what: "start several at once", n: 0 },
+      { atMs: 1_000, what: "schedule", n: 0 },
+      { atMs: 1_200, what: "put", n: 0 },
+      { atMs: 1_300, what: "put", n: 1 },
+      { atMs: 1_400, what: "delete", n: 1 },
+      { atMs: 3_000, what: "child", n: 0 },
+    ],
+    walks: [{ atMs: 2_000, list: "feed", of: "neighbours", rows: 1, pauseMs: 600 }],
+  },
   unbegun: {
     id: "unbegun",
     workflow: "nowhere",
@@ -164,6 +175,54 @@ describe("the checkers", () => {
     const [seen = []] = evidence.watched;
     assert.ok(seen.length > 2);
     complains({ ...evidence, watched: [seen.filter((_, k) => k !== 1)] }, "watchersSeeAll");
+  });
+
+  it("see a quota that lets too many in, too few, or counts wrong", () => {
+    const [starts, ...others] = evidence.quotas;
+    assert.deepEqual([starts!.fresh, starts!.refused, starts!.used.runs], [2, ["runs", "runs"], 2]);
+    complains({ ...evidence, quotas: [{ ...starts!, fresh: 3, open: 3 }, ...others] }, "quotasHold");
+    complains({ ...evidence, quotas: [{ ...starts!, open: 1 }, ...others] }, "quotasLeaveRoom");
+    complains({ ...evidence, quotas: [{ ...starts!, other: ["TAPE_INVARIANT"] }] }, "quotasLeaveRoom");
+    complains({ ...evidence, quotas: [{ ...starts!, open: 1 }] }, "quotasAreCounted");
+    complains({ ...evidence, quotas: [{ ...starts!, schedules: 1 }] }, "quotasAreCounted");
+    const { counted, found } = evidence.measured!;
+    assert.ok(counted !== null && counted > 100);
+    complains({ ...evidence, measured: { counted: counted - 1, found } }, "quotasAreCounted");
+  });
+
+  it("see a walk that missed something, saw something twice, or of another tenant", () => {
+    const [walk] = evidence.walks;
+    assert.ok(walk!.seen.length > 2 && walk!.after.length > walk!.before.length);
+    const walked = (changed: object): Evidence => ({ ...evidence, walks: [{ ...walk!, ...changed }] });
+    complains(walked({ seen: walk!.seen.slice(1) }), "walksAreWhole");
+    complains(walked({ seen: [...walk!.seen, walk!.seen[0]!] }), "walksAreWhole");
+    complains(walked({ foreign: walk!.seen.slice(0, 1) }), "walksAreWhole");
+  });
+
+  it("see a deletion that erased too little, or too much", () => {
+    const [kept, deleted] = evidence.keptValues;
+    assert.deepEqual([kept!.found.length, deleted!.found[0]?.deleted], [1, true]);
+    complains({ ...evidence, keptValues: [{ ...kept!, found: [] }] }, "deletionsErase");
+    const [log] = evidence.valueLogs;
+    const logged = (found: readonly object[]): Evidence => ({
+      ...evidence,
+      valueLogs: [{ key: log!.key, found: found as (typeof log & object)["found"] }],
+    });
+    complains(logged([]), "deletionsErase");
+    complains(logged(log!.found.slice(1)), "deletionsErase");
+    complains(logged(log!.found.toSpliced(1, 1)), "deletionsErase");
+    complains(logged([...log!.found, { ...log!.found.at(-1), deleted: true }]), "deletionsErase");
+    complains(logged(log!.found.with(0, { ...log!.found[0]!, value: "never written" })), "deletionsErase");
+  });
+
+  it("see a door that lets an old token in, or two at once, or refuses the newest", () => {
+    assert.ok(evidence.knocks.some(({ what }) => what === "in"));
+    const knock = (token: bigint, what: Evidence["knocks"][number]["what"]) => ({ token, what });
+    const of = (...knocks: Evidence["knocks"]): Evidence => ({ ...evidence, knocks });
+    assert.deepEqual(invariants.doorsKeepOrder!(of(knock(1n, "came"), knock(1n, "in"), knock(1n, "in"))), []);
+    complains(of(knock(2n, "in"), knock(2n, "out"), knock(1n, "in")), "doorsKeepOrder");
+    complains(of(knock(1n, "in"), knock(2n, "in")), "doorsKeepOrder");
+    complains(of(knock(2n, "came"), knock(2n, "refused")), "doorsKeepOrder");
   });
 
   it("see a manual action without its entry in the audit, and an entry that nobody made", () => {

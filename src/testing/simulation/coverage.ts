@@ -172,6 +172,21 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     strangers.some(({ what, current }) => current && /append|park|renew|acquire/.test(what)),
   "a stranger was refused": ({ strangers }) => strangers.some(({ got }) => got !== "nothing"),
   "a stranger saw nothing": ({ strangers }) => strangers.some(({ got }) => got === "nothing"),
+  "quota refused a run": ({ quotas }) => quotas.some(({ refused }) => refused.includes("runs")),
+  "quota refused a schedule": ({ quotas }) => quotas.some(({ refused }) => refused.includes("schedules")),
+  "quota refused for its bytes": ({ quotas }) => quotas.some(({ refused }) => refused.includes("bytes")),
+  "children beyond a quota": ({ quotas }) =>
+    quotas.some(({ what, open, limits }) => what === "child" && limits.runs !== null && open > limits.runs),
+  "bytes of a quota pruned": ({ quotas }) =>
+    quotas.some(({ what, used }, k) => what === "prune" && (used.bytes ?? 0) < (quotas[k - 1]?.used.bytes ?? 0)),
+  "list changed while it was read": ({ walks }) =>
+    walks.some(({ seen, rows, before, after }) => seen.length > rows && before.join() !== after.join()),
+  "deletion erased one key of two": ({ keptValues }) =>
+    keptValues.length > 1 && new Set(keptValues.map(({ expected }) => expected[0]?.deleted)).size > 1,
+  "door refused an old token": ({ knocks }) => knocks.some(({ what }) => what === "refused"),
+  "door kept a newer token waiting": ({ knocks }) =>
+    knocks.some((one, k) => one.what === "came" && isInside(knocks.slice(0, k), one.token)),
+  "door's guard table failed": ({ knocks }) => knocks.some(({ what }) => what === "failed"),
   "not an approver": ({ guarded }) => guarded.some(({ told }) => told === "TAPE_NOT_APPROVER"),
   "approver answered": some((r) => r.in === "inbox" && r.kind === "signal.sent" && r.data.approves !== undefined),
   "signal that did not fit its gate": some((r) => r.kind === "signal.refused"),
@@ -189,6 +204,12 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "child's obligation undone by its root": ({ effects }) =>
     effects.some(({ role, run, root, status }) => role === "inverse" && run !== root && status === "COMPENSATED"),
 };
+
+/** Somebody with an older token was let in and has not left. */
+function isInside(knocks: Evidence["knocks"], token: bigint): boolean {
+  const count = (of: string): number => knocks.filter((one) => one.what === of && one.token < token).length;
+  return count("in") > count("out");
+}
 
 const slotAt = (id: string): number => Date.parse(id.slice(id.indexOf("@") + 1));
 

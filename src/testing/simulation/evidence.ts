@@ -1,5 +1,5 @@
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
-import type { AuditEntry, FeedRecord, RunView } from "../../store/contract.ts";
+import type { AuditEntry, FeedRecord, RunView, Value } from "../../store/contract.ts";
 import type { ValueTransition } from "../../store/values.ts";
 import type { Call } from "../kit/runner.ts";
 import type { Seen, WorldLedger } from "../kit/world.ts";
@@ -7,6 +7,7 @@ import { checkProjection } from "../projection.ts";
 import type { Acknowledged } from "./clients.ts";
 import type { GuardedStory } from "./guarded.ts";
 import type { Handed } from "./lanes.ts";
+import { type KeyHistory, keptOf, type Measured, type QuotaStory } from "./neighbours.ts";
 import type { ManualDeed } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 import type { Lost } from "./rewinder.ts";
@@ -15,8 +16,10 @@ import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
 import { type Bite, type Stage, tenant } from "./stage.ts";
 import { unstepped } from "./stepped-clock.ts";
 import type { StrangerStory } from "./strangers.ts";
-import type { Sweep } from "./sweeper.ts";
+import type { Knock, Sweep } from "./sweeper.ts";
+import { neighbourTenant } from "./tenants.ts";
 import type { ValueOperation } from "./value-clients.ts";
+import type { WalkStory } from "./walkers.ts";
 
 /** What the clients of a simulation know. */
 export interface ClientView {
@@ -61,10 +64,17 @@ export interface Evidence {
   readonly audit: readonly AuditEntry[];
   readonly values: readonly ValueOperation[];
   readonly watched: readonly (readonly ValueTransition[])[];
+  /** What is left of the keys that clients have written. */
+  readonly valueLogs: readonly { readonly key: string; readonly found: readonly Value[] }[];
   readonly schedules: readonly ScheduleStory[];
   readonly strangers: readonly StrangerStory[];
   readonly guarded: readonly GuardedStory[];
+  readonly quotas: readonly QuotaStory[];
+  readonly measured: Measured | undefined;
+  readonly keptValues: readonly KeyHistory[];
+  readonly walks: readonly WalkStory[];
   readonly sweeps: readonly Sweep[];
+  readonly knocks: readonly Knock[];
   readonly renewals: readonly SeenRenewal[];
   /** Named leases by their journals. */
   readonly named: ReadonlyMap<number, string>;
@@ -84,6 +94,12 @@ export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<
   readonly schedules: { readonly stories: Evidence["schedules"] };
   readonly strangers: { readonly stories: Evidence["strangers"] };
   readonly guarded: { readonly stories: Evidence["guarded"] };
+  readonly neighbours: {
+    readonly stories: Evidence["quotas"];
+    readonly histories: Evidence["keptValues"];
+    readonly measured: Evidence["measured"];
+  };
+  readonly walkers: { readonly stories: Evidence["walks"] };
   readonly rewinder: Pick<Evidence, "lost">;
 }
 
@@ -101,7 +117,7 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
   const right = unstepped(plan.wallStep);
   return {
     plan,
-    feed: (await wholeFeed(store)).map((record) => ({ ...record, at: right(record.at) })),
+    feed: (await feedOf(stage)).map((record) => ({ ...record, at: right(record.at) })),
     runs,
     effects,
     gates: await store.read.gates(tenant),
@@ -119,10 +135,16 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
     audit: play.operator.deeds.length === 0 ? [] : await store.read.audit(tenant),
     values: play.values.history,
     watched: play.values.watched,
+    valueLogs: await valueLogs(stage),
     schedules: play.schedules.stories,
     strangers: play.strangers.stories,
     guarded: play.guarded.stories,
+    quotas: play.neighbours.stories,
+    measured: play.neighbours.measured,
+    keptValues: play.neighbours.histories,
+    walks: play.walkers.stories,
     sweeps: sweeper.sweeps,
+    knocks: sweeper.knocks,
     renewals: shared.renewals,
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
     lost: play.rewinder.lost,
@@ -131,4 +153,17 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
     virtualMs: time.now,
     events: time.events,
   };
+}
+
+/** Without what the neighbours wrote: they are judged by what they were told. */
+async function feedOf({ plan, shared: { store } }: Stage): Promise<FeedRecord[]> {
+  const feed = await wholeFeed(store);
+  if (plan.neighbours.deeds.length === 0) return feed;
+  const theirs = new Set((await store.read.leases(neighbourTenant)).map(({ journal }) => journal));
+  return feed.filter(({ journal }) => !theirs.has(journal));
+}
+
+function valueLogs({ plan, shared: { store } }: Stage): Promise<Evidence["valueLogs"][number][]> {
+  const keys = [...new Set(plan.values.map(({ key }) => key))];
+  return Promise.all(keys.map(async (key) => ({ key, found: await keptOf(store, tenant, key) })));
 }

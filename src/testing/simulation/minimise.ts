@@ -1,6 +1,7 @@
 import { systemClock } from "../../base/clock.ts";
 import type { Plan } from "./plan.ts";
 import { describeFault, rightClock } from "./plan-faults.ts";
+import { noNeighbours } from "./plan-neighbours.ts";
 
 /** Whoever waits for a failure to be explained wants it soon, not perfect. */
 const boundMs = 20_000;
@@ -11,6 +12,7 @@ function* smaller(plan: Plan): Generator<Plan> {
   if (values.length > 0) yield { ...plan, values: [] };
   if (schedules.length > 0) yield { ...plan, schedules: [] };
   if (plan.strangers.length > 0) yield { ...plan, strangers: [] };
+  if (plan.neighbours !== noNeighbours) yield { ...plan, neighbours: noNeighbours };
   if (plan.unbegun !== undefined) yield { ...plan, unbegun: undefined };
   if (plan.wallStep !== undefined) yield { ...plan, wallStep: undefined };
   if (singleton !== undefined) yield { ...plan, singleton: undefined };
@@ -27,6 +29,12 @@ function* smaller(plan: Plan): Generator<Plan> {
   for (const deed of deeds) yield { ...plan, deeds: deeds.filter((one) => one !== deed) };
   for (const signal of signals) yield { ...plan, signals: signals.filter((one) => one !== signal) };
   for (const signal of plan.guarded) yield { ...plan, guarded: plan.guarded.filter((one) => one !== signal) };
+  const { deeds: theirs, walks } = plan.neighbours;
+  for (const deed of theirs) {
+    yield { ...plan, neighbours: { walks, deeds: theirs.filter((one) => one !== deed) } };
+  }
+  for (const walk of walks)
+    yield { ...plan, neighbours: { deeds: theirs, walks: walks.filter((one) => one !== walk) } };
   for (const fault of faults) yield { ...plan, faults: faults.filter((one) => one !== fault) };
   for (const run of runs) {
     const { ops } = run.program;
@@ -74,6 +82,8 @@ export function describePlan(plan: Plan): string[] {
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),
     ...plan.signals.map(({ run, gate, atMs, key }) => `at ${atMs} signal ${gate} to ${run}, ${key ?? "no key"}`),
     ...plan.guarded.map((one) => `at ${one.atMs} signal guarded to ${one.run} by ${one.by}: ${one.value}`),
+    ...plan.neighbours.deeds.map(({ atMs, what, n }) => `at ${atMs} a neighbour: ${what} (${n})`),
+    ...plan.neighbours.walks.map((walk) => `at ${walk.atMs} a walk ${JSON.stringify(walk)}`),
     ...plan.strangers.map(({ atMs, what }) => `at ${atMs} a stranger: ${what}`),
     plan.unbegun === undefined ? "" : `unbegun ${JSON.stringify(plan.unbegun)}`,
     plan.wallStep === undefined

@@ -1,6 +1,7 @@
 import { type Random, seededRandom } from "../../base/random.ts";
 import { chance, pick, times } from "./draw.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
+import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import {
   type Deed,
   deedsOf,
@@ -46,6 +47,7 @@ export interface Plan {
   readonly strangers: readonly StrangerDeed[];
   /** Signals to a gate that is for one person and takes numbers only. */
   readonly guarded: readonly GuardedSignal[];
+  readonly neighbours: PlannedNeighbours;
   readonly unbegun: PlannedUnbegun | undefined;
   /** Somebody sets the wall clock of the store's machine. */
   readonly wallStep: WallStep | undefined;
@@ -92,7 +94,7 @@ export function planOf(seed: number | string): Plan {
     heals: !chance(random, 0.12),
     person: chance(random, 0.75),
   };
-  return withWallStep(seed, withGuarded(seed, withForks(seed, plan)));
+  return withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
 }
 
 const some = <T>(random: Random, share: number, make: () => T): T | undefined =>

@@ -190,13 +190,13 @@ export class SharedStore {
   }
 }
 
-/** Every record there is, in order. */
-export async function wholeFeed(store: Store): Promise<FeedRecord[]> {
+/** Every record there is, or every one of a tenant, in order. */
+export async function wholeFeed(store: Store, of?: string): Promise<FeedRecord[]> {
   const feed: FeedRecord[] = [];
   for (let cursor: string | undefined; ; ) {
-    const page = await store.read.feed(cursor);
+    const page = await store.read.feed(cursor, undefined, of);
     feed.push(...page.records);
-    if (page.records.length < store.limits.pageRows) return feed;
+    if (page.records.length < store.limits.pageRows && page.more !== true) return feed;
     cursor = page.cursor;
   }
 }

@@ -14,6 +14,7 @@ import { GuardedClients } from "./guarded.ts";
 import { approver, guardedName } from "./guarded-gate.ts";
 import { type Handed, LocalWork } from "./lanes.ts";
 import { Lookout, type Sight } from "./lookout.ts";
+import { Neighbours } from "./neighbours.ts";
 import { OperatorAtWork } from "./operator.ts";
 import { Person } from "./person.ts";
 import type { Plan } from "./plan.ts";
@@ -27,6 +28,7 @@ import { steppedClock, unstepped } from "./stepped-clock.ts";
 import { Strangers } from "./strangers.ts";
 import { Sweeper } from "./sweeper.ts";
 import { ValueClients } from "./value-clients.ts";
+import { Walkers } from "./walkers.ts";
 
 export interface SimulateOptions {
   readonly log?: Log;
@@ -64,7 +66,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     runnerOn: (process) => runnerOf(programsOn(process)),
     lookout: new Lookout(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(ground),
-    sweeper: new Sweeper(),
+    sweeper: new Sweeper(time, plan.seed),
     calls: [],
     bites: [],
     handed,
@@ -89,6 +91,8 @@ class Play implements Witnesses {
   readonly schedules: ScheduleClients;
   readonly strangers: Strangers;
   readonly guarded: GuardedClients;
+  readonly neighbours: Neighbours;
+  readonly walkers: Walkers;
   readonly rewinder: Rewinder;
   readonly results: { readonly run: string; readonly status: string; readonly outcome: string }[] = [];
   readonly faults: string[] = [];
@@ -109,6 +113,8 @@ class Play implements Witnesses {
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
     this.strangers = new Strangers(stage);
     this.guarded = new GuardedClients(stage);
+    this.neighbours = new Neighbours(stage);
+    this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
     this.#person = new Person(stage, ledger, this.operator);
   }
@@ -133,6 +139,8 @@ class Play implements Witnesses {
       this.schedules.everything(),
       this.strangers.everything(),
       this.guarded.everything(),
+      this.neighbours.everything(),
+      this.walkers.everything(),
       this.rewinder.everything(),
     ]).then(() => {
       waiting = false;

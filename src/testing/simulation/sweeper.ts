@@ -1,6 +1,11 @@
+import { seededRandom } from "../../base/random.ts";
+import { FencedDoor, fenceHeaders } from "../../guard/door.ts";
+import { type GuardTable, memoryGuards } from "../../guard/table.ts";
 import type { SingletonBody } from "../../host/singleton-term.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { TestProcess } from "../kit/process.ts";
+import type { VirtualTime } from "../kit/virtual-time.ts";
+import { chance } from "./draw.ts";
 import type { PlannedSingleton } from "./plan-others.ts";
 
 /** One thing that the singleton's body did, as the world saw it. */
@@ -12,14 +17,36 @@ export interface Sweep {
   readonly what: "begin" | "swept" | "refused" | "end";
 }
 
+/** A request at the service's door, as the service saw it, in this order. */
+export interface Knock {
+  readonly token: bigint;
+  /** came: it arrived; in, out: its work began and ended; refused: by its token; failed: the guard table did. */
+  readonly what: "came" | "in" | "out" | "refused" | "failed";
+}
+
 export const sweeperName = "sweeper";
 
-/** A background job of which one replica at a time may do the work, and the resource that it works on. */
+/** Of a holder's rounds, those that send the service a request; a request travels and is worked on for so long at most. */
+const knockShare = 0.5;
+const travelMs = 6_000;
+const workMs = 1_500;
+
+/** A background job of which one replica at a time may do the work, and the resource and the service that it works on. */
 export class Sweeper {
   readonly sweeps: Sweep[] = [];
+  readonly knocks: Knock[] = [];
+  readonly #time: VirtualTime;
+  readonly #random;
+  readonly #door: FencedDoor;
   /** The resource takes no token lower than the highest that it has seen. */
   #highest = -1n;
   #thrown = 0;
+
+  constructor(time: VirtualTime, seed: number | string) {
+    this.#time = time;
+    this.#random = seededRandom(`door ${seed}`);
+    this.#door = new FencedDoor(this.#guards());
+  }
 
   body(process: TestProcess, { everyMs, throws }: PlannedSingleton): SingletonBody {
     return async ({ token, abortSignal, assert, sleep }) => {
@@ -32,6 +59,7 @@ export class Sweeper {
           const stale = token < this.#highest;
           if (!stale) this.#highest = token;
           note(stale ? "refused" : "swept");
+          if (chance(this.#random, knockShare)) void this.#knock(token);
           if (throws && ++this.#thrown % 7 === 0) throw new Error("the sweeper trips");
         }
       } catch (error) {
@@ -39,6 +67,43 @@ export class Sweeper {
       } finally {
         note("end");
       }
+    };
+  }
+
+  /** A request that was sent is on its way, whatever becomes of its sender. */
+  async #knock(token: bigint): Promise<void> {
+    const time = this.#time;
+    const note = (what: Knock["what"]): void => void this.knocks.push({ token, what });
+    const headers = fenceHeaders({ name: sweeperName, token });
+    const [travels, works] = [this.#random.int(travelMs), this.#random.int(workMs)];
+    await time.sleep(travels);
+    note("came");
+    try {
+      await this.#door.through(
+        (name) => headers[name],
+        async () => {
+          note("in");
+          await time.sleep(works);
+          note("out");
+        },
+      );
+    } catch (error) {
+      note(isTapeError(error, "TAPE_FENCED") ? "refused" : "failed");
+    }
+  }
+
+  /** Takes its time, and fails now and then: before it has written, or after. */
+  #guards(): GuardTable {
+    const table = memoryGuards();
+    return {
+      raise: async (scope, token) => {
+        const [before, after] = [chance(this.#random, 0.04), chance(this.#random, 0.04)];
+        await this.#time.sleep(this.#random.int(200));
+        if (before) throw new Error("the guard table is away");
+        const highest = await table.raise(scope, token);
+        if (after) throw new Error("the guard table's answer was lost");
+        return highest;
+      },
     };
   }
 }

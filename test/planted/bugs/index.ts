@@ -3,6 +3,7 @@ import { effectBugs } from "./effects.ts";
 import { endingBugs } from "./endings.ts";
 import { journalBugs } from "./journals.ts";
 import { leaseBugs } from "./leases.ts";
+import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
 import { strangerBugs } from "./strangers.ts";
 
@@ -14,4 +15,5 @@ export const bugs: readonly Bug[] = [
   ...endingBugs,
   ...serviceBugs,
   ...strangerBugs,
+  ...neighbourBugs,
 ];

@@ -1,7 +1,10 @@
 import type { Evidence } from "../evidence.ts";
+import * as cursors from "./cursors.ts";
 import * as deeds from "./deeds.ts";
+import * as doors from "./doors.ts";
 import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
+import * as erasure from "./erasure.ts";
 import * as forks from "./forks.ts";
 import * as guarded from "./guarded.ts";
 import * as intents from "./intents.ts";
@@ -9,6 +12,7 @@ import * as journal from "./journal.ts";
 import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
+import * as quotas from "./quotas.ts";
 import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
 import * as signals from "./signals.ts";
@@ -35,6 +39,10 @@ export const invariants: Readonly<Record<string, journal.Invariant>> = {
   ...guarded,
   ...unbegun,
   ...strangers,
+  ...quotas,
+  ...cursors,
+  ...erasure,
+  ...doors,
   ...liveness,
   ...rewoundRules,
   ...schedules,
