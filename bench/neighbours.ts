@@ -1,6 +1,6 @@
 import { parseArgs } from "node:util";
 import { Member } from "./neighbours/member.ts";
-import { type Backend, noisy, openSite, type Site } from "./neighbours/site.ts";
+import { type Backend, noisy, openSite, type Site, type Way } from "./neighbours/site.ts";
 import type { Order } from "./neighbours/work.ts";
 import type { BenchOptions } from "./run.ts";
 import { percentile, say } from "./work.ts";
@@ -14,6 +14,8 @@ import { percentile, say } from "./work.ts";
  *   starts    runs of a served workflow are started as fast as it goes
  *   unserved  the same of one that no process serves: how the backlog came to be
  *   feed      eight readers read the feed from its beginning, again and again
+ *
+ * Twice: with each process on the store itself, and with all of them through one server.
  */
 export async function benchNeighbours({ flags }: BenchOptions): Promise<object> {
   const { values } = parseArgs({
@@ -22,13 +24,18 @@ export async function benchNeighbours({ flags }: BenchOptions): Promise<object> 
       runs: { type: "string", default: "100000" },
       seconds: { type: "string", default: "15" },
       only: { type: "string" },
+      way: { type: "string" },
       json: { type: "boolean" },
     },
   });
   const plan = { runs: Number(values.runs), ms: Number(values.seconds) * 1000 };
   const figures: Record<string, object> = {};
   for (const backend of ["sqlite", "postgres"] as const) {
-    if (values.only === undefined || values.only === backend) figures[backend] = await onStore(backend, plan);
+    if (values.only !== undefined && values.only !== backend) continue;
+    for (const way of ["embedded", "server"] as const) {
+      if (values.way !== undefined && values.way !== way) continue;
+      figures[way === "embedded" ? backend : `${backend}Server`] = await onStore(backend, way, plan);
+    }
   }
   return figures;
 }
@@ -55,33 +62,34 @@ interface Phase {
   readonly p99OfBefore?: number;
 }
 
-async function onStore(backend: Backend, { runs, ms }: Plan): Promise<object> {
+async function onStore(backend: Backend, way: Way, { runs, ms }: Plan): Promise<object> {
+  const name = way === "embedded" ? backend : `${backend}, server`;
   const sites: Site[] = [];
   const flooders: Member[] = [];
   try {
-    for (let k = 0; k < 2; k++) sites.push(await openSite(backend));
+    for (let k = 0; k < 2; k++) sites.push(await openSite(backend, way));
     const [flooded, beside] = sites as [Site, Site];
-    const flood = await Member.open("caller", flooded.store, noisy);
+    const flood = await Member.open("caller", flooded.place, noisy);
     flooders.push(flood);
     await measure([flooded, beside], 3_000); // warm-up
     const before = await measure([flooded, beside], ms);
     const idleBefore = await idle([flooded, beside], ms);
-    tell(backend, "quiet", before);
+    tell(name, "quiet", before);
 
-    const during = async (name: string, order: Order): Promise<Phase> => {
+    const during = async (what: string, order: Order): Promise<Phase> => {
       const done = flood.ask(order, "done");
       const phase = await measure([flooded, beside], ms, before);
       flood.tell({ do: "stop" });
       await done;
-      tell(backend, name, phase);
+      tell(name, what, phase);
       return phase;
     };
     const unserved = await during("unserved", { do: "start", runs, served: false });
     await flood.ask({ do: "start", runs, served: false }, "done"); // whatever was missing: the same ids
     const backlog = await measure([flooded, beside], ms, before);
-    tell(backend, "backlog", backlog);
+    tell(name, "backlog", backlog);
     const idleAfter = await idle([flooded, beside], ms);
-    say(`${backend}: idle ${JSON.stringify({ idleBefore, idleAfter })}`);
+    say(`${name}: idle ${JSON.stringify({ idleBefore, idleAfter })}`);
     const feed = await during("feed", { do: "read", readers: 8 });
     const starts = await during("starts", { do: "start", runs: 1e9, served: true });
     return {
@@ -126,7 +134,7 @@ function summary(latencies: readonly number[]): Latency {
   return { p50: at(0.5), p99: at(0.99), runs: latencies.length };
 }
 
-function tell(backend: Backend, name: string, { flooded, beside, p50Ratio, p99Ratio }: Phase): void {
+function tell(where: string, name: string, { flooded, beside, p50Ratio, p99Ratio }: Phase): void {
   const both = ({ p50, p99, runs }: Latency): string => `p50 ${p50} p99 ${p99} ms (${runs} runs)`;
-  say(`${backend} ${name}: ${both(flooded)}, beside ${both(beside)}, ratio ${p50Ratio} / ${p99Ratio}`);
+  say(`${where} ${name}: ${both(flooded)}, beside ${both(beside)}, ratio ${p50Ratio} / ${p99Ratio}`);
 }

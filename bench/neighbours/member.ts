@@ -6,6 +6,12 @@ import type { Order, Report, Role } from "./work.ts";
 
 type Said<S extends Report["say"]> = Extract<Report, { say: S }>;
 
+/** Where a store is found; through a server with a token for each tenant. */
+export interface Address {
+  readonly url: string;
+  readonly tokens?: Readonly<Record<string, string>>;
+}
+
 /** A process of the benchmark: see process.ts. */
 export class Member {
   readonly pid: number;
@@ -16,8 +22,9 @@ export class Member {
     this.pid = child.pid ?? 0;
   }
 
-  static async open(role: Role, store: string, tenant: string, nice = 0): Promise<Member> {
-    const member = new Member(fork(join(import.meta.dirname, "process.ts"), [role, store, tenant]));
+  static async open(role: Role, place: Address, tenant: string, nice = 0): Promise<Member> {
+    const args = [role, place.url, tenant, place.tokens?.[tenant] ?? ""];
+    const member = new Member(fork(join(import.meta.dirname, "process.ts"), args));
     const opened = member.#hear("open");
     setPriority(member.pid, nice);
     await opened;

@@ -4,10 +4,13 @@ import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { followed, type Order, type Report, type Role, short } from "./work.ts";
 
 /** One process of the benchmark on one store and for one tenant. It does what it is asked, and reports. */
-const [role = "worker", store = "", tenant = ""] = process.argv.slice(2) as [Role, string, string];
+const [role = "worker", store = "", tenant = "", token = ""] = process.argv.slice(2) as [Role, string, string, string];
 const report = (what: Report): void => void process.send?.(what);
 const runner = createRunner({ workflows: role === "worker" ? [short] : [] });
-const app = await Tape.open({ store, tenant, runner, work: role === "worker", log: "error" });
+const options = { runner, work: role === "worker", log: "error" } as const;
+const app = await (token === ""
+  ? Tape.open({ ...options, store, tenant })
+  : Tape.connect(store, { ...options, token }));
 
 /** Of a workflow that no process serves: they stay due for ever. */
 const unserved = workflow("unserved", async () => undefined);

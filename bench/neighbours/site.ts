@@ -1,10 +1,12 @@
+import { fork } from "node:child_process";
+import { once } from "node:events";
 import { readdirSync, readFileSync } from "node:fs";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { startPostgres } from "../../test/postgres/server.ts";
-import { Member } from "./member.ts";
+import { type Address, Member } from "./member.ts";
 
 /** The tenant that floods, and the two beside it. */
 export const noisy = "acme";
@@ -12,10 +14,12 @@ export const quiet = ["globex", "initech"] as const;
 const workersEach = 4;
 
 export type Backend = "sqlite" | "postgres";
+/** Each process on the store itself, or all of them through one server. */
+export type Way = "embedded" | "server";
 
 /** A store of its own with twelve workers of three tenants, and a caller for each of the two quiet ones. */
 export interface Site {
-  readonly store: string;
+  readonly place: Address;
   /** How long runs of the quiet tenants take, one after the other. */
   latencies(ms: number): Promise<number[]>;
   /** Processor time of the workers and of the database, in percent of one core, while nothing happens. */
@@ -23,11 +27,12 @@ export interface Site {
   close(): Promise<void>;
 }
 
-export async function openSite(backend: Backend): Promise<Site> {
-  const place = backend === "sqlite" ? await file() : await server();
+export async function openSite(backend: Backend, way: Way): Promise<Site> {
+  const near = backend === "sqlite" ? await file() : await server();
+  const place = way === "embedded" ? near : await behindServer(near);
   const members: Member[] = [];
   const add = async (role: "worker" | "caller", tenant: string): Promise<Member> => {
-    const member = await Member.open(role, place.url, tenant);
+    const member = await Member.open(role, place, tenant);
     members.push(member);
     return member;
   };
@@ -38,7 +43,7 @@ export async function openSite(backend: Backend): Promise<Site> {
   const callers: Member[] = [];
   for (const tenant of quiet) callers.push(await add("caller", tenant));
   return {
-    store: place.url,
+    place,
     async latencies(ms) {
       const measured = await Promise.all(callers.map((caller) => caller.ask({ do: "measure", ms }, "measured")));
       return measured.flatMap(({ latencies }) => latencies);
@@ -57,8 +62,7 @@ export async function openSite(backend: Backend): Promise<Site> {
   };
 }
 
-interface Place {
-  readonly url: string;
+interface Place extends Address {
   /** The processes of the database. */
   pids(): number[];
   close(): Promise<void>;
@@ -79,6 +83,22 @@ async function server(): Promise<Place> {
     url: postgres.url,
     pids: () => [postgres.pid, ...childrenOf(postgres.pid)],
     close: () => postgres.stop(),
+  };
+}
+
+/** One server for everybody, a token for each tenant. */
+async function behindServer(near: Place): Promise<Place> {
+  const child = fork(join(import.meta.dirname, "server.ts"), [near.url, noisy, ...quiet]);
+  const gone = once(child, "exit");
+  const [told] = (await once(child, "message")) as [Required<Address>];
+  return {
+    ...told,
+    pids: () => [child.pid ?? 0, ...near.pids()],
+    async close() {
+      child.kill("SIGTERM");
+      await gone;
+      await near.close();
+    },
   };
 }
 
