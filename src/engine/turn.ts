@@ -43,26 +43,27 @@ export interface Told {
   failed(error: unknown, pos: number): void;
 }
 
-type Outcome<T> = { readonly value: T | Promise<T> } | { readonly error: unknown };
-
 /** The record that ends an operation, and what the code hears once it is written. */
 class Ending<T> implements Writing {
   readonly records: readonly [NewRecord];
   readonly alone = false;
   readonly #turn: Turn<T>;
   readonly #drive: Driver;
-  readonly #outcome: Outcome<T>;
+  readonly #failed: boolean;
+  readonly #result: unknown;
 
-  constructor(turn: Turn<T>, drive: Driver, record: NewRecord, outcome: Outcome<T>) {
+  /** `result`: the error of an operation that failed, else its value. */
+  constructor(turn: Turn<T>, drive: Driver, record: NewRecord, failed: boolean, result: unknown) {
     this.#turn = turn;
     this.#drive = drive;
     this.records = [record];
-    this.#outcome = outcome;
+    this.#failed = failed;
+    this.#result = result;
   }
 
   written(): void {
-    if ("error" in this.#outcome) this.#turn.reject(this.#outcome.error);
-    else this.#turn.resolve(this.#outcome.value);
+    if (this.#failed) this.#turn.reject(this.#result);
+    else this.#turn.resolve(this.#result as T | Promise<T>);
     this.#drive.settle();
   }
 
@@ -154,11 +155,11 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   }
 
   end(record: NewRecord, value: T | Promise<T>): void {
-    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, { value }));
+    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, false, value));
   }
 
   endWith(error: unknown, record: NewRecord): void {
-    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, { error }));
+    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, true, error));
   }
 }
 

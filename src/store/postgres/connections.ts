@@ -166,20 +166,24 @@ export class Connections {
 
   /** One statement on a connection of its own. */
   async ask(name: string, params: Readonly<Record<string, unknown>>, entitled = false): Promise<Answer> {
-    return this.#lent((client) => this.query(client, name, params), entitled);
+    const client = await this.connect(entitled);
+    try {
+      const answer = await this.query(client, name, params);
+      client.release();
+      return answer;
+    } catch (error) {
+      client.release(error as Error);
+      throw error;
+    }
   }
 
   /** Text of ours on a connection of its own. */
   async askText(text: string, values: readonly unknown[] = []): Promise<pg.QueryResult> {
-    return this.#lent((client) => client.query(text, [...values]));
-  }
-
-  async #lent<T>(work: (client: pg.PoolClient) => Promise<T>, entitled = false): Promise<T> {
-    const client = await this.connect(entitled);
+    const client = await this.connect();
     try {
-      const answer = await work(client);
+      const result = await client.query(text, [...values]);
       client.release();
-      return answer;
+      return result;
     } catch (error) {
       client.release(error as Error);
       throw error;
@@ -194,25 +198,28 @@ export class Connections {
       // Times come as fractions of milliseconds; the columns hold whole ones.
       return typeof value === "number" && isWhole(param, name) ? Math.floor(value) : (value ?? null);
     });
-    const result = await this.#send(client, statement, values);
+    const preparation = this.#preparation;
+    let result: pg.QueryResult;
+    try {
+      result = await client.query(this.#configOf(statement, values));
+    } catch (error) {
+      if (!isOutdatedPlan(error)) throw error;
+      if (preparation === this.#preparation) this.#preparation++;
+      result = await this.#sendAgain(client, statement, values, error);
+    }
     return boundedAnswer({ rows: result.rows as Row[], count: result.rowCount ?? 0 }, params.pageBytes);
   }
 
   /**
    * A newer version may change the type of a column while we live. What was prepared before is then refused, on each
    * connection and for ever: it is prepared again, under another name. Inside a transaction that was the end of it, and
-   * whoever runs it begins again (see faultOf).
+   * its caller begins again (see faultOf).
    */
-  async #send(client: Client, statement: Statement, values: unknown[]): Promise<pg.QueryResult> {
-    const preparation = this.#preparation;
+  async #sendAgain(client: Client, statement: Statement, values: unknown[], refusal: unknown): Promise<pg.QueryResult> {
     try {
       return await client.query(this.#configOf(statement, values));
-    } catch (error) {
-      if (!isOutdatedPlan(error)) throw error;
-      if (preparation === this.#preparation) this.#preparation++;
-      return await client.query(this.#configOf(statement, values)).catch(() => {
-        throw error; // the transaction has ended
-      });
+    } catch {
+      throw refusal; // the transaction has ended
     }
   }
 
