@@ -68,8 +68,8 @@ export const neighbourBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/audit.page.sql",
-        find: "where a.tenant = :tenant and a.id < :before",
-        replace: "where a.tenant = :tenant and a.id <= :before",
+        find: "where a.tenant = :tenant and a.n < :before",
+        replace: "where a.tenant = :tenant and a.n <= :before",
       },
     ],
     tellers: ["walksAreWhole"],
