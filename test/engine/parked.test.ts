@@ -106,7 +106,8 @@ describe.each([
     expect(await least(() => clock.timers)).toBeLessThan(10);
     if (connections !== undefined) {
       expect(await least(async () => (await connections()).used)).toBe(0);
-      expect((await connections()).open).toBeLessThanOrEqual(5); // the pool's four and the listener, as for one run
+      // The pool's four and the listener, as for one run. One that is being replaced counts twice for a moment.
+      expect(await least(async () => (await connections()).open)).toBeLessThanOrEqual(5);
     }
 
     // Not dead but parked: each is woken by its note.

@@ -14,7 +14,7 @@ const regressions: readonly string[] = [
   "20773028472",
 ];
 
-const perFile = 1_000;
+const perFile = 900;
 const fresh = 50;
 
 /**
