@@ -27,7 +27,7 @@ export interface ServeOptions {
   readonly origin?: string;
   /** PEM texts. */
   readonly tls?: ListenOptions["tls"];
-  /** The tenant of whoever runs the server. Default "default". */
+  /** The tenant that runs the server. Default "default". */
   readonly tenant?: string;
   readonly limits?: Partial<ServerLimits>;
   /** How long tokens hold that are made through this server. */

@@ -8,7 +8,7 @@ export interface ManualAct {
   readonly reason: string;
   /** Through which credential, where a server took the call. */
   readonly via?: Credential;
-  /** Where it concerns all tenants: the one in whose audit it is found, that of whoever runs the store. */
+  /** Where it concerns all tenants: the one in whose audit it is found, that of the tenant that runs the store. */
   readonly home?: string;
 }
 

@@ -5,7 +5,7 @@ import type { Random } from "../../base/random.ts";
 const memoryMs = 1_000;
 /** Among others a transaction takes no further write after so long: its flush takes about as much. */
 const workBoundMs = 6;
-/** Whoever works for less than this in a transaction writes little, and owes the others nothing. */
+/** A process that works for less than this in a transaction writes little, and does not rest. */
 const lightMs = 1;
 /** A rest is at most so many times as long as the file was held, and at most so long. */
 const mostRest = 8;
@@ -14,11 +14,11 @@ const mostRestMs = 250;
 const troubleMs = 1_000;
 
 /**
- * How a process shares the file with others. SQLite's lock has no queue: whoever asks first once it is free gets it, and
- * that is whoever let go of it last, unless that one waits. So a process that has met another writer keeps its
- * transactions short and rests after each for as long as it held the file; longer where it finds the file busy when it
- * comes back, as several do that have much to write, until it is free often enough. One that writes little never
- * rests, and asks often: it waits for the transaction under way, and seldom for another one.
+ * How a process shares the file with others. SQLite's lock has no queue: a process that releases it and asks again at
+ * once gets it again. So a process that has met another writer keeps its transactions short, and rests after each for as
+ * long as it held the file. It rests longer if it finds the file busy when it comes back: several heavy writers then
+ * leave the file free often enough. A process that writes little never rests and asks often: it waits for the
+ * transaction under way, and seldom for a second one.
  *
  *   alone ──file busy | another's commit seen──▶ among others ──a second without either──▶ alone
  */
@@ -27,7 +27,7 @@ export class Courtesy {
   readonly #random: Random;
   #metAt = Number.NEGATIVE_INFINITY;
   #mixedAt = Number.NEGATIVE_INFINITY;
-  /** false: neither was so within the last second, as far as anybody has asked. Who is alone need not look at the clock. */
+  /** false: no other writer was met within the last second. A process that is alone need not read the clock. */
   #shared = false;
   #light = true;
   /** Whether the file was busy when it was last asked for. */
@@ -47,7 +47,7 @@ export class Courtesy {
     this.#shared = true;
   }
 
-  /** Another tenant of this process has written: who comes next must not wait for a long transaction either. */
+  /** Another tenant of this process has written: the next one must not wait for a long transaction either. */
   mixed(): void {
     this.#mixedAt = this.#clock.mono();
     this.#shared = true;

@@ -14,7 +14,7 @@ export interface Session {
   onUndo(fn: () => void): void;
   /** A statement of the item may have changed a row. */
   changed(): void;
-  /** The item wrote this record, which nobody else could: if it is in the file after a failed COMMIT, the group is. */
+  /** The item wrote this record, which no other writer could: if it is in the file after a failed COMMIT, the group is. */
   wrote(journal: number, seq: number, token: bigint): void;
 }
 
