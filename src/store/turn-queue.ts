@@ -12,7 +12,7 @@ export interface QueueBounds {
 }
 
 /** What one tenant waits for, in order of arrival. */
-interface Lane<Item> {
+interface TenantLine<Item> {
   readonly tenant: string | undefined;
   items: Item[];
   /** How many of `items` have been taken already. */
@@ -21,7 +21,7 @@ interface Lane<Item> {
   bytes: number;
 }
 
-/** Taken items are forgotten so many at a time: to move the rest of a long lane for each would be quadratic. */
+/** Taken items are forgotten so many at a time: to move the rest of a long line for each would be quadratic. */
 const takenAtOnce = 4_096;
 
 /** Beyond a full queue stands an eighth of it, for tenants with less than an eighth waiting: a flood is refused, not they. */
@@ -34,9 +34,9 @@ const reserved = 8;
 export class TurnQueue<Item extends Queued> {
   readonly #bounds: QueueBounds;
   /** Those that have something waiting, the next one in turn first; of the others none but the latest. */
-  readonly #lanes = new Map<string | undefined, Lane<Item>>();
-  /** The lane of the latest item: most come in a row. */
-  #latest: Lane<Item> | undefined;
+  readonly #lines = new Map<string | undefined, TenantLine<Item>>();
+  /** The line of the latest item: most come in a row. */
+  #latest: TenantLine<Item> | undefined;
   #length = 0;
   #bytes = 0;
   #writes = 0;
@@ -61,16 +61,16 @@ export class TurnQueue<Item extends Queued> {
     const items = Math.floor(pendingItems / reserved);
     const most = Math.floor(pendingBytes / reserved);
     if (this.#length >= pendingItems + items || this.#bytes + bytes > pendingBytes + most) return false;
-    const lane = this.#lanes.get(tenant);
-    const waiting = lane === undefined ? 0 : lane.items.length - lane.taken;
-    return waiting < items && (lane?.bytes ?? 0) + bytes <= most;
+    const line = this.#lines.get(tenant);
+    const waiting = line === undefined ? 0 : line.items.length - line.taken;
+    return waiting < items && (line?.bytes ?? 0) + bytes <= most;
   }
 
   push(item: Item): void {
     const latest = this.#latest;
-    const lane = latest !== undefined && latest.tenant === item.tenant ? latest : this.#laneOf(item.tenant);
-    lane.items.push(item);
-    lane.bytes += item.bytes;
+    const line = latest !== undefined && latest.tenant === item.tenant ? latest : this.#lineOf(item.tenant);
+    line.items.push(item);
+    line.bytes += item.bytes;
     this.#length++;
     this.#bytes += item.bytes;
     this.#writes += item.writes;
@@ -78,27 +78,27 @@ export class TurnQueue<Item extends Queued> {
 
   /** Everything, if it is one tenant's and no more than so many writes. As a rule it is, and costs no more than a list. */
   takeAll(most: number): Item[] | undefined {
-    const lane = this.#latest;
-    if (lane === undefined || lane.taken > 0 || lane.items.length !== this.#length || this.#writes > most) return;
-    const { items } = lane;
-    lane.items = [];
-    lane.bytes = this.#length = this.#bytes = this.#writes = 0;
+    const line = this.#latest;
+    if (line === undefined || line.taken > 0 || line.items.length !== this.#length || this.#writes > most) return;
+    const { items } = line;
+    line.items = [];
+    line.bytes = this.#length = this.#bytes = this.#writes = 0;
     return items;
   }
 
   /** The next in turn, which is taken out. */
   shift(): Item | undefined {
-    const lane = this.#next();
-    if (lane === undefined) return undefined;
-    const item = lane.items[lane.taken++]!;
+    const line = this.#next();
+    if (line === undefined) return undefined;
+    const item = line.items[line.taken++]!;
     this.#length--;
     this.#bytes -= item.bytes;
     this.#writes -= item.writes;
-    lane.bytes -= item.bytes;
-    if (lane.taken === lane.items.length) this.#drop(lane);
+    line.bytes -= item.bytes;
+    if (line.taken === line.items.length) this.#drop(line);
     else {
-      if (lane.taken >= takenAtOnce) lane.taken -= lane.items.splice(0, lane.taken).length;
-      if (this.#lanes.size > 1) this.#toTheEnd(lane);
+      if (line.taken >= takenAtOnce) line.taken -= line.items.splice(0, line.taken).length;
+      if (this.#lines.size > 1) this.#toTheEnd(line);
     }
     return item;
   }
@@ -110,31 +110,31 @@ export class TurnQueue<Item extends Queued> {
     return items;
   }
 
-  #laneOf(tenant: string | undefined): Lane<Item> {
+  #lineOf(tenant: string | undefined): TenantLine<Item> {
     if (this.#latest !== undefined && isEmpty(this.#latest)) this.#drop(this.#latest);
-    let lane = this.#lanes.get(tenant);
-    if (lane === undefined) {
-      lane = { tenant, items: [], taken: 0, bytes: 0 };
-      this.#lanes.set(tenant, lane);
+    let line = this.#lines.get(tenant);
+    if (line === undefined) {
+      line = { tenant, items: [], taken: 0, bytes: 0 };
+      this.#lines.set(tenant, line);
     }
-    this.#latest = lane;
-    return lane;
+    this.#latest = line;
+    return line;
   }
 
-  #next(): Lane<Item> | undefined {
-    for (const lane of this.#lanes.values()) if (!isEmpty(lane)) return lane;
+  #next(): TenantLine<Item> | undefined {
+    for (const line of this.#lines.values()) if (!isEmpty(line)) return line;
     return undefined;
   }
 
-  #toTheEnd(lane: Lane<Item>): void {
-    this.#lanes.delete(lane.tenant);
-    this.#lanes.set(lane.tenant, lane);
+  #toTheEnd(line: TenantLine<Item>): void {
+    this.#lines.delete(line.tenant);
+    this.#lines.set(line.tenant, line);
   }
 
-  #drop(lane: Lane<Item>): void {
-    this.#lanes.delete(lane.tenant);
-    if (this.#latest === lane) this.#latest = undefined;
+  #drop(line: TenantLine<Item>): void {
+    this.#lines.delete(line.tenant);
+    if (this.#latest === line) this.#latest = undefined;
   }
 }
 
-const isEmpty = <Item>({ items, taken }: Lane<Item>): boolean => taken === items.length;
+const isEmpty = <Item>({ items, taken }: TenantLine<Item>): boolean => taken === items.length;

@@ -31,7 +31,7 @@ describe("a database on another machine", () => {
     expect(fields?.next).toContain("sslmode=verify-full");
     expect(JSON.stringify(fields)).not.toContain("s3cret");
     warnOfTransport("tls, not verified", "postgres://db.example/tape", log);
-    expect(said()[0]?.[2]?.error).toContain("nobody checked");
+    expect(said()[0]?.[2]?.error).toContain("certificate was not checked");
   });
 
   it("is not warned of where somebody says that they know, or nobody else can read it", () => {

@@ -7,7 +7,7 @@ import { lookAround, type Outlook } from "./outlook.ts";
 
 export interface Finding {
   readonly about: string;
-  /** look: nothing is broken, but somebody should see it. */
+  /** look: nothing is broken, but a person should see it. */
   readonly state: "fine" | "look" | "bad";
   readonly says: string;
   readonly next?: string;
@@ -15,9 +15,9 @@ export interface Finding {
 
 /** Beyond this people's clocks and the store's tell different stories; leases do not depend on it. */
 const mostOffsetMs = 2_000;
-/** Work that is due is looked at twice, this far apart: what is still there is what nobody works on. */
+/** Work that is due is looked at twice, this far apart: what is still there is what no process works on. */
 const patienceMs = 2_500;
-/** A holder may be late once; one that is gone for longer was not taken over by anybody. */
+/** A holder may be late once; if it is gone for longer, no process has taken its lease over. */
 const staleForMs = 60_000;
 
 const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
@@ -46,7 +46,7 @@ export async function diagnose(
   ];
 }
 
-/** The commands do not start on an old one; whoever calls this from a program of their own may have one. */
+/** The commands do not start on an old one; a program that calls this itself may run on one. */
 export function nodeFinding(version = process.versions.node): Finding {
   if (isFitNode(version)) return { about: "node", state: "fine", says: `version ${version}` };
   const { next } = errorTable.TAPE_NODE_OUTDATED;
@@ -78,7 +78,7 @@ function transportFinding({ facts: { transport } }: Settings): Finding[] {
     return [{ about: "connection", state: "fine", says: `what is sent to the database ${says}` }];
   }
   const plain = "what is sent to the database is not encrypted: the network reads the password and all payloads";
-  const unverified = "what is sent to the database is encrypted, but nobody checked whose certificate that is";
+  const unverified = "what is sent to the database is encrypted, but the server's certificate was not checked";
   return [
     {
       about: "connection",
@@ -139,9 +139,9 @@ async function work(store: Store, tenant: string, clock: Clock): Promise<Finding
   return [
     gap(
       "reactors",
-      "nothing is due that nobody works on",
+      "no work is overdue",
       "bad",
-      waiting.length === 0 ? "" : `work is due for ${waiting.join(", ")}, and nobody takes it`,
+      waiting.length === 0 ? "" : `work is due for ${waiting.join(", ")}, and no process takes it`,
       "Start a process that runs them: an app with Tape.open, or tape-reactors. If one runs, all its slots are taken: its log names what hangs (run.hung), durable-tape lease ls shows who holds what for how long; cancel that, or raise concurrency.",
     ),
     gap(
@@ -160,7 +160,7 @@ async function work(store: Store, tenant: string, clock: Clock): Promise<Finding
     ),
     gap(
       "leases",
-      `${second.held} held, none by somebody who is long gone`,
+      `${second.held} held, none by a process that is long gone`,
       "look",
       left.length === 0 ? "" : `${left.join(", ")}: the holder is gone`,
       'Recovery takes them over once it runs; by hand: durable-tape lease release <lease> --reason "…".',

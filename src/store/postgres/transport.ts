@@ -29,6 +29,6 @@ export function warnOfTransport(transport: Transport, connectionString: string, 
   const message =
     transport === "plain"
       ? `the connection to ${host} is not encrypted: the network reads and may change the password and all payloads`
-      : `the connection to ${host} is encrypted, but nobody checked whose certificate that is`;
+      : `the connection to ${host} is encrypted, but the server's certificate was not checked`;
   log("warn", "store.plain", { host, ...errorFields(new TapeError("TAPE_STORE_PLAIN", message, { host })) });
 }
