@@ -89,7 +89,16 @@ export class TurnQueue<Item extends Queued> {
   /** The next in turn, which is taken out. */
   shift(): Item | undefined {
     const line = this.#next();
-    if (line === undefined) return undefined;
+    return line === undefined ? undefined : this.#takeFrom(line);
+  }
+
+  /** The first of this tenant's, which is taken out. As any other it was the tenant's turn. */
+  shiftOf(tenant: string | undefined): Item | undefined {
+    const line = this.#lines.get(tenant);
+    return line === undefined || isEmpty(line) ? undefined : this.#takeFrom(line);
+  }
+
+  #takeFrom(line: TenantLine<Item>): Item {
     const item = line.items[line.taken++]!;
     this.#length--;
     this.#bytes -= item.bytes;
@@ -101,6 +110,21 @@ export class TurnQueue<Item extends Queued> {
       if (this.#lines.size > 1) this.#toTheEnd(line);
     }
     return item;
+  }
+
+  /** What was taken and cannot be served yet: each tenant's goes back to the front of its line, in the order given. */
+  putBack(items: readonly Item[]): void {
+    for (const [tenant, back] of Map.groupBy(items, (item) => item.tenant)) {
+      const line = this.#lineOf(tenant);
+      line.items = back.concat(line.items.slice(line.taken));
+      line.taken = 0;
+      for (const { bytes, writes } of back) {
+        line.bytes += bytes;
+        this.#bytes += bytes;
+        this.#writes += writes;
+      }
+      this.#length += back.length;
+    }
   }
 
   /** Everything, in turn. */

@@ -67,4 +67,39 @@ describe("what waits for its turn", () => {
     queue.shift();
     expect(queue.hasRoom("acme", 800)).toBe(true);
   });
+
+  it("one tenant's first is taken out of turn, and that was its turn", () => {
+    const queue = new TurnQueue<Write>(roomy);
+    for (const name of ["a1", "a2", "a3"]) queue.push(write("acme", name));
+    for (const name of ["g1", "g2"]) queue.push(write("globex", name));
+    expect(queue.shiftOf("acme")!.name).toBe("a1");
+    expect(queue.shiftOf("initech")).toBeUndefined();
+    expect(namesOf(queue.drain())).toEqual(["g1", "a2", "g2", "a3"]);
+    expect(queue.shiftOf("acme")).toBeUndefined();
+  });
+
+  it("what is put back is the first of its tenant's again, in its order, and counts as before", () => {
+    const queue = new TurnQueue<Write>({ pendingItems: 5, pendingBytes: 5 });
+    for (const name of ["a1", "a2", "a3"]) queue.push(write("acme", name));
+    for (const name of ["g1", "g2"]) queue.push(write("globex", name));
+    const taken = Array.from({ length: 4 }, () => queue.shift()!);
+    expect(namesOf(taken)).toEqual(["a1", "g1", "a2", "g2"]);
+    queue.putBack(taken);
+    expect(queue.length).toBe(5);
+    expect(queue.hasRoom("acme", 1)).toBe(false);
+    expect(queue.takeAll(10)).toBeUndefined();
+    expect(namesOf(queue.drain())).toEqual(["a1", "g1", "a2", "g2", "a3"]);
+    expect(queue.hasRoom("acme", 5)).toBe(true);
+  });
+
+  it("what is put back is served with everything, where all of it is one tenant's", () => {
+    const queue = new TurnQueue<Write>(roomy);
+    for (const name of ["a1", "a2", "a3"]) queue.push(write("acme", name));
+    const all = queue.takeAll(10)!;
+    queue.push(write("acme", "a4"));
+    queue.putBack(all.slice(1));
+    expect(queue.takeAll(2)).toBeUndefined();
+    expect(namesOf(queue.takeAll(3)!)).toEqual(["a2", "a3", "a4"]);
+    expect(queue.length).toBe(0);
+  });
 });

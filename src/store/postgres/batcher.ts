@@ -3,6 +3,7 @@ import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { Row } from "../sql/plan.ts";
+import { type Queued, TurnQueue } from "../turn-queue.ts";
 import type { Connections } from "./connections.ts";
 import { faultOf, unclear } from "./faults.ts";
 import type { Patience } from "./patience.ts";
@@ -40,7 +41,7 @@ const mostItems = 256;
 /** Below this a batch is not split among free lanes: a round trip costs more than it saves. */
 const leastShare = 64;
 
-/** The connections that batches may use at once. */
+/** The connections that batches may use at once. Kinds that wait for one get it in turn: none is free while one waits. */
 export class Lanes {
   #busy = 0;
   readonly #waiting = new Set<() => void>();
@@ -54,35 +55,39 @@ export class Lanes {
   }
 
   give(): void {
-    this.#busy--;
-    for (const wake of [...this.#waiting]) {
-      this.#waiting.delete(wake);
-      wake();
+    const [next] = this.#waiting;
+    if (next === undefined) this.#busy--;
+    else {
+      this.#waiting.delete(next);
+      next();
     }
   }
 
-  /** Calls `fn` once, when a lane has become free. */
-  whenFree(fn: () => void): void {
-    this.#waiting.add(fn);
+  /** Calls `granted` once, with a lane that has to be given back. */
+  wait(granted: () => void): void {
+    this.#waiting.add(granted);
   }
 }
 
-interface Waiting<Item, Result> {
+interface Waiting<Item, Result> extends Queued {
   readonly item: Item;
+  /** Whose it is: a journal that another tenant's item names is not its. */
+  readonly tenant: string;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
  * Group commit. While batches are under way the next items gather; a free lane takes what is there at once, so an idle
- * store adds no delay. One item per journal is in flight at a time: the next one's predecessor must be visible to it.
+ * store adds no delay. If more have gathered than a batch holds, tenants take turns. One item per journal is in flight at
+ * a time: the next one's predecessor must be visible to it.
  */
 export class Batcher<Item, Result> {
   readonly #write: HotWrite<Item, Result>;
   readonly #options: BatcherOptions;
-  #queue: Waiting<Item, Result>[] = [];
-  #bytes = 0;
-  #flushing = 0;
+  readonly #queue: TurnQueue<Waiting<Item, Result>>;
+  /** Batches under way, and items that are tried alone. */
+  #underway = 0;
   #scheduled = false;
   #closed = false;
   /** The tenant whose item of a journal is in flight. */
@@ -94,25 +99,25 @@ export class Batcher<Item, Result> {
   constructor(write: HotWrite<Item, Result>, options: BatcherOptions) {
     this.#write = write;
     this.#options = options;
+    this.#queue = new TurnQueue(options.limits);
   }
 
   submit(item: Item): Promise<Result> {
     if (this.#closed) return Promise.reject(new TapeError("TAPE_STORE_CLOSED", "this store handle is closed"));
-    const { pendingItems, pendingBytes } = this.#options.limits;
+    const tenant = this.#write.tenant(item);
     const bytes = this.#write.bytes(item);
-    if (this.#queue.length >= pendingItems || this.#bytes + bytes > pendingBytes) {
+    if (!this.#queue.hasRoom(tenant, bytes)) {
       return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
     }
     return new Promise((resolve, reject) => {
-      this.#queue.push({ item, resolve, reject });
-      this.#bytes += bytes;
+      this.#queue.push({ item, tenant, bytes, writes: 1, resolve, reject });
       this.#schedule();
     });
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    if (this.#queue.length > 0 || this.#flushing > 0) await new Promise<void>((done) => this.#whenIdle.push(done));
+    if (this.#queue.length > 0 || this.#underway > 0) await new Promise<void>((done) => this.#whenIdle.push(done));
   }
 
   #schedule(): void {
@@ -123,40 +128,66 @@ export class Batcher<Item, Result> {
 
   #pump(): void {
     this.#scheduled = false;
+    this.#fillLanes();
+  }
+
+  #fillLanes(): void {
     const { lanes } = this.#options;
-    while (lanes.free > 0) {
+    while (lanes.free > 0 && this.#queue.length > 0) {
       const batch = this.#nextBatch(lanes.free);
-      if (batch.length === 0) return; // nothing waits, or what waits is held back by its journal's item in flight
+      if (batch.length === 0) return; // what waits is held back by its journal's item in flight
       lanes.take();
-      this.#flushing++;
-      void this.#flush(batch).finally(() => {
-        this.#flushing--;
-        lanes.give();
-        if (this.#queue.length > 0) this.#schedule();
-        else if (this.#flushing === 0) for (const done of this.#whenIdle.splice(0)) done();
-      });
+      this.#launch(batch);
     }
-    if (this.#queue.length > 0) lanes.whenFree(() => this.#schedule());
+    if (this.#queue.length > 0) lanes.wait(this.#granted);
+  }
+
+  /** A lane is ours. What is written because of the answers of the lane's last batch is to come along. */
+  readonly #granted = (): void => {
+    const { clock, lanes } = this.#options;
+    clock.soon(() => {
+      const batch = this.#nextBatch(1);
+      if (batch.length === 0) return lanes.give();
+      this.#launch(batch);
+      this.#fillLanes();
+    });
+  };
+
+  /** On a lane that is taken. What the batch left out is tried alone, without it: one tenant's must not keep the lanes. */
+  #launch(batch: Waiting<Item, Result>[]): void {
+    this.#underway++;
+    void this.#flush(batch).then((late) => {
+      this.#options.lanes.give();
+      if (late.length === 0) this.#landed();
+      else void Promise.all(late.map((waiting) => this.#alone(waiting))).then(() => this.#landed());
+      if (this.#queue.length > 0) this.#schedule();
+    });
+  }
+
+  #landed(): void {
+    this.#underway--;
+    if (this.#underway === 0 && this.#queue.length === 0) for (const done of this.#whenIdle.splice(0)) done();
   }
 
   #nextBatch(freeLanes: number): Waiting<Item, Result>[] {
-    const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(this.#queue.length / freeLanes)));
+    const queue = this.#queue;
+    const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(queue.length / freeLanes)));
     const batch: Waiting<Item, Result>[] = [];
-    const rest: Waiting<Item, Result>[] = [];
-    for (const waiting of this.#queue) {
-      if (batch.length < most && this.#takesOff(waiting.item, batch)) {
-        batch.push(waiting);
-        this.#bytes -= this.#write.bytes(waiting.item);
-      } else rest.push(waiting);
-    }
-    this.#queue = rest;
+    const held: Waiting<Item, Result>[] = [];
+    const all = queue.takeAll(most);
+    if (all === undefined) {
+      while (batch.length < most && queue.length > 0) {
+        const waiting = queue.shift()!;
+        (this.#takesOff(waiting, batch) ? batch : held).push(waiting);
+      }
+    } else for (const waiting of all) (this.#takesOff(waiting, batch) ? batch : held).push(waiting);
+    if (held.length > 0) queue.putBack(held);
     return batch;
   }
 
   /** false: an item of its journal and tenant is in flight, or its journal is in the batch, whose answer names it once. */
-  #takesOff(item: Item, batch: readonly Waiting<Item, Result>[]): boolean {
+  #takesOff({ item, tenant }: Waiting<Item, Result>, batch: readonly Waiting<Item, Result>[]): boolean {
     const journal = this.#write.journal(item);
-    const tenant = this.#write.tenant(item);
     const holder = this.#inFlight.get(journal);
     if (holder === tenant || (this.#beside.size > 0 && this.#beside.has(besideKey(journal, tenant)))) return false;
     if (holder === undefined) this.#inFlight.set(journal, tenant);
@@ -165,14 +196,14 @@ export class Batcher<Item, Result> {
     return true;
   }
 
-  #lands(item: Item): void {
+  #lands({ item, tenant }: Waiting<Item, Result>): void {
     const journal = this.#write.journal(item);
-    const tenant = this.#write.tenant(item);
     if (this.#inFlight.get(journal) === tenant) this.#inFlight.delete(journal);
     else this.#beside.delete(besideKey(journal, tenant));
   }
 
-  async #flush(batch: Waiting<Item, Result>[]): Promise<void> {
+  /** Answers what the batch left out. */
+  async #flush(batch: Waiting<Item, Result>[]): Promise<Waiting<Item, Result>[]> {
     const { journal, result } = this.#write;
     batch.sort((a, b) => journal(a.item) - journal(b.item));
     let answered: Map<number, Row>;
@@ -180,7 +211,7 @@ export class Batcher<Item, Result> {
       answered = await this.#together(batch.map(({ item }) => item));
     } catch (error) {
       for (const waiting of batch) this.#settle(waiting, () => waiting.reject(error));
-      return;
+      return [];
     }
     const late: Waiting<Item, Result>[] = [];
     for (const waiting of batch) {
@@ -188,7 +219,7 @@ export class Batcher<Item, Result> {
       if (row === undefined) late.push(waiting);
       else this.#settle(waiting, () => waiting.resolve(result(waiting.item, row)));
     }
-    await Promise.all(late.map((waiting) => this.#alone(waiting)));
+    return late;
   }
 
   /**
@@ -216,7 +247,7 @@ export class Batcher<Item, Result> {
   /** What of a batch is in the store, now that it is known that the batch was carried out. */
   async #written(params: Readonly<Record<string, unknown>>, cause: unknown): Promise<Map<number, Row>> {
     const { connections, patience } = this.#options;
-    const check = () => connections.ask(this.#write.checkSql, params, true);
+    const check = () => connections.ask(this.#write.checkSql, params, undefined, true);
     try {
       return byJournal((await patience.insist(check)).rows);
     } catch {
@@ -231,10 +262,11 @@ export class Batcher<Item, Result> {
     } catch (error) {
       this.#settle(waiting, () => waiting.reject(error));
     }
+    if (this.#queue.length > 0) this.#schedule(); // one of its journal may be the next
   }
 
   #settle(waiting: Waiting<Item, Result>, tell: () => void): void {
-    this.#lands(waiting.item);
+    this.#lands(waiting);
     tell();
   }
 }

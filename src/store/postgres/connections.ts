@@ -147,9 +147,12 @@ export class Connections {
     this.#pool.on("connect", fn);
   }
 
-  /** A connection, to be released. TAPE_OVERLOADED: too many wait for one already (see Slots for who is entitled). */
-  async connect(entitled = false): Promise<pg.PoolClient> {
-    if (!this.#slots.takeFree()) await this.#slots.take(entitled);
+  /**
+   * A connection, to be released. `tenant`: in whose turn, where several wait; absent: in one of the store's own.
+   * TAPE_OVERLOADED: too many wait for one already (see Slots for who is entitled).
+   */
+  async connect(tenant?: string, entitled = false): Promise<pg.PoolClient> {
+    if (!this.#slots.takeFree()) await this.#slots.take(tenant, entitled);
     try {
       const client = await this.#pool.connect();
       const release = client.release;
@@ -165,8 +168,13 @@ export class Connections {
   }
 
   /** One statement on a connection of its own. */
-  async ask(name: string, params: Readonly<Record<string, unknown>>, entitled = false): Promise<Answer> {
-    const client = await this.connect(entitled);
+  async ask(
+    name: string,
+    params: Readonly<Record<string, unknown>>,
+    tenant?: string,
+    entitled = false,
+  ): Promise<Answer> {
+    const client = await this.connect(tenant, entitled);
     try {
       const answer = await this.query(client, name, params);
       client.release();

@@ -83,27 +83,31 @@ export class PostgresDriver implements Driver {
   constructor(options: PostgresDriverOptions) {
     this.#options = options;
     this.limits = options.limits;
-    this.#feed = new PostgresFeed((sql, params) => this.#ask(sql, params), options.limits, options.clock);
+    this.#feed = new PostgresFeed(
+      (sql, params, tenant) => this.#ask(sql, params, tenant),
+      options.limits,
+      options.clock,
+    );
     this.transactionBoundMs = options.connections.settings.transactionBoundMs;
   }
 
-  async write<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+  async write<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
     this.#assertOpen();
-    return this.#options.writer.perform(make);
+    return this.#options.writer.perform(make, { tenant });
   }
 
-  async read<T>(plan: Plan<T>): Promise<T> {
+  async read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     try {
-      return await awaitPlan(plan, (call) => this.#ask(call.sql, call.params));
+      return await awaitPlan(plan, (call) => this.#ask(call.sql, call.params, tenant));
     } catch (error) {
       throw readFault(error);
     }
   }
 
-  #ask(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+  #ask(name: string, params: Readonly<Record<string, unknown>>, tenant?: string): Promise<Answer> {
     const { connections, patience } = this.#options;
-    return patience.insist(() => connections.ask(name, params));
+    return patience.insist(() => connections.ask(name, params, tenant));
   }
 
   async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
@@ -132,7 +136,7 @@ export class PostgresDriver implements Driver {
   async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
     this.#assertOpen();
     if (data.budget !== undefined || data.fork !== undefined) {
-      return this.write((ground) => createPlan(ground, tenant, data, first));
+      return this.write((ground) => createPlan(ground, tenant, data, first), tenant);
     }
     const { hot, journals, notifier } = this.#options;
     const batch = hot.counted.has(tenant) ? hot.createCounted : hot.create;
@@ -141,19 +145,19 @@ export class PostgresDriver implements Driver {
     return created;
   }
 
-  preempt<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
-    return this.#takeOver(true, make);
+  preempt<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+    return this.#takeOver(true, make, tenant);
   }
 
   acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
-    return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request));
+    return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request), tenant);
   }
 
   /** All in one transaction that waits for nobody; whoever is missing then, alone. */
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
     const together = journals.length === 1 ? new Map<number, Term>() : await this.#takeMany(journals, request);
     const terms = journals.map((journal) => {
-      return together.get(journal) ?? this.#takeOver(false, () => takeFoundPlan(journal, request));
+      return together.get(journal) ?? this.#takeOver(false, () => takeFoundPlan(journal, request), request.tenant);
     });
     return (await Promise.all(terms)).filter((term) => term !== undefined);
   }
@@ -163,7 +167,7 @@ export class PostgresDriver implements Driver {
     const { writer, timeline } = this.#options;
     await timeline.look();
     try {
-      return await writer.transact(() => takeManyPlan(journals, request), { allocates: false });
+      return await writer.transact(() => takeManyPlan(journals, request), { allocates: false, tenant: request.tenant });
     } catch {
       return new Map(); // each says for itself what is the matter; what was taken nevertheless is known by its nonce
     }
@@ -183,7 +187,7 @@ export class PostgresDriver implements Driver {
    * together they never let go. So: a short polite try; then `doomed` is committed, which needs no lock of theirs and
    * lets no new one begin; then the takeover proper waits only for those already open.
    */
-  async #takeOver<T>(force: boolean, make: (ground: Ground) => Plan<T>): Promise<T> {
+  async #takeOver<T>(force: boolean, make: (ground: Ground) => Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     const { writer, timeline } = this.#options;
     await timeline.look();
@@ -192,16 +196,16 @@ export class PostgresDriver implements Driver {
       if (call.sql === "lease.take") taking = call;
     };
     try {
-      return await writer.transact(make, { waitMs: Math.min(politeMs, this.transactionBoundMs), notice });
+      return await writer.transact(make, { tenant, notice, waitMs: Math.min(politeMs, this.transactionBoundMs) });
     } catch (error) {
       if (error instanceof TapeError) throw error;
       if (taking !== undefined) {
         const { journal, token } = taking.params;
         await this.write(function* (): Plan<void> {
           yield { sql: "lease.doom", params: { journal, token, force } };
-        });
+        }, tenant);
       }
-      return this.write(make);
+      return this.write(make, tenant);
     }
   }
 
@@ -209,7 +213,8 @@ export class PostgresDriver implements Driver {
     this.#assertOpen();
     // On a promoted server the terms of before are over: the epoch is raised, and each holder hears that it is fenced.
     await this.#options.timeline.look();
-    return renewAll({ ask: (name, params) => this.#ask(name, params), writer: this.#options.writer }, renewals);
+    const tenant = renewals[0]?.fence.tenant; // as a rule one process works for one tenant, and so does one call
+    return renewAll({ ask: (name, params) => this.#ask(name, params, tenant), writer: this.#options.writer }, renewals);
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
@@ -217,7 +222,7 @@ export class PostgresDriver implements Driver {
     try {
       const page = await this.#feed.page(cursor, limit, tenant);
       if (page.records.length > 0 || page.more === true) return page;
-      const blocker = (await this.#ask("feed.blocker", {})).rows[0];
+      const blocker = (await this.#ask("feed.blocker", {}, tenant)).rows[0];
       return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
     } catch (error) {
       throw readFault(error);
@@ -226,12 +231,12 @@ export class PostgresDriver implements Driver {
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
     const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
-    const rows = await this.read(askRows(tenant === undefined ? "audit.all" : "audit.page", params));
+    const rows = await this.read(askRows(tenant === undefined ? "audit.all" : "audit.page", params), tenant);
     return rows.map(auditEntryOf);
   }
 
   async health(): Promise<Health> {
-    const blocker = await this.read(askRow("feed.blocker"));
+    const blocker = await this.read(askRow("feed.blocker"), undefined);
     return blocker === undefined || Number(blocker.seconds) < 1 ? {} : { feedBlockedBy: describe(blocker) };
   }
 

@@ -9,7 +9,7 @@ import { feedRecordOf } from "../rows.ts";
 import type { Answer, Row } from "../sql/plan.ts";
 import { spansOf } from "../sql/plans/feed.ts";
 
-type Ask = (sql: string, params: Row) => Promise<Answer>;
+type Ask = (sql: string, params: Row, tenant?: string) => Promise<Answer>;
 
 type Place = Readonly<Record<"stamp" | "journal" | "seq", string>>;
 
@@ -67,7 +67,7 @@ export class PostgresFeed {
     const { pageBytes } = this.#limits;
     const known = this.#tail.edge;
     const bounds = { edge: edge === undefined ? last : String(edge), tenant: tenant ?? null, pageBytes };
-    const { rows, more } = await this.#ask("feed.page", { ...from, limit, scan, ...bounds });
+    const { rows, more } = await this.#ask("feed.page", { ...from, limit, scan, ...bounds }, tenant);
     const [passed, ...found] = rows;
     const records = found.map((row) => feedRecordOf(row, cursorOf(row)));
     const page = pageOf(records, more === true || records.length >= limit);

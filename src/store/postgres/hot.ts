@@ -21,12 +21,13 @@ export interface Appending {
 
 /** One append in a transaction of its own. */
 export async function appendAlone(writer: Writer, { fence, entry }: Appending): Promise<Appended> {
+  const { tenant } = fence;
   try {
-    return await writer.perform((ground) => appendPlan(ground, fence, entry));
+    return await writer.perform((ground) => appendPlan(ground, fence, entry), { tenant });
   } catch (error) {
     // The unique index refused it and with that ended the transaction: whether it is a repeat is asked in another one.
     if (!isTapeError(error, "TAPE_NOT_HEAD")) throw error;
-    return writer.perform(() => repeatPlan(fence, entry));
+    return writer.perform(() => repeatPlan(fence, entry), { tenant });
   }
 }
 

@@ -114,7 +114,7 @@ function hotWrites(options: BatcherOptions): HotWrites {
   const { writer } = options;
   const alone = (item: Appending) => appendAlone(writer, item);
   const create = ({ tenant, data, first }: Creating) =>
-    writer.perform((ground) => createPlan(ground, tenant, data, first));
+    writer.perform((ground) => createPlan(ground, tenant, data, first), { tenant });
   const counted = new Set<string>();
   return {
     append: new Batcher(appendWrite(alone), options),
@@ -139,7 +139,10 @@ function hotWrites(options: BatcherOptions): HotWrites {
       options,
     ),
     fire: new Batcher(
-      fireWrite(async (timer) => ({ fired: await writer.perform((ground) => fireTimerPlan(ground, timer)) })),
+      fireWrite(async (timer) => {
+        const { tenant } = timer;
+        return { fired: await writer.perform((ground) => fireTimerPlan(ground, timer), { tenant }) };
+      }),
       options,
     ),
   };

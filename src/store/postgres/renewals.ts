@@ -68,7 +68,7 @@ async function refuseLost(
 /** A row that somebody keeps locked gets no verdict yet; the verdicts of the others must not be lost with it. */
 async function renewAlone({ writer }: RenewalsOptions, renewal: Renewal): Promise<Renewed> {
   try {
-    return await writer.perform(() => renewPlan(renewal), { allocates: false });
+    return await writer.perform(() => renewPlan(renewal), { allocates: false, tenant: renewal.fence.tenant });
   } catch (error) {
     if (error instanceof TapeError) return { ok: false, error };
     throw error;

@@ -19,6 +19,8 @@ export interface WriterOptions {
 }
 
 export interface TransactionOptions {
+  /** In whose turn, where several wait; absent: in one of the store's own. */
+  readonly tenant?: string | undefined;
   /** How long a statement may wait; default: the transaction bound. Who sets it knows what to do when it runs out. */
   readonly waitMs?: number;
   /** Told of each call before it is made. */
@@ -76,10 +78,10 @@ export class Writer {
   }
 
   /** A connection of the pool's; TAPE_STORE_UNREACHABLE: there is none, and so nothing was sent. */
-  async connect(): Promise<pg.PoolClient> {
+  async connect(tenant?: string): Promise<pg.PoolClient> {
     const { connections, patience } = this.#options;
     try {
-      return await patience.insist(() => connections.connect());
+      return await patience.insist(() => connections.connect(tenant));
     } catch (error) {
       throw error instanceof TapeError ? error : unreachable(error);
     }
@@ -92,7 +94,7 @@ export class Writer {
   async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions, count: number): Promise<Outcome<T>> {
     if (count === 0) return this.#numbered(make, options, 0);
     const { transactions } = this.#options.connections;
-    await transactions.take().catch((error: unknown) => {
+    await transactions.take(options.tenant).catch((error: unknown) => {
       throw error instanceof TapeError ? error : unreachable(error);
     });
     try {
@@ -121,7 +123,7 @@ export class Writer {
     numbers: ReservedNumbers,
   ): Promise<Outcome<T>> {
     const { random } = this.#options;
-    const client = await this.connect();
+    const client = await this.connect(options.tenant);
     const witness = random.bits63();
     const wakes: Wake[] = [];
     let broken: Error | undefined;
@@ -184,7 +186,7 @@ export class Writer {
     const { connections, patience } = this.#options;
     try {
       // Whatever goes wrong is no answer: so long as the first transaction is open, ours waits for it.
-      const ask = () => connections.ask("witness.settle", { id: witness }, true);
+      const ask = () => connections.ask("witness.settle", { id: witness }, undefined, true);
       return (await patience.insist(ask, () => true)).rows[0]?.void === false;
     } catch {
       throw unclear(cause);

@@ -27,6 +27,9 @@ import { agendaPlan, duePlan, findPlan, unservedPlan } from "./plans/queues.ts";
 import * as reads from "./plans/reads.ts";
 import { findTarget } from "./plans/target.ts";
 
+/** In whose turn a read waits; undefined: in one of the store's own. */
+type Turn = string | undefined;
+
 /** Four reports may be lost before a process is taken for gone. */
 const reportedMs = 60_000;
 
@@ -72,10 +75,10 @@ function fencedOf(driver: Driver, limits: Limits): Fenced {
 function claimOf(driver: Driver, random: Random): Claim {
   return {
     async acquire(tenant, request) {
-      return (await driver.read(peekPlan(tenant, request))) ?? driver.acquire(tenant, request);
+      return (await driver.read(peekPlan(tenant, request), tenant)) ?? driver.acquire(tenant, request);
     },
     async find(request) {
-      const found = await driver.read(findPlan(request));
+      const found = await driver.read(findPlan(request), request.tenant);
       if (found.size === 0) return [];
       const terms = await driver.take([...found.keys()], request);
       if (request.share === undefined) return terms;
@@ -97,45 +100,46 @@ function claimOf(driver: Driver, random: Random): Claim {
 }
 
 function readOf(driver: Driver, limits: Limits, random: Random): Read {
-  const seal = sealUnder(async () => String((await driver.read(askRow("feed.key")))?.key), random);
-  const rows = <T>(sql: string, params: Record<string, unknown>, map: (row: Readonly<Record<string, unknown>>) => T) =>
-    driver.read(
-      (function* (): Plan<T[]> {
-        return (yield* askRows(sql, params)).map(map);
-      })(),
-    );
-  const row = <T>(sql: string, params: Record<string, unknown>, map: (row: Readonly<Record<string, unknown>>) => T) =>
-    driver.read(
-      (function* (): Plan<T | undefined> {
-        const found = yield* askRow(sql, params);
-        return found === undefined ? undefined : map(found);
-      })(),
-    );
+  const seal = sealUnder(async () => String((await driver.read(askRow("feed.key"), undefined))?.key), random);
+  const rows = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T[]> => {
+    const plan = function* (): Plan<T[]> {
+      return (yield* askRows(sql, params)).map(map);
+    };
+    return driver.read(plan(), tenant);
+  };
+  const row = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T | undefined> => {
+    const plan = function* (): Plan<T | undefined> {
+      const found = yield* askRow(sql, params);
+      return found === undefined ? undefined : map(found);
+    };
+    return driver.read(plan(), tenant);
+  };
   const { pageBytes } = limits;
   const few = (limit: number) => ({ limit: pageLimit(limit, limits), pageBytes });
-  const list = <T>(sql: string, params: Row & { readonly limit: number }, map: (row: Row) => T): Promise<Page<T>> =>
-    driver.read(
-      (function* (): Plan<Page<T>> {
-        return mapPage(yield* askPage(sql, { ...params, pageBytes }), map);
-      })(),
-    );
+  type Listed = Row & { readonly limit: number };
+  const list = <T>(tenant: Turn, sql: string, params: Listed, map: (row: Row) => T): Promise<Page<T>> => {
+    const plan = function* (): Plan<Page<T>> {
+      return mapPage(yield* askPage(sql, { ...params, pageBytes }), map);
+    };
+    return driver.read(plan(), tenant);
+  };
   return {
-    run: (tenant, id) => driver.read(reads.runPlanById(tenant, id)),
-    runs: async (tenant, filter = {}) => driver.read(lists.runsPlan(tenant, filter, limits)),
-    spend: async (tenant, limit) => driver.read(lists.spendPlan(tenant, pageLimit(limit, limits))),
-    rate: async (tenant, since, sizeMs, buckets) => driver.read(lists.ratePlan(tenant, since, sizeMs, buckets)),
-    progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits)),
-    journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits)),
-    effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits)),
-    gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits)),
-    timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits)),
+    run: (tenant, id) => driver.read(reads.runPlanById(tenant, id), tenant),
+    runs: async (tenant, filter = {}) => driver.read(lists.runsPlan(tenant, filter, limits), tenant),
+    spend: async (tenant, limit) => driver.read(lists.spendPlan(tenant, pageLimit(limit, limits)), tenant),
+    rate: async (tenant, since, sizeMs, buckets) => driver.read(lists.ratePlan(tenant, since, sizeMs, buckets), tenant),
+    progress: async (tenant, ids) => driver.read(reads.progressPlan(tenant, ids, limits), tenant),
+    journal: async (tenant, target, page = {}) => driver.read(reads.journalPlan(tenant, target, page, limits), tenant),
+    effects: async (tenant, filter = {}) => driver.read(reads.effectsPlan(tenant, filter, limits), tenant),
+    gates: async (tenant, filter = {}) => driver.read(reads.gatesPlan(tenant, filter, limits), tenant),
+    timers: async (tenant, filter = {}) => driver.read(reads.timersPlan(tenant, filter, limits), tenant),
     dueTimers: async (limit, tenant) =>
-      (await driver.read(duePlan("timer", few(limit), tenant))).map((r) => ({
+      (await driver.read(duePlan("timer", few(limit), tenant), tenant)).map((r) => ({
         ...timerRowOf(r),
         lateMs: Number(r.late_ms),
       })),
     async agenda(tenant, workflows) {
-      const times = await driver.read(agendaPlan(tenant, workflows));
+      const times = await driver.read(agendaPlan(tenant, workflows), tenant);
       return times.flatMap(({ reactor, in_ms }) =>
         in_ms === null
           ? []
@@ -148,25 +152,30 @@ function readOf(driver: Driver, limits: Limits, random: Random): Read {
             ],
       );
     },
-    unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant)),
+    unserved: async (workflows, minLagMs, tenant) => driver.read(unservedPlan(workflows, minLagMs, tenant), tenant),
     schedules: async (tenant, { above = "", limit } = {}) =>
-      list("schedule.list", { tenant, above, limit: pageLimit(limit, limits) }, scheduleRowOf),
+      list(tenant, "schedule.list", { tenant, above, limit: pageLimit(limit, limits) }, scheduleRowOf),
     dueSchedules: async (limit, tenant) =>
-      (await driver.read(duePlan("schedule", few(limit), tenant))).map(scheduleRowOf),
+      (await driver.read(duePlan("schedule", few(limit), tenant), tenant)).map(scheduleRowOf),
     async budgets(tenant, run) {
-      const journal = await driver.read(findTarget(tenant, { run }));
-      return journal === undefined ? [] : rows("budget.list", { run: journal }, budgetRowOf);
+      const journal = await driver.read(findTarget(tenant, { run }), tenant);
+      return journal === undefined ? [] : rows(tenant, "budget.list", { run: journal }, budgetRowOf);
     },
-    claimOf: (tenant, scope, businessKey) => row("claim.find", { tenant, scope, businessKey }, claimRowOf),
-    value: (tenant, key) => row("value.get", { tenant, key }, valueRowOf),
+    claimOf: (tenant, scope, businessKey) => row(tenant, "claim.find", { tenant, scope, businessKey }, claimRowOf),
+    value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
     values: async (tenant, prefix, limit, above = "") =>
-      list("value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),
+      list(tenant, "value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),
     valueHistory: async (tenant, key, after, limit) =>
-      driver.read(reads.historyPlan(tenant, key, after, { limit: pageLimit(limit, limits), pageBytes })),
-    lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target)),
+      driver.read(reads.historyPlan(tenant, key, after, { limit: pageLimit(limit, limits), pageBytes }), tenant),
+    lease: (tenant, target) => driver.read(reads.leasePlan(tenant, target), tenant),
     leases: async (tenant, filter = {}) =>
-      rows("lease.list", { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) }, leaseViewOf),
-    terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target)),
+      rows(
+        tenant,
+        "lease.list",
+        { tenant, held: filter.held ?? false, limit: pageLimit(filter.limit, limits) },
+        leaseViewOf,
+      ),
+    terms: (tenant, target) => driver.read(reads.termsPlan(tenant, target), tenant),
     async feed(cursor, limit, tenant) {
       const most = pageLimit(limit, limits);
       if (tenant === undefined) return driver.feed(cursor, most, undefined);
@@ -175,15 +184,15 @@ function readOf(driver: Driver, limits: Limits, random: Random): Read {
       return cursors.page(tenant, await driver.feed(from, most, tenant));
     },
     audit: async (tenant, page = {}) => driver.audit(page.before, pageLimit(page.limit, limits), tenant),
-    token: (id) => row("token.get", { id }, apiTokenOf),
+    token: (id) => row(undefined, "token.get", { id }, apiTokenOf),
     tokens: async (tenant, { above = "", limit } = {}) =>
-      list("token.list", { tenant: tenant ?? null, above, limit: pageLimit(limit, limits) }, apiTokenOf),
-    quota: async (tenant) => (await row("quota.get", { tenant }, quotaOf))!,
+      list(tenant, "token.list", { tenant: tenant ?? null, above, limit: pageLimit(limit, limits) }, apiTokenOf),
+    quota: async (tenant) => (await row(tenant, "quota.get", { tenant }, quotaOf))!,
     quotas: async ({ above = "", limit } = {}) =>
-      list("quota.list", { above, limit: pageLimit(limit, limits) }, quotaOf),
+      list(undefined, "quota.list", { above, limit: pageLimit(limit, limits) }, quotaOf),
     processes: async (tenant) =>
-      list("process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
+      list(tenant, "process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
     settings: () => driver.settings(),
-    now: async () => (await row("meta.get", {}, (r) => Number(r.at))) ?? 0,
+    now: async () => (await row(undefined, "meta.get", {}, (r) => Number(r.at))) ?? 0,
   };
 }

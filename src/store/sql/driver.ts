@@ -31,8 +31,8 @@ export interface Driver {
   write<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T>;
   /** One transaction that pre-empts a live holder (`lease.take`): it must not starve behind guarded ones. */
   preempt<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T>;
-  /** Statements that change nothing, outside a transaction. */
-  read<T>(plan: Plan<T>): Promise<T>;
+  /** Statements that change nothing, outside a transaction; `tenant` as in `write`. */
+  read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T>;
   /** The hot path. */
   append(fence: Fence, entry: CheckedEntry): Promise<Appended>;
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created>;

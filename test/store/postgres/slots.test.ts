@@ -2,6 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Slots } from "../../../src/store/postgres/slots.ts";
 import { ManualClock } from "../../../src/testing/clock.ts";
 
+const [acme, globex] = ["acme", "globex"];
 const slotsOf = (clock: ManualClock, slots: number, waiting: number) =>
   new Slots({ clock, slots, waiting, waitMs: 1_000 });
 
@@ -18,27 +19,74 @@ async function stateOf(taken: Promise<void>): Promise<unknown> {
 }
 
 describe("slots of the pool", () => {
-  it("are granted in order of arrival, and to nobody else in between", async () => {
+  it("are granted to one tenant in order of arrival, and to no other statement in between", async () => {
     const slots = slotsOf(new ManualClock(), 1, 10);
-    await slots.take();
+    await slots.take(acme);
     const order: number[] = [];
-    const taken = [1, 2, 3].map((k) => slots.take().then(() => order.push(k)));
+    const taken = [1, 2, 3].map((k) => slots.take(acme).then(() => order.push(k)));
     for (const one of taken) {
       slots.give();
       await one;
     }
     expect(order).toEqual([1, 2, 3]);
     slots.give();
-    await slots.take();
+    await slots.take(acme);
     expect(slots.waiting).toBe(0);
+  });
+
+  it("are granted to tenants in turn: a flood keeps another tenant waiting for one of its statements, not for all", async () => {
+    const slots = slotsOf(new ManualClock(), 1, 1_000);
+    await slots.take(acme);
+    const order: string[] = [];
+    const take = (tenant: string | undefined, name: string) => slots.take(tenant).then(() => order.push(name));
+    const flood = Array.from({ length: 500 }, (_, k) => take(acme, `flood ${k}`));
+    const others = [take(globex, "first"), take(globex, "second"), take(undefined, "the store's own")];
+    for (let k = 0; k < 503; k++) slots.give();
+    await Promise.all([...flood, ...others]);
+    expect(order.slice(0, 6)).toEqual(["flood 0", "first", "the store's own", "flood 1", "second", "flood 2"]);
+    expect(order.slice(6)).toEqual(Array.from({ length: 497 }, (_, k) => `flood ${k + 3}`));
+  });
+
+  it("a flood that has filled the line is refused; a tenant with few that wait still joins it", async () => {
+    const slots = slotsOf(new ManualClock(), 1, 80);
+    await slots.take(acme);
+    const waiting = Array.from({ length: 80 }, () => slots.take(acme));
+    await expect(slots.take(acme)).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
+    waiting.push(...Array.from({ length: 10 }, () => slots.take(globex)));
+    await expect(slots.take(globex)).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
+    for (let k = 0; k < 90; k++) slots.give();
+    await Promise.all(waiting);
+  });
+
+  it("the bound on waiting holds for each, also for those that others were granted a slot before", async () => {
+    const clock = new ManualClock();
+    const slots = slotsOf(clock, 1, 10);
+    await slots.take(acme);
+    const flood = [slots.take(acme), slots.take(acme), slots.take(acme)];
+    for (const one of flood) one.catch(() => {});
+    await clock.elapse(500);
+    const other = slots.take(globex);
+    const later = slots.take(acme);
+    later.catch(() => {});
+    slots.give();
+    slots.give(); // the first of the flood, then the other tenant, which came last
+    await Promise.all([flood[0], other]);
+    await clock.elapse(500);
+    expect(await Promise.all(flood.slice(1).map(stateOf))).toEqual([expect.any(Error), expect.any(Error)]);
+    expect(await stateOf(later)).toBe("waits");
+    await clock.elapse(500);
+    expect(await stateOf(later)).toBeInstanceOf(Error);
+    expect(slots.waiting).toBe(0);
+    slots.give();
+    await slots.take(globex);
   });
 
   it("the line has a bound; who lost a connection and must ask what happened may join it all the same", async () => {
     const slots = slotsOf(new ManualClock(), 1, 2);
-    await slots.take();
-    const waiting = [slots.take(), slots.take()];
-    await expect(slots.take()).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
-    waiting.push(slots.take(true));
+    await slots.take(acme);
+    const waiting = [slots.take(acme), slots.take(acme)];
+    await expect(slots.take(acme)).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
+    waiting.push(slots.take(acme, true));
     expect(slots.waiting).toBe(3);
     for (const one of waiting) {
       slots.give();
@@ -49,39 +97,39 @@ describe("slots of the pool", () => {
   it("nobody waits for longer than the bound, and who comes later waits as long", async () => {
     const clock = new ManualClock();
     const slots = slotsOf(clock, 1, 10);
-    await slots.take();
-    const first = slots.take();
+    await slots.take(acme);
+    const first = slots.take(acme);
     first.catch(() => {});
     await clock.elapse(600);
-    const second = slots.take();
+    const second = slots.take(acme);
     await clock.elapse(400);
     expect(await stateOf(first)).toBeInstanceOf(Error);
     expect(await stateOf(second)).toBe("waits");
     slots.give();
     expect(await stateOf(second)).toBe("granted");
-    const third = slots.take();
+    const third = slots.take(acme);
     third.catch(() => {});
     await clock.elapse(1_000);
     expect(await stateOf(third)).toBeInstanceOf(Error);
     slots.give();
-    await slots.take();
+    await slots.take(acme);
   });
 
   it("closing refuses those who wait and those who come", async () => {
     const slots = slotsOf(new ManualClock(), 1, 10);
-    await slots.take();
-    const waiting = slots.take();
+    await slots.take(acme);
+    const waiting = slots.take(acme);
     slots.close();
     await expect(waiting).rejects.toMatchObject({ code: "TAPE_STORE_CLOSED" });
-    await expect(slots.take()).rejects.toMatchObject({ code: "TAPE_STORE_CLOSED" });
+    await expect(slots.take(acme)).rejects.toMatchObject({ code: "TAPE_STORE_CLOSED" });
   });
 
   it("a long line costs each one as much as a short one", async () => {
     const cost = async (waiters: number): Promise<number> => {
       const clock = new ManualClock();
       const slots = slotsOf(clock, 1, waiters);
-      await slots.take();
-      const taken = Array.from({ length: waiters }, () => slots.take().catch(() => {}));
+      await slots.take(acme);
+      const taken = Array.from({ length: waiters }, () => slots.take(acme).catch(() => {}));
       const begun = performance.now();
       for (let k = 0; k < waiters / 2; k++) slots.give();
       await clock.elapse(1_000); // the other half gives up

@@ -1,0 +1,87 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
+import type { Store } from "../../../src/store/contract.ts";
+import { heldRun, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { type Scene, sceneOn } from "./scene.ts";
+
+const noisy = "noisy";
+
+/** How much of a flood is over: what matters is how much of it another tenant's call had to wait for. */
+class Flood {
+  done = 0;
+  readonly #all: Promise<unknown>[];
+
+  constructor(calls: readonly Promise<unknown>[]) {
+    this.#all = calls.map((call) => call.then(() => this.done++));
+  }
+
+  /** How many of it were answered while this call was waiting. */
+  async passed(call: Promise<unknown>): Promise<number> {
+    const before = this.done;
+    await call;
+    return this.done - before;
+  }
+
+  async begun(): Promise<void> {
+    await Promise.race(this.#all);
+  }
+
+  async over(): Promise<void> {
+    await Promise.all(this.#all);
+  }
+}
+
+describe("tenants of one process take turns on PostgreSQL", () => {
+  let scene: Scene;
+  let store: Store;
+  let round = 0;
+  beforeAll(async () => {
+    scene = await sceneOn(inject("postgres18"), "?connections=4");
+    store = scene.store;
+  });
+  afterAll(() => scene.close());
+  beforeEach(() => {
+    round++;
+  });
+
+  const start = async (of: string, id: string): Promise<void> => {
+    const [verdict] = await store.intake.createRuns(of, [{ id: `${round} ${id}`, workflow: "w", input: 1 }]);
+    if (!verdict!.ok) throw verdict!.error;
+  };
+  const floodOf = (count: number, call: (k: number) => Promise<unknown>) =>
+    new Flood(Array.from({ length: count }, (_, k) => call(k)));
+
+  it("a start waits for a batch of another tenant's starts, not for all of them", async () => {
+    const flood = floodOf(4_000, (k) => start(noisy, `flood ${k}`));
+    expect(await flood.passed(start(tenant, "one"))).toBeLessThan(2_500);
+    await flood.over();
+  });
+
+  it("an append waits for a batch of another tenant's starts, not for all of them", async () => {
+    const { fence } = await heldRun(store);
+    const flood = floodOf(4_000, (k) => start(noisy, `flood ${k}`));
+    await flood.begun();
+    expect(await flood.passed(store.fenced.append(fence, { after: 1, records: [step(1, "x")] }))).toBeLessThan(2_000);
+    await flood.over();
+  });
+
+  it("starts that have to be tried one by one keep no other tenant's from the next batch", async () => {
+    const ids = Array.from({ length: 1_200 }, (_, k) => `known ${k}`);
+    await Promise.all(ids.map((id) => start(noisy, id)));
+    const flood = floodOf(ids.length, (k) => start(noisy, ids[k]!));
+    await flood.begun();
+    expect(await flood.passed(start(tenant, "one"))).toBeLessThan(150);
+    await flood.over();
+  });
+
+  it("a read waits for a few of another tenant's, not for all of them", async () => {
+    const flood = floodOf(1_000, (k) => store.read.run(noisy, `${k}`));
+    expect(await flood.passed(store.read.run(tenant, "one"))).toBeLessThan(50);
+    await flood.over();
+  });
+
+  it("so does a transaction", async () => {
+    const flood = floodOf(300, (k) => store.intake.putValue(noisy, `${round} ${k}`, k, "unconditional"));
+    expect(await flood.passed(store.intake.putValue(tenant, "one", 1, "unconditional"))).toBeLessThan(50);
+    await flood.over();
+  });
+});
