@@ -67,14 +67,34 @@ export function connect(options: DatabaseOptions): DatabaseSync {
 /** Rows of many at once that have neither token nor nonce nor a witness's id in them. */
 const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.soon"]);
 
+/** Of parameters with a number SQLite keeps a list, which Node searches for each value that it binds. */
+function withoutNumbers(statement: Statement): Statement {
+  const once = statement.text.match(/\?\d+/g)?.length === statement.params.length;
+  return once ? { ...statement, text: statement.text.replace(/\?\d+/g, "?") } : statement;
+}
+
+/** It changes one row, or throws. */
+const isPlainInsert = ({ text }: Statement): boolean =>
+  /^insert into \w+\([^)]*\)\s+values\b/.test(text) && !/\b(on conflict|returning)\b/.test(text);
+
+interface Prepared {
+  readonly sql: StatementSync;
+  readonly statement: Statement;
+  readonly plainInsert: boolean;
+}
+
 /** Prepared statements by name. */
 export class Statements {
   readonly #db: DatabaseSync;
-  readonly #prepared = new Map<string, { sql: StatementSync; statement: Statement }>();
+  readonly #prepared = new Map<string, Prepared>();
   // A bare parameter as the limit is part of SQLite's plan: it would prepare the statement anew for every execution, which
   // costs up to thirty times as much as the execution of a look that finds nothing.
-  static readonly all = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (position, param) =>
-    param === "limit" ? `(?${position} + 0)` : `?${position}`,
+  static readonly all: ReadonlyMap<string, Statement> = new Map(
+    [
+      ...loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (position, param) =>
+        param === "limit" ? `(?${position} + 0)` : `?${position}`,
+      ),
+    ].map(([name, statement]) => [name, withoutNumbers(statement)]),
   );
 
   // Control statements, prepared once: they frame every transaction.
@@ -120,7 +140,7 @@ export class Statements {
     this.#release.run();
   }
 
-  get(name: string): { readonly sql: StatementSync; readonly statement: Statement } {
+  get(name: string): Prepared {
     let found = this.#prepared.get(name);
     if (found === undefined) {
       const statement = Statements.all.get(name);
@@ -129,14 +149,14 @@ export class Statements {
       // Tokens go up to 2^63; what fits a number becomes one again in `plainRow`. That costs more than all the rest where
       // many rows are read, so those without a token say so.
       if (statement.returnsRows) sql.setReadBigInts(!smallNumbers.has(name));
-      found = { sql, statement };
+      found = { sql, statement, plainInsert: isPlainInsert(statement) };
       this.#prepared.set(name, found);
     }
     return found;
   }
 
   run(name: string, params: Readonly<Record<string, unknown>>, times: Times): Answer {
-    const { sql, statement } = this.get(name);
+    const { sql, statement, plainInsert } = this.get(name);
     const values: SQLInputValue[] = [];
     for (const param of statement.params) {
       values.push(bindable(isTime(param) ? times[param] : params[param]));
@@ -150,6 +170,10 @@ export class Statements {
       const rows = sql.all(...values) as Row[];
       if (!smallNumbers.has(name)) rows.forEach(plainRow);
       return { rows, count: rows.length };
+    }
+    if (plainInsert) {
+      sql.get(...values); // unlike `run`, it makes no object that says how many
+      return { rows: [], count: 1 };
     }
     return { rows: [], count: Number(sql.run(...values).changes) };
   }

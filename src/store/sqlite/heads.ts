@@ -26,6 +26,7 @@ export interface Head {
  */
 export class HeadCache {
   readonly #heads = new Map<number, Head>();
+  #floor: bigint | undefined;
   /** Enough for every run a process drives at once; beyond it the oldest half goes. */
   readonly #most = 50_000;
 
@@ -84,8 +85,15 @@ export class HeadCache {
     this.#heads.set(head.fence.journal, head);
   }
 
+  /** Above which the tokens of the store's epoch are. */
+  tokenFloor(session: Session): bigint {
+    this.#floor ??= BigInt(session.statements.run("meta.get", {}, session.times).rows[0]?.token_floor as string);
+    return this.#floor;
+  }
+
   /** Called before each statement of a plan. */
   noticeWrite(call: Call): void {
+    if (call.sql === "meta.restored") this.#floor = undefined;
     if (!touchesHeads(call.sql)) return;
     const { journal } = call.params;
     if (typeof journal === "number") this.#heads.delete(journal);
@@ -93,11 +101,12 @@ export class HeadCache {
   }
 
   clear(): void {
+    this.#floor = undefined;
     this.#heads.clear();
   }
 }
 
-const boundOf = (token: bigint): number | bigint => (token <= 9007199254740991n ? Number(token) : token);
+export const boundOf = (token: bigint): number | bigint => (token <= 9007199254740991n ? Number(token) : token);
 
 const touching = new Map<string, boolean>();
 

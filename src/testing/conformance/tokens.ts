@@ -17,6 +17,9 @@ export const tokens: Cases = ({ it }, fresh) => {
     let head = term.head;
     // Eleven, because from 9 to 10 epochs the token gains a digit: ordered as text it would fall.
     for (let k = 1; k <= 11; k++) {
+      const early = await heldRun(store, {}, claimant(undefined, lasting));
+      assert.equal(early.fence.token, floorOf(first + k - 1) + 1n, "the first term of a run");
+      await letGo(store, early);
       const { epoch, ended } = await store.claim.restored(`drill ${k}`);
       assert.deepEqual([epoch, ended], [first + k, 1]);
       await notRenewed("TAPE_FENCED", store, term);
@@ -30,7 +33,7 @@ export const tokens: Cases = ({ it }, fresh) => {
     }
     assert.equal((await store.read.settings()).epoch, first + 11);
     const run = await heldRun(store);
-    assert.ok(run.fence.token > floorOf(first + 11), "the first term of a new run too");
+    assert.equal(run.fence.token, floorOf(first + 11) + 1n);
     await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
     const { head: ended } = await letGo(store, term, {}, head);
     const last = await acquired(store, again(req));
@@ -52,8 +55,15 @@ export const tokens: Cases = ({ it }, fresh) => {
     const holder = await acquired(store, named);
     const idle = await acquired(store, claimOf());
     await letGo(store, idle);
-    const { ended } = await (await another()).claim.restored("backup of Tuesday");
+    const { epoch, ended } = await (await another()).claim.restored("backup of Tuesday");
     assert.equal(ended, 4, "the lease that nobody held has no term to end");
+    const young = await heldRun(store);
+    assert.equal(
+      young.fence.token,
+      floorOf(epoch) + 1n,
+      "a run that begins after it, with a client that was there before",
+    );
+    await store.fenced.append(young.fence, { after: 1, records: [step(0)] });
     for (const run of runs) {
       await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 1, records: [step(0)] }));
       await refused("TAPE_FENCED", letGo(store, run));

@@ -52,7 +52,7 @@ export function* createPlan(
         ...first,
         maxStallMs: first.maxStallMs ?? null,
       });
-      token = BigInt(row?.token as string);
+      token = BigInt(row?.token as string | bigint);
     } else {
       yield* applyChange(ground, change, tenant);
     }
