@@ -10,6 +10,7 @@ import type { Intake, ManualAct, Page, Store } from "../store/contract.ts";
 import type { History } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Service } from "./service.ts";
+import type { Turns } from "./turns.ts";
 
 /** Who calls, by their credential and nothing else: no request names its tenant or its role. */
 export interface Caller {
@@ -66,6 +67,7 @@ export interface ServerGround {
   readonly service: Service;
   readonly history: History;
   readonly lifetimes: TokenLifetimes;
+  readonly turns: Turns;
   readonly served: ServedWorkflows;
   /** What is known here of workflows and gates: their schemas refuse at once what a worker would. */
   readonly runner: Runner;

@@ -14,7 +14,7 @@ import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Intake, Store } from "../store/contract.ts";
 import { limitKey } from "./address.ts";
 import { Admission, type Counted, type Place } from "./admission.ts";
-import { jsonAnswer, lasting, linesAnswer, problemAnswer, refusalOf, suited, textAnswer } from "./answer.ts";
+import { jsonAnswer, lasting, linesAnswer, problemAnswer, refusalOf, suited } from "./answer.ts";
 import { Auditor } from "./auditor.ts";
 import { Bodies, type BodyRoom, mostBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
@@ -29,10 +29,12 @@ import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { type Dashboard, pageAnswer } from "./page.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
+import { answerOf, longListOf, slicedAnswer } from "./route-answer.ts";
 import { type Matched, matchRoute } from "./router.ts";
 import { Service } from "./service.ts";
 import { StreamQuota } from "./stream-quota.ts";
 import { linesOf } from "./streams.ts";
+import { Turns } from "./turns.ts";
 
 export interface ServerOptions {
   readonly store: Store;
@@ -92,7 +94,8 @@ export class TapeServer {
   readonly #admission: Admission;
   readonly #streamQuota: StreamQuota;
   readonly #bodies: Bodies;
-  readonly #turns: ParseTurns;
+  readonly #parseTurns: ParseTurns;
+  readonly #turns: Turns;
   readonly #payloadBytes: number;
   /** The contract's description: it takes longer to write than any other answer, and never changes. */
   #described: Promise<WireAnswer> | undefined;
@@ -122,7 +125,8 @@ export class TapeServer {
     this.#admission = new Admission(this.limits, clock);
     this.#streamQuota = new StreamQuota(store, clock, this.#admission);
     this.#bodies = new Bodies(this.limits);
-    this.#turns = new ParseTurns(clock);
+    this.#parseTurns = new ParseTurns(clock);
+    this.#turns = new Turns(clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
     this.#history = new History({ read: store.read, clock, log });
@@ -130,7 +134,8 @@ export class TapeServer {
     const [operator, history] = [this.#operator, this.#history];
     const served = new ServedWorkflows(store, clock);
     const runner = options.runner ?? createRunner({ workflows: [] });
-    const parts = { operator, service, history, served, runner, lifetimes: options.lifetimes ?? {} };
+    const [turns, lifetimes] = [this.#turns, options.lifetimes ?? {}];
+    const parts = { operator, service, history, turns, served, runner, lifetimes };
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });
   }
 
@@ -208,12 +213,14 @@ export class TapeServer {
       place.leave();
       room.leave();
     };
+    const json = route.body === undefined ? undefined : await this.#json(request, body, room);
+    // A lease depends on its renewals: they take no turns.
+    const turn = caller === nobody || route.name === "store.renew" ? undefined : this.#turns.next(caller.tenant);
+    if (turn !== undefined) await turn;
     const call = {
       ...(route.params !== undefined && { params: decodePart("path", route.params, matched.params) }),
       ...this.#query(matched),
-      ...(route.body !== undefined && {
-        body: decodePart("body", route.body, await this.#json(request, body, room)),
-      }),
+      ...(route.body !== undefined && { body: decodePart("body", route.body, json) }),
     };
     const extra = caller === nobody ? 0 : extraCalls(route, call, this.#store.limits.pageRows);
     // What a lease depends on is never slowed down for its size, but large calls cannot fill the room either.
@@ -224,6 +231,8 @@ export class TapeServer {
     if (route.stream === true) return this.#stream(request, route, call, who, said.leave);
     const result = await this.#handle(route.name, call, this.#call(request, route, call, who));
     room.leave();
+    const long = this.#turns.shared ? longListOf(result) : undefined;
+    if (long !== undefined) return slicedAnswer(route, long, () => this.#turns.next(caller.tenant));
     if (route.name !== "openapi") return answerOf(route, result);
     this.#described ??= lasting(jsonAnswer(result));
     return this.#described;
@@ -247,7 +256,12 @@ export class TapeServer {
   }
 
   async #json({ headers }: WireRequest, body: ReadBody, room: BodyRoom): Promise<unknown> {
-    return jsonOf(headers, await body(room), { limits: this.limits, room, clock: this.#clock, turns: this.#turns });
+    return jsonOf(headers, await body(room), {
+      limits: this.limits,
+      room,
+      clock: this.#clock,
+      turns: this.#parseTurns,
+    });
   }
 
   #query({ route, query }: Matched): { query?: unknown } {
@@ -306,7 +320,7 @@ export class TapeServer {
     if (sources.some((source) => source.aborted)) end();
     if (this.#mode === "required") void this.#watch(request.headers.authorization, stop);
     const write = (item: unknown): string => JSON.stringify(z.encode(route.answer, item as never));
-    return linesAnswer(linesOf(pages, write, stop, this.#clock));
+    return linesAnswer(linesOf(pages, write, { stop, clock: this.#clock, turn: () => this.#turns.next(who.tenant) }));
   }
 
   /** A stream ends with its credential: it is asked for again and again while the stream is open. */
@@ -383,10 +397,3 @@ const stranger = (what: string, { from = "" }: WireRequest): Counted => ({ tenan
 
 /** Of an open route's caller nothing is known, and nothing is needed. */
 const nobody: Caller = { tenant: "", role: "reader", name: "nobody", token: undefined };
-
-function answerOf(route: Route & { readonly name: RouteName }, said: unknown): WireAnswer {
-  const json: unknown = z.encode(route.answer, said as never);
-  if (route.type !== undefined) return textAnswer(String(json), route.type);
-  const ready = route.name !== "readyz" || (json as { status?: unknown }).status === "ok";
-  return jsonAnswer(json, ready ? 200 : 503);
-}

@@ -48,12 +48,18 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
   }
 }
 
+export interface Lines {
+  readonly stop: AbortController;
+  readonly clock: Clock;
+  /** Resolves when the next page may be written; undefined: at once. */
+  readonly turn: () => Promise<void> | undefined;
+}
+
 /** Pages as lines of JSON, and an empty line when there was nothing to say for a while. */
 export async function* linesOf<T>(
   pages: AsyncIterable<readonly T[]>,
   write: (item: T) => string,
-  stop: AbortController,
-  clock: Clock,
+  { stop, clock, turn }: Lines,
 ): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder();
   const iterator = pages[Symbol.asyncIterator]();
@@ -70,6 +76,7 @@ export async function* linesOf<T>(
         continue;
       }
       if (first.done === true) return;
+      await turn();
       yield encoder.encode(first.value.map((item) => `${write(item)}\n`).join(""));
       next = iterator.next();
     }

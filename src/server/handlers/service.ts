@@ -11,7 +11,7 @@ import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes> {
-  const { store, clock, random, service, lifetimes } = ground;
+  const { store, clock, random, service, lifetimes, turns } = ground;
   const { read, claim } = store;
   let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
   let described: Record<string, unknown> | undefined;
@@ -30,7 +30,7 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
       return { settings, now };
     },
     async "feed.page"({ query: { cursor, limit } }, who) {
-      const { records, blockedBy, ...page } = await read.feed(cursor, limit, who.tenant);
+      const { records, blockedBy, ...page } = await read.feed(cursor, turns.rows(limit), who.tenant);
       const blocker = blockerFor(who, blockedBy);
       return { ...page, ...(blocker === undefined ? {} : { blockedBy: blocker }), records: [...records] };
     },

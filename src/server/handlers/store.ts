@@ -1,16 +1,26 @@
 import { isTapeError, TapeError } from "../../model/errors.ts";
-import type { Term } from "../../model/lease.ts";
+import type { Term, Verdict } from "../../model/lease.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { store as routes } from "../../protocol/routes/store.ts";
 import { fenceOf } from "../../protocol/shapes.ts";
-import type { Entry, Wake } from "../../store/contract.ts";
+import type { Created, Entry, Wake } from "../../store/contract.ts";
 import { Authority } from "../authority.ts";
 import { authorOf, type HandlersOf, listed, type ServerGround } from "../handler.ts";
 import { followWakes } from "../wakes.ts";
 
+/** Stretches of items of the same call. */
+function stretches<Item extends { readonly call: number }>(items: readonly Item[]): Item[][] {
+  const found: Item[][] = [];
+  for (const item of items) {
+    if (found.at(-1)?.[0]?.call === item.call) found.at(-1)!.push(item);
+    else found.push([item]);
+  }
+  return found;
+}
+
 /** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
 export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
-  const { store, service } = ground;
+  const { store, service, turns } = ground;
   const { read, intake, claim, fenced } = store;
   const authority = new Authority(read);
   const seen = (tenant: string, terms: readonly Term[]): void => {
@@ -26,17 +36,29 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
     async "store.create"({ body }, who) {
       const { tenant } = who;
       const asked = body.calls.map(({ specs, first }) => ({ specs: authority.specs(who, specs), first }));
-      // All are started before any is awaited: they share commits.
-      const all = asked.map(({ specs, first }) => intake.createRuns(tenant, specs, first));
-      const calls = await Promise.all(all);
-      const created = calls.flat().flatMap((verdict) => (verdict.ok ? [verdict] : []));
+      const each = asked.flatMap(({ specs, first }, call) => specs.map((spec) => ({ call, spec, first })));
+      const verdicts = await turns.each(tenant, each, async (slice) => {
+        // All are started before any is awaited: they share commits.
+        const all = stretches(slice).map((specs) =>
+          intake.createRuns(
+            tenant,
+            specs.map(({ spec }) => spec),
+            specs[0]?.first,
+          ),
+        );
+        return (await Promise.all(all)).flat();
+      });
+      const calls = asked.map((): Verdict<Created>[] => []);
+      for (const [k, verdict] of verdicts.entries()) calls[each[k]!.call]!.push(verdict);
+      const created = verdicts.flatMap((verdict) => (verdict.ok ? [verdict] : []));
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
-      return { calls: calls.map((verdicts) => ({ verdicts })) };
+      return { calls: calls.map((ofCall) => ({ verdicts: ofCall })) };
     },
     async "store.append"({ body }, who) {
       const sent = body.batch.map(({ fence, entry }) => [fenceOf(who.tenant, fence), entry as Entry] as const);
       const judged = await authority.judged(who, sent);
-      const written = await fenced.appendAll(judged.flatMap((item) => (isTapeError(item) ? [] : [item])));
+      const good = judged.flatMap((item) => (isTapeError(item) ? [] : [item]));
+      const written = await turns.each(who.tenant, good, (slice) => fenced.appendAll(slice));
       let next = 0;
       return {
         verdicts: judged.map((item) => (isTapeError(item) ? { ok: false as const, error: item } : written[next++]!)),
@@ -99,7 +121,8 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
       return { runs: await read.progress(tenant, ids) };
     },
     async "store.journal"({ body: { target, ...page } }, { tenant }) {
-      return listed("records", await read.journal(tenant, target, page));
+      const limit = turns.rows(page.limit);
+      return listed("records", await read.journal(tenant, target, { ...page, ...(limit !== undefined && { limit }) }));
     },
     async "store.lease"({ body: { target } }, { tenant }) {
       return { lease: await read.lease(tenant, target) };

@@ -1,0 +1,182 @@
+import { describe, expect, it, onTestFinished } from "vitest";
+import { Turns } from "../../src/server/turns.ts";
+import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { giveTokens, tokenOf } from "./scene.ts";
+import { ask, type Stage, stage } from "./stage.ts";
+
+/** Calls that take `ms` of the event loop each; `begun` has their tenants in the order of their beginnings. */
+function callsOn(clock: ManualClock) {
+  const turns = new Turns(clock);
+  const begun: string[] = [];
+  const call = async (tenant: string, ms: number): Promise<void> => {
+    const turn = turns.next(tenant);
+    if (turn !== undefined) await turn;
+    begun.push(tenant);
+    clock.stall(ms);
+  };
+  return { turns, begun, call };
+}
+
+describe("turns of the event loop", () => {
+  it("one tenant alone never waits, however much it takes", () => {
+    const clock = new ManualClock();
+    const turns = new Turns(clock);
+    for (let k = 0; k < 100; k++) {
+      expect(turns.next("acme")).toBeUndefined();
+      clock.stall(50);
+    }
+    expect(turns.shared).toBe(false);
+  });
+
+  it("a call waits for one call of another tenant, not for all that it brought", async () => {
+    const clock = new ManualClock();
+    const { begun, call } = callsOn(clock);
+    await call("globex", 0);
+    await settled();
+    const flood = Array.from({ length: 50 }, () => call("acme", 20));
+    const late = call("globex", 0);
+    await late;
+    expect(begun.filter((tenant) => tenant === "acme").length).toBeLessThanOrEqual(1);
+    while (begun.length < 52) await clock.elapse(100);
+    await Promise.all(flood);
+  });
+
+  it("a tenant that held the loop leaves it to the others for longer than it held it", async () => {
+    const clock = new ManualClock();
+    const { turns, begun, call } = callsOn(clock);
+    await call("globex", 0);
+    await call("acme", 20);
+    await settled();
+    const next = call("acme", 20);
+    for (let k = 0; k < 2; k++) {
+      await clock.elapse(10);
+      await call("globex", 0); // those that took little begin at once
+      await settled();
+    }
+    expect(begun).toEqual(["globex", "acme", "globex", "globex"]);
+    await clock.elapse(13);
+    await next;
+    expect(begun.at(-1)).toBe("acme");
+    expect(turns.shared).toBe(true);
+  });
+
+  it("a tenant that takes little does not rest", async () => {
+    const clock = new ManualClock();
+    const turns = new Turns(clock);
+    for (let k = 0; k < 100; k++) {
+      for (const tenant of ["acme", "globex"]) {
+        expect(turns.next(tenant), `${k}`).toBeUndefined();
+        clock.stall(0.2);
+        await settled(1);
+      }
+      clock.stall(1);
+    }
+  });
+
+  it("what rests begins when the others have gone", async () => {
+    const clock = new ManualClock();
+    const { turns, begun, call } = callsOn(clock);
+    await call("globex", 0);
+    await call("acme", 0);
+    for (let k = 0; k < 3; k++) turns.spent("acme", 5_000); // counts as fifty each
+    const next = call("acme", 1);
+    await clock.elapse(99);
+    expect(begun).toEqual(["globex", "acme"]);
+    await clock.elapse(1);
+    await next;
+    expect(begun).toEqual(["globex", "acme", "acme"]);
+    expect(turns.next("acme")).toBeUndefined();
+  });
+
+  it("works through many items at once when alone, a slice in a turn among others; all results in order", async () => {
+    const clock = new ManualClock();
+    const turns = new Turns(clock);
+    const items = Array.from({ length: 100 }, (_, k) => k);
+    const sizes: number[] = [];
+    const double = async (slice: readonly number[]) => {
+      sizes.push(slice.length);
+      return slice.map((k) => 2 * k);
+    };
+    await turns.next("acme");
+    expect(await turns.each("acme", items, double)).toEqual(items.map((k) => 2 * k));
+    expect(sizes.splice(0)).toEqual([100]);
+    await turns.next("globex");
+    expect(await turns.each("acme", items, double)).toEqual(items.map((k) => 2 * k));
+    expect(sizes).toEqual([32, 32, 32, 4]);
+    expect(await turns.each("acme", [], double)).toEqual([]);
+  });
+});
+
+describe("a server with several tenants", () => {
+  const records = 600;
+
+  async function opened(): Promise<Stage & { as(tenant: string): string }> {
+    const on = await stage({ credentials: "required", url: "sqlite::memory:" });
+    onTestFinished(() => on.close());
+    for (const tenant of ["acme", "globex"]) await giveTokens(on.store, tenant);
+    const specs = Array.from({ length: records }, (_, k) => ({ id: `run-${1_000 + k}`, workflow: "w", input: k }));
+    for (let k = 0; k < records; k += 100) await on.store.intake.createRuns("acme", specs.slice(k, k + 100));
+    return { ...on, as: (tenant) => tokenOf(tenant, "worker") };
+  }
+
+  it("a call is answered before a flood of pages that came first", async () => {
+    const { server, as } = await opened();
+    const answered: string[] = [];
+    const call = async (tenant: string, url: string): Promise<void> => {
+      expect((await ask(server.exchange, "GET", url, { token: as(tenant) })).status).toBe(200);
+      answered.push(tenant);
+    };
+    await call("globex", "/v1/runs");
+    await call("acme", "/v1/runs");
+    answered.length = 0;
+    const flood = Array.from({ length: 40 }, () => call("acme", "/v1/runs?limit=600"));
+    await call("globex", "/v1/runs");
+    expect(answered.length).toBeLessThan(10);
+    await Promise.all(flood);
+  });
+
+  it("pages of the feed are short while others call, and lose nothing", async () => {
+    const { server, as } = await opened();
+    const seen: string[] = [];
+    let cursor = "";
+    for (let more: boolean | undefined = true; more === true; ) {
+      await ask(server.exchange, "GET", "/v1/runs", { token: as("globex") });
+      const { json } = await ask(server.exchange, "GET", `/v1/feed?limit=1000${cursor}`, { token: as("acme") });
+      const page = json as { records: { data: { id?: string } }[]; cursor: string; more?: boolean };
+      expect(page.records.length).toBeLessThanOrEqual(64);
+      seen.push(...page.records.map(({ data }) => String(data.id)));
+      cursor = `&cursor=${encodeURIComponent(page.cursor)}`;
+      more = page.more;
+    }
+    expect(new Set(seen).size).toBe(records);
+  });
+
+  it("a long list is written in slices, and is the list that a tenant alone would get", async () => {
+    const { server, as } = await opened();
+    const list = async () => (await ask(server.exchange, "GET", "/v1/runs?limit=599", { token: as("acme") })).json;
+    const alone = await list();
+    await ask(server.exchange, "GET", "/v1/runs", { token: as("globex") });
+    expect(await list()).toEqual(alone);
+    expect(alone).toMatchObject({ more: true });
+    expect((alone as { runs: unknown[] }).runs).toHaveLength(599);
+  });
+
+  it("many starts in one request have their verdicts in order", async () => {
+    const { server, as } = await opened();
+    await ask(server.exchange, "GET", "/v1/runs", { token: as("globex") });
+    await ask(server.exchange, "GET", "/v1/runs", { token: as("acme") });
+    const spec = (id: string) => ({ id, workflow: "w", input: 0 });
+    const calls = [
+      { specs: Array.from({ length: 70 }, (_, k) => spec(k % 2 === 0 ? `new-${k}` : `run-${1_000 + k}`)) },
+      { specs: [] },
+      { specs: [spec("last")] },
+    ];
+    const { json } = await ask(server.exchange, "POST", "/v1/store/create", { token: as("acme"), body: { calls } });
+    const verdicts = (json as { calls: { verdicts: { ok: boolean; fresh?: boolean }[] }[] }).calls;
+    expect(verdicts.map((call) => call.verdicts.length)).toEqual([70, 0, 1]);
+    expect(verdicts[2]!.verdicts[0]).toMatchObject({ ok: true, fresh: true });
+    for (const [k, verdict] of verdicts[0]!.verdicts.entries()) {
+      expect(verdict, `${k}`).toMatchObject(k % 2 === 0 ? { ok: true, fresh: true } : { ok: false });
+    }
+  });
+});
