@@ -86,9 +86,9 @@ export class TurnQueue<Item extends Queued> {
     return items;
   }
 
-  /** The next in turn, which is taken out. */
-  shift(): Item | undefined {
-    const line = this.#next();
+  /** The next in turn, which is taken out; only of tenants that may have one now. */
+  shift(may?: (tenant: string | undefined) => boolean): Item | undefined {
+    const line = this.#next(may);
     return line === undefined ? undefined : this.#takeFrom(line);
   }
 
@@ -145,8 +145,8 @@ export class TurnQueue<Item extends Queued> {
     return line;
   }
 
-  #next(): TenantLine<Item> | undefined {
-    for (const line of this.#lines.values()) if (!isEmpty(line)) return line;
+  #next(may?: (tenant: string | undefined) => boolean): TenantLine<Item> | undefined {
+    for (const line of this.#lines.values()) if (!isEmpty(line) && (may === undefined || may(line.tenant))) return line;
     return undefined;
   }
 

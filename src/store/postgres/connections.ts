@@ -152,17 +152,17 @@ export class Connections {
    * TAPE_OVERLOADED: too many wait for one already (see Slots for who is entitled).
    */
   async connect(tenant?: string, entitled = false): Promise<pg.PoolClient> {
-    if (!this.#slots.takeFree()) await this.#slots.take(tenant, entitled);
+    if (!this.#slots.takeFree(tenant)) await this.#slots.take(tenant, entitled);
     try {
       const client = await this.#pool.connect();
       const release = client.release;
       client.release = (error) => {
         release(error); // throws when it is released twice: the slot is given once
-        this.#slots.give();
+        this.#slots.give(tenant);
       };
       return client;
     } catch (error) {
-      this.#slots.give();
+      this.#slots.give(tenant);
       throw error;
     }
   }

@@ -21,14 +21,28 @@ interface Waiter extends Queued {
   newer: Waiter | undefined;
 }
 
+/** So long after the last sign of another tenant a tenant counts as alone. */
+const memoryMs = 1_000;
+/** A tenant never holds all slots: its statements may wait for locks, as long as they are allowed to. */
+const leftFree = 1;
+/** Among others a tenant holds at most this part of the slots. A quarter slows down four workers that do little. */
+const mostAmongOthers = 1 / 2;
+
 /**
- * So many at once; the others wait, each tenant's in order of arrival, the tenants in turn. The line has a bound, and
- * joining and leaving it costs the same however long it is: the driver's own queue has none, and takes a quarter of a
- * million waiters apart in quadratic time, with the event loop.
+ * So many at once; the others wait, each tenant's in order of arrival, the tenants in turn. No tenant holds more than
+ * its share, even where nothing else waits: what comes next from another tenant finds a slot free, however long each of
+ * the statements takes. The line has a bound, and joining and leaving it costs the same however long it is: the
+ * driver's own queue has none, and takes a quarter of a million waiters apart in quadratic time, with the event loop.
  */
 export class Slots {
   readonly #options: SlotsOptions;
   #free: number;
+  /** How many slots each tenant holds. */
+  readonly #held = new Map<string, number>();
+  readonly #most: { readonly alone: number; readonly amongOthers: number };
+  /** The latest tenant, and when it was another one than before. */
+  #tenant: string | undefined;
+  #sharedAt = Number.NEGATIVE_INFINITY;
   readonly #queue: TurnQueue<Waiter>;
   /** In order of arrival, and so of `until`: all may wait equally long. The oldest of all is the first of its tenant. */
   #oldest: Waiter | undefined;
@@ -39,6 +53,8 @@ export class Slots {
   constructor(options: SlotsOptions) {
     this.#options = options;
     this.#free = options.slots;
+    const alone = Math.max(1, options.slots - leftFree);
+    this.#most = { alone, amongOthers: Math.min(alone, Math.ceil(options.slots * mostAmongOthers)) };
     this.#queue = new TurnQueue({ pendingItems: options.waiting, pendingBytes: Number.POSITIVE_INFINITY });
   }
 
@@ -47,22 +63,24 @@ export class Slots {
     return this.#queue.length;
   }
 
-  /** Takes a slot, if one is free at this moment. */
-  takeFree(): boolean {
-    if (this.#free === 0 || this.#closed) return false;
-    this.#free--;
+  /** Takes a slot, if one is free at this moment. `tenant`: whose it is then; absent: the store's own. */
+  takeFree(tenant: string | undefined): boolean {
+    if (tenant !== undefined && tenant !== this.#tenant) this.#notice(tenant);
+    if (this.#free > 0 && this.#queue.length > 0) this.#grant(); // a share may have become larger since
+    if (this.#free === 0 || this.#closed || !this.#mayHave(tenant)) return false;
+    this.#hold(tenant);
     return true;
   }
 
   /**
-   * Resolves with a slot, which has to be given back. `tenant`: in whose turn; absent: in one of the store's own. Throws
+   * Resolves with a slot, which has to be given back by the same tenant, in whose turn it is; absent: the store's. Throws
    * TAPE_OVERLOADED where too many wait already; not to one that is entitled: it had a slot, lost its connection, and
    * must find out what happened.
    */
   async take(tenant: string | undefined, entitled = false): Promise<void> {
     const { clock, waitMs } = this.#options;
     if (this.#closed) throw closedError();
-    if (this.takeFree()) return;
+    if (this.takeFree(tenant)) return;
     if (!entitled && !this.#queue.hasRoom(tenant, 0)) {
       const message = `${this.#queue.length} statements wait for a connection`;
       throw new TapeError("TAPE_OVERLOADED", message, { limit: "pendingItems" });
@@ -79,10 +97,41 @@ export class Slots {
     });
   }
 
-  give(): void {
-    const next = this.#queue.shift();
-    if (next === undefined) this.#free++;
-    else this.#leave(next).granted();
+  give(tenant: string | undefined): void {
+    this.#free++;
+    if (tenant !== undefined) {
+      const held = this.#held.get(tenant)! - 1;
+      if (held === 0) this.#held.delete(tenant);
+      else this.#held.set(tenant, held);
+    }
+    if (this.#queue.length > 0) this.#grant();
+  }
+
+  /** To those that wait. A tenant that has its share gives a slot back sooner or later: then it is looked at again. */
+  #grant(): void {
+    while (this.#free > 0) {
+      const next = this.#queue.shift(this.#mayHave);
+      if (next === undefined) return;
+      this.#hold(next.tenant);
+      this.#leave(next).granted();
+    }
+  }
+
+  #hold(tenant: string | undefined): void {
+    this.#free--;
+    if (tenant !== undefined) this.#held.set(tenant, (this.#held.get(tenant) ?? 0) + 1);
+  }
+
+  readonly #mayHave = (tenant: string | undefined): boolean => {
+    const held = tenant === undefined ? 0 : (this.#held.get(tenant) ?? 0);
+    const { alone, amongOthers } = this.#most;
+    if (held < amongOthers) return true;
+    return held < alone && this.#options.clock.mono() - this.#sharedAt >= memoryMs;
+  };
+
+  #notice(tenant: string): void {
+    if (this.#tenant !== undefined) this.#sharedAt = this.#options.clock.mono();
+    this.#tenant = tenant;
   }
 
   /** Refuses those that wait. */

@@ -100,7 +100,7 @@ export class Writer {
     try {
       return await this.#numbered(make, options, count);
     } finally {
-      transactions.give();
+      transactions.give(options.tenant);
     }
   }
 

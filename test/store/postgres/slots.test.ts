@@ -25,11 +25,11 @@ describe("slots of the pool", () => {
     const order: number[] = [];
     const taken = [1, 2, 3].map((k) => slots.take(acme).then(() => order.push(k)));
     for (const one of taken) {
-      slots.give();
+      slots.give(acme);
       await one;
     }
     expect(order).toEqual([1, 2, 3]);
-    slots.give();
+    slots.give(acme);
     await slots.take(acme);
     expect(slots.waiting).toBe(0);
   });
@@ -38,10 +38,14 @@ describe("slots of the pool", () => {
     const slots = slotsOf(new ManualClock(), 1, 1_000);
     await slots.take(acme);
     const order: string[] = [];
-    const take = (tenant: string | undefined, name: string) => slots.take(tenant).then(() => order.push(name));
+    const take = async (tenant: string | undefined, name: string) => {
+      await slots.take(tenant);
+      order.push(name);
+      slots.give(tenant);
+    };
     const flood = Array.from({ length: 500 }, (_, k) => take(acme, `flood ${k}`));
     const others = [take(globex, "first"), take(globex, "second"), take(undefined, "the store's own")];
-    for (let k = 0; k < 503; k++) slots.give();
+    slots.give(acme);
     await Promise.all([...flood, ...others]);
     expect(order.slice(0, 6)).toEqual(["flood 0", "first", "the store's own", "flood 1", "second", "flood 2"]);
     expect(order.slice(6)).toEqual(Array.from({ length: 497 }, (_, k) => `flood ${k + 3}`));
@@ -50,11 +54,12 @@ describe("slots of the pool", () => {
   it("a flood that has filled the line is refused; a tenant with few that wait still joins it", async () => {
     const slots = slotsOf(new ManualClock(), 1, 80);
     await slots.take(acme);
-    const waiting = Array.from({ length: 80 }, () => slots.take(acme));
+    const take = (tenant: string) => slots.take(tenant).then(() => slots.give(tenant));
+    const waiting = Array.from({ length: 80 }, () => take(acme));
     await expect(slots.take(acme)).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
-    waiting.push(...Array.from({ length: 10 }, () => slots.take(globex)));
+    waiting.push(...Array.from({ length: 10 }, () => take(globex)));
     await expect(slots.take(globex)).rejects.toMatchObject({ code: "TAPE_OVERLOADED" });
-    for (let k = 0; k < 90; k++) slots.give();
+    slots.give(acme);
     await Promise.all(waiting);
   });
 
@@ -68,17 +73,53 @@ describe("slots of the pool", () => {
     const other = slots.take(globex);
     const later = slots.take(acme);
     later.catch(() => {});
-    slots.give();
-    slots.give(); // the first of the flood, then the other tenant, which came last
+    slots.give(acme);
+    slots.give(acme); // the first of the flood, then the other tenant, which came last
     await Promise.all([flood[0], other]);
+    expect(slots.waiting).toBe(3);
     await clock.elapse(500);
     expect(await Promise.all(flood.slice(1).map(stateOf))).toEqual([expect.any(Error), expect.any(Error)]);
     expect(await stateOf(later)).toBe("waits");
     await clock.elapse(500);
     expect(await stateOf(later)).toBeInstanceOf(Error);
     expect(slots.waiting).toBe(0);
-    slots.give();
+    slots.give(globex);
     await slots.take(globex);
+  });
+
+  it("a tenant leaves one to others, and half of them where there are others; those are free, not promised", async () => {
+    const clock = new ManualClock();
+    const slots = slotsOf(clock, 8, 100);
+    const freeFor = (tenant: string | undefined): number => {
+      let taken = 0;
+      while (slots.takeFree(tenant)) taken++;
+      return taken;
+    };
+    expect(freeFor(acme)).toBe(7);
+    expect(freeFor(globex)).toBe(1);
+    for (let k = 0; k < 7; k++) slots.give(acme);
+    expect(freeFor(acme)).toBe(4);
+    expect(freeFor(undefined)).toBe(3);
+    for (let k = 0; k < 3; k++) slots.give(undefined);
+    await clock.elapse(1_000);
+    expect(freeFor(acme)).toBe(3); // none but this one came within a second
+  });
+
+  it("what waits because of its tenant's share is granted when the tenant gives one back, or has no others beside it", async () => {
+    const clock = new ManualClock();
+    const slots = new Slots({ clock, slots: 4, waiting: 10, waitMs: 5_000 });
+    await slots.take(globex);
+    slots.give(globex);
+    await Promise.all([slots.take(acme), slots.take(acme)]);
+    const waiting = Array.from({ length: 4 }, () => slots.take(acme));
+    expect(await Promise.all(waiting.map(stateOf))).toEqual(["waits", "waits", "waits", "waits"]);
+    slots.give(acme);
+    expect(await Promise.all(waiting.map(stateOf))).toEqual(["granted", "waits", "waits", "waits"]);
+    await clock.elapse(1_000);
+    slots.give(acme);
+    expect(await Promise.all(waiting.map(stateOf))).toEqual(["granted", "granted", "granted", "waits"]);
+    slots.give(acme);
+    await Promise.all(waiting);
   });
 
   it("the line has a bound; who lost a connection and must ask what happened may join it all the same", async () => {
@@ -89,7 +130,7 @@ describe("slots of the pool", () => {
     waiting.push(slots.take(acme, true));
     expect(slots.waiting).toBe(3);
     for (const one of waiting) {
-      slots.give();
+      slots.give(acme);
       await one;
     }
   });
@@ -105,13 +146,13 @@ describe("slots of the pool", () => {
     await clock.elapse(400);
     expect(await stateOf(first)).toBeInstanceOf(Error);
     expect(await stateOf(second)).toBe("waits");
-    slots.give();
+    slots.give(acme);
     expect(await stateOf(second)).toBe("granted");
     const third = slots.take(acme);
     third.catch(() => {});
     await clock.elapse(1_000);
     expect(await stateOf(third)).toBeInstanceOf(Error);
-    slots.give();
+    slots.give(acme);
     await slots.take(acme);
   });
 
@@ -131,7 +172,7 @@ describe("slots of the pool", () => {
       await slots.take(acme);
       const taken = Array.from({ length: waiters }, () => slots.take(acme).catch(() => {}));
       const begun = performance.now();
-      for (let k = 0; k < waiters / 2; k++) slots.give();
+      for (let k = 0; k < waiters / 2; k++) slots.give(acme);
       await clock.elapse(1_000); // the other half gives up
       const each = (performance.now() - begun) / waiters;
       await Promise.all(taken);

@@ -84,4 +84,18 @@ describe("tenants of one process take turns on PostgreSQL", () => {
     expect(await flood.passed(store.intake.putValue(tenant, "one", 1, "unconditional"))).toBeLessThan(50);
     await flood.over();
   });
+
+  it("statements of one tenant that wait for locks leave a connection to the others", async () => {
+    const held = await heldRun(store);
+    const rival = await scene.hand();
+    await rival.sql("begin");
+    await rival.sql(`select from tape.leases where journal = ${held.journal} for update`);
+    const cancel = () => store.intake.cancel(tenant, held.id, { by: "test", reason: "test" });
+    const blocked = Promise.all(Array.from({ length: 12 }, cancel));
+    await scene.untilBlocked();
+    expect(await store.read.run(noisy, "none")).toBeUndefined();
+    expect(await scene.waiting()).not.toEqual([]);
+    await rival.sql("commit");
+    await blocked;
+  });
 });
