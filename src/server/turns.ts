@@ -6,8 +6,10 @@ const sharedMs = 100;
 const turnMs = 1;
 /** A tenant that used the loop for some time leaves it alone for so many times as long. */
 const restFactor = 2;
-/** A call that took longer waited, for a slow disk or a database that was away: nothing to rest for. */
+/** What took longer was the machine's doing, not the call's. */
 const longestMs = 50;
+/** What one item of a batch takes of the store, about: how long the store took says nothing, it may have waited. */
+const itemMs = 0.05;
 /** Use that needs no rest: a tenant that calls now and then never waits for itself. */
 const freeMs = 4;
 /** Items of one call that are worked on in one turn. */
@@ -71,12 +73,6 @@ export class Turns {
     });
   }
 
-  /** The tenant's call has kept the store busy for so long, beside what it took of the loop. */
-  spent(tenant: string, ms: number): void {
-    const now = this.#clock.mono();
-    if (now - this.#mixedAt < sharedMs) this.#charge(this.#lineOf(tenant), ms, now);
-  }
-
   /** How many rows of those asked for one page may have: all of them, or as many as a turn has room for. */
   rows(asked: number | undefined): number | undefined {
     return this.shared ? Math.min(asked ?? rowsOfTurn, rowsOfTurn) : asked;
@@ -93,9 +89,8 @@ export class Turns {
       if (done > 0) await this.next(tenant);
       const { shared } = this;
       const slice = shared || done > 0 ? items.slice(done, done + itemsOfTurn) : items;
-      const begun = this.#clock.mono();
+      if (shared) this.#charge(this.#lineOf(tenant), slice.length * itemMs, this.#clock.mono());
       const made = await work(slice);
-      if (shared) this.spent(tenant, this.#clock.mono() - begun);
       if (slice.length === items.length) return made;
       results.push(...made);
       done += slice.length;

@@ -77,13 +77,15 @@ describe("turns of the event loop", () => {
     const clock = new ManualClock();
     const { turns, begun, call } = callsOn(clock);
     await call("globex", 0);
-    await call("acme", 0);
-    for (let k = 0; k < 3; k++) turns.spent("acme", 5_000); // counts as fifty each
-    const next = call("acme", 1);
-    await clock.elapse(99);
+    const since = clock.mono();
+    await call("acme", 90); // counts as fifty
+    await settled();
+    const next = call("acme", 0);
+    await clock.elapse(9);
     expect(begun).toEqual(["globex", "acme"]);
     await clock.elapse(1);
     await next;
+    expect(clock.mono() - since).toBe(100);
     expect(begun).toEqual(["globex", "acme", "acme"]);
     expect(turns.next("acme")).toBeUndefined();
   });
@@ -101,7 +103,11 @@ describe("turns of the event loop", () => {
     expect(await turns.each("acme", items, double)).toEqual(items.map((k) => 2 * k));
     expect(sizes.splice(0)).toEqual([100]);
     await turns.next("globex");
-    expect(await turns.each("acme", items, double)).toEqual(items.map((k) => 2 * k));
+    const sliced = turns.each("acme", items, double);
+    await clock.elapse(0);
+    expect(sizes).toEqual([32, 32, 32]); // they have used up what needs no rest
+    await clock.elapse(2);
+    expect(await sliced).toEqual(items.map((k) => 2 * k));
     expect(sizes).toEqual([32, 32, 32, 4]);
     expect(await turns.each("acme", [], double)).toEqual([]);
   });
