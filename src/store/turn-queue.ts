@@ -76,10 +76,14 @@ export class TurnQueue<Item extends Queued> {
     this.#writes += item.writes;
   }
 
-  /** Everything, if it is one tenant's and no more than so many writes. As a rule it is, and costs no more than a list. */
-  takeAll(most: number): Item[] | undefined {
+  /**
+   * Everything, if it is one tenant's and no more than so many writes and bytes. As a rule it is, and costs no more than a
+   * list.
+   */
+  takeAll(most: number, mostBytes = Number.POSITIVE_INFINITY): Item[] | undefined {
     const line = this.#latest;
-    if (line === undefined || line.taken > 0 || line.items.length !== this.#length || this.#writes > most) return;
+    if (line === undefined || line.taken > 0 || line.items.length !== this.#length) return;
+    if (this.#writes > most || this.#bytes > mostBytes) return;
     const { items } = line;
     line.items = [];
     line.bytes = this.#length = this.#bytes = this.#writes = 0;

@@ -102,4 +102,12 @@ describe("what waits for its turn", () => {
     expect(namesOf(queue.takeAll(3)!)).toEqual(["a2", "a3", "a4"]);
     expect(queue.length).toBe(0);
   });
+
+  it("everything at once is no more than so many writes and bytes", () => {
+    const queue = new TurnQueue<Write>(roomy);
+    for (const name of ["a1", "a2"]) queue.push(write("acme", name, 50));
+    expect(queue.takeAll(1)).toBeUndefined();
+    expect(queue.takeAll(2, 99)).toBeUndefined();
+    expect(namesOf(queue.takeAll(2, 100)!)).toEqual(["a1", "a2"]);
+  });
 });

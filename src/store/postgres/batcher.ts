@@ -38,6 +38,8 @@ export interface BatcherOptions {
 /** Two cores serve four batches at once best; more only fight for them. All kinds of hot writes share the lanes. */
 const mostLanes = 4;
 const mostItems = 256;
+/** A batch takes no further item after so many bytes: some ten milliseconds of work, here and on the server. */
+const mostBytes = 1024 * 1024;
 /** Below this a batch is not split among free lanes: a round trip costs more than it saves. */
 const leastShare = 64;
 
@@ -174,11 +176,13 @@ export class Batcher<Item, Result> {
     const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(queue.length / freeLanes)));
     const batch: Waiting<Item, Result>[] = [];
     const held: Waiting<Item, Result>[] = [];
-    const all = queue.takeAll(most);
+    const all = queue.takeAll(most, mostBytes);
     if (all === undefined) {
-      while (batch.length < most && queue.length > 0) {
+      for (let bytes = 0; batch.length < most && bytes < mostBytes && queue.length > 0; ) {
         const waiting = queue.shift()!;
-        (this.#takesOff(waiting, batch) ? batch : held).push(waiting);
+        const takes = this.#takesOff(waiting, batch);
+        (takes ? batch : held).push(waiting);
+        if (takes) bytes += waiting.bytes;
       }
     } else for (const waiting of all) (this.#takesOff(waiting, batch) ? batch : held).push(waiting);
     if (held.length > 0) queue.putBack(held);

@@ -25,6 +25,8 @@ export class Journals {
   readonly #moved: () => Promise<void>;
   #free: Range[] = [];
   #left = 0;
+  /** How many those that wait for a block want together. */
+  #wanted = 0;
   #filling: Promise<void> | undefined;
 
   /** `moved` is called when the store hands out no numbers because its server is another one than before. */
@@ -36,16 +38,15 @@ export class Journals {
 
   /** One number. */
   async one(): Promise<number> {
-    while (this.#left < 1) await this.#fill(1);
-    const { next } = this.#take(1)[0]!;
-    if (this.#left < low) this.#fill(1).catch(() => {}); // who finds none asks again, and is told why
-    return next;
+    const [range] = this.#left < 1 ? await this.#takeLater(1) : this.#take(1);
+    if (this.#left < low) this.#fill().catch(() => {}); // who finds none asks again, and is told why
+    return range!.next;
   }
 
   /** So many numbers for one transaction, to be had without asking in the middle. What it leaves is given back. */
   async reserve(count: number): Promise<ReservedNumbers> {
-    while (this.#left < count) await this.#fill(count);
-    return new ReservedNumbers(this.#take(count), (rest) => this.#giveBack(rest));
+    const ranges = this.#left < count ? await this.#takeLater(count) : this.#take(count);
+    return new ReservedNumbers(ranges, (rest) => this.#giveBack(rest));
   }
 
   #take(count: number): Range[] {
@@ -76,9 +77,19 @@ export class Journals {
     }
   }
 
-  /** Everybody who finds too few waits for the same block. */
-  #fill(count: number): Promise<void> {
-    this.#filling ??= this.#fetch(Math.max(blockSize, count)).finally(() => {
+  async #takeLater(count: number): Promise<Range[]> {
+    this.#wanted += count;
+    try {
+      while (this.#left < count) await this.#fill();
+      return this.#take(count);
+    } finally {
+      this.#wanted -= count;
+    }
+  }
+
+  /** All that find too few wait for the same block. The next one is large enough for all that wait by then. */
+  #fill(): Promise<void> {
+    this.#filling ??= this.#fetch(Math.max(blockSize, this.#wanted)).finally(() => {
       this.#filling = undefined;
     });
     return this.#filling;

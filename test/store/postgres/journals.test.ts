@@ -1,6 +1,12 @@
-import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
+import { systemClock } from "../../../src/base/clock.ts";
+import { systemRandom } from "../../../src/base/random.ts";
 import type { Store } from "../../../src/store/contract.ts";
+import { Connections } from "../../../src/store/postgres/connections.ts";
+import { Journals } from "../../../src/store/postgres/journals.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
+import { Patience } from "../../../src/store/postgres/patience.ts";
+import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
 describe("numbers of journals on PostgreSQL", () => {
@@ -31,5 +37,16 @@ describe("numbers of journals on PostgreSQL", () => {
     const journals = (await Promise.all(calls)).flat().map((verdict) => (verdict.ok ? verdict.journal : 0));
     expect(new Set(journals).size).toBe(24);
     expect(Math.max(...journals) - Math.min(...journals)).toBeLessThan(20_000);
+  });
+
+  it("however many starts find none, they wait for two blocks: the next one is large enough for all", async () => {
+    const connections = new Connections(parsePostgresUrl(url));
+    const ask = vi.spyOn(connections, "ask");
+    const patience = new Patience({ clock: systemClock, random: systemRandom, boundMs: 5_000 });
+    const journals = new Journals(connections, patience, async () => {});
+    const numbers = await Promise.all(Array.from({ length: 20_000 }, () => journals.one()));
+    expect(new Set(numbers).size).toBe(20_000);
+    expect(ask.mock.calls.length).toBeLessThan(5); // of 2,000 each: ten
+    await connections.close();
   });
 });

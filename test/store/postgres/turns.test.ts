@@ -43,8 +43,8 @@ describe("tenants of one process take turns on PostgreSQL", () => {
     round++;
   });
 
-  const start = async (of: string, id: string): Promise<void> => {
-    const [verdict] = await store.intake.createRuns(of, [{ id: `${round} ${id}`, workflow: "w", input: 1 }]);
+  const start = async (of: string, id: string, input: unknown = 1): Promise<void> => {
+    const [verdict] = await store.intake.createRuns(of, [{ id: `${round} ${id}`, workflow: "w", input }]);
     if (!verdict!.ok) throw verdict!.error;
   };
   const floodOf = (count: number, call: (k: number) => Promise<unknown>) =>
@@ -53,6 +53,13 @@ describe("tenants of one process take turns on PostgreSQL", () => {
   it("a start waits for a batch of another tenant's starts, not for all of them", async () => {
     const flood = floodOf(4_000, (k) => start(noisy, `flood ${k}`));
     expect(await flood.passed(start(tenant, "one"))).toBeLessThan(2_500);
+    await flood.over();
+  });
+
+  it("a small start waits for a few of another tenant's large ones, not for all that fit into a batch", async () => {
+    const large = "x".repeat(256 * 1024);
+    const flood = floodOf(60, (k) => start(noisy, `large ${k}`, large));
+    expect(await flood.passed(start(tenant, "small"))).toBeLessThan(40);
     await flood.over();
   });
 
