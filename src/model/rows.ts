@@ -156,4 +156,8 @@ export interface TombstoneRow {
   readonly id: string;
   readonly token: bigint;
   readonly at: number;
+  /** Where it stood in lists. */
+  readonly journal: number;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
 }

@@ -5,6 +5,11 @@ import { keyOf } from "./table.ts";
 import type { LeaseRow, RecordRow, RunRow, Tables } from "./tables.ts";
 
 type Run = { readonly run: number };
+interface Buried extends Record<"tenant" | "id" | "token", string> {
+  readonly journal: number;
+  readonly createdAt: number;
+  readonly endedAt: number | null;
+}
 
 const undone: readonly string[] = ["COMPENSATED", "DISCHARGED"];
 
@@ -31,11 +36,16 @@ export const prune = {
 
   "prune.members"(t, p: Run) {
     const members = t.runs.by.root(p.run);
-    return rows(members.map(({ journal, id }) => ({ journal, id, token: String(t.leases.get(journal)?.token) })));
+    return rows(
+      members.map(({ journal, id, created_at, ended_at }) => {
+        return { journal, id, created_at, ended_at, token: String(t.leases.get(journal)?.token) };
+      }),
+    );
   },
 
-  "prune.tombstone"(t, p: { tenant: string; id: string; token: string }, { at }) {
-    t.tombstones.insert({ tenant: p.tenant, id: p.id, token: BigInt(p.token), at });
+  "prune.tombstone"(t, p: Buried, { at }) {
+    const { tenant, id, token, journal, createdAt, endedAt } = p;
+    t.tombstones.insert({ tenant, id, token: BigInt(token), at, journal, created_at: createdAt, ended_at: endedAt });
     return changed(1);
   },
 
@@ -64,6 +74,10 @@ export const prune = {
   "tombstone.find"(t, p: { tenant: string; id: string }) {
     const tombstone = t.tombstones.get(keyOf(p.tenant, p.id));
     return row(tombstone && { token: String(tombstone.token) });
+  },
+
+  "tombstone.place"(t, p: { tenant: string; journal: number }) {
+    return row(t.tombstones.by.journal(p.journal).find(({ tenant }) => tenant === p.tenant));
   },
 } satisfies Statements;
 

@@ -97,9 +97,6 @@ export const runs = {
         .map((run) => withLease(t, run)),
     ),
 
-  "run.list": (t, p: Few & { before: number | null }) =>
-    listedRuns(t, ofTenant(t, p), p, (run) => p.before === null || run.journal < p.before, [(run) => -run.journal]),
-
   "run.phased": (t, p: Newest & { phase: string }) =>
     newest(t, p, ({ phase }) => phase === p.phase && phase !== "LIVE" && phase !== "COMPLETED"),
   "run.held": (t, p: Newest) => newest(t, p, (run) => liveStatus(t, run) === "RUNNING"),

@@ -162,5 +162,7 @@ export class Tables {
     {},
   );
 
-  readonly tombstones = new Table(this.undo, (row: Stored<model.TombstoneRow>) => keyOf(row.tenant, row.id), {});
+  readonly tombstones = new Table(this.undo, (row: Stored<model.TombstoneRow>) => keyOf(row.tenant, row.id), {
+    journal: (row) => row.journal,
+  });
 }

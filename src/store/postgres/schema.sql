@@ -267,8 +267,6 @@ CREATE INDEX runs_parent ON tape.runs USING btree (parent) WHERE (parent IS NOT 
 
 CREATE INDEX runs_phase ON tape.runs USING btree (tenant, phase, journal) WHERE (phase <> ALL (ARRAY['LIVE'::text, 'COMPLETED'::text]));
 
-CREATE INDEX runs_tenant ON tape.runs USING btree (tenant, journal);
-
 CREATE INDEX runs_tree ON tape.runs USING btree (root) WHERE (parent IS NOT NULL);
 
 CREATE UNIQUE INDEX runs_id ON tape.runs USING btree (tenant, id);
@@ -317,8 +315,13 @@ table tape.tombstones(
   id text not null,
   token bigint not null,
   at bigint not null,
+  journal bigint,
+  created_at bigint,
+  ended_at bigint,
   tombstones_pkey PRIMARY KEY (tenant, id)
 );
+
+CREATE INDEX tombstones_place ON tape.tombstones USING btree (journal) WHERE (journal IS NOT NULL);
 
 table tape.val_log(
   tenant text not null,

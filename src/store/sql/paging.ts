@@ -21,7 +21,6 @@ export const payloads: Readonly<Record<string, readonly string[]>> = {
   "schedule.list": ["spec"],
   "schedule.due": ["spec"],
   "process.list": ["body"],
-  "run.list": ["labels", "outcome"],
   "run.held": ["labels", "outcome"],
   "run.wanted": ["labels", "outcome"],
   "run.phased": ["labels", "outcome"],

@@ -89,7 +89,7 @@ export const bigintParams: ReadonlySet<string> = new Set(
     "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs until " +
     "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
     "below olderMs n moment stamp id number since edge startedSince startedUntil endedSince endedUntil buckets " +
-    "pageBytes scan runs bytes schedules streams used afterAt afterRun afterPos afterSub"
+    "pageBytes scan runs bytes schedules streams used afterAt afterRun afterPos afterSub createdAt endedAt"
   ).split(" "),
 );
 export const booleanParams: ReadonlySet<string> = new Set(

@@ -144,8 +144,6 @@ CREATE INDEX runs_parent on runs(parent) where parent is not null;
 
 CREATE INDEX runs_phase on runs(tenant, phase) where phase not in ('LIVE', 'COMPLETED');
 
-CREATE INDEX runs_tenant on runs(tenant);
-
 CREATE INDEX runs_tree on runs(root) where parent is not null;
 
 CREATE TABLE schedules(
@@ -170,8 +168,10 @@ CREATE TABLE tokens(
 ) strict, without rowid;
 
 CREATE TABLE tombstones(
-  tenant text not null, id text not null, token integer not null, at integer not null, primary key(tenant, id)
+  tenant text not null, id text not null, token integer not null, at integer not null, journal integer, created_at integer, ended_at integer, primary key(tenant, id)
 ) strict, without rowid;
+
+CREATE INDEX tombstones_place on tombstones(journal) where journal is not null;
 
 CREATE TABLE val_log(
   tenant text not null, key text not null, version integer not null, value text, at integer not null,

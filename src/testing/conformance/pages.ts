@@ -1,9 +1,9 @@
 import { strict as assert } from "node:assert";
 import type { EffectRow, GateRow } from "../../model/rows.ts";
-import type { Page } from "../../store/contract.ts";
+import type { Page, RunFilter } from "../../store/contract.ts";
 import { effectCursor, gateCursor } from "../../store/lists.ts";
 import { type Cases, heldRun, record, refused, scheduleSpec, spec, step, tenant, unique } from "./frame.ts";
-import { begin, intent } from "./scenes.ts";
+import { begin, ended, type Holder, intent } from "./scenes.ts";
 
 const large = "x".repeat(3 * 1024 * 1024);
 
@@ -129,5 +129,35 @@ export const pages: Cases = ({ it }, fresh) => {
     const page = await store.read.feed(after.cursor, 100, "globex");
     assert.deepEqual(page.records.map(({ journal }) => journal), [created!.ok ? created!.journal : 0]); // biome-ignore format: a line
     assert.deepEqual((await store.read.feed(page.cursor, 100, "globex")).records, []);
+  });
+
+  it("a list that stands at a run goes on there when the run has been deleted", async () => {
+    const { store, elapse } = fresh();
+    const prefix = unique("walked");
+    const runs: Holder[] = [];
+    for (let k = 0; k < 5; k++) {
+      runs.push(await begin(store, { id: `${prefix}-${k}` }));
+      await elapse(3);
+    }
+    const [, second, third, ...others] = runs as [Holder, Holder, Holder, ...Holder[]];
+    for (const run of [second, third]) await run.write(ended("COMPLETED", { outcome: 1 }));
+    await elapse(3);
+    const cut = await store.read.now();
+    await elapse(3);
+    for (const run of others) await run.write(ended("COMPLETED", { outcome: 1 }));
+    const filters: readonly RunFilter[] = [
+      ...[{}, { status: ["COMPLETED", "RUNNING"] }, { startedSince: 0 }, { startedUntil: 2 ** 52 }, { prefix }],
+      ...[{ endedSince: 0 }, { endedUntil: 2 ** 52, workflow: "w" }],
+    ] as const;
+    const behind = async (filter: RunFilter): Promise<string[]> =>
+      (await store.read.runs(tenant, { ...filter, before: third.journal })).map(({ id }) => id);
+    const was = await Promise.all(filters.map(behind));
+    assert.deepEqual(was[0], [second.id, runs[0]!.id]);
+    assert.equal(await store.intake.prune(tenant, cut, 10), 2);
+    for (const [k, filter] of filters.entries()) {
+      const left = was[k]!.filter((id) => id !== second.id);
+      assert.deepEqual(await behind(filter), left, JSON.stringify(filter));
+      await refused("TAPE_NOT_FOUND", store.read.runs("globex", { ...filter, before: third.journal }));
+    }
   });
 };

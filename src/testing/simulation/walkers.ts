@@ -1,4 +1,3 @@
-import { isTapeError } from "../../model/errors.ts";
 import type { Read } from "../../store/contract.ts";
 import { neighbourWord } from "./neighbours.ts";
 import type { PlannedWalk } from "./plan-neighbours.ts";
@@ -82,14 +81,7 @@ export class Walkers {
   }
 
   everything(): Promise<unknown> {
-    return Promise.all(
-      this.#stage.plan.neighbours.walks.map((walk) =>
-        this.#walk(walk).catch((error: unknown) => {
-          // The run at which the next page begins was pruned: who is told so begins the list again.
-          if (!isTapeError(error, "TAPE_NOT_FOUND") || walk.list !== "runs by name") throw error;
-        }),
-      ),
-    );
+    return Promise.all(this.#stage.plan.neighbours.walks.map((walk) => this.#walk(walk)));
   }
 
   async #walk(walk: PlannedWalk): Promise<void> {

@@ -92,7 +92,7 @@ describe("SQLite", () => {
     ["feed.page", "SEARCH r USING INTEGER PRIMARY KEY (rowid>? AND rowid<?)"],
     ["timer.due", "SEARCH t USING COVERING INDEX timers_due (tenant=? AND steady=? AND due_at<?)"],
     ["schedule.due", "SEARCH schedules USING INDEX schedules_due (tenant=? AND next_at<?)"],
-    ["run.list", "SEARCH r USING INDEX runs_tenant (tenant=? AND rowid<?)"],
+    ["tombstone.place", "SEARCH tombstones USING INDEX tombstones_place (journal=? AND tenant=?)"],
     ["audit.page", "SEARCH a USING INDEX audit_n (tenant=? AND n<?)"],
     ["run.started", "SEARCH r USING INDEX runs_created (tenant=? AND created_at>? AND created_at<?)"],
     ["run.finished", "SEARCH r USING INDEX runs_ended (tenant=? AND ended_at>? AND ended_at<?)"],

@@ -1,6 +1,5 @@
 -- read
--- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those. The tenant as
--- in effect.list.
+-- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
   l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
@@ -10,11 +9,11 @@ select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms
 from (
     select n.journal from tape.names n where n.tenant = :tenant
     union all select h.journal from tape.leases h where :held and h.owner is not null and h.kind <> 'name' and h.tenant = :tenant
-    union all (select r.journal from tape.runs r where not :held and r.tenant >= :tenant and r.tenant <= :tenant
-      order by r.tenant desc, r.journal desc limit :limit)
+    union all (select r.journal from tape.runs r where not :held and r.tenant = :tenant
+      order by r.created_at desc, r.journal desc limit :limit)
     union all select i.journal from (
-        select r.journal from tape.runs r where not :held and r.tenant >= :tenant and r.tenant <= :tenant
-        order by r.tenant desc, r.journal desc limit :limit) r
+        select r.journal from tape.runs r where not :held and r.tenant = :tenant
+        order by r.created_at desc, r.journal desc limit :limit) r
       cross join lateral (select i.journal from tape.leases i where i.run = r.journal and i.kind = 'item' offset 0) i) x
   cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
     l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,

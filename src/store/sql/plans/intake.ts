@@ -323,7 +323,8 @@ function* pruneTree(tenant: string, root: number): Plan<number> {
     const run = Number(row.journal);
     const id = row.id as string;
     const token = row.token as string;
-    yield* ask("prune.tombstone", { tenant, id, token });
+    const place = { journal: run, createdAt: row.created_at, endedAt: row.ended_at };
+    yield* ask("prune.tombstone", { tenant, id, token, ...place });
     const data: RecordData<"run.pruned"> = { tenant, id, token };
     yield* ask("store.record", { kind: "run.pruned", body: bodyOf(data) });
     for (const table of pruned) yield* ask(`prune.${table}`, { run });

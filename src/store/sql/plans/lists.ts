@@ -51,12 +51,12 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
     return yield* askPage("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
   }
   if (doubt) return yield* askPage("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
-  const byStart = startedSince !== null || startedUntil !== null;
-  if (!byStart && endedSince === null && endedUntil === null) {
+  const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
+  if (!inTime && status?.every(isIndexed)) {
     const { status: _status, ...any } = few;
-    if (status?.every(isIndexed)) return yield* byStatus(new Set(status), { ...any, before: before ?? forEver });
-    return yield* askPage("run.list", { ...few, before: before ?? forEver });
+    return yield* byStatus(new Set(status), { ...any, before: before ?? forEver });
   }
+  const byStart = !inTime || startedSince !== null || startedUntil !== null;
   const column = byStart ? "created_at" : "ended_at";
   const [since, until] = byStart ? [startedSince, startedUntil] : [endedSince, endedUntil];
   const edge = before === undefined ? forEver : Number((yield* placeOf(tenant, before))[column] ?? forEver);
@@ -96,12 +96,13 @@ function* byStatus(
   return pageOf(newest.slice(0, few.limit), more || newest.length > few.limit);
 }
 
-/** What a page goes on behind. */
+/** What a page goes on behind: a run, or one that has been deleted since. */
 function* placeOf(tenant: string, journal: number): Plan<Row> {
-  const row = yield* askRow("run.place", { tenant, journal });
+  const row =
+    (yield* askRow("run.place", { tenant, journal })) ?? (yield* askRow("tombstone.place", { tenant, journal }));
   if (row !== undefined) return row;
-  const message = `there is no run with the number ${journal} any more: begin the list again`;
-  throw new TapeError("TAPE_NOT_FOUND", message, { before: journal });
+  const message = "there is no run with the number in `before`: begin the list again";
+  throw new TapeError("TAPE_NOT_FOUND", message, { field: "before" });
 }
 
 /** The first text behind all that begin with this one, in the order of code points; undefined: there is none. */

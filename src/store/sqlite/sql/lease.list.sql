@@ -9,8 +9,8 @@ from (
     select n.journal from names n where n.tenant = :tenant
     union all select h.journal from leases h indexed by leases_held
       where :held and h.owner is not null and h.kind <> 'name' and h.tenant = :tenant
-    union all select d.journal from (select journal from runs where not :held and tenant = :tenant order by journal desc limit :limit) d
-    union all select i.journal from (select journal from runs where not :held and tenant = :tenant order by journal desc limit :limit) d
+    union all select d.journal from (select journal from runs where not :held and tenant = :tenant order by created_at desc, journal desc limit :limit) d
+    union all select i.journal from (select journal from runs where not :held and tenant = :tenant order by created_at desc, journal desc limit :limit) d
       cross join leases i on i.run = d.journal and i.kind = 'item') x
   cross join leases l on l.journal = x.journal
 where l.owner is not null or not :held
