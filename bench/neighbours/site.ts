@@ -102,26 +102,25 @@ async function behindServer(near: Place): Promise<Place> {
   };
 }
 
-const stat = (pid: number): string[] => {
-  const text = readFileSync(`/proc/${pid}/stat`, "utf8");
-  return text.slice(text.lastIndexOf(")") + 2).split(" ");
-};
+/** undefined: it has just ended. */
+function statOf(pid: number): string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "utf8");
+    return text.slice(text.lastIndexOf(")") + 2).split(" ");
+  } catch {
+    return undefined;
+  }
+}
 
 function childrenOf(pid: number): number[] {
   const pids = readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name))
     .map(Number);
-  return pids.filter((one) => {
-    try {
-      return Number(stat(one)[1]) === pid;
-    } catch {
-      return false; // it has just ended
-    }
-  });
+  return pids.filter((one) => Number(statOf(one)?.[1]) === pid);
 }
 
 const tickMs = 10;
 function cpuMs(pid: number): number {
-  const fields = stat(pid);
-  return (Number(fields[11]) + Number(fields[12])) * tickMs;
+  const fields = statOf(pid);
+  return fields === undefined ? 0 : (Number(fields[11]) + Number(fields[12])) * tickMs;
 }
