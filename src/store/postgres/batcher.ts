@@ -214,14 +214,21 @@ export class Batcher<Item, Result> {
     try {
       answered = await this.#together(batch.map(({ item }) => item));
     } catch (error) {
-      for (const waiting of batch) this.#settle(waiting, () => waiting.reject(error));
+      for (const waiting of batch) {
+        this.#lands(waiting);
+        waiting.reject(error);
+      }
       return [];
     }
     const late: Waiting<Item, Result>[] = [];
     for (const waiting of batch) {
       const row = answered.get(journal(waiting.item));
-      if (row === undefined) late.push(waiting);
-      else this.#settle(waiting, () => waiting.resolve(result(waiting.item, row)));
+      if (row === undefined) {
+        late.push(waiting);
+        continue;
+      }
+      this.#lands(waiting);
+      waiting.resolve(result(waiting.item, row));
     }
     return late;
   }
@@ -262,16 +269,13 @@ export class Batcher<Item, Result> {
   async #alone(waiting: Waiting<Item, Result>): Promise<void> {
     try {
       const result = await this.#write.alone(waiting.item);
-      this.#settle(waiting, () => waiting.resolve(result));
+      this.#lands(waiting);
+      waiting.resolve(result);
     } catch (error) {
-      this.#settle(waiting, () => waiting.reject(error));
+      this.#lands(waiting);
+      waiting.reject(error);
     }
     if (this.#queue.length > 0) this.#schedule(); // one of its journal may be the next
-  }
-
-  #settle(waiting: Waiting<Item, Result>, tell: () => void): void {
-    this.#lands(waiting);
-    tell();
   }
 }
 

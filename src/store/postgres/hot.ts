@@ -53,6 +53,11 @@ const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
   tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
   nonces: numbersLiteral(batch.map(({ fence }) => fence.nonce)),
   afters: numbersLiteral(batch.map(({ entry }) => entry.after)),
+});
+
+/** Of entries with one record each. */
+const entryParams = (batch: readonly Appending[]): Record<string, string> => ({
+  ...fenceParams(batch),
   bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
 });
 
@@ -72,10 +77,15 @@ export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appendi
   ...ofFence,
   sql: "append",
   params: (batch) => {
-    const single = batch.every(({ entry }) => entry.records.length === 1);
-    const items = single ? batch : batch.flatMap((item) => Array<Appending>(item.entry.records.length).fill(item));
+    if (batch.every(({ entry }) => entry.records.length === 1)) {
+      return {
+        ...entryParams(batch),
+        seqs: numbersLiteral(batch.map(({ entry }) => entry.after + 1)),
+        kinds: joinedTexts(batch.map(({ entry }) => entry.records[0]!.kind)),
+      };
+    }
     return {
-      ...fenceParams(items),
+      ...fenceParams(batch.flatMap((item) => Array<Appending>(item.entry.records.length).fill(item))),
       bodies: joinedTexts(batch.flatMap(({ entry }) => entry.bodies)),
       seqs: numbersLiteral(batch.flatMap(({ entry }) => entry.records.map((_, k) => entry.after + 1 + k))),
       kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
@@ -89,7 +99,7 @@ export const riseWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending
   ...ofFence,
   sql: "rise",
   params: (batch) => ({
-    ...fenceParams(batch),
+    ...entryParams(batch),
     poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"timer.passed">).pos)),
   }),
   alone,
@@ -103,7 +113,7 @@ export const parkWrite = (alone: Alone<Appending, Parked>): HotWrite<Appending, 
   sql: "park",
   result: (item, row) => ({ ...ofFence.result(item, row), queue: queueOf(row) }),
   params: (batch) => ({
-    ...fenceParams(batch),
+    ...entryParams(batch),
     takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
     ends: textsLiteral(batch.map((item) => endedOf(item).end)),
     wantses: textsLiteral(batch.map((item) => endedOf(item).wants ?? null)),
@@ -119,7 +129,7 @@ export const endWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending,
   ...ofFence,
   sql: "end",
   params: (batch) => ({
-    ...fenceParams(batch),
+    ...entryParams(batch),
     takens: numbersLiteral(batch.map((item) => outcomeOf(item).taken)),
     statuses: textsLiteral(batch.map((item) => outcomeOf(item).status)),
     outcomes: textsLiteral(batch.map((item) => encode(outcomeOf(item).outcome))),
