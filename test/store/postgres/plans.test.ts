@@ -19,9 +19,10 @@ const hot = [
 ];
 
 /** Whoever vacuums the tables while they are empty tells the planner that reading all of one costs nothing. */
-async function knownEmpty(server: string): Promise<Scene> {
+async function knownEmpty(server: string, first = "select"): Promise<Scene> {
   const scene = await sceneOn(server);
   onTestFinished(() => scene.close());
+  await scene.admin.query(first);
   await scene.admin.query("vacuum analyze");
   return scene;
 }
@@ -35,7 +36,8 @@ describe.each(["postgres14", "postgres18"] as const)(
     });
 
     it("are not read whole for long by the other statements when they have grown: plans are made anew", async () => {
-      const scene = await knownEmpty(inject(server));
+      // An index of somebody else's that begins as well as ours: of empty tables, one costs as much as the other.
+      const scene = await knownEmpty(inject(server), "create index on tape.runs(tenant, journal)");
       const hand = await scene.hand();
       const look = (id: string) => hand.run("run.get", { tenant, id });
       const count = async (): Promise<number> => {
