@@ -58,9 +58,8 @@ export const weaknesses: readonly Weakness[] = [
     rule: "leak",
     patch: {
       file: "store/sql/assemble.ts",
-      find: "pageLimit(filter.limit, limits) }, leaseViewOf),",
-      replace:
-        "pageLimit(filter.limit, limits) }, (row) => ({ ...leaseViewOf(row), progressNote: String(row.nonce) })),",
+      find: "        leaseViewOf,\n",
+      replace: "        (row) => ({ ...leaseViewOf(row), progressNote: String(row.nonce) }),\n",
     },
   },
   {

@@ -5,7 +5,7 @@ import { keyOf } from "./table.ts";
 import type { LeaseRow, RecordRow, RunRow, Tables } from "./tables.ts";
 
 type Run = { readonly run: number };
-interface Buried extends Record<"tenant" | "id" | "token", string> {
+export interface Buried extends Record<"tenant" | "id" | "token", string> {
   readonly journal: number;
   readonly createdAt: number;
   readonly endedAt: number | null;

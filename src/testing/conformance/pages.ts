@@ -146,8 +146,8 @@ export const pages: Cases = ({ it }, fresh) => {
     await elapse(3);
     for (const run of others) await run.write(ended("COMPLETED", { outcome: 1 }));
     const filters: readonly RunFilter[] = [
-      ...[{}, { status: ["COMPLETED", "RUNNING"] }, { startedSince: 0 }, { startedUntil: 2 ** 52 }, { prefix }],
-      ...[{ endedSince: 0 }, { endedUntil: 2 ** 52, workflow: "w" }],
+      ...[{}, { status: ["COMPLETED", "RUNNING"] }, { startedSince: 0 }, { startedUntil: 2 ** 48 }, { prefix }],
+      ...[{ endedSince: 0 }, { endedUntil: 2 ** 48, workflow: "w" }],
     ] as const;
     const behind = async (filter: RunFilter): Promise<string[]> =>
       (await store.read.runs(tenant, { ...filter, before: third.journal })).map(({ id }) => id);
