@@ -5,11 +5,11 @@ const sharedMs = 100;
 /** Calls that begin in one turn of the event loop begin at once for so long; later ones wait for the next turn. */
 const turnMs = 1;
 /** A tenant that used the loop for some time leaves it alone for so many times as long. */
-const restFactor = 2;
+const restFactor = 3;
 /** What took longer was the machine's doing, not the call's. */
 const longestMs = 50;
 /** What one item of a batch takes of the store, about: how long the store took says nothing, it may have waited. */
-const itemMs = 0.05;
+const itemMs = 0.08;
 /** Use that needs no rest: a tenant that calls now and then never waits for itself. */
 const freeMs = 4;
 /** Items of one call that are worked on in one turn. */
