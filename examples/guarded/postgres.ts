@@ -1,5 +1,5 @@
 import pg from "pg";
-import { createGuards, guardElsewhere, guardPostgres, type Lease } from "../../src/exports/index.ts";
+import { createGuardTable, guardExternalPostgres, guardPostgres, type Lease } from "../../src/exports/index.ts";
 import { type Result, race } from "./race.ts";
 
 type Guard = (client: pg.Client, lease: Lease) => Promise<void>;
@@ -11,13 +11,13 @@ export const inTheStore = (url: string, guarded: boolean): Promise<Result> =>
 
 /** A table of your own in another database: the guard knows the highest token it has seen. */
 export const elsewhere = (store: string, url: string, guarded: boolean): Promise<Result> =>
-  racing(store, url, guarded ? guardElsewhere : none);
+  racing(store, url, guarded ? guardExternalPostgres : none);
 
 async function racing(store: string, url: string, guard: Guard): Promise<Result> {
   const client = new pg.Client(url);
   await client.connect();
   try {
-    await createGuards(client);
+    await createGuardTable(client);
     await client.query("create table totals(day text primary key, total int not null)");
     return await race(
       store,

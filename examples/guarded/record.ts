@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { isTapeError, outcome, recordedAct, type Tape } from "../../src/exports/index.ts";
+import { isTapeError, outcome, recordedCall, type Tape } from "../../src/exports/index.ts";
 import { openApp, type Result } from "./race.ts";
 
 /** An upstream that can check nothing: it prints whatever it is sent, and can be asked what it has printed. */
@@ -35,7 +35,7 @@ export async function throughARecord(folder: string, guarded: boolean): Promise<
       const found = printer.printed[0];
       return found === undefined ? outcome.absent() : outcome.confirmed(found);
     };
-    if (guarded) return recordedAct(app, lease, "monday", print, { observe });
+    if (guarded) return recordedCall(app, lease, "monday", print, { observe });
     const total = await print();
     await app.store.intake.putValue("default", "monday", total, "unconditional");
     return total;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { guardSqlite, guardSqliteElsewhere, type Lease } from "../../src/exports/index.ts";
+import { guardExternalSqlite, guardSqlite, type Lease } from "../../src/exports/index.ts";
 import { type Result, race } from "./race.ts";
 
 type Guard = (database: DatabaseSync, lease: Lease) => void;
@@ -12,7 +12,7 @@ export const inTheStore = (folder: string, guarded: boolean): Promise<Result> =>
 
 /** A table of your own in another file. */
 export const elsewhere = (folder: string, guarded: boolean): Promise<Result> =>
-  racing(folder, "mine.db", guarded ? guardSqliteElsewhere : none);
+  racing(folder, "mine.db", guarded ? guardExternalSqlite : none);
 
 async function racing(folder: string, file: string, guard: Guard): Promise<Result> {
   const database = new DatabaseSync(join(folder, file), { timeout: 5_000 });

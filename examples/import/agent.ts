@@ -1,5 +1,5 @@
 // In your own project: from "durable-tape".
-import { createRunner, Definite, effect, type Runner, workflow } from "../../src/exports/index.ts";
+import { createRunner, DefiniteFailure, effect, type Runner, workflow } from "../../src/exports/index.ts";
 import { addOnce, type Ledger, memoryLedger } from "../ledger.ts";
 
 export interface Item {
@@ -52,7 +52,7 @@ export function worldOn(ledger: Ledger): World {
   return {
     catalogue: {
       async put(key, { sku, price }) {
-        if (price < 0) throw new Definite(`${sku} has a negative price`);
+        if (price < 0) throw new DefiniteFailure(`${sku} has a negative price`);
         addOnce(ledger, { act: "put", about: sku, key });
       },
     },

@@ -1,5 +1,5 @@
 // In your own project: from "durable-tape".
-import { createRunner, Definite, effect, outcome, type Runner, workflow } from "../../src/exports/index.ts";
+import { createRunner, DefiniteFailure, effect, outcome, type Runner, workflow } from "../../src/exports/index.ts";
 import { addOnce, findAct, type Ledger, memoryLedger } from "../ledger.ts";
 
 export interface Order {
@@ -45,7 +45,7 @@ export function orderOn({ stock, cards, carrier }: World) {
     // A charge that surely did not happen may be tried again: a new decision, under a new key.
     let charged = await tape.attempt(charge.with(input));
     if (charged.status === "failed" && charged.reason !== "definite") charged = await tape.attempt(charge.with(input));
-    if (charged.status === "failed") throw new Definite("the card was not charged", { cause: charged.error });
+    if (charged.status === "failed") throw new DefiniteFailure("the card was not charged", { cause: charged.error });
     const { parcel } = await ship(input); // throws EffectFailed: the run fails, and the two above are undone
     return { order: input.id, parcel };
   });
@@ -69,7 +69,7 @@ export function worldOn(ledger: Ledger, options: { readonly refused?: readonly s
     },
     carrier: {
       async ship(key, { id, item }) {
-        if (options.refused?.includes(item) === true) throw new Definite(`${item} is too large for a parcel`);
+        if (options.refused?.includes(item) === true) throw new DefiniteFailure(`${item} is too large for a parcel`);
         addOnce(ledger, { act: "ship", about: id, key });
         return { parcel: `P-${id}` };
       },

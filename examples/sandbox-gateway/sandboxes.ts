@@ -1,6 +1,6 @@
 import { DatabaseSync } from "node:sqlite";
 import pg from "pg";
-import { guardPostgres, guardSqliteElsewhere, type Holder } from "../../src/exports/index.ts";
+import { guardExternalSqlite, guardPostgres, type LeaseHolder } from "../../src/exports/index.ts";
 import type { Phase } from "./phases.ts";
 
 export interface Sandbox {
@@ -21,7 +21,7 @@ export interface Sandboxes {
   get(id: string): Promise<Sandbox | undefined>;
   list(): Promise<Sandbox[]>;
   /** false: somebody else changed the row meanwhile. Throws TAPE_FENCED if `holder` is no longer that. */
-  change(sandbox: Sandbox, phase: Phase, holder?: Holder): Promise<boolean>;
+  change(sandbox: Sandbox, phase: Phase, holder?: LeaseHolder): Promise<boolean>;
   close(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export function sqliteSandboxes(file: string): Sandboxes {
     async change({ id, version }, phase, holder) {
       database.exec("begin immediate");
       try {
-        if (holder !== undefined) guardSqliteElsewhere(database, holder);
+        if (holder !== undefined) guardExternalSqlite(database, holder);
         const update = `update sandboxes set phase = ?, version = version + 1, changed_at = ${now}
           where id = ? and version = ?`;
         const { changes } = database.prepare(update).run(phase, id, version);

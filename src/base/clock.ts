@@ -19,7 +19,7 @@ export interface Clock {
   /** Calls `fn` once after `ms`; the returned function cancels. Pending timers do not keep a process alive. */
   after(ms: number, fn: () => void): () => void;
   /** Calls `fn` once the current turn of the event loop is over. */
-  soon(fn: () => void): void;
+  immediate(fn: () => void): void;
   /** Resolves after `ms`, or at once when `signal` aborts. Keeps the process alive: somebody is waiting. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
@@ -39,13 +39,13 @@ function readBootId(): string {
 const slept = { ms: 0, seen: Number.NEGATIVE_INFINITY };
 
 /** Less than this is not sleep but the ten milliseconds to which the system tells its time; two processes must agree. */
-const leastSleepMs = 500;
+const minSleepMs = 500;
 
-function lookAtSleep(mono: number): void {
+function detectSleep(mono: number): void {
   slept.seen = mono;
   const ms = Math.round(uptime() * 1_000 - mono);
   // A container may tell the time since its own beginning: that is less than mono, and says nothing.
-  if (ms >= leastSleepMs && Math.abs(ms - slept.ms) >= leastSleepMs) slept.ms = ms;
+  if (ms >= minSleepMs && Math.abs(ms - slept.ms) >= minSleepMs) slept.ms = ms;
 }
 
 export const systemClock: Clock = {
@@ -57,7 +57,7 @@ export const systemClock: Clock = {
   wall: () => Date.now(),
   up: () => {
     const mono = systemClock.mono();
-    if (mono - slept.seen > 1_000) lookAtSleep(mono);
+    if (mono - slept.seen > 1_000) detectSleep(mono);
     return mono + slept.ms;
   },
   boot: () => {
@@ -69,7 +69,7 @@ export const systemClock: Clock = {
     timer.unref();
     return () => clearTimeout(timer);
   },
-  soon: (fn) => {
+  immediate: (fn) => {
     setImmediate(fn);
   },
   sleep(ms, signal) {

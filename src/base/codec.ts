@@ -3,7 +3,7 @@ import { copyPlain, isPlain, toEnvelope } from "./codec/encoder.ts";
 import { CodecError, codecId, isEnvelope, maxDepth } from "./codec/format.ts";
 import { describeThrown } from "./thrown.ts";
 
-export { reviveErrors } from "./codec/decoder.ts";
+export { registerErrorClass } from "./codec/decoder.ts";
 export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/format.ts";
 export { unstored } from "./codec/redact.ts";
 

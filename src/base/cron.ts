@@ -29,7 +29,7 @@ export interface Density {
   readonly perDay: number;
 }
 
-export type Parsed = { readonly cron: Cron } | { readonly fault: string };
+export type ParsedCron = { readonly cron: Cron } | { readonly fault: string };
 
 const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
@@ -41,24 +41,24 @@ const furthestMs = 10 * 366 * dayMs;
 /** Lists of all minutes are shorter. */
 const longest = 512;
 
-const read = new Map<string, Parsed>();
+const read = new Map<string, ParsedCron>();
 /** Schedules are read at every firing, and their expressions are few. */
-const mostRead = 500;
+const maxCached = 500;
 
 /** Five fields (minute first) or six (second first), or a nickname such as `@daily`. Says what is wrong with others. */
-export function parseCron(expression: string, timeZone: string): Parsed {
+export function parseCron(expression: string, timeZone: string): ParsedCron {
   if (expression.length > longest) return { fault: `an expression has at most ${longest} characters` };
   if (timeZone.length > longest) return { fault: `a time zone's name has at most ${longest} characters` };
   const key = `${timeZone}\n${expression}`;
   const known = read.get(key);
   if (known !== undefined) return known;
   const parsed = parse(expression, timeZone);
-  if (read.size >= mostRead) read.clear();
+  if (read.size >= maxCached) read.clear();
   read.set(key, parsed);
   return parsed;
 }
 
-function parse(expression: string, timeZone: string): Parsed {
+function parse(expression: string, timeZone: string): ParsedCron {
   const zone = zoneOf(timeZone);
   if (zone === undefined) return { fault: `there is no time zone ${timeZone}; names look like Europe/Zurich` };
   const text = expression.trim().replaceAll(/\s+/g, " ");
@@ -138,7 +138,7 @@ function densityOf(fields: readonly string[]): Density {
     { values: valuesOf(`0 0 ${hour} * * *`, hourMs, 24), unitMs: hourMs, size: 24 },
   ];
   const finest = within.find(({ values }) => values.length > 1);
-  const shortestMs = finest === undefined ? dayMs : leastGap(finest.values, finest.size) * finest.unitMs;
+  const shortestMs = finest === undefined ? dayMs : minGap(finest.values, finest.size) * finest.unitMs;
   return { shortestMs, perDay: within.reduce((product, { values }) => product * values.length, 1) };
 }
 
@@ -152,6 +152,6 @@ function valuesOf(pattern: string, unitMs: number, size: number): number[] {
   return values;
 }
 
-function leastGap(values: readonly number[], size: number): number {
+function minGap(values: readonly number[], size: number): number {
   return Math.min(...values.map((value, k) => (k === 0 ? value + size - values.at(-1)! : value - values[k - 1]!)));
 }

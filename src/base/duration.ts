@@ -3,7 +3,7 @@ export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 /** A hundred years: beyond it a number is a mistake (seconds taken for milliseconds, a date for a duration). */
-const longestMs = 100 * 366 * 86_400_000;
+const maxMs = 100 * 366 * 86_400_000;
 
 /** Milliseconds, or undefined where the text is not a duration. */
 export function durationMs(duration: Duration): number | undefined {
@@ -13,7 +13,7 @@ export function durationMs(duration: Duration): number | undefined {
     const match = /^(\d+(?:\.\d+)?)(ms|s|m|h|d)$/.exec(duration);
     if (match !== null) ms = Number(match[1]) * unitMs[match[2]!]!;
   }
-  return ms !== undefined && Number.isFinite(ms) && ms >= 0 && ms <= longestMs ? ms : undefined;
+  return ms !== undefined && Number.isFinite(ms) && ms >= 0 && ms <= maxMs ? ms : undefined;
 }
 
 const spellings: Readonly<Record<string, string>> = {

@@ -1,6 +1,6 @@
 /** Causes of causes: beyond this many they are left out of a line for people. */
-const mostCauses = 5;
-const mostLetters = 2_000;
+const maxCauses = 5;
+const maxChars = 2_000;
 
 /** What a log line says about an error. */
 export interface ErrorFields {
@@ -21,20 +21,20 @@ export function errorFields(error: unknown): ErrorFields {
 export function reasonOf(error: unknown): string {
   const parts: string[] = [];
   const seen = new Set<unknown>();
-  for (let one = error; one !== undefined && !seen.has(one) && parts.length <= mostCauses; one = causeOf(one)) {
+  for (let one = error; one !== undefined && !seen.has(one) && parts.length <= maxCauses; one = causeOf(one)) {
     seen.add(one);
     const text = oneOf(one);
     // A wrapper often repeats what it wraps.
     if (!parts.some((part) => part.includes(text))) parts.push(text);
   }
   const whole = parts.join("; cause: ");
-  return whole.length > mostLetters ? `${whole.slice(0, mostLetters)}…` : whole;
+  return whole.length > maxChars ? `${whole.slice(0, maxChars)}…` : whole;
 }
 
 function oneOf(error: unknown): string {
   try {
     if (error instanceof AggregateError && error.message === "" && error.errors.length > 0) {
-      return error.errors.slice(0, mostCauses).map(oneOf).join("; ");
+      return error.errors.slice(0, maxCauses).map(oneOf).join("; ");
     }
     if (error instanceof Error) {
       // Our own carry their code in front of the message already.

@@ -5,6 +5,6 @@ const settledPromise = Promise.resolve();
  * has come to rest. Not a turn of the event loop, which costs ten times as much: ticks run after microtasks, and the
  * microtask around it is needed because a tick that was asked for by a tick would run before them.
  */
-export function atRest(fn: () => void): void {
+export function afterMicrotasks(fn: () => void): void {
   void settledPromise.then(() => process.nextTick(fn));
 }

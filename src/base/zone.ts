@@ -16,7 +16,7 @@ export interface Shift {
 
 const dayMs = 86_400_000;
 /** Of one zone: 27 years. */
-const mostDays = 10_000;
+const maxDays = 10_000;
 const zones = new Map<string, Zone>();
 
 /** undefined where no time zone has this name. Names are those of the IANA database, as in `Europe/Zurich`. */
@@ -57,7 +57,7 @@ function remembering(format: Intl.DateTimeFormat): Zone {
     const known = days.get(day);
     if (known !== undefined) return known;
     const offset = offsetMs(day * dayMs);
-    if (days.size >= mostDays) days.clear();
+    if (days.size >= maxDays) days.clear();
     days.set(day, offset);
     return offset;
   };

@@ -9,7 +9,7 @@ import { Tape } from "../host/tape.ts";
 import { TapeError } from "../model/errors.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
-import { type Asked, Misuse, type Option } from "./command.ts";
+import { type Invocation, type Option, UsageError } from "./command.ts";
 import { loadRunner } from "./reactors/module.ts";
 import { folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";
 
@@ -25,12 +25,12 @@ export const outputOption = {
 } as const satisfies Record<string, Option>;
 
 /** Who acts and why, for what a person does by hand. */
-export const personOptions = {
+export const operatorOptions = {
   reason: { value: "TEXT", help: "why; journal, ledger and audit keep it" },
   by: { value: "NAME", help: "who; default: the user of this machine" },
 } as const satisfies Record<string, Option>;
 
-export interface Opened {
+export interface OpenedStore {
   readonly app: Tape;
   readonly store: Store;
   readonly tenant: string;
@@ -53,8 +53,8 @@ export interface OpenOptions {
 
 /** Opens what the command line, the environment or tape.yaml name, without driving anything, and closes it after. */
 export async function withApp<T>(
-  asked: Asked,
-  work: (opened: Opened) => Promise<T>,
+  asked: Invocation,
+  work: (opened: OpenedStore) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
   const { config, url } = settingsOf(asked);
@@ -79,7 +79,7 @@ export async function withApp<T>(
   }
 }
 
-export function settingsOf(asked: Asked): { config: ReturnType<typeof loadConfig>; url: string } {
+export function settingsOf(asked: Invocation): { config: ReturnType<typeof loadConfig>; url: string } {
   const given = asked.text("store");
   const file = asked.text("config");
   const flags = given === undefined ? [] : [{ path: "tape.store.url", text: given, flag: "--store" }];
@@ -103,10 +103,10 @@ function assertExists(url: string): void {
 }
 
 /** A deed needs a reason; the name is the user's of this machine unless it is given. */
-export function personOf(asked: Asked): { readonly by: string; readonly reason: string } {
+export function operatorOf(asked: Invocation): { readonly by: string; readonly reason: string } {
   const reason = asked.text("reason");
   if (reason === undefined || reason.trim() === "") {
-    throw new Misuse("this needs --reason: journal, ledger and audit keep why it was done");
+    throw new UsageError("this needs --reason: journal, ledger and audit keep why it was done");
   }
   return { by: asked.text("by") ?? userInfo().username, reason };
 }
@@ -122,7 +122,7 @@ export function wordsOf<T extends string>(
     if (found !== undefined) return found;
     const near = suggest(word.toUpperCase(), known);
     const meant = near === undefined ? "" : `; did you mean ${near}?`;
-    throw new Misuse(`${option} is one of ${known.join(", ")}, not ${word}${meant}`);
+    throw new UsageError(`${option} is one of ${known.join(", ")}, not ${word}${meant}`);
   });
 }
 
@@ -131,12 +131,12 @@ export function jsonOf(what: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new Misuse(`${what} is no JSON: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
+    throw new UsageError(`${what} is no JSON: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
   }
 }
 
 export function wholeOf(what: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw new Misuse(`${what} is a whole number, not ${text}`);
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${what} is a whole number, not ${text}`);
   return Number(text);
 }

@@ -17,7 +17,7 @@ export interface Option {
 }
 
 /** What was asked for: every argument and option by its name. */
-export interface Asked {
+export interface Invocation {
   readonly arguments: Readonly<Record<string, string>>;
   readonly screen: Screen;
   /** The option's value, if it was given. */
@@ -37,11 +37,11 @@ export interface Command {
   readonly arguments?: readonly Argument[];
   readonly options?: Readonly<Record<string, Option>>;
   /** The exit code: 0 fine, 1 refused, 2 usage, 3 something is UNKNOWN or STUCK. */
-  readonly run: (asked: Asked) => Promise<number>;
+  readonly run: (asked: Invocation) => Promise<number>;
 }
 
 /** A command line that says something the program does not understand. */
-export class Misuse extends Error {}
+export class UsageError extends Error {}
 
 export function usageOf({ name, arguments: words = [], options = {} }: Command): string {
   const shown = words.map((word) => (word.optional ? `[${word.name}]` : `<${word.name}>`));
@@ -65,7 +65,7 @@ export function optionText(name: string, { value, short, many }: Option): string
 }
 
 /** Reads the words after the command's name; throws Misuse with what is wrong. */
-export function parse(command: Command, argv: readonly string[], screen: Screen): Asked {
+export function parse(command: Command, argv: readonly string[], screen: Screen): Invocation {
   const { options = {}, arguments: words = [] } = command;
   const config = Object.fromEntries(
     Object.entries(options).map(([name, { value, short, many }]) => [
@@ -81,13 +81,13 @@ export function parse(command: Command, argv: readonly string[], screen: Screen)
   try {
     parsed = parseArgs({ args: [...argv], options: config, allowPositionals: true, strict: true });
   } catch (error) {
-    throw new Misuse(`${command.name}: ${error instanceof Error ? error.message : String(error)}`);
+    throw new UsageError(`${command.name}: ${error instanceof Error ? error.message : String(error)}`);
   }
   const { values, positionals } = parsed;
-  if (positionals.length > words.length) throw new Misuse(`${command.name} takes no ${positionals[words.length]}`);
+  if (positionals.length > words.length) throw new UsageError(`${command.name} takes no ${positionals[words.length]}`);
   const missing = words[positionals.length];
   if (missing !== undefined && missing.optional !== true) {
-    throw new Misuse(`${command.name} needs <${missing.name}>: ${missing.help}`);
+    throw new UsageError(`${command.name} needs <${missing.name}>: ${missing.help}`);
   }
   const listOf = (option: string): readonly string[] => {
     const value = values[option];

@@ -1,7 +1,7 @@
 import { reasonOf } from "../base/reason.ts";
 import { suggest } from "../base/suggest.ts";
 import { isTapeError } from "../model/errors.ts";
-import { type Command, helpOf, Misuse, parse } from "./command.ts";
+import { type Command, helpOf, parse, UsageError } from "./command.ts";
 import { commands } from "./commands.ts";
 import { complain, type Screen, screenOn } from "./screen.ts";
 import { version } from "./version.ts";
@@ -12,7 +12,7 @@ export async function main(argv: readonly string[]): Promise<number> {
   try {
     return await dispatch(argv, screen);
   } catch (error) {
-    if (error instanceof Misuse) {
+    if (error instanceof UsageError) {
       complain(process.stderr, `TAPE_BAD_INPUT: ${error.message}`, "Run durable-tape --help to see what there is.");
       return 2;
     }
@@ -63,21 +63,23 @@ function groupHelp(words: readonly string[], screen: Screen, asked: boolean): nu
   const names = under.map(({ name }) => name.split(" ")[1]!);
   const near = second === undefined ? undefined : suggest(second, names);
   const but = second === undefined ? "; name one of them" : `, not ${second}`;
-  throw new Misuse(`${first} knows ${names.join(", ")}${but}${near === undefined ? "" : `; did you mean ${near}?`}`);
+  throw new UsageError(
+    `${first} knows ${names.join(", ")}${but}${near === undefined ? "" : `; did you mean ${near}?`}`,
+  );
 }
 
 /** npm has a test tool called tape: whoever calls ours with a test file meant that one. */
 const testFile = /[*?{]|\.(test|spec)\.|\.[cm]?[jt]sx?$|^tests?\//;
 
-function unknown(word: string): Misuse {
+function unknown(word: string): UsageError {
   if (testFile.test(word)) {
-    return new Misuse(
+    return new UsageError(
       `${word} looks like a test file. This is the program of durable-tape; the test tool called tape is another ` +
         "package: run it as npx -p tape tape, or call ours durable-tape",
     );
   }
   const near = suggest(word, ["--help", "--version", ...new Set(commands.map(({ name }) => name.split(" ")[0]!))]);
-  return new Misuse(`there is no command ${word}${near === undefined ? "" : `; did you mean ${near}?`}`);
+  return new UsageError(`there is no command ${word}${near === undefined ? "" : `; did you mean ${near}?`}`);
 }
 
 function usage(): string {

@@ -1,7 +1,7 @@
 import { toJson } from "../base/codec.ts";
 import { reasonOf } from "../base/reason.ts";
 import { safeJson, visible } from "../base/text.ts";
-import { type Asked, Misuse } from "./command.ts";
+import { type Invocation, UsageError } from "./command.ts";
 
 /** One column of a table for people. */
 export interface Column<T> {
@@ -11,7 +11,12 @@ export interface Column<T> {
 }
 
 /** Rows as a table, or as JSON for programs; `empty` says what it means that there are none. */
-export function printRows<T>(asked: Asked, rows: readonly T[], columns: readonly Column<T>[], empty: string): void {
+export function printRows<T>(
+  asked: Invocation,
+  rows: readonly T[],
+  columns: readonly Column<T>[],
+  empty: string,
+): void {
   const { screen } = asked;
   if (wantsJson(asked)) {
     printJson(asked, rows);
@@ -36,7 +41,7 @@ export function tableOf<T>(rows: readonly T[], columns: readonly Column<T>[]): s
 }
 
 /** Whole numbers beyond 2^53 as text, values as they travel over the wire. */
-export function printJson(asked: Asked, value: unknown): void {
+export function printJson(asked: Invocation, value: unknown): void {
   asked.screen.block(jsonText(value));
 }
 
@@ -53,11 +58,11 @@ export function jsonText(value: unknown, indent: number | undefined = 2): string
   return safeJson(said ?? "null");
 }
 
-export function wantsJson(asked: Asked): boolean {
+export function wantsJson(asked: Invocation): boolean {
   const output = asked.text("output");
   if (output === undefined || output === "table") return false;
   if (output === "json") return true;
-  throw new Misuse(`-o is table or json, not ${output}`);
+  throw new UsageError(`-o is table or json, not ${output}`);
 }
 
 /** Stored text in a cell: what would steer the terminal is written out, and counts in the column's width. */

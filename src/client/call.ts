@@ -4,16 +4,16 @@ import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../model/errors.ts";
-import type { AnswerOf, CallOf, RouteName } from "../protocol/contract.ts";
+import type { CallOf, ResponseOf, RouteName } from "../protocol/contract.ts";
 import { errorOf, problemSchema, problemType } from "../protocol/problem.ts";
-import { type Exchange, jsonType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
-import { Unsent } from "./faults.ts";
+import { jsonType, type Transport, type WireRequest, type WireResponse } from "../protocol/wire.ts";
+import { RequestNotSent } from "./faults.ts";
 import { linesOf } from "./lines.ts";
-import { type Ask, askOf, badAnswer, decoded, type Parts, routeOf } from "./request.ts";
+import { badResponse, decoded, type Parts, type PreparedRequest, prepareRequest, routeOf } from "./request.ts";
 
-export interface CallerOptions {
+export interface RpcCallerOptions {
   /** One for each replica: the next is tried when one fails. */
-  readonly exchanges: readonly Exchange[];
+  readonly exchanges: readonly Transport[];
   readonly token?: string | undefined;
   readonly clock: Clock;
   readonly random: Random;
@@ -30,7 +30,7 @@ export interface CallOptions {
 }
 
 /** A restart or a failover goes unnoticed; shorter than the usual TTL, so that whoever waits can still give back. */
-const defaultPatienceMs = 20_000;
+const defaultRetryMs = 20_000;
 const pauses = { baseMs: 20, capMs: 2_000 };
 
 /** Refusals that say: nothing was done, another time or another replica will do it. */
@@ -43,8 +43,8 @@ const gateways: ReadonlySet<number> = new Set([502, 503, 504]);
  * route says why that is safe, and one that needs a key keeps the one it was given. So a lost answer is found out, never
  * guessed; when it cannot be, the error says whether anything may have been done.
  */
-export class Caller {
-  readonly #options: CallerOptions;
+export class RpcCaller {
+  readonly #options: RpcCallerOptions;
   readonly #closing = new AbortController();
   readonly #alwaysSent: Readonly<Record<string, string>>;
   #refusing = false;
@@ -52,19 +52,19 @@ export class Caller {
   #open = 0;
   #idle: () => void = () => {};
 
-  constructor(options: CallerOptions) {
+  constructor(options: RpcCallerOptions) {
     this.#options = options;
     const { token } = options;
     this.#alwaysSent = { accept: jsonType, ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) };
   }
 
-  async call<N extends RouteName>(name: N, parts: CallOf<N>, options: CallOptions = {}): Promise<AnswerOf<N>> {
+  async call<N extends RouteName>(name: N, parts: CallOf<N>, options: CallOptions = {}): Promise<ResponseOf<N>> {
     if (this.#refusing) throw closed();
-    return decoded(name, await this.send(name, askOf(name, parts as Parts), options)) as AnswerOf<N>;
+    return decoded(name, await this.send(name, prepareRequest(name, parts as Parts), options)) as ResponseOf<N>;
   }
 
   /** The same for whoever has the JSON of the body already; the answer is JSON that nobody has looked at. */
-  async send(name: RouteName, ask: Ask, options: CallOptions = {}): Promise<unknown> {
+  async send(name: RouteName, ask: PreparedRequest, options: CallOptions = {}): Promise<unknown> {
     if (this.#closing.signal.aborted) throw closed();
     this.#open++;
     try {
@@ -81,18 +81,19 @@ export class Caller {
     parts: CallOf<N>,
     signal: AbortSignal,
     opened: () => void = () => {},
-  ): AsyncGenerator<AnswerOf<N>> {
+  ): AsyncGenerator<ResponseOf<N>> {
     if (this.#refusing) throw closed();
     const ended = AbortSignal.any([signal, this.#closing.signal]);
-    const request = this.#requestOf(name, askOf(name, parts as Parts), { signal: ended });
+    const request = this.#requestOf(name, prepareRequest(name, parts as Parts), { signal: ended });
     const answer = await this.#exchange()(request).catch((error: unknown) => {
       this.#next();
       throw error;
     });
     if (answer.status !== 200) await this.#judge(name, answer);
-    if (answer.body instanceof Uint8Array) throw badAnswer(name, "one document instead of a stream");
+    if (answer.body instanceof Uint8Array) throw badResponse(name, "one document instead of a stream");
     opened();
-    for await (const json of linesOf(answer.body, this.#options.clock, ended)) yield decoded(name, json) as AnswerOf<N>;
+    for await (const json of linesOf(answer.body, this.#options.clock, ended))
+      yield decoded(name, json) as ResponseOf<N>;
   }
 
   /** Takes no more calls; what was taken before may still be sent. */
@@ -111,7 +112,7 @@ export class Caller {
     }
   }
 
-  #requestOf(name: RouteName, ask: Ask, options: CallOptions): WireRequest {
+  #requestOf(name: RouteName, ask: PreparedRequest, options: CallOptions): WireRequest {
     const { random } = this.#options;
     const keyed = routeOf(name).repeat === "key";
     const { body } = ask;
@@ -129,7 +130,7 @@ export class Caller {
   }
 
   async #insist(name: RouteName, request: WireRequest, options: CallOptions): Promise<unknown> {
-    const { clock, random, log, patienceMs = defaultPatienceMs } = this.#options;
+    const { clock, random, log, patienceMs = defaultRetryMs } = this.#options;
     const until = clock.mono() + (options.patienceMs ?? patienceMs);
     let heard = false; // whether some try may have been carried out without our knowing
     for (let tries = 1; ; tries++) {
@@ -143,12 +144,12 @@ export class Caller {
       } catch (error) {
         if (isTapeError(error) && !elsewhere.has(error.code)) throw error;
         trouble = error;
-        if (!(error instanceof Unsent) && !isTapeError(error)) heard = true;
+        if (!(error instanceof RequestNotSent) && !isTapeError(error)) heard = true;
       }
       this.#next();
       options.signal?.throwIfAborted();
       const pauseMs = Math.max(waitMs, backoffMs(tries, pauses, random));
-      const lasting = trouble instanceof Unsent && trouble.lasting;
+      const lasting = trouble instanceof RequestNotSent && trouble.lasting;
       if (lasting || clock.mono() + pauseMs > until) throw this.#givenUp(name, trouble, heard);
       log("debug", "client.again", { route: name, tries, ...errorFields(trouble) });
       await clock.sleep(pauseMs, options.signal);
@@ -156,14 +157,14 @@ export class Caller {
   }
 
   /** Throws what the answer says, as an error of the table where it is one of ours. */
-  async #judge(name: RouteName, answer: WireAnswer): Promise<never> {
+  async #judge(name: RouteName, answer: WireResponse): Promise<never> {
     if (answer.headers["content-type"]?.startsWith(problemType) === true) {
       const problem = problemSchema.safeParse(jsonOf(name, answer));
-      if (!problem.success) throw badAnswer(name, `a refusal (${answer.status}) that is no problem`);
+      if (!problem.success) throw badResponse(name, `a refusal (${answer.status}) that is no problem`);
       throw errorOf(problem.data);
     }
     if (gateways.has(answer.status)) throw new Error(`a gateway answered ${answer.status}`);
-    throw badAnswer(name, `status ${answer.status}`);
+    throw badResponse(name, `status ${answer.status}`);
   }
 
   #givenUp(name: RouteName, trouble: unknown, heard: boolean): TapeError {
@@ -176,7 +177,7 @@ export class Caller {
     return new TapeError("TAPE_STORE_UNREACHABLE", `${name}: ${why}`, { route: name }, trouble);
   }
 
-  #exchange(): Exchange {
+  #exchange(): Transport {
     const { exchanges } = this.#options;
     return exchanges[this.#replica % exchanges.length]!;
   }
@@ -186,16 +187,16 @@ export class Caller {
   }
 }
 
-function jsonOf(name: RouteName, { body }: WireAnswer): unknown {
-  if (!(body instanceof Uint8Array)) throw badAnswer(name, "a stream instead of one document");
+function jsonOf(name: RouteName, { body }: WireResponse): unknown {
+  if (!(body instanceof Uint8Array)) throw badResponse(name, "a stream instead of one document");
   try {
     return JSON.parse(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString("utf8"));
   } catch {
-    throw badAnswer(name, "not JSON"); // the parser's own message quotes the text, which may hold a secret
+    throw badResponse(name, "not JSON"); // the parser's own message quotes the text, which may hold a secret
   }
 }
 
-function retryAfterMs({ headers }: WireAnswer): number {
+function retryAfterMs({ headers }: WireResponse): number {
   const seconds = Number(headers["retry-after"] ?? 0);
   return Number.isFinite(seconds) && seconds > 0 ? seconds * 1000 : 0;
 }

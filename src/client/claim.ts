@@ -1,13 +1,13 @@
 import { TapeError } from "../model/errors.ts";
-import type { Target } from "../model/lease.ts";
+import type { LeaseTarget } from "../model/lease.ts";
 import { staleError } from "../store/calls.ts";
-import type { Claim } from "../store/contract.ts";
-import { absentRun, assertOwn, defined, type Ground, inParts, isOwn } from "./ground.ts";
+import type { ClaimOps } from "../store/contract.ts";
+import { absentRun, assertOwn, defined, inParts, isOwn, type RemoteContext } from "./ground.ts";
 
 /** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
 const renewMs = 2_000;
 
-export function claimOver(ground: Ground): Claim {
+export function remoteClaim(ground: RemoteContext): ClaimOps {
   const { caller } = ground;
   return {
     async acquire(tenant, request) {
@@ -52,7 +52,7 @@ export function claimOver(ground: Ground): Claim {
 }
 
 /** A named lease comes to be when it is first asked for: in another tenant nobody may make one. */
-function absentTarget(ground: Ground, tenant: string, target: Target): unknown {
+function absentTarget(ground: RemoteContext, tenant: string, target: LeaseTarget): unknown {
   if ("run" in target) return absentRun(target.run);
   if ("name" in target) assertOwn(ground, tenant);
   const name = "journal" in target ? target.journal : target.name;

@@ -1,39 +1,39 @@
 import { z } from "zod";
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Claimant, Verdict } from "../model/lease.ts";
-import { type AnswerOf, contract } from "../protocol/contract.ts";
+import type { Claimant, ItemResult } from "../model/lease.ts";
+import { contract, type ResponseOf } from "../protocol/contract.ts";
 import { mayDo } from "../protocol/route.ts";
 import { wireText } from "../protocol/values.ts";
 import { runSpec } from "../protocol/views.ts";
-import { eachVerdict } from "../store/calls.ts";
+import { runBatch } from "../store/calls.ts";
 import { checkRunSpec } from "../store/check.ts";
-import type { Created, RunSpec } from "../store/contract.ts";
-import { Gather } from "./gather.ts";
-import { assertOwn, defined, type Ground } from "./ground.ts";
-import { badAnswer, decoded } from "./request.ts";
+import type { CreateResult, RunSpec } from "../store/contract.ts";
+import { RequestBatcher } from "./gather.ts";
+import { assertOwn, defined, type RemoteContext } from "./ground.ts";
+import { badResponse, decoded } from "./request.ts";
 
-type Verdicts = AnswerOf<"store.create">["calls"][number]["verdicts"];
+type Verdicts = ResponseOf<"store.create">["calls"][number]["verdicts"];
 type First = Claimant & { readonly nonce: bigint };
 
 /** Creating runs: those of many callers in one request, for whoever may drive; one by one for whoever may only start. */
-export class Creations {
-  readonly #ground: Ground;
-  readonly #gather: Gather<Verdicts>;
+export class CreateBatcher {
+  readonly #ground: RemoteContext;
+  readonly #gather: RequestBatcher<Verdicts>;
 
-  constructor(ground: Ground) {
+  constructor(ground: RemoteContext) {
     this.#ground = ground;
     const { caller, clock, limits, lanes } = ground;
-    this.#gather = new Gather({
+    this.#gather = new RequestBatcher({
       clock,
       limits,
       lanes,
       send: async (texts) => {
         const body = `{"calls":[${texts.join(",")}]}`;
         const json = await caller.send("store.create", { method: "POST", url: contract["store.create"].path, body });
-        const { calls } = decoded("store.create", json) as AnswerOf<"store.create">;
+        const { calls } = decoded("store.create", json) as ResponseOf<"store.create">;
         if (calls.length !== texts.length)
-          throw badAnswer("store.create", `${calls.length} of ${texts.length} answers`);
+          throw badResponse("store.create", `${calls.length} of ${texts.length} answers`);
         return calls.map(({ verdicts }) => verdicts);
       },
     });
@@ -44,13 +44,13 @@ export class Creations {
     specs: readonly RunSpec[],
     first: First | undefined,
     key: string | undefined,
-  ): Promise<Verdict<Created>[]> {
+  ): Promise<ItemResult<CreateResult>[]> {
     assertOwn(this.#ground, tenant);
     const { limits, role } = this.#ground;
     // Looked at here first: one bad run must not spoil the request for the others.
-    const checked = await eachVerdict(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
+    const checked = await runBatch(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
     const good = specs.filter((_, k) => checked[k]!.ok);
-    if (good.length === 0) return checked as Verdict<Created>[];
+    if (good.length === 0) return checked as ItemResult<CreateResult>[];
     const driving = mayDo(role, "worker");
     const verdicts =
       first !== undefined || (driving && key === undefined)
@@ -64,17 +64,18 @@ export class Creations {
     return this.#gather.close();
   }
 
-  async #together(specs: readonly RunSpec[], first: First | undefined): Promise<Verdict<Created>[]> {
+  async #together(specs: readonly RunSpec[], first: First | undefined): Promise<ItemResult<CreateResult>[]> {
     const holder = first === undefined ? "" : `,"first":${firstText(first)}`;
     const verdicts = await this.#gather.submit({ text: `{"specs":[${specs.map(specText).join(",")}]${holder}}` });
-    if (verdicts.length !== specs.length) throw badAnswer("store.create", `${verdicts.length} of ${specs.length} runs`);
-    return verdicts as Verdict<Created>[];
+    if (verdicts.length !== specs.length)
+      throw badResponse("store.create", `${verdicts.length} of ${specs.length} runs`);
+    return verdicts as ItemResult<CreateResult>[];
   }
 
-  #starts(specs: readonly RunSpec[], key: string | undefined): Promise<Verdict<Created>[]> {
+  #starts(specs: readonly RunSpec[], key: string | undefined): Promise<ItemResult<CreateResult>[]> {
     const { caller, limits } = this.#ground;
     const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
-    return eachVerdict(specs, limits, async (given) => {
+    return runBatch(specs, limits, async (given) => {
       const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // whoever drives it asks again
       if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
         throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });

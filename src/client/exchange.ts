@@ -4,9 +4,9 @@ import { promisify } from "node:util";
 import type { Clock } from "../base/clock.ts";
 import { loopbackAddresses } from "../base/loopback.ts";
 import { network } from "../base/network.ts";
-import { type Exchange, linesType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
+import { linesType, type Transport, type WireRequest, type WireResponse } from "../protocol/wire.ts";
 import type { Address } from "./address.ts";
-import { TooLong, Unsent } from "./faults.ts";
+import { RequestNotSent, ResponseTooLarge } from "./faults.ts";
 
 export interface TlsOptions {
   /** Certificates to trust beside nobody else's, as PEM. Default: those of the system. */
@@ -29,22 +29,22 @@ export interface HttpOptions {
 }
 
 /** An exchange over sockets that are kept, and how to let go of them. */
-export interface Wire {
-  readonly exchange: Exchange;
+export interface HttpTransport {
+  readonly exchange: Transport;
   close(): void;
 }
 
 const defaultConnectMs = 5_000;
 /** Longer than any transaction of a store, and than the waits that a route allows. */
-const defaultAnswerMs = 35_000;
+const defaultResponseMs = 35_000;
 /** Below this compressing costs more than it saves. */
-const leastCompressed = 4 * 1024;
+const minCompressedBytes = 4 * 1024;
 /** More than any page of any listing; an answer without end must not fill the memory. */
-const mostAnswerBytes = 512 * 1024 * 1024;
+const maxResponseBytes = 512 * 1024 * 1024;
 
-/** HTTP/1.1 over kept connections. Throws {@link Unsent} where it is certain that nothing has left. */
-export function httpExchange(options: HttpOptions): Wire {
-  const { address, clock, tls = {}, connectMs = defaultConnectMs, answerMs = defaultAnswerMs } = options;
+/** HTTP/1.1 over kept connections. Throws {@link RequestNotSent} where it is certain that nothing has left. */
+export function httpExchange(options: HttpOptions): HttpTransport {
+  const { address, clock, tls = {}, connectMs = defaultConnectMs, answerMs = defaultResponseMs } = options;
   const compress = options.compress ?? !address.loopback;
   const kept = { keepAlive: true, scheduling: "lifo" as const };
   // TLS 1.2 at least, names checked, nothing else to choose: there is no way down.
@@ -54,9 +54,9 @@ export function httpExchange(options: HttpOptions): Wire {
   const found = address.named ? { lookup: loopbackLookup } : {};
   const open = address.secure ? network.https.request : network.http.request;
 
-  const exchange: Exchange = async (request) => {
+  const exchange: Transport = async (request) => {
     const body = request.body;
-    const zipped = compress && body !== undefined && body.length >= leastCompressed;
+    const zipped = compress && body !== undefined && body.length >= minCompressedBytes;
     const sent = zipped ? await promisify(network.zlib.gzip)(body) : body;
     const headers: Record<string, string> = {
       ...request.headers,
@@ -64,7 +64,7 @@ export function httpExchange(options: HttpOptions): Wire {
       ...(zipped ? { "content-encoding": "gzip" } : {}),
       ...(compress ? { "accept-encoding": "gzip" } : {}),
     };
-    return new Promise<WireAnswer>((resolve, reject) => {
+    return new Promise<WireResponse>((resolve, reject) => {
       const asked = open({
         host: address.host,
         port: address.port,
@@ -84,13 +84,13 @@ export function httpExchange(options: HttpOptions): Wire {
         const streamed = response.headers["content-type"]?.startsWith(linesType) === true;
         if (streamed) {
           cancel();
-          resolve(answerOf(response, response));
+          resolve(responseOf(response, response));
           return;
         }
         whole(response).then(
           (bytes) => {
             cancel();
-            resolve(answerOf(response, bytes));
+            resolve(responseOf(response, bytes));
           },
           (error: unknown) => {
             cancel();
@@ -123,13 +123,15 @@ function watch(
   const cancel = (): void => {
     for (const stop of stops.splice(0)) stop();
   };
-  stops.push(clock.after(answerMs, () => asked.destroy(new TooLong(`no answer within ${answerMs} ms`))));
+  stops.push(clock.after(answerMs, () => asked.destroy(new ResponseTooLarge(`no answer within ${answerMs} ms`))));
   asked.on("socket", (socket) => {
     if (!socket.connecting) {
       standing = true; // a kept one: it may have been closed at the other end as we send
       return;
     }
-    const hurry = clock.after(connectMs, () => asked.destroy(new Unsent(`no connection within ${connectMs} ms`)));
+    const hurry = clock.after(connectMs, () =>
+      asked.destroy(new RequestNotSent(`no connection within ${connectMs} ms`)),
+    );
     stops.push(hurry);
     socket.once(event, () => {
       standing = true;
@@ -138,8 +140,8 @@ function watch(
   });
   asked.on("error", (error: Error & { code?: string }) => {
     cancel();
-    const unsent = !standing && !(error instanceof Unsent);
-    reject(unsent ? new Unsent(error.message || (error.code ?? "no connection"), error) : error);
+    const unsent = !standing && !(error instanceof RequestNotSent);
+    reject(unsent ? new RequestNotSent(error.message || (error.code ?? "no connection"), error) : error);
   });
   const { signal } = request;
   if (signal !== undefined) {
@@ -152,7 +154,7 @@ function watch(
   return cancel;
 }
 
-function answerOf(response: IncomingMessage, body: WireAnswer["body"]): WireAnswer {
+function responseOf(response: IncomingMessage, body: WireResponse["body"]): WireResponse {
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(response.headers)) {
     if (value !== undefined) headers[name] = Array.isArray(value) ? value.join(", ") : value;
@@ -165,13 +167,13 @@ async function whole(response: IncomingMessage): Promise<Uint8Array> {
   let size = 0;
   for await (const chunk of response as AsyncIterable<Buffer>) {
     size += chunk.length;
-    if (size > mostAnswerBytes) throw new Error(`the answer is longer than ${mostAnswerBytes} bytes`);
+    if (size > maxResponseBytes) throw new Error(`the answer is longer than ${maxResponseBytes} bytes`);
     chunks.push(chunk);
   }
   if (!response.complete) throw new Error("the answer broke off");
   const bytes = chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks);
   if (response.headers["content-encoding"] !== "gzip") return bytes;
-  return promisify(network.zlib.gunzip)(bytes, { maxOutputLength: mostAnswerBytes });
+  return promisify(network.zlib.gunzip)(bytes, { maxOutputLength: maxResponseBytes });
 }
 
 /** In place of Node's own: refuses a name whose addresses are not all loopback ones. */

@@ -4,12 +4,12 @@ import type { Fence } from "../model/fence.ts";
 import { recordVersion } from "../model/records.ts";
 import { contract } from "../protocol/contract.ts";
 import { wireText } from "../protocol/values.ts";
-import { eachVerdict, staleError } from "../store/calls.ts";
+import { runBatch, staleError } from "../store/calls.ts";
 import { checkEntry, checkFence, checkList } from "../store/check.ts";
-import type { Appended, Entry, Fenced } from "../store/contract.ts";
-import { Gather } from "./gather.ts";
-import { type Ground, isOwn } from "./ground.ts";
-import { badAnswer, decoded } from "./request.ts";
+import type { AppendRequest, AppendResult, FencedOps } from "../store/contract.ts";
+import { RequestBatcher } from "./gather.ts";
+import { isOwn, type RemoteContext } from "./ground.ts";
+import { badResponse, decoded } from "./request.ts";
 
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
 
@@ -18,9 +18,9 @@ type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"]
  * it; the store behind the server checks it again, with its fence. One that was carried out and whose answer was lost is
  * sent again and answered as it was the first time.
  */
-export function fencedOver(ground: Ground): Fenced & { close(): Promise<void> } {
+export function remoteFenced(ground: RemoteContext): FencedOps & { close(): Promise<void> } {
   const { caller, limits, clock, lanes } = ground;
-  const gather = new Gather<Verdict>({
+  const gather = new RequestBatcher<Verdict>({
     clock,
     limits,
     lanes,
@@ -30,7 +30,7 @@ export function fencedOver(ground: Ground): Fenced & { close(): Promise<void> } 
       return verdictsOf(json, texts.length);
     },
   });
-  const append = async (fence: Fence, entry: Entry): Promise<Appended> => {
+  const append = async (fence: Fence, entry: AppendRequest): Promise<AppendResult> => {
     checkFence(fence);
     if (!isOwn(ground, fence.tenant)) throw staleError(fence);
     const text = `{"fence":${fenceText(fence)},"entry":${entryText(entry, ground)}}`;
@@ -42,7 +42,7 @@ export function fencedOver(ground: Ground): Fenced & { close(): Promise<void> } 
   return {
     append,
     appendAll: (batch) =>
-      eachVerdict(batch, limits, async (item) => {
+      runBatch(batch, limits, async (item) => {
         checkList("a batch's item", item);
         return append(item[0], item[1]);
       }),
@@ -62,7 +62,7 @@ function fenceText(fence: Fence): string {
   return text;
 }
 
-function entryText(entry: Entry, { limits }: Ground): string {
+function entryText(entry: AppendRequest, { limits }: RemoteContext): string {
   const { after, records, bodies } = checkEntry(entry, limits);
   const texts = records.map(({ kind, data }, k) => `{"kind":"${kind}","data":${dataText(bodies[k]!, data)}}`);
   return `{"after":${after},"records":[${texts.join(",")}]}`;
@@ -79,7 +79,7 @@ function verdictsOf(json: unknown, count: number): readonly Verdict[] {
   const verdicts = (json as { verdicts?: unknown } | null)?.verdicts;
   const plain = Array.isArray(verdicts) && verdicts.every(isPlain);
   const read = plain ? (verdicts as Verdict[]) : (decoded("store.append", json) as { verdicts: Verdict[] }).verdicts;
-  if (read.length !== count) throw badAnswer("store.append", `${read.length} verdicts for ${count} appends`);
+  if (read.length !== count) throw badResponse("store.append", `${read.length} verdicts for ${count} appends`);
   return read;
 }
 

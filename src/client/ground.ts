@@ -2,12 +2,12 @@ import type { Clock } from "../base/clock.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Role } from "../protocol/route.ts";
-import { mostItems } from "../protocol/shapes.ts";
-import type { Caller } from "./call.ts";
+import { maxItems } from "../protocol/shapes.ts";
+import type { RpcCaller } from "./call.ts";
 
 /** What the groups of the remote store stand on. */
-export interface Ground {
-  readonly caller: Caller;
+export interface RemoteContext {
+  readonly caller: RpcCaller;
   readonly clock: Clock;
   readonly limits: Limits;
   /** The credential's: no call names another. */
@@ -18,11 +18,11 @@ export interface Ground {
 }
 
 /** Whether a call means the credential's own tenant. Another one's things answer like absent ones, without a request. */
-export const isOwn = ({ tenant }: Ground, named: string | undefined): boolean =>
+export const isOwn = ({ tenant }: RemoteContext, named: string | undefined): boolean =>
   named === undefined || named === tenant;
 
 /** Nothing is written for another tenant than the credential's. */
-export function assertOwn(ground: Ground, named: string): void {
+export function assertOwn(ground: RemoteContext, named: string): void {
   if (isOwn(ground, named)) return;
   const message = `this credential is of tenant ${ground.tenant} and writes nothing for another`;
   throw new TapeError("TAPE_FORBIDDEN", message, { tenant: named });
@@ -41,7 +41,7 @@ type Defined<T> = Omit<T, MayBeOpen<T>> & { [K in MayBeOpen<T>]?: Exclude<T[K], 
 /** A call holds so many items: of a longer list the parts are sent together, and answered in order. */
 export function inParts<I, A>(items: readonly I[], send: (part: I[]) => Promise<A>): Promise<A[]> {
   const parts: Promise<A>[] = [];
-  for (let from = 0; from < items.length; from += mostItems) parts.push(send(items.slice(from, from + mostItems)));
+  for (let from = 0; from < items.length; from += maxItems) parts.push(send(items.slice(from, from + maxItems)));
   return Promise.all(parts);
 }
 

@@ -2,14 +2,14 @@ import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import { noAttempt } from "../store/calls.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/check.ts";
-import type { Intake } from "../store/contract.ts";
+import type { IntakeOps } from "../store/contract.ts";
 import { allOf } from "../store/page.ts";
-import type { Creations } from "./create.ts";
-import { absentRun, assertOwn, defined, type Ground, isOwn } from "./ground.ts";
+import type { CreateBatcher } from "./create.ts";
+import { absentRun, assertOwn, defined, isOwn, type RemoteContext } from "./ground.ts";
 import { tokensOver } from "./read.ts";
 
 /** With `key` every write is named by it instead of by a key of its own: that is `once`. */
-export function intakeOver(ground: Ground, creations: Creations, key?: string): Intake {
+export function remoteIntake(ground: RemoteContext, creations: CreateBatcher, key?: string): IntakeOps {
   const { caller, limits } = ground;
   const once = { key };
   return {

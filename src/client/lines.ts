@@ -4,7 +4,7 @@ import { heartbeatLine } from "../protocol/wire.ts";
 /** A living stream says so every 15 s: one that is silent for three times that is dead, whatever its socket says. */
 const silentMs = 45_000;
 /** Longer than a record may be: a line without end must not fill the memory. */
-const mostLetters = 64 * 1024 * 1024;
+const maxChars = 64 * 1024 * 1024;
 
 /** The JSON of each line; ends with the stream, when the signal aborts, or by throwing when nothing comes any more. */
 export async function* linesOf(
@@ -21,7 +21,7 @@ export async function* linesOf(
       if (chunk === undefined || chunk.done === true) return;
       const lines = (rest + text.decode(chunk.value, { stream: true })).split("\n");
       rest = lines.pop() ?? "";
-      if (rest.length > mostLetters) throw new Error(`a line is longer than ${mostLetters} letters`);
+      if (rest.length > maxChars) throw new Error(`a line is longer than ${maxChars} letters`);
       for (const line of lines) if (line !== heartbeatLine) yield JSON.parse(line);
     }
   } finally {

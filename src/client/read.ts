@@ -1,13 +1,13 @@
 import { isTapeError, TapeError } from "../model/errors.ts";
-import type { Target } from "../model/lease.ts";
+import type { LeaseTarget } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import type { FeedRecord, Read, RunFilter } from "../store/contract.ts";
+import type { FeedRecord, ReadOps, RunFilter } from "../store/contract.ts";
 import { allOf, pageOf } from "../store/page.ts";
-import { absentRun, defined, type Ground, inParts, isOwn } from "./ground.ts";
+import { absentRun, defined, inParts, isOwn, type RemoteContext } from "./ground.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
-export function readOver(ground: Ground): Read {
+export function remoteRead(ground: RemoteContext): ReadOps {
   const { caller } = ground;
   const own = (tenant: string | undefined): boolean => isOwn(ground, tenant);
   return {
@@ -152,7 +152,7 @@ const noQuota = { set: noLimits, limits: noLimits, used: { runs: 0, bytes: null,
 
 /** Without their hashes: those stay where they are compared. */
 export async function tokensOver(
-  { caller }: Pick<Ground, "caller">,
+  { caller }: Pick<RemoteContext, "caller">,
   { above, limit }: { above?: string; limit?: number } = {},
 ) {
   const { tokens, more = false } = await caller.call("tokens.list", { query: defined({ above, limit }) });
@@ -168,7 +168,7 @@ function runQuery({ status, ...rest }: RunFilter) {
   return defined({ ...rest, status: status && [...status] });
 }
 
-function absent(target: Target): TapeError {
+function absent(target: LeaseTarget): TapeError {
   if ("run" in target) return absentRun(target.run);
   const name = "name" in target ? target.name : target.journal;
   return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });

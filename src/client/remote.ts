@@ -1,9 +1,9 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
-import type { AnswerOf, CallOf, RouteName } from "../protocol/contract.ts";
+import type { CallOf, ResponseOf, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
-import type { Exchange } from "../protocol/wire.ts";
+import type { Transport } from "../protocol/wire.ts";
 import type { Store } from "../store/contract.ts";
 import type { CallOptions } from "./call.ts";
 import type { TlsOptions } from "./exchange.ts";
@@ -20,7 +20,7 @@ export interface RemoteOptions {
   readonly random?: Random;
   readonly log?: Log;
   /** Carries requests instead of sockets: a seam for tests. */
-  readonly exchange?: Exchange;
+  readonly exchange?: Transport;
 }
 
 /** A store behind a server. Everything that works on a store works on it, with the same guarantees. */
@@ -29,7 +29,7 @@ export interface RemoteStore extends Store {
     readonly tenant: string;
     readonly role: Role;
     /** Every call of the contract, also those that a store does not have. */
-    call<N extends RouteName>(name: N, parts: CallOf<N>, options?: CallOptions): Promise<AnswerOf<N>>;
+    call<N extends RouteName>(name: N, parts: CallOf<N>, options?: CallOptions): Promise<ResponseOf<N>>;
   };
 }
 

@@ -12,7 +12,7 @@ export interface Parts {
 }
 
 /** A call as it travels. */
-export interface Ask {
+export interface PreparedRequest {
   readonly method: string;
   readonly url: string;
   readonly body: string | undefined;
@@ -21,7 +21,7 @@ export interface Ask {
 export const routeOf = (name: RouteName): Route => contract[name];
 
 /** What cannot be said on the wire is refused here, with the codes that the store itself would give. */
-export function askOf(name: RouteName, parts: Parts): Ask {
+export function prepareRequest(name: RouteName, parts: Parts): PreparedRequest {
   const route = routeOf(name);
   const { method } = route;
   const params = encoded(name, route.params, parts.params) as Readonly<Record<string, string>> | undefined;
@@ -59,10 +59,10 @@ export function decoded(name: RouteName, json: unknown): unknown {
   } catch (error) {
     why = error instanceof Error ? error.message : String(error);
   }
-  throw badAnswer(name, why);
+  throw badResponse(name, why);
 }
 
-export function badAnswer(name: RouteName, why: string): TapeError {
+export function badResponse(name: RouteName, why: string): TapeError {
   return new TapeError("TAPE_BAD_ANSWER", `${name} was answered with what the contract does not know: ${why}`, {
     route: name,
   });

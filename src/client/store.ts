@@ -2,17 +2,17 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { defaultLimits } from "../model/limits.ts";
-import type { AnswerOf } from "../protocol/contract.ts";
-import { guarded } from "../store/entrance.ts";
+import type { ResponseOf } from "../protocol/contract.ts";
+import { validated } from "../store/entrance.ts";
 import { type Address, addressOf } from "./address.ts";
-import { Caller } from "./call.ts";
-import { claimOver } from "./claim.ts";
-import { Creations } from "./create.ts";
+import { RpcCaller } from "./call.ts";
+import { remoteClaim } from "./claim.ts";
+import { CreateBatcher } from "./create.ts";
 import { httpExchange } from "./exchange.ts";
-import { fencedOver } from "./fenced.ts";
-import type { Ground } from "./ground.ts";
-import { intakeOver } from "./intake.ts";
-import { readOver } from "./read.ts";
+import { remoteFenced } from "./fenced.ts";
+import type { RemoteContext } from "./ground.ts";
+import { remoteIntake } from "./intake.ts";
+import { remoteRead } from "./read.ts";
 import type { RemoteOptions, RemoteStore } from "./remote.ts";
 import { WakeStream } from "./wakes.ts";
 
@@ -26,7 +26,14 @@ export async function openRemote(urls: string | readonly string[], options: Remo
       ? addresses.map((address) => httpExchange({ address, clock, ...(tls && { tls }) }))
       : [];
   const exchanges = options.exchange === undefined ? wires.map(({ exchange }) => exchange) : [options.exchange];
-  const caller = new Caller({ exchanges, token, clock, random, log, ...(patienceMs !== undefined && { patienceMs }) });
+  const caller = new RpcCaller({
+    exchanges,
+    token,
+    clock,
+    random,
+    log,
+    ...(patienceMs !== undefined && { patienceMs }),
+  });
   const letGo = (): void => {
     for (const wire of wires) wire.close();
   };
@@ -40,11 +47,11 @@ export async function openRemote(urls: string | readonly string[], options: Remo
 }
 
 interface Parts {
-  readonly caller: Caller;
+  readonly caller: RpcCaller;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly me: AnswerOf<"whoami">;
+  readonly me: ResponseOf<"whoami">;
   readonly letGo: () => void;
 }
 
@@ -57,9 +64,9 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
   const { tenant, role, backend, transactionBoundMs } = me;
   const limits = { ...defaultLimits, ...me.limits };
   const lanes = backend === "postgres" ? manyLanes : fewLanes;
-  const ground: Ground = { caller, clock, limits, tenant, role, lanes };
-  const fenced = fencedOver(ground);
-  const creations = new Creations(ground);
+  const ground: RemoteContext = { caller, clock, limits, tenant, role, lanes };
+  const fenced = remoteFenced(ground);
+  const creations = new CreateBatcher(ground);
   const wakes = new WakeStream({ caller, clock, random, log });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -69,16 +76,16 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
     await caller.close();
     letGo();
   };
-  const store = guarded({
+  const store = validated({
     backend,
     limits,
     transactionBoundMs,
     exclusive: false, // others may be connected to the same server
-    intake: intakeOver(ground, creations),
-    claim: claimOver(ground),
+    intake: remoteIntake(ground, creations),
+    claim: remoteClaim(ground),
     fenced,
-    read: readOver(ground),
-    once: ({ key }) => intakeOver(ground, creations, key),
+    read: remoteRead(ground),
+    once: ({ key }) => remoteIntake(ground, creations, key),
     async health() {
       const { blockedBy } = await caller.call("feed.page", { query: { limit: 1 } });
       return blockedBy === undefined ? {} : { feedBlockedBy: blockedBy };

@@ -3,12 +3,12 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
-import type { Wake } from "../store/contract.ts";
-import { Wakes } from "../store/wakes.ts";
-import type { Caller } from "./call.ts";
+import type { WakeHint } from "../store/contract.ts";
+import { WakeHub } from "../store/wakes.ts";
+import type { RpcCaller } from "./call.ts";
 
 export interface WakeStreamOptions {
-  readonly caller: Caller;
+  readonly caller: RpcCaller;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -26,15 +26,15 @@ const pauses = { baseMs: 100, capMs: 5_000 };
  */
 export class WakeStream {
   readonly #options: WakeStreamOptions;
-  readonly #wakes: Wakes;
+  readonly #wakes: WakeHub;
   #stop: AbortController | undefined;
 
   constructor(options: WakeStreamOptions) {
     this.#options = options;
-    this.#wakes = new Wakes((error) => options.log("error", "wake.listener_failed", { ...errorFields(error) }));
+    this.#wakes = new WakeHub((error) => options.log("error", "wake.listener_failed", { ...errorFields(error) }));
   }
 
-  on(listener: (wake: Wake) => void): () => void {
+  on(listener: (wake: WakeHint) => void): () => void {
     const deaf = this.#wakes.on(listener);
     if (this.#stop === undefined) {
       this.#stop = new AbortController();

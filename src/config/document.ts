@@ -27,8 +27,8 @@ export interface FileContent {
 }
 
 /** Far more than settings need; what is larger was not meant for us, or is meant to hurt. */
-const mostNodes = 10_000;
-const mostDepth = 20;
+const maxNodes = 10_000;
+const maxDepth = 20;
 
 /** Reads YAML and remembers where everything stands. `${VAR}` and `${VAR:-default}` in values are filled in. */
 export function readDocument(text: string, env: Readonly<Record<string, string | undefined>>): FileContent {
@@ -48,9 +48,9 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
 
   let nodes = 0;
   const walk = (node: Node | null, path: readonly string[], at: Place): void => {
-    if (++nodes > mostNodes || path.length > mostDepth) {
-      if (nodes <= mostNodes + 1) complain(at, "this is too large for settings");
-      nodes = mostNodes + 1;
+    if (++nodes > maxNodes || path.length > maxDepth) {
+      if (nodes <= maxNodes + 1) complain(at, "this is too large for settings");
+      nodes = maxNodes + 1;
       return;
     }
     if (isAlias(node)) {
@@ -89,10 +89,10 @@ export function readDocument(text: string, env: Readonly<Record<string, string |
 const leaks = (raw: string, filled: string): boolean =>
   /^https?:/i.test(filled) && /\$\{/.test(raw.replaceAll("$${", "")) && !/^\$\{[A-Za-z_]\w*(?::-[^}]*)?\}$/.test(raw);
 
-type Filled = { readonly text: string; readonly variables: readonly string[] } | { readonly problem: string };
+type FilledValue = { readonly text: string; readonly variables: readonly string[] } | { readonly problem: string };
 
 /** `$${` stands for `${` itself. A variable that is set to nothing counts as not set, as in a shell's `:-`. */
-export function fillIn(text: string, env: Readonly<Record<string, string | undefined>>): Filled {
+export function fillIn(text: string, env: Readonly<Record<string, string | undefined>>): FilledValue {
   const variables: string[] = [];
   let problem: string | undefined;
   const filled = text.replaceAll(/\$\$\{|\$\{([^}]*)(\}?)/g, (whole, inner: string | undefined, close: string) => {

@@ -5,7 +5,7 @@ import { suggest } from "../base/suggest.ts";
 import { TapeError } from "../model/errors.ts";
 import { type FileContent, type Place, type Problem, readDocument } from "./document.ts";
 import { keysAt, type Leaf, leafAt, leaves, valueFromText, variableOf } from "./leaves.ts";
-import { contradictions, idleKnobs, namesake } from "./relations.ts";
+import { builtInNamesake, contradictions, unusedSettings } from "./relations.ts";
 import { type Config, configSchema } from "./schema.ts";
 
 /** Where a value comes from. Later ones win: default, file, environment, flag. */
@@ -43,7 +43,7 @@ export interface LoadedConfig {
 
 const defaultFile = "tape.yaml";
 /** Settings of a hundred reactors are a hundredth of it. */
-const mostBytes = 1_048_576;
+const maxBytes = 1_048_576;
 
 /**
  * Reads `tape.yaml`, then what the environment and the command line say otherwise. Everything that is wrong is refused at
@@ -64,7 +64,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const settings = layers.settle();
   const origins = layers.originsOf(settings);
   const given = [...origins].flatMap(([path, { from }]) => (from === "default" ? [] : [path]));
-  const warnings = [...strays, ...idleKnobs(given)];
+  const warnings = [...strays, ...unusedSettings(given)];
   if (text === undefined) return { settings, file: undefined, folder: cwd, origins, warnings };
   return { settings, file, folder: dirname(resolve(cwd, file)), origins, warnings };
 }
@@ -80,7 +80,7 @@ function readText(path: string, file: string, wanted: boolean): string | undefin
       { where: file, message: code === "ENOENT" ? "there is no such file" : `cannot be read (${code})` },
     ]);
   }
-  if (bytes.length > mostBytes) throw badConfig([{ where: file, message: "this is too large for settings" }]);
+  if (bytes.length > maxBytes) throw badConfig([{ where: file, message: "this is too large for settings" }]);
   return bytes.toString("utf8");
 }
 
@@ -215,7 +215,7 @@ class Layers {
     const leaf = leafAt(path);
     if (path.at(-1) === "handler" && !this.#origins.has(name)) {
       const reactor = path.at(-2)!;
-      this.#problem(this.#where(path.slice(0, -1)), `reactor ${reactor} has no handler${namesake(reactor)}`);
+      this.#problem(this.#where(path.slice(0, -1)), `reactor ${reactor} has no handler${builtInNamesake(reactor)}`);
     } else if (issue.code === "invalid_format") {
       this.#problem(this.#where(path), `${name} ${issue.message}`);
     } else if (leaf !== undefined) {

@@ -52,7 +52,7 @@ function ofReactor({ lease_ttl_s: ttl, heartbeat_s: heartbeat, backoff }: Reacto
 }
 
 /** For a reactor of an unknown name without a handler: perhaps one of ours was meant. */
-export function namesake(name: string): string {
+export function builtInNamesake(name: string): string {
   const near = suggest(name, builtIns);
   return near === undefined ? "" : `; did you mean ${near}?`;
 }
@@ -67,7 +67,7 @@ const idle: Readonly<Record<string, readonly [knobs: readonly string[], why: str
 };
 
 /** One warning for each such knob among the paths that somebody has set. */
-export function idleKnobs(paths: Iterable<string>): string[] {
+export function unusedSettings(paths: Iterable<string>): string[] {
   return [...paths].flatMap((path) => {
     const [top, section, reactor = "", knob = ""] = path.split(".");
     const known = top === "tape" && section === "reactors" ? idle[reactor] : undefined;

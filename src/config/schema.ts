@@ -12,7 +12,7 @@ const handler = text.regex(/.#./, "must name a file and what it exports, as in .
 const dayMs = 86_400_000;
 const dayS = 86_400;
 
-const knobs = {
+const tuning = {
   enabled: z.boolean().default(true).describe("Whether this process runs it"),
   batch: whole.max(1_000).default(50).describe("Items found in one look, at most"),
   concurrency: whole.max(10_000).default(50).describe("Items worked on at once, at most"),
@@ -44,7 +44,7 @@ const knobs = {
 };
 
 const builtIn = z.strictObject({
-  ...knobs,
+  ...tuning,
   interval_ms: whole
     .max(dayMs)
     .default(100)
@@ -55,7 +55,7 @@ const builtIn = z.strictObject({
 });
 
 const custom = z.strictObject({
-  ...knobs,
+  ...tuning,
   interval_ms: whole
     .max(366 * dayMs)
     .default(60_000)

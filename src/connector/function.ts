@@ -1,8 +1,8 @@
 import { TapeError } from "../model/errors.ts";
-import { knownKeys, named } from "../sdk/check.ts";
+import { assertKnownKeys, assertName } from "../sdk/check.ts";
 import type { Connector, ConnectorContext } from "../sdk/connector.ts";
 import type { EffectOptions } from "../sdk/effect.ts";
-import { inverseOf } from "../sdk/effect.ts";
+import { compensateOf } from "../sdk/effect.ts";
 import type { Observation } from "../sdk/outcomes.ts";
 
 export interface FunctionConnectorParts<A, R> {
@@ -32,9 +32,9 @@ export interface FunctionConnectorParts<A, R> {
  * const wire = effect<{ invoice: string; amount: number }, Receipt>("bank.wire", { connector: "bank", businessKey: (a) => a.invoice });
  */
 export function functionConnector<A, R>(name: string, parts: FunctionConnectorParts<A, R>): Connector {
-  named("a connector", name);
+  assertName("a connector", name);
   const whose = `connector ${name}`;
-  knownKeys(whose, parts, ["dispatch", "observe", "compensate"]);
+  assertKnownKeys(whose, parts, ["dispatch", "observe", "compensate"]);
   const { dispatch, observe, compensate } = parts;
   if (typeof dispatch !== "function") throw bad(`${whose} needs a function dispatch`, "dispatch");
   if (observe !== undefined && typeof observe !== "function")
@@ -44,7 +44,7 @@ export function functionConnector<A, R>(name: string, parts: FunctionConnectorPa
     name,
     dispatch: dispatch as Connector["dispatch"],
     observe: observe as Connector["observe"],
-    compensate: inverseOf(
+    compensate: compensateOf(
       whose,
       compensate as EffectOptions<unknown, unknown>["compensate"],
     ) as Connector["compensate"],

@@ -2,20 +2,20 @@ import { type Clock, systemClock } from "../base/clock.ts";
 import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
 import { assertMacSecret } from "../model/fence-mac.ts";
-import { choice, knownKeys, millisecondsOf, named } from "../sdk/check.ts";
+import { assertKnownKeys, assertName, assertOneOf, millisecondsOf } from "../sdk/check.ts";
 import type { Connector, ConnectorContext } from "../sdk/connector.ts";
 import type { Semantics } from "../sdk/effect.ts";
-import { AckLost, Definite, NotSent, type Observation } from "../sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent, type Observation } from "../sdk/outcomes.ts";
 import { blocks } from "./http/addresses.ts";
-import { type AnswerVerdict, retryAfterMs, speaksFor, verdictOn } from "./http/answers.ts";
-import { type Answer, type Ask, exchange, type Heard, placeOf } from "./http/exchange.ts";
-import { Closed, type Reach, type Resolve, systemResolve } from "./http/reach.ts";
-import { askFor, assertPlain, type HttpRequest, lowered } from "./http/request.ts";
+import { type ResponseVerdict, retryAfterMs, speaksFor, verdictOn } from "./http/answers.ts";
+import { type ExchangeResult, exchange, type HttpResponse, type OutgoingRequest, placeOf } from "./http/exchange.ts";
+import { AddressRefused, type ReachOptions, type ResolveHost, systemResolve } from "./http/reach.ts";
+import { assertPlain, buildRequest, type HttpRequest, lowered } from "./http/request.ts";
 
 /** A look by HTTP: what to ask, and what the answer says. There is no default reading: a 404 may be a wrong path. */
-export interface HttpLook<A, R> {
+export interface HttpObserve<A, R> {
   readonly request: (args: A, fx: ConnectorContext) => HttpRequest;
-  readonly read: (answer: Answer, args: A, fx: ConnectorContext) => Observation<R>;
+  readonly read: (answer: HttpResponse, args: A, fx: ConnectorContext) => Observation<R>;
 }
 
 export interface HttpConnectorOptions<A, R> {
@@ -23,21 +23,21 @@ export interface HttpConnectorOptions<A, R> {
   readonly url?: string;
   readonly request: (args: A, fx: ConnectorContext) => HttpRequest;
   /** The result of the act; default: the body of the answer. */
-  readonly result?: (answer: Answer) => R;
-  readonly observe?: HttpLook<A, R>;
+  readonly result?: (answer: HttpResponse) => R;
+  readonly observe?: HttpObserve<A, R>;
   readonly compensate?:
     | ((args: A, result: R, fx: ConnectorContext) => HttpRequest)
     | {
         readonly request: (args: A, result: R, fx: ConnectorContext) => HttpRequest;
         readonly semantics?: Semantics;
-        readonly observe?: HttpLook<{ args: A; result: R }, unknown>;
+        readonly observe?: HttpObserve<{ args: A; result: R }, unknown>;
       };
   /** Signs key and token of each request for a service of yours that has the same secret: see `fencedHandler`. */
   readonly secret?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Where the other side means something else by an answer than the table says; undefined: the table decides. */
-  readonly judge?: (answer: Answer) => AnswerVerdict | undefined;
+  readonly judge?: (answer: HttpResponse) => ResponseVerdict | undefined;
   /** Until the connection stands; then nothing was sent. Default 5 s. */
   readonly connectTimeout?: Duration;
   /** From the request to the last byte of the answer; then nobody knows. Default 30 s; the effect's own comes first. */
@@ -47,7 +47,7 @@ export interface HttpConnectorOptions<A, R> {
   /** Addresses and blocks that are not public and may be reached all the same. */
   readonly allow?: readonly string[];
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
-  readonly resolve?: Resolve;
+  readonly resolve?: ResolveHost;
   readonly clock?: Clock;
 }
 
@@ -69,9 +69,9 @@ const keys: readonly (keyof HttpConnectorOptions<unknown, unknown>)[] = [
   "clock",
 ];
 
-const defaultAnswerBytes = 1024 * 1024;
+const defaultResponseBytes = 1024 * 1024;
 /** Enough to see what the server did not like. */
-const excerptLetters = 300;
+const maxExcerptChars = 300;
 
 /**
  * A connector that speaks HTTP: one request for one act, with its key and its token as headers, to public addresses only.
@@ -89,9 +89,9 @@ const excerptLetters = 300;
  * });
  */
 export function httpConnector<A, R = unknown>(name: string, options: HttpConnectorOptions<A, R>): Connector {
-  named("a connector", name);
+  assertName("a connector", name);
   const whose = `connector ${name}`;
-  knownKeys(whose, options, keys);
+  assertKnownKeys(whose, options, keys);
   return new HttpConnector(name, whose, options as HttpConnectorOptions<unknown, unknown>);
 }
 
@@ -101,7 +101,7 @@ class HttpConnector implements Connector {
   readonly compensate: Connector["compensate"];
   readonly #options: HttpConnectorOptions<unknown, unknown>;
   readonly #base: URL | undefined;
-  readonly #reach: Reach;
+  readonly #reach: ReachOptions;
   readonly #limits: { readonly answerMs: number; readonly answerBytes: number };
 
   constructor(name: string, whose: string, options: HttpConnectorOptions<unknown, unknown>) {
@@ -111,10 +111,10 @@ class HttpConnector implements Connector {
     if (typeof options.request !== "function") throw bad(whose, "request", "is not a function");
     atDefinition(whose, "headers", () => lowered(options.headers ?? {}));
     atDefinition(whose, "secret", () => options.secret === undefined || assertMacSecret(options.secret));
-    const { maxAnswerBytes = defaultAnswerBytes, tls = {} } = options;
+    const { maxAnswerBytes = defaultResponseBytes, tls = {} } = options;
     if (!Number.isSafeInteger(maxAnswerBytes) || maxAnswerBytes < 1)
       throw bad(whose, "maxAnswerBytes", "is at least 1");
-    knownKeys(`${whose}: tls`, tls, ["ca", "cert", "key"]);
+    assertKnownKeys(`${whose}: tls`, tls, ["ca", "cert", "key"]);
     this.#limits = {
       answerMs: msOf(whose, "answerTimeout", options.answerTimeout ?? "30s"),
       answerBytes: maxAnswerBytes,
@@ -145,7 +145,7 @@ class HttpConnector implements Connector {
         if (heard.flaw !== undefined) throw new AckLost(`${said}${words}`);
         return this.#result(heard, said);
       case "failure":
-        throw new Definite(`${said}${words}`, { about: speaksFor(heard.status) });
+        throw new DefiniteFailure(`${said}${words}`, { about: speaksFor(heard.status) });
       case "not_sent":
         throw new NotSent(`${said}${words}`, { afterMs: retryAfterMs(heard, this.#reach.clock.wall()) });
       default:
@@ -154,28 +154,28 @@ class HttpConnector implements Connector {
   }
 
   /** What cannot even be asked is refused here: nothing was sent, and nothing would be next time. */
-  #ask(fx: ConnectorContext, request: () => HttpRequest): Ask {
+  #ask(fx: ConnectorContext, request: () => HttpRequest): OutgoingRequest {
     try {
-      return askFor(request(), this.#base, this.#options.headers ?? {}, fx, this.#options.secret);
+      return buildRequest(request(), this.#base, this.#options.headers ?? {}, fx, this.#options.secret);
     } catch (error) {
-      if (error instanceof NotSent || error instanceof Definite) throw error;
+      if (error instanceof NotSent || error instanceof DefiniteFailure) throw error;
       const why = error instanceof Error ? error.message : String(error);
-      throw new Definite(`nothing was sent to ${this.name}: ${why}`, { about: "attempt", cause: error });
+      throw new DefiniteFailure(`nothing was sent to ${this.name}: ${why}`, { about: "attempt", cause: error });
     }
   }
 
-  async #exchange(ask: Ask, fx: ConnectorContext): Promise<Heard> {
+  async #exchange(ask: OutgoingRequest, fx: ConnectorContext): Promise<ExchangeResult> {
     try {
       return await exchange(ask, this.#reach, this.#limits, fx.abortSignal);
     } catch (error) {
-      if (error instanceof Closed) throw new Definite(error.message, { about: "attempt", cause: error });
+      if (error instanceof AddressRefused) throw new DefiniteFailure(error.message, { about: "attempt", cause: error });
       throw error;
     }
   }
 
   /** A judge that fails, or says what is no verdict, has not said that nothing happened. */
-  #judge(ask: Ask, { flaw: _, ...answer }: Heard): AnswerVerdict {
-    let verdict: AnswerVerdict | undefined;
+  #judge(ask: OutgoingRequest, { flaw: _, ...answer }: ExchangeResult): ResponseVerdict {
+    let verdict: ResponseVerdict | undefined;
     try {
       verdict = this.#options.judge?.(answer);
     } catch {
@@ -184,7 +184,7 @@ class HttpConnector implements Connector {
     return verdict ?? verdictOn(ask.method, answer.status);
   }
 
-  #result({ flaw: _, ...answer }: Heard, said: string): unknown {
+  #result({ flaw: _, ...answer }: ExchangeResult, said: string): unknown {
     const { result } = this.#options;
     if (result === undefined) return answer.body;
     try {
@@ -194,8 +194,8 @@ class HttpConnector implements Connector {
     }
   }
 
-  #lookBy<A>(whose: string, look: HttpLook<A, unknown>): (args: A, fx: ConnectorContext) => Promise<Observation> {
-    knownKeys(whose, look, ["request", "read"]);
+  #lookBy<A>(whose: string, look: HttpObserve<A, unknown>): (args: A, fx: ConnectorContext) => Promise<Observation> {
+    assertKnownKeys(whose, look, ["request", "read"]);
     if (typeof look.request !== "function") throw bad(whose, "request", "is not a function");
     if (typeof look.read !== "function") throw bad(whose, "read", "is not a function");
     return async (args, fx) => {
@@ -209,10 +209,10 @@ class HttpConnector implements Connector {
   #inverse(whose: string, undo: HttpConnectorOptions<unknown, unknown>["compensate"]): Connector["compensate"] {
     if (undo === undefined) return undefined;
     const parts = typeof undo === "function" ? { request: undo } : undo;
-    knownKeys(whose, parts, ["request", "semantics", "observe"]);
+    assertKnownKeys(whose, parts, ["request", "semantics", "observe"]);
     const { request, semantics = "non_idempotent", observe } = parts;
     if (typeof request !== "function") throw bad(whose, "request", "is not a function");
-    choice(whose, "semantics", semantics, ["idempotent", "non_idempotent", "read"]);
+    assertOneOf(whose, "semantics", semantics, ["idempotent", "non_idempotent", "read"]);
     return {
       semantics,
       run: (args, result, fx) => this.#act(fx, () => request(args, result, fx)),
@@ -250,5 +250,5 @@ function bad(whose: string, field: string, what: string): TapeError {
 
 function excerptOf(body: unknown): string {
   const text = typeof body === "string" ? body : (JSON.stringify(body) ?? "");
-  return text === "" ? "" : `: ${text.slice(0, excerptLetters).toWellFormed()}`;
+  return text === "" ? "" : `: ${text.slice(0, maxExcerptChars).toWellFormed()}`;
 }

@@ -1,21 +1,21 @@
 import { backoffMs } from "../base/backoff.ts";
-import { reviveErrors } from "../base/codec.ts";
+import { registerErrorClass } from "../base/codec.ts";
 import { tameThrown } from "../base/thrown.ts";
-import { type Moment, momentOf } from "../lease/belief.ts";
+import { type ClockReading, readClocks } from "../lease/belief.ts";
 import { type ErrorCode, TapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
-import type { Attempted } from "../sdk/context.ts";
-import { standAt } from "../sdk/current.ts";
-import type { Act, EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { AckLost, NotSent, requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
-import type { Driver } from "./driver.ts";
-import { denial, isDefinite, leaveEvidence, type Result, resultIn } from "./evidence.ts";
+import type { EffectResult } from "../sdk/context.ts";
+import { runAt } from "../sdk/current.ts";
+import type { EffectCall, EffectContext, EffectDefinition } from "../sdk/effect.ts";
+import { AckLost, NotSent, requestedDelayMs, settlesEarlierAttempts } from "../sdk/outcomes.ts";
+import type { DriveHandle } from "./driver.ts";
+import { type CallResult, denialError, isDefinite, leaveEvidence, resultIn } from "./evidence.ts";
 import type { EffectState } from "./history.ts";
 import { isInterrupted } from "./interrupted.ts";
-import { storedError, type Turn } from "./operations.ts";
+import { type OperationHandle, toStoredError } from "./operations.ts";
 import { reportSettled } from "./report.ts";
 import { asStored } from "./same.ts";
-import { assertInTime, sendWithin } from "./sending.ts";
+import { assertStartWindow, sendWindowMs } from "./sending.ts";
 
 /** An effect that surely did not happen. */
 export class EffectFailed extends TapeError {
@@ -30,14 +30,14 @@ export class EffectFailed extends TapeError {
   }
 }
 
-reviveErrors("TapeError", (error) => {
+registerErrorClass("TapeError", (error) => {
   const { code, effect, reason } = error as { code?: unknown; effect?: unknown; reason?: unknown };
   const whole = code === "TAPE_EFFECT_FAILED" && typeof effect === "string" && typeof reason === "string";
   return whole ? EffectFailed.prototype : undefined;
 });
 
 /** What a record says an act came to. */
-export function attemptOf<R>(record: JournalRecord | NewRecord): Attempted<R> {
+export function effectResultOf<R>(record: JournalRecord | NewRecord): EffectResult<R> {
   const data = record.data as { to?: string; status?: string; reason?: string; value?: unknown; error?: unknown };
   if (data.status === "REFUSED") throw data.error;
   if ((data.to ?? data.status) === "CONFIRMED") {
@@ -50,8 +50,8 @@ export function attemptOf<R>(record: JournalRecord | NewRecord): Attempted<R> {
 /** So often a drive calls an idempotent effect that gets no answer, before it hands it over: some seconds of back-off. */
 const inlineAttempts = 5;
 
-type ActTurn = Turn<Attempted<unknown>>;
-async function resultOf(answer: unknown): Promise<Result> {
+type EffectOperation = OperationHandle<EffectResult<unknown>>;
+async function resultOf(answer: unknown): Promise<CallResult> {
   try {
     return { value: asStored(await answer) };
   } catch (thrown) {
@@ -63,12 +63,12 @@ async function resultOf(answer: unknown): Promise<Result> {
  * An act, live. Inline: intent and dispatch are durable before the body runs, its outcome after it: two commits. From the
  * moment nobody knows, or if it was the outbox's from the start, its item journal decides and the run waits for the note.
  */
-export function beginAct(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
+export function startEffect(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation): void {
   register(drive, act.effect);
   const known = drive.history.effects.get(turn.pos);
   const inline = act.effect.dispatch === "inline" && act.effect.body !== undefined;
   if (known === undefined) {
-    intend(drive, act, turn, inline);
+    recordIntent(drive, act, turn, inline);
     return;
   }
   if (!inline || known.status === "UNKNOWN" || known.status === "STUCK") {
@@ -76,24 +76,24 @@ export function beginAct(drive: Driver, act: Act<unknown>, turn: ActTurn): void 
     return;
   }
   if (known.status === "DISPATCHED") {
-    recover(drive, act, turn, known);
+    recoverAttempt(drive, act, turn, known);
     return;
   }
-  drive.track(dispatchAgain(drive, act, turn, known.attempt, known.failures));
+  drive.track(retryAttempt(drive, act, turn, known.attempt, known.failures));
 }
 
 /**
  * An effect that was left out of the runner works until its first answer gets lost: then no reactor knows how to look, or
  * what undoes it. So it is registered by its first use, and the author hears that this does not outlast the process.
  */
-function register({ options: { runner, log, runId } }: Driver, definition: EffectDefinition): void {
+function register({ options: { runner, log, runId } }: DriveHandle, definition: EffectDefinition): void {
   if (runner.effects.has(definition.name) || runner.register?.(definition) !== true) return;
   const next = `add it to createRunner({ effects: [...] }): after a restart nobody could find out about a lost answer, or undo it`;
   const code = "TAPE_EFFECT_UNREGISTERED" satisfies ErrorCode;
   log("warn", "effect.unregistered", { run: runId, effect: definition.name, code, next });
 }
 
-function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean): void {
+function recordIntent(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation, inline: boolean): void {
   const { effect, args, hash } = act;
   const { pos } = turn;
   const businessKey = effect.businessKey?.(args);
@@ -103,7 +103,7 @@ function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean
     name: effect.name,
     semantics: effect.semantics,
     dispatch: inline ? "inline" : "outbox",
-    key: keyOf(drive, pos),
+    key: idempotencyKeyOf(drive, pos),
     argsHash: hash,
     args,
     ...(businessKey === undefined ? {} : { businessKey }),
@@ -111,7 +111,7 @@ function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean
     policy: {
       attempts: effect.attempts,
       timeoutMs: effect.timeoutMs,
-      settleMs: effect.settleMs,
+      settleMs: effect.settleDelayMs,
       backoff: effect.backoff,
     },
   };
@@ -119,46 +119,47 @@ function intend(drive: Driver, act: Act<unknown>, turn: ActTurn, inline: boolean
   if (inline) records.push(dispatched(drive, act, pos, 1));
   const refused = (error: TapeError): void => {
     const stored = asStored(error);
-    turn.endWith(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
+    turn.endWithError(stored, { kind: "effect.received", data: { pos, status: "REFUSED", error: stored } });
   };
-  const authorised = momentOf(drive.options.clock);
-  const written = (): void => (inline ? call(drive, act, turn, 1, 0, authorised) : awaitOutcome(drive, act, turn));
-  drive.journal.write(records, written, refused);
+  const authorised = readClocks(drive.options.clock);
+  const written = (): void =>
+    inline ? startAttempt(drive, act, turn, 1, 0, authorised) : awaitOutcome(drive, act, turn);
+  drive.journal.enqueue(records, written, refused);
 }
 
-const dispatched = (drive: Driver, act: Act<unknown>, pos: number, attempt: number): NewRecord => ({
+const dispatched = (drive: DriveHandle, act: EffectCall<unknown>, pos: number, attempt: number): NewRecord => ({
   kind: "effect.dispatched",
-  data: { pos, attempt, sendWithinMs: sendWithin(drive.options.lease, act.effect.timeoutMs) },
+  data: { pos, attempt, sendWithinMs: sendWindowMs(drive.options.lease, act.effect.timeoutMs) },
 });
 
 /** run id + position: stable over re-drives, and never the same for two decisions. */
-export const keyOf = (drive: Driver, pos: number): string => `${drive.options.runId}:${pos}`;
+export const idempotencyKeyOf = (drive: DriveHandle, pos: number): string => `${drive.options.runId}:${pos}`;
 
-function call(
-  drive: Driver,
-  act: Act<unknown>,
-  turn: ActTurn,
+function startAttempt(
+  drive: DriveHandle,
+  act: EffectCall<unknown>,
+  turn: EffectOperation,
   attempt: number,
   failures: number,
-  authorised: Moment,
+  authorised: ClockReading,
 ): void {
-  drive.active++;
-  const work = perform(drive, act, turn, attempt, failures, authorised)
+  drive.activeBodies++;
+  const work = runAttempt(drive, act, turn, attempt, failures, authorised)
     .catch((error: unknown) => drive.fail(error))
     .finally(() => {
-      drive.active--;
-      drive.settle();
+      drive.activeBodies--;
+      drive.parkIfIdle();
     });
   drive.track(work);
 }
 
-async function perform(
-  drive: Driver,
-  act: Act<unknown>,
-  turn: ActTurn,
+async function runAttempt(
+  drive: DriveHandle,
+  act: EffectCall<unknown>,
+  turn: EffectOperation,
   attempt: number,
   failures: number,
-  authorised: Moment,
+  authorised: ClockReading,
 ): Promise<void> {
   const { effect, args } = act;
   const { lease, runId } = drive.options;
@@ -168,42 +169,42 @@ async function perform(
   );
   const fx: EffectContext = {
     runId,
-    key: keyOf(drive, turn.pos),
+    key: idempotencyKeyOf(drive, turn.pos),
     token: lease.token,
     fence: lease.fence,
     attempt,
     abortSignal: AbortSignal.any([timeout.signal, lease.abortSignal]),
     businessKey: effect.businessKey?.(args),
   };
-  let result: Result;
-  let answer: Promise<Result> | undefined;
+  let result: CallResult;
+  let answer: Promise<CallResult> | undefined;
   try {
     assertHeld(lease);
-    assertInTime(lease, authorised, drive.options.clock);
+    assertStartWindow(lease, authorised, drive.options.clock);
     const late = new Promise<never>((_, reject) =>
       timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
     );
-    answer = resultOf(standAt({ context: drive.context, body: turn }, () => effect.body!(args, fx)));
+    answer = resultOf(runAt({ context: drive.context, body: turn }, () => effect.body!(args, fx)));
     result = await Promise.race([answer, late]);
   } catch (error) {
     result = { error };
   } finally {
     cancelTimer();
   }
-  const evidence = (known: Result): Promise<void> => leaveEvidence(drive, act, turn.pos, attempt, known);
+  const evidence = (known: CallResult): Promise<void> => leaveEvidence(drive, act, turn.pos, attempt, known);
   // Asked now, by the clocks: after a stall no timer has had its turn to tell the drive that it is over.
-  if (drive.over || lease.belief === "lost") return evidence(result);
+  if (drive.finished || lease.belief === "lost") return evidence(result);
   // The answer may still come after the time-out: whoever decides by then should hear of it.
   if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);
   if ("value" in result) {
     const lost = new Promise<true>((resolve) => lease.abortSignal.addEventListener("abort", () => resolve(true)));
     // Fenced at this very write: the answer must not get lost with it.
     if (await Promise.race([confirm(drive, act, turn, result), lost])) await evidence(result);
-  } else await doubt(drive, act, turn, attempt, failures, result.error);
+  } else await handleFailure(drive, act, turn, attempt, failures, result.error);
 }
 
 /** At the point of use: a signal would still read "not aborted" after a stall. */
-function assertHeld(lease: Driver["options"]["lease"]): void {
+function assertHeld(lease: DriveHandle["options"]["lease"]): void {
   try {
     lease.assert();
   } catch (cause) {
@@ -211,88 +212,96 @@ function assertHeld(lease: Driver["options"]["lease"]): void {
   }
 }
 
-function confirm(drive: Driver, act: Act<unknown>, turn: ActTurn, result: Result): Promise<void> {
+function confirm(
+  drive: DriveHandle,
+  act: EffectCall<unknown>,
+  turn: EffectOperation,
+  result: CallResult,
+): Promise<void> {
   const { pos } = turn;
-  const records = confirmation(drive, act.effect, pos, act.args, result);
+  const records = confirmationRecords(drive, act.effect, pos, act.args, result);
   const tell = (): void =>
     "error" in result ? turn.reject(result.error) : turn.resolve({ status: "confirmed", value: result.value });
-  return settleAct(drive, records, tell, (refusal) => {
+  return writeOutcome(drive, records, tell, (refusal) => {
     // It happened, and that must be written; only its result cannot be. The code is told so, live and on replay.
     const error = asStored(refusal);
-    const bare = confirmation(drive, act.effect, pos, act.args, { error });
-    return settleAct(drive, bare, () => turn.reject(error));
+    const bare = confirmationRecords(drive, act.effect, pos, act.args, { error });
+    return writeOutcome(drive, bare, () => turn.reject(error));
   });
 }
 
 /** The act happened; what undoes it is armed in the same transaction. */
-export function confirmation(
-  drive: Driver,
+export function confirmationRecords(
+  drive: DriveHandle,
   effect: EffectDefinition,
   pos: number,
   args: unknown,
   result: { readonly value?: unknown; readonly error?: unknown },
 ): NewRecord[] {
   const settled: NewRecord = { kind: "effect.settled", data: { pos, to: "CONFIRMED", reason: "returned", ...result } };
-  const { inverse, name } = effect;
+  const { compensate: inverse, name } = effect;
   if (inverse === undefined) return [settled];
   const { semantics } = inverse;
-  const key = `${keyOf(drive, pos)}:inverse`;
+  const key = `${idempotencyKeyOf(drive, pos)}:inverse`;
   const data = { pos, sub: 1, name, semantics, key, args: { args, result: result.value } };
   return [settled, { kind: "obligation.armed", data }];
 }
 
 /** Acts of which an earlier attempt in this drive may have happened. */
-const doubted = new WeakSet<ActTurn>();
+const uncertainAttempts = new WeakSet<EffectOperation>();
 
-function inDoubt(drive: Driver, turn: ActTurn): boolean {
+function hasUncertainAttempt(drive: DriveHandle, turn: EffectOperation): boolean {
   const recorded = drive.history.byPos.get(turn.pos) ?? [];
   const earlier = recorded.some(({ kind, data }) => {
     const settled = data as { to?: string; reason?: string };
     return kind === "effect.settled" && settled.to === "PENDING" && settled.reason !== "not_sent";
   });
-  return earlier || doubted.has(turn);
+  return earlier || uncertainAttempts.has(turn);
 }
 
-async function doubt(
-  drive: Driver,
-  act: Act<unknown>,
-  turn: ActTurn,
+async function handleFailure(
+  drive: DriveHandle,
+  act: EffectCall<unknown>,
+  turn: EffectOperation,
   attempt: number,
   failures: number,
   error: unknown,
 ): Promise<void> {
   const { effect } = act;
   const { pos } = turn;
-  const stored = storedError(error);
+  const stored = toStoredError(error);
   const settled = (to: "FAILED" | "UNKNOWN" | "PENDING", reason: string): NewRecord => ({
     kind: "effect.settled",
     data: { pos, to, reason, error: stored },
   });
   const write = (record: NewRecord, tell: () => void): Promise<void> =>
-    settleAct(drive, [record], () => {
+    writeOutcome(drive, [record], () => {
       reportSettled(drive.options.log, { run: drive.options.runId, effect: effect.name }, record);
       tell();
     });
   // A refusal of this attempt alone says nothing about an earlier one in doubt.
-  if (isDefinite(effect, error) && (settlesDoubt(error, effect.semantics) || !inDoubt(drive, turn))) {
+  if (
+    isDefinite(effect, error) &&
+    (settlesEarlierAttempts(error, effect.semantics) || !hasUncertainAttempt(drive, turn))
+  ) {
     const outcome = { status: "failed", reason: "definite", error: stored } as const;
     return write(settled("FAILED", "definite"), () => turn.resolve(outcome));
   }
   const notSent = error instanceof NotSent;
   const repeatable = notSent || effect.semantics !== "non_idempotent";
   const charged = isInterrupted(error) ? failures : failures + 1;
-  const unsent = notSent && !inDoubt(drive, turn);
+  const unsent = notSent && !hasUncertainAttempt(drive, turn);
   // A long outage is waited for without a lease: from here on its item is sent again by the outbox.
   const here =
     effect.semantics === "idempotent" && !unsent ? Math.min(effect.attempts, inlineAttempts) : effect.attempts;
   if (repeatable && charged < here) {
-    if (!notSent) doubted.add(turn);
+    if (!notSent) uncertainAttempts.add(turn);
     await write(settled("PENDING", notSent ? "not_sent" : "ack_lost"), () => {});
     const nominalMs = backoffMs(Math.max(1, charged), effect.backoff, drive.options.random);
     const restMs = Math.max(nominalMs, requestedDelayMs(error));
     await drive.options.clock.sleep(restMs, drive.abortSignal);
     // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
-    if (!drive.over && !drive.cancelling) await dispatchAgain(drive, act, turn, attempt, charged);
+    if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, act, turn, attempt, charged);
     return;
   }
   // That this attempt was not sent says nothing about an earlier one in doubt.
@@ -309,19 +318,19 @@ async function doubt(
   return write(handed, () => awaitOutcome(drive, act, turn));
 }
 
-function settleAct(
-  drive: Driver,
+function writeOutcome(
+  drive: DriveHandle,
   records: readonly NewRecord[],
   tell: () => void,
   refused: (error: TapeError) => void | Promise<void> = (error) => drive.fail(error),
 ): Promise<void> {
   return new Promise((resolve) => {
-    drive.journal.write(
+    drive.journal.enqueue(
       records,
       () => {
         tell();
         resolve();
-        drive.settle();
+        drive.parkIfIdle();
       },
       (error) => resolve(refused(error)),
     );
@@ -329,48 +338,48 @@ function settleAct(
 }
 
 /** A successor finds an attempt that nobody finished. */
-function recover(drive: Driver, act: Act<unknown>, turn: ActTurn, known: EffectState): void {
+function recoverAttempt(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation, known: EffectState): void {
   const { pos } = turn;
   const { attempt, failures } = known;
   const evidence = drive.waits.evidenceFor(pos, known.token);
   if (evidence !== undefined) {
     if (evidence.happened) drive.track(confirm(drive, act, turn, resultIn(evidence)));
-    else drive.track(doubt(drive, act, turn, attempt, failures, denial(evidence.error)));
+    else drive.track(handleFailure(drive, act, turn, attempt, failures, denialError(evidence.error)));
     return;
   }
   const again = act.effect.semantics !== "non_idempotent";
   const to = again ? "PENDING" : "UNKNOWN";
   const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason: "lease_lost" } };
-  doubted.add(turn);
+  uncertainAttempts.add(turn);
   drive.track(
-    settleAct(drive, [record], () => {
+    writeOutcome(drive, [record], () => {
       reportSettled(drive.options.log, { run: drive.options.runId, effect: act.effect.name }, record);
       if (!again) awaitOutcome(drive, act, turn);
-      else if (!drive.cancelling) drive.track(dispatchAgain(drive, act, turn, attempt, failures));
+      else if (!drive.cancelRequested) drive.track(retryAttempt(drive, act, turn, attempt, failures));
     }),
   );
 }
 
-function dispatchAgain(
-  drive: Driver,
-  act: Act<unknown>,
-  turn: ActTurn,
+function retryAttempt(
+  drive: DriveHandle,
+  act: EffectCall<unknown>,
+  turn: EffectOperation,
   attempt: number,
   failures: number,
 ): Promise<void> {
   const next = attempt + 1;
-  const authorised = momentOf(drive.options.clock);
-  const begin = (): void => call(drive, act, turn, next, failures, authorised);
-  return settleAct(drive, [dispatched(drive, act, turn.pos, next)], begin);
+  const authorised = readClocks(drive.options.clock);
+  const begin = (): void => startAttempt(drive, act, turn, next, failures, authorised);
+  return writeOutcome(drive, [dispatched(drive, act, turn.pos, next)], begin);
 }
 
 /** The item journal decides; the run parks and is woken by the note. */
-function awaitOutcome(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
+function awaitOutcome(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation): void {
   const { pos } = turn;
   let received: NewRecord | undefined;
   drive.waits.add({
     pos,
-    about: `effect ${act.effect.name}`,
+    description: `effect ${act.effect.name}`,
     effect: act.effect.name,
     match: (note) => {
       if (note.kind !== "effect.outcome" || note.data.pos !== pos || note.data.sub !== 0) return undefined;
@@ -381,7 +390,7 @@ function awaitOutcome(drive: Driver, act: Act<unknown>, turn: ActTurn): void {
     },
     written: () => {
       try {
-        turn.resolve(attemptOf(received!));
+        turn.resolve(effectResultOf(received!));
       } catch (error) {
         turn.reject(error);
       }

@@ -1,6 +1,6 @@
 import type { RecordData } from "../model/records.ts";
 import type { BudgetContext } from "../sdk/context.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 import type { Operations } from "./operations.ts";
 
 /** Amounts are kept as whole millionths: reservations are rounded up, charges to the nearest. */
@@ -9,7 +9,7 @@ const million = 1_000_000;
 type Amounts = Readonly<Record<string, number>>;
 
 /** Reserve, call, charge. The caps are the root's: children draw on the same rows. */
-export function budgetOf(context: Operations, drive: Driver): BudgetContext {
+export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext {
   const reserve = (amounts: Amounts): Promise<Reserved> => {
     const whole = scaled(amounts, Math.ceil);
     return context.operation<Reserved>({
@@ -26,7 +26,7 @@ export function budgetOf(context: Operations, drive: Driver): BudgetContext {
     context.operation<void>({
       kinds: ["budget.charged", "step.done"],
       name: "budget.charged",
-      always: true, // a cancelled child must not keep what its siblings could use
+      evenIfCancelled: true, // a cancelled child must not keep what its siblings could use
       result: ({ record }) => void resultOf(record.data as RecordData<"budget.charged">),
       begin: (turn) => {
         const data = { pos: turn.pos, for: held, of: drive.root, spent: scaled(spent, Math.round), reserved };

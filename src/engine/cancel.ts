@@ -1,8 +1,8 @@
-import { momentOf } from "../lease/belief.ts";
+import { readClocks } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
 import type { Store } from "../store/contract.ts";
-import type { RedriveGround } from "./redrive.ts";
+import type { OperatorDeps } from "./redrive.ts";
 import { asStored } from "./same.ts";
 
 export interface Cancellation {
@@ -15,20 +15,20 @@ export interface Cancellation {
  * also where no process has its workflow. Who dies in between leaves the lease behind: once that has expired, whoever
  * cancels again ends the run.
  */
-export async function cancelRun(ground: RedriveGround, run: string, asked: Cancellation): Promise<{ n: number }> {
+export async function cancelRun(ground: OperatorDeps, run: string, asked: Cancellation): Promise<{ n: number }> {
   const noted = await ground.store.intake.cancel(ground.tenant, run, asked);
   await endUnbegun(ground, run);
   return noted;
 }
 
 /** false: it has begun, is being driven, or is over; then whoever drives it hears of the cancellation. */
-export async function endUnbegun(ground: RedriveGround, run: string): Promise<boolean> {
+export async function endUnbegun(ground: OperatorDeps, run: string): Promise<boolean> {
   const { store, keeper, tenant, clock, random } = ground;
   const target = { run };
   const status = (await store.read.run(tenant, run))?.status;
   const mayBe = status === "RUNNABLE" || status === "RUNNING";
   if (!mayBe || (await beginning(store, tenant, run)) === undefined) return false;
-  const sent = momentOf(clock);
+  const sent = readClocks(clock);
   const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
   const answer = await store.claim.acquire(tenant, {
     target,
@@ -54,17 +54,17 @@ export async function endUnbegun(ground: RedriveGround, run: string): Promise<bo
       }
     }
   } finally {
-    lease.lost("given back");
+    lease.end("given back");
   }
 }
 
 /** More terms than these without a single record are no cancellations that failed. */
-const mostTerms = 20;
+const maxTerms = 20;
 
 /** How it was created, if nobody was to drive it from then on and nothing has been written since but terms. */
 async function beginning(store: Store, tenant: string, run: string): Promise<RecordData<"run.created"> | undefined> {
-  const [first, ...since] = await store.read.journal(tenant, { run }, { limit: mostTerms });
-  if (first?.kind !== "run.created" || first.data.holder !== undefined || since.length + 1 === mostTerms)
+  const [first, ...since] = await store.read.journal(tenant, { run }, { limit: maxTerms });
+  if (first?.kind !== "run.created" || first.data.holder !== undefined || since.length + 1 === maxTerms)
     return undefined;
   return since.every(({ kind }) => kind === "term.begun" || kind === "term.ended") ? first.data : undefined;
 }

@@ -3,7 +3,7 @@ import { TapeError } from "../model/errors.ts";
 import type { RecordData } from "../model/records.ts";
 import type { Child, SpawnOptions } from "../sdk/context.ts";
 import type { Workflow } from "../sdk/workflow.ts";
-import { type Operations, outcomeOf } from "./operations.ts";
+import { type Operations, unwrap } from "./operations.ts";
 import { asStored } from "./same.ts";
 
 /** Starts a child run. Its id is derived from the parent's and the position: the same on every replay. */
@@ -23,7 +23,7 @@ export function spawnChild<I, O>(
     hash: inputHash,
     args: input,
     result: ({ record }) => {
-      outcomeOf(record.data as RecordData<"step.done">);
+      unwrap(record.data as RecordData<"step.done">);
       const { id, pos } = record.data as RecordData<"child.started">;
       return childOf<O>(ops, id, pos);
     },

@@ -4,37 +4,37 @@ import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { RecordData } from "../model/records.ts";
 import type {
-  Attempted,
   Branches,
   BudgetContext,
   Child,
   DecisionContext,
-  DecisionNotes,
+  DecisionDetails,
+  EffectResult,
   GateAnswer,
   GateOptions,
   SpawnOptions,
   TapeContext,
   ValuesContext,
 } from "../sdk/context.ts";
-import { standAt, standing } from "../sdk/current.ts";
-import type { Act } from "../sdk/effect.ts";
+import { currentSite, runAt } from "../sdk/current.ts";
+import type { EffectCall } from "../sdk/effect.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
-import { attemptOf, beginAct, EffectFailed } from "./acts.ts";
+import { EffectFailed, effectResultOf, startEffect } from "./acts.ts";
 import { budgetOf } from "./budget.ts";
 import { spawnChild } from "./children.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 import { openGate, sleepFor, sleepUntil } from "./gates.ts";
 import { type Delivery, nowName } from "./history.ts";
 import { cutOf } from "./lanes.ts";
-import { Operations, outcomeOf, type Turn } from "./operations.ts";
+import { type OperationHandle, Operations, unwrap } from "./operations.ts";
 import { any, race } from "./race.ts";
-import { asStored, handled } from "./same.ts";
+import { asStored, ignoreRejection } from "./same.ts";
 import { valuesOf } from "./values.ts";
 
 // Steps are the hottest path of the engine: what does not depend on the step is made once.
 const stepKinds = ["step.done"] as const;
-const stepResult = ({ record }: Delivery): unknown => outcomeOf(record.data as RecordData<"step.done">);
+const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as RecordData<"step.done">);
 
 /** What a workflow sees. */
 export class Context extends Operations implements TapeContext {
@@ -42,7 +42,7 @@ export class Context extends Operations implements TapeContext {
   #budget: BudgetContext | undefined;
   readonly #bodyContext: { readonly abortSignal: AbortSignal };
 
-  constructor(drive: Driver) {
+  constructor(drive: DriveHandle) {
     super(drive);
     this.#bodyContext = {
       get abortSignal() {
@@ -76,14 +76,14 @@ export class Context extends Operations implements TapeContext {
   /** Taken once, and written before anything that may depend on it. */
   now(): number {
     // A loser of a race asks after the function has ended: on replay it would not be asked for, so it is not recorded.
-    if (this.drive.returned) return Math.floor(this.drive.options.clock.wall());
+    if (this.drive.bodyEnded) return Math.floor(this.drive.options.clock.wall());
     this.refuseNested("now", "tape.now()");
-    const pos = this.take({ kinds: ["sample.taken"], name: nowName });
+    const pos = this.nextPosition({ kinds: ["sample.taken"], name: nowName });
     if (pos === undefined) throw new TapeError("TAPE_DIVERGED", "the journal holds something else here");
     const recorded = this.drive.history.byPos.get(pos)?.[0];
     if (recorded?.kind === "sample.taken") return recorded.data.value as number;
     const value = Math.floor(this.drive.options.clock.wall());
-    this.note({ kind: "sample.taken", data: { pos, name: nowName, value } });
+    this.writeDetached({ kind: "sample.taken", data: { pos, name: nowName, value } });
     return value;
   }
 
@@ -113,7 +113,7 @@ export class Context extends Operations implements TapeContext {
   }
 
   log(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
-    if (this.drive.script.live) this.drive.options.log("info", message, { run: this.runId, ...fields });
+    if (this.drive.replay.live) this.drive.options.log("info", message, { run: this.runId, ...fields });
   }
 
   /**
@@ -121,7 +121,7 @@ export class Context extends Operations implements TapeContext {
    * beyond this point exactly if its journal names this position or a later one.
    */
   patched(name: string): boolean {
-    const { history, returned } = this.drive;
+    const { history, bodyEnded: returned } = this.drive;
     if (returned) return true; // as in now()
     this.refuseNested("patch.marked", name);
     const lane = this.laneNow;
@@ -129,8 +129,8 @@ export class Context extends Operations implements TapeContext {
     const recorded = history.byPos.get(next)?.[0];
     const marked = recorded?.kind === "patch.marked" && recorded.data.name === name;
     if (!marked && (history.lastPos.get(lane.number) ?? -1) >= next) return false;
-    const pos = this.take({ kinds: ["patch.marked"], name });
-    if (!marked && pos !== undefined) this.note({ kind: "patch.marked", data: { pos, name } });
+    const pos = this.nextPosition({ kinds: ["patch.marked"], name });
+    if (!marked && pos !== undefined) this.writeDetached({ kind: "patch.marked", data: { pos, name } });
     return true;
   }
 
@@ -153,7 +153,7 @@ export class Context extends Operations implements TapeContext {
     return this.operation<T>({
       kinds: ["sample.taken", "step.done"],
       name,
-      result: ({ record }) => outcomeOf<T>(record.data as RecordData<"step.done">),
+      result: ({ record }) => unwrap<T>(record.data as RecordData<"step.done">),
       begin: (turn) =>
         this.body(turn, body, (pos, result) =>
           result.error === undefined
@@ -164,7 +164,7 @@ export class Context extends Operations implements TapeContext {
   }
 
   decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T> {
-    let notes: DecisionNotes = {};
+    let notes: DecisionDetails = {};
     const { drive } = this;
     const decision: DecisionContext = {
       get abortSignal() {
@@ -177,7 +177,7 @@ export class Context extends Operations implements TapeContext {
     return this.operation<T>({
       kinds: ["decision.made", "step.done"],
       name,
-      result: ({ record }) => outcomeOf<T>(record.data as RecordData<"decision.made">),
+      result: ({ record }) => unwrap<T>(record.data as RecordData<"decision.made">),
       begin: (turn) =>
         this.body(
           turn,
@@ -187,22 +187,22 @@ export class Context extends Operations implements TapeContext {
     });
   }
 
-  effect<R>(act: Act<R>): Promise<R> {
+  effect<R>(act: EffectCall<R>): Promise<R> {
     const confirmed = this.attempt(act).then((attempted) => {
       if (attempted.status === "confirmed") return attempted.value;
       throw new EffectFailed(act.effect.name, attempted.reason, attempted.error);
     });
-    return handled(confirmed);
+    return ignoreRejection(confirmed);
   }
 
-  attempt<R>(act: Act<R>): Promise<Attempted<R>> {
-    return this.operation<Attempted<R>>({
+  attempt<R>(act: EffectCall<R>): Promise<EffectResult<R>> {
+    return this.operation<EffectResult<R>>({
       kinds: ["effect.intended", "effect.received"],
       name: act.effect.name,
       hash: act.hash,
       args: act.args,
-      result: (delivery) => attemptOf<R>(delivery.record),
-      begin: (turn) => beginAct(this.drive, act, turn as Turn<Attempted<unknown>>),
+      result: (delivery) => effectResultOf<R>(delivery.record),
+      begin: (turn) => startEffect(this.drive, act, turn as OperationHandle<EffectResult<unknown>>),
     });
   }
 
@@ -230,9 +230,9 @@ export class Context extends Operations implements TapeContext {
       throw new TapeError("TAPE_BAD_INPUT", message, { lane: lane.path });
     }
     lane.busy = true;
-    const context = standing()?.context ?? this;
+    const context = currentSite()?.context ?? this;
     try {
-      return await standAt({ context, lane }, () => branch(context));
+      return await runAt({ context, lane }, () => branch(context));
     } finally {
       lane.busy = false;
     }

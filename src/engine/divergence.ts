@@ -6,7 +6,7 @@ import type { History } from "./history.ts";
 
 /** Where the code and the journal disagree, in words: what is recorded, what was asked for, how to go on. */
 
-export interface AskedFor {
+export interface RequestedOperation {
   readonly kinds: readonly string[];
   readonly name: string;
   readonly hash?: string | undefined;
@@ -14,13 +14,13 @@ export interface AskedFor {
 }
 
 /** Compares what the code asks for at a position with what the journal holds there. */
-export function compare(byPos: History["byPos"], pos: number, asked: AskedFor): TapeError | undefined {
+export function compare(byPos: History["byPos"], pos: number, asked: RequestedOperation): TapeError | undefined {
   const first = byPos.get(pos)?.[0];
   if (first === undefined || isSame(first, asked)) return undefined;
   const data = first.data as { args?: unknown; input?: unknown };
   const other = asked.kinds.includes(first.kind) && [undefined, asked.name].includes(nameOf(first));
   const has = other ? `${describe(first)} with ${excerpt(data.args ?? data.input)}` : describe(first);
-  const what = other ? `the same with ${excerpt(asked.args)}` : `${wordFor(asked.kinds[0]!)} "${asked.name}"`;
+  const what = other ? `the same with ${excerpt(asked.args)}` : `${kindName(asked.kinds[0]!)} "${asked.name}"`;
   const message = `at position ${pos} the journal has ${has}, but the code asks for ${what}`;
   // It is there, only later: nothing was changed but the order.
   for (const [at, [later]] of byPos) {
@@ -34,7 +34,7 @@ export function compare(byPos: History["byPos"], pos: number, asked: AskedFor): 
   return diverged(message, first);
 }
 
-function isSame(first: JournalRecord, asked: AskedFor): boolean {
+function isSame(first: JournalRecord, asked: RequestedOperation): boolean {
   const data = first.data as { argsHash?: string; inputHash?: string; binds?: string };
   const name = nameOf(first);
   const hash = data.argsHash ?? data.inputHash ?? data.binds;
@@ -43,7 +43,7 @@ function isSame(first: JournalRecord, asked: AskedFor): boolean {
   return asked.kinds.includes(first.kind) && sameName && sameArgs;
 }
 
-export function neverAsked(record: JournalRecord): TapeError {
+export function neverRequested(record: JournalRecord): TapeError {
   return diverged(`the journal goes on with ${describe(record)}, but the code has not asked for it`, record);
 }
 
@@ -71,7 +71,7 @@ interface Place {
 
 /** step "greet"; what is no operation by itself goes by its name alone. */
 export function placeName({ kind, name }: Place): string {
-  const word = words[kind];
+  const word = kindNames[kind];
   return word === undefined ? name : `${word} "${name}"`;
 }
 
@@ -86,7 +86,7 @@ function diverged(message: string, record: JournalRecord, advice = patchAdvice):
 
 export function describe(record: JournalRecord): string {
   const name = nameOf(record);
-  return `${wordFor(record.kind)}${name === undefined ? "" : ` "${name}"`} (${record.kind}, record ${record.seq})`;
+  return `${kindName(record.kind)}${name === undefined ? "" : ` "${name}"`} (${record.kind}, record ${record.seq})`;
 }
 
 function nameOf(record: JournalRecord): string | undefined {
@@ -94,7 +94,7 @@ function nameOf(record: JournalRecord): string | undefined {
   return data.name ?? data.workflow ?? data.key;
 }
 
-const words: Readonly<Record<string, string>> = {
+const kindNames: Readonly<Record<string, string>> = {
   "effect.intended": "effect",
   "effect.received": "effect",
   "effect.dispatched": "effect",
@@ -115,16 +115,16 @@ const words: Readonly<Record<string, string>> = {
   "budget.charged": "budget charge",
 };
 
-function wordFor(kind: string): string {
-  return words[kind] ?? kind;
+function kindName(kind: string): string {
+  return kindNames[kind] ?? kind;
 }
 
-const longest = 200;
+const maxExcerpt = 200;
 
 function excerpt(value: unknown): string {
   try {
     const text = encode(value);
-    return text.length <= longest ? text : `${text.slice(0, longest)}…`;
+    return text.length <= maxExcerpt ? text : `${text.slice(0, maxExcerpt)}…`;
   } catch {
     return "arguments that cannot be stored";
   }

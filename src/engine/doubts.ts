@@ -5,18 +5,18 @@ import type { NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 
 /** Which effect a person must decide about. */
-export interface EffectPlace {
+export interface EffectRef {
   readonly run: number;
   readonly pos: number;
   readonly sub: number;
 }
 
-export const placeOf = ({ run, pos, sub }: EffectPlace): EffectPlace => ({ run, pos, sub });
+export const effectRefOf = ({ run, pos, sub }: EffectRef): EffectRef => ({ run, pos, sub });
 
 export type StuckRecord = RecordData<"run.stuck">;
 
 /** What stopped the run, in words that say what to do; where it is effects, resolving one lets the run go on by itself. */
-export function stuckRecord(error: TapeError, on: readonly EffectPlace[] = []): NewRecord {
+export function stuckRecord(error: TapeError, on: readonly EffectRef[] = []): NewRecord {
   const { code, message, details, next } = error;
   const data: StuckRecord = {
     why: message,
@@ -27,7 +27,7 @@ export function stuckRecord(error: TapeError, on: readonly EffectPlace[] = []): 
 }
 
 /** What a person needs to know of an effect that only they can settle. */
-export interface UnresolvedEffect extends EffectPlace {
+export interface UnresolvedEffect extends EffectRef {
   readonly name: string | null;
   readonly reason?: string | null | undefined;
   /** What the last attempt said. */
@@ -41,13 +41,13 @@ export function unresolved(row: EffectRow): UnresolvedEffect {
 }
 
 /** Enough to see what the upstream did not like. */
-const mostLetters = 300;
+const maxChars = 300;
 
 /** An act, or the undoing of one, that only a person can settle; with the words that `resolve` takes for it. */
-export function needsResolving(effect: UnresolvedEffect, undoing: boolean): TapeError {
+export function unresolvedEffectError(effect: UnresolvedEffect, undoing: boolean): TapeError {
   const { pos, sub, name, reason, error } = effect;
   const what = undoing ? `undoing ${name ?? "a surplus act"}` : `${name}`;
-  const said = error === undefined ? "" : `; the last attempt said: ${describeThrown(error).slice(0, mostLetters)}`;
+  const said = error === undefined ? "" : `; the last attempt said: ${describeThrown(error).slice(0, maxChars)}`;
   const where = sub === 0 ? `${pos}` : `${pos}.${sub}`;
   const how = undoing
     ? `happened once it is undone, or again to have it undone (app.resolve, durable-tape resolve obligation <run> ${where})`

@@ -2,33 +2,33 @@ import { errorFields } from "../base/reason.ts";
 import { tameThrown } from "../base/thrown.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
-import { runWith } from "../sdk/current.ts";
+import { withContext } from "../sdk/current.ts";
 import type { AnyWorkflow } from "../sdk/workflow.ts";
 import { Context } from "./context.ts";
-import { type EffectPlace, stuckRecord } from "./doubts.ts";
-import type { DriveEnd, DriveOptions, Driver, Settled } from "./driver.ts";
-import { closeRun, type Decided } from "./ending.ts";
-import { withKept } from "./fork.ts";
-import { giveBack, isDamaged, stopRun } from "./give-back.ts";
+import { type EffectRef, stuckRecord } from "./doubts.ts";
+import type { DriveEnd, DriveHandle, DriveOptions, RunResult } from "./driver.ts";
+import { closeRun, type RunOutcome } from "./ending.ts";
+import { withKeptRecords } from "./fork.ts";
+import { isDamaged, releaseJournal, stopRun } from "./give-back.ts";
 import { foldHistory, freshHistory, type History, isProgress } from "./history.ts";
 import { Inbox } from "./inbox.ts";
 import { inputOf } from "./input.ts";
-import { Journal } from "./journal.ts";
+import { JournalWriter } from "./journal.ts";
 import { Latecomers } from "./latecomers.ts";
 import { readAll } from "./pages.ts";
 import { settleMatch } from "./report.ts";
 import { Reservations } from "./reservations.ts";
-import { Resting } from "./resting.ts";
-import { Script } from "./script.ts";
+import { Parking } from "./resting.ts";
+import { Replay } from "./script.ts";
 import { JournalSize, warnLong } from "./size.ts";
 import type { Spans } from "./spans.ts";
-import { defaultPatienceMs, stallReplay } from "./stalled.ts";
-import { comesUnstuck } from "./stuck.ts";
+import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
+import { unstickIfResolved } from "./stuck.ts";
 import { spansOf } from "./traced.ts";
-import { Waits } from "./waits.ts";
+import { PendingWaits } from "./waits.ts";
 
 /** How long a run that this process could not drive rests before somebody looks again. */
-const laterMs = 1_000;
+const retryAfterMs = 1_000;
 const otherWorkerMs = 5_000;
 /** How long a cancelled workflow may take to clean up before the run ends without it. */
 const cancelGraceMs = 30_000;
@@ -40,27 +40,27 @@ const cancelGraceMs = 30_000;
  *   reading ──▶ replaying ──▶ live ──▶ ending ──▶ ended | parked | stuck
  *       └────────────┴──────────┴─────────┴─────▶ lost
  */
-export class Drive implements Driver {
+export class Drive implements DriveHandle {
   readonly options: DriveOptions;
   #abort: AbortController | undefined;
   history!: History;
-  journal!: Journal;
-  script!: Script;
-  waits!: Waits;
+  journal!: JournalWriter;
+  replay!: Replay;
+  waits!: PendingWaits;
   reservations!: Reservations;
   context!: Context;
   root = 0;
   spans: Spans | undefined;
   readonly children = new Set<string>();
-  active = 0;
-  cancelling = false;
+  activeBodies = 0;
+  cancelRequested = false;
   cancelled = false;
-  returned = false;
+  bodyEnded = false;
   #finish!: (end: DriveEnd) => void;
   #end: DriveEnd | undefined;
   #size!: JournalSize;
   #inbox!: Inbox;
-  #resting: Resting | undefined;
+  #resting: Parking | undefined;
   #poked = false;
   readonly #acts = new Set<Promise<void>>();
   #late: Latecomers | undefined;
@@ -71,12 +71,12 @@ export class Drive implements Driver {
   }
 
   /** What the store has accepted as the end of the run. */
-  settled: Settled | undefined;
+  settled: RunResult | undefined;
 
   get abortSignal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      if (this.cancelled || this.over) this.#abort.abort(this.#whyAborted());
+      if (this.cancelled || this.finished) this.#abort.abort(this.#whyAborted());
     }
     return this.#abort.signal;
   }
@@ -86,12 +86,12 @@ export class Drive implements Driver {
     return this.#acts.size > 0;
   }
 
-  get over(): boolean {
+  get finished(): boolean {
     return this.#end !== undefined;
   }
 
-  get hears(): boolean {
-    return !this.over && !this.returned && this.script?.live === true;
+  get acceptsNotes(): boolean {
+    return !this.finished && !this.bodyEnded && this.replay?.live === true;
   }
 
   async run(): Promise<DriveEnd> {
@@ -108,38 +108,38 @@ export class Drive implements Driver {
   }
 
   /** A note may have arrived. */
-  poke(): void {
+  notify(): void {
     this.#poked = true;
     this.#inbox?.poke();
   }
 
   /** A hint may have been lost: the last renewal knows how many notes there are. */
-  look(): void {
-    this.#inbox?.notice(this.options.lease.notes);
+  checkNotes(): void {
+    this.#inbox?.setKnownCount(this.options.lease.notes);
   }
 
   /**
    * The time of its sleep at this position has come: fires the timer and goes on, in one write. False: it does not sleep
    * here, or the store knows better; then whoever found the timer fires it, with a note. Unanswered when the drive ends.
    */
-  rise(pos: number): Promise<boolean> {
-    const wait = this.hears && !this.cancelling ? this.waits.sleeper(pos) : undefined;
-    if (wait?.rise === undefined) return Promise.resolve(false);
-    const record = wait.rise();
+  endSleep(pos: number): Promise<boolean> {
+    const wait = this.acceptsNotes && !this.cancelRequested ? this.waits.sleepAt(pos) : undefined;
+    if (wait?.endSleep === undefined) return Promise.resolve(false);
+    const record = wait.endSleep();
     return new Promise((answer) => {
       const risen = (): void => {
         answer(true);
         this.waits.remove(wait);
         wait.written();
       };
-      this.journal.writeApart([record], risen, () => answer(false));
+      this.journal.enqueueExclusive([record], risen, () => answer(false));
     });
   }
 
   /** Whatever it was kept for can wait. */
-  hurry(): void {
+  parkNow(): void {
     this.#resting?.came();
-    this.settle();
+    this.parkIfIdle();
   }
 
   finish(end: DriveEnd): void {
@@ -149,42 +149,42 @@ export class Drive implements Driver {
   }
 
   fail(error: unknown): void {
-    if (this.over) return;
+    if (this.finished) return;
     const { log, runId } = this.options;
     if (isTapeError(error, "TAPE_DIVERGED") || isTapeError(error, "TAPE_INVARIANT")) {
-      this.returned = true;
-      void this.stick(error).catch((failure: unknown) => this.fail(failure));
+      this.bodyEnded = true;
+      void this.markStuck(error).catch((failure: unknown) => this.fail(failure));
       return;
     }
     if (isDamaged(error) && this.#halt("stuck")) return void stopRun(this.options, error, () => this.#finish("stuck"));
     log("warn", "run.drive_lost", { run: runId, ...errorFields(error) });
     const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
     const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");
-    if (gone || this.active > 0)
+    if (gone || this.activeBodies > 0)
       this.finish("lost"); // whoever still acts lets its lease run out
-    else void this.surrender("released", elsewhere ? otherWorkerMs : laterMs);
+    else void this.handOver("released", elsewhere ? otherWorkerMs : retryAfterMs);
   }
 
   /** Gives the run back unfinished: another may have it at once, or after a while. */
-  async surrender(end: TermEnd, inMs: number): Promise<void> {
+  async handOver(end: TermEnd, inMs: number): Promise<void> {
     if (!this.#halt("lost")) return;
     const { store, tenant, lease } = this.options;
     const wanted = { end, wants: "recovery", inMs };
     try {
-      await this.journal?.landed();
-      await giveBack(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
+      await this.journal?.whenAnswered();
+      await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
     } catch (error) {
       this.options.log("warn", "run.not_given_back", { run: this.options.runId, ...errorFields(error) });
     }
     this.#finish("lost");
   }
 
-  async stick(
+  async markStuck(
     error: TapeError,
-    on: readonly EffectPlace[] = [],
-    look: () => Promise<void> = () => this.stick(error),
+    on: readonly EffectRef[] = [],
+    look: () => Promise<void> = () => this.markStuck(error),
   ): Promise<void> {
-    await this.parkWith(() => [stuckRecord(error, on), this.endOfTerm(["a person"])], look, "stuck");
+    await this.parkWith(() => [stuckRecord(error, on), this.termEnded(["a person"])], look, "stuck");
     if (this.#end === "stuck") this.#tellStuck(error);
   }
 
@@ -198,7 +198,7 @@ export class Drive implements Driver {
   }
 
   tooLate(what: string): Promise<never> {
-    if (this.over && this.#end !== "ended") return new Promise(() => {});
+    if (this.finished && this.#end !== "ended") return new Promise(() => {});
     return this.#latecomers.ask(what, this.context.raced || this.cancelled);
   }
 
@@ -208,9 +208,9 @@ export class Drive implements Driver {
     return this.#late;
   }
 
-  endOfTerm(waits: readonly string[], next: { readonly wants?: string; readonly inMs?: number } = {}): NewRecord {
-    const term = this.options.lease.figures();
-    const data = { taken: this.waits.seen, waits: [...waits], term, ...next };
+  termEnded(waits: readonly string[], next: { readonly wants?: string; readonly inMs?: number } = {}): NewRecord {
+    const term = this.options.lease.stats();
+    const data = { taken: this.waits.notesTaken, waits: [...waits], term, ...next };
     return { kind: "term.ended", data: { end: "released", ...data } };
   }
 
@@ -223,7 +223,7 @@ export class Drive implements Driver {
     this.#acts.add(tracked);
   }
 
-  settle(): void {
+  parkIfIdle(): void {
     this.#resting?.settle();
   }
 
@@ -234,57 +234,57 @@ export class Drive implements Driver {
     const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
     const [found, notes] =
       fresh === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
-    const { records, lost } = await withKept(this.options, found, () => read(false));
-    if (this.over) return;
+    const { records, lost } = await withKeptRecords(this.options, found, () => read(false));
+    if (this.finished) return;
     this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
     const { history } = this;
     this.spans = spansOf(this.options, history.created.workflow);
     for (const id of history.children) this.children.add(id);
     this.reservations = new Reservations(history.byPos);
-    this.waits = new Waits(history, notes, lease.term.journal);
+    this.waits = new PendingWaits(history, notes, lease.term.journal);
     const warn = (records: number): void => warnLong(log, runId, records, store.limits.journalRecords);
     this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
-    this.journal = new Journal({
+    this.journal = new JournalWriter({
       door: store.fenced,
       fence: lease.fence,
       clock,
       head: history.head,
       assertHeld: () => lease.assert(),
       onNotes: (count) => {
-        this.#inbox.notice(count);
-        this.settle();
+        this.#inbox.setKnownCount(count);
+        this.parkIfIdle();
       },
       onWritten: (written, head) => this.#wrote(written, head),
-      onIdle: () => this.settle(),
+      onIdle: () => this.parkIfIdle(),
       onLost: (error) => this.fail(error),
     });
     this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#poked);
-    this.#resting = new Resting(this, this.#inbox, (why) => this.#tellStuck(why));
+    this.#resting = new Parking(this, this.#inbox, (why) => this.#tellStuck(why));
     if (earlyMs !== undefined) this.#resting.stayFor(earlyMs);
-    if (history.stuck !== undefined && !(await comesUnstuck(this))) return this.#stayStuck();
-    if (this.over) return;
-    if (lost !== undefined) return this.stick(lost);
+    if (history.stuck !== undefined && !(await unstickIfResolved(this))) return this.#stayStuck();
+    if (this.finished) return;
+    if (lost !== undefined) return this.markStuck(lost);
     this.root = lease.term.journal;
     if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
-    if (suspicion !== undefined && (await suspicion.raised(this))) return;
-    if (this.over) return;
+    if (suspicion !== undefined && (await suspicion.check(this))) return;
+    if (this.finished) return;
     if (history.decided !== undefined) return closeRun(this);
     this.context = new Context(this);
-    this.script = new Script({
+    this.replay = new Replay({
       history,
       clock,
       unasked: () => this.context.unasked(),
       onCancel: () => this.cancel(),
       onDiverged: (error) => this.fail(error),
-      patienceMs: this.options.patienceMs ?? defaultPatienceMs,
+      patienceMs: this.options.patienceMs ?? defaultReplayTimeoutMs,
       onStalled: (record) => {
-        this.returned = true;
+        this.bodyEnded = true;
         void stallReplay(this, record).catch((error: unknown) => this.fail(error));
       },
       onLive: () => {
         // What came while it was read and replayed, when nobody could hear of it.
-        if (this.#inbox.waiting) void this.#inbox.take();
-        this.settle();
+        if (this.#inbox.hasUnread) void this.#inbox.takeNotes();
+        this.parkIfIdle();
       },
     });
     if (this.#size.isFull(history.head))
@@ -295,17 +295,17 @@ export class Drive implements Driver {
     }
     const unchecked = workflow.schema !== undefined && history.created.checked !== true;
     const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
-    if (this.over) return;
+    if (this.finished) return;
     if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
     this.#execute(workflow, input.value);
-    this.script.start();
+    this.replay.start();
   }
 
   #execute(workflow: AnyWorkflow, value: unknown): void {
     const input = value as never;
     const call = async (): Promise<void> => {
       try {
-        const outcome = await runWith(this.context, () => workflow.run(this.context, input));
+        const outcome = await withContext(this.context, () => workflow.run(this.context, input));
         await this.#outcome({ cause: this.cancelled ? "cancelled" : "completed", outcome });
       } catch (thrown) {
         await this.#outcome({ cause: this.cancelled ? "cancelled" : "failed", outcome: tameThrown(thrown) });
@@ -314,45 +314,45 @@ export class Drive implements Driver {
     void call().catch((error: unknown) => this.fail(error));
   }
 
-  async #outcome(decided: Decided): Promise<void> {
-    if (this.over || this.returned) return;
-    this.returned = true;
-    if (decided.final !== true) await this.script.finished();
+  async #outcome(decided: RunOutcome): Promise<void> {
+    if (this.finished || this.bodyEnded) return;
+    this.bodyEnded = true;
+    if (decided.final !== true) await this.replay.codeEnded();
     // The losers of a race may still be on their way: their outcomes are written before the run's.
-    while (!this.over && (this.#acts.size > 0 || !this.journal.idle)) {
-      await (this.#acts.size > 0 ? Promise.all(this.#acts) : this.journal.quiet());
+    while (!this.finished && (this.#acts.size > 0 || !this.journal.idle)) {
+      await (this.#acts.size > 0 ? Promise.all(this.#acts) : this.journal.whenIdle());
     }
-    if (this.over) return;
+    if (this.finished) return;
     const { open, raced } = this.context;
     if (open.length > 0) this.#latecomers.leftOpen(open, raced || decided.cause !== "completed");
     await closeRun(this, decided).catch((error: unknown) => this.fail(error));
   }
 
   #wrote(records: readonly NewRecord[], head: number): void {
-    if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.lifted();
+    if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.clear();
     this.options.lease.moved();
     this.#size.note(head);
-    for (const record of records) this.reservations.take(record);
+    for (const record of records) this.reservations.apply(record);
     this.#resting?.came();
     if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
   }
 
   matchWaits(): void {
     for (const match of this.waits.matches()) {
-      this.journal.write(
+      this.journal.enqueue(
         [match.record],
         () => settleMatch(this, match),
         (error) => this.fail(error),
       );
     }
-    this.settle();
+    this.parkIfIdle();
   }
 
   cancel(): void {
-    this.cancelling = true;
+    this.cancelRequested = true;
     this.cancelled = true;
     this.#abort?.abort(this.#whyAborted());
-    this.context.refuseWaits();
+    this.context.cancelWaits();
     // Code that awaits something of its own hears of nothing: the run ends without it.
     this.#cancelCut ??= this.options.clock.after(cancelGraceMs, () => {
       void this.#outcome({ cause: "cancelled", outcome: this.#whyAborted(), final: true });
@@ -361,22 +361,22 @@ export class Drive implements Driver {
 
   async parkWith(make: () => NewRecord[], look: () => Promise<void>, end: DriveEnd = "parked"): Promise<void> {
     try {
-      await this.journal.writeAlone(make());
+      await this.journal.appendExclusive(make());
     } catch (error) {
       if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
       await this.#inbox.takeLate();
       return look();
     }
     this.finish(end);
-    this.options.lease.lost("given back");
+    this.options.lease.end("given back");
   }
 
   /** A note came for a run that waits for a person: it stays noted, and the run stays stuck. */
   #stayStuck(): Promise<void> {
     return this.parkWith(
-      () => [this.endOfTerm(["a person"])],
+      () => [this.termEnded(["a person"])],
       // Somebody who knows the answer may have been faster than our rest: then the next drive goes on with it.
-      async () => (this.waits.resolves(this.history.stuck) ? this.surrender("released", 0) : this.#stayStuck()),
+      async () => (this.waits.resolves(this.history.stuck) ? this.handOver("released", 0) : this.#stayStuck()),
       "stuck",
     );
   }
@@ -384,10 +384,10 @@ export class Drive implements Driver {
   #halt(end: DriveEnd): boolean {
     if (this.#end !== undefined) return false;
     this.#end = end;
-    this.spans?.over({ "tape.end": end });
+    this.spans?.end({ "tape.end": end });
     this.#resting?.stop();
     this.#cancelCut?.();
-    this.script?.stop();
+    this.replay?.stop();
     this.journal?.stop();
     if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());
     return true;

@@ -1,21 +1,21 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
-import type { SpanPlace, Tracing } from "../base/trace.ts";
+import type { SpanContext, Tracer } from "../base/trace.ts";
 import type { Lease } from "../lease/lease.ts";
 import type { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
 import type { TapeContext } from "../sdk/context.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
-import type { EffectPlace } from "./doubts.ts";
+import type { EffectRef } from "./doubts.ts";
 import type { History } from "./history.ts";
 import type { ImmediateSteps } from "./immediate.ts";
-import type { Journal } from "./journal.ts";
+import type { JournalWriter } from "./journal.ts";
 import type { Reservations } from "./reservations.ts";
-import type { Script } from "./script.ts";
+import type { Replay } from "./script.ts";
 import type { Spans } from "./spans.ts";
-import type { Waits } from "./waits.ts";
+import type { PendingWaits } from "./waits.ts";
 
 export interface DriveOptions {
   readonly store: Store;
@@ -29,8 +29,8 @@ export interface DriveOptions {
   /** Given by the run's creator: its journal has nothing but the creation, and need not be read. */
   readonly fresh?: RunSpec;
   /** Who wants to see where time goes, and where the run's starter was. */
-  readonly tracing?: Tracing;
-  readonly startedAt?: SpanPlace;
+  readonly tracing?: Tracer;
+  readonly startedAt?: SpanContext;
   /** Taken so long before its timer: it stays with us until that has fired. */
   readonly earlyMs?: number;
   /** What the worker knows of the bodies of its workflows. */
@@ -45,7 +45,7 @@ export interface DriveOptions {
 export type DriveEnd = "ended" | "parked" | "stuck" | "lost";
 
 /** How a run ended, as its record says. */
-export interface Settled {
+export interface RunResult {
   readonly status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED";
   readonly outcome: unknown;
 }
@@ -53,23 +53,23 @@ export interface Settled {
 /** What a drive whose last holder vanished has to ask and to tell. */
 export interface Suspicion {
   /** true: the run has killed too many processes, and is stuck now. */
-  raised(drive: Driver): Promise<boolean>;
+  check(drive: DriveHandle): Promise<boolean>;
   /** It has moved on. */
-  lifted(): void;
+  clear(): void;
   /** It waits for its turn, or is tested with nothing beside it: no company for others that are. */
-  apart: boolean;
+  solo: boolean;
 }
 
 /** A drive, as its parts see it: what they share, and what they tell it. */
-export interface Driver {
+export interface DriveHandle {
   readonly options: DriveOptions;
   /** Aborts when the run is cancelled or the drive is over. */
   readonly abortSignal: AbortSignal;
-  settled: Settled | undefined;
+  settled: RunResult | undefined;
   readonly history: History;
-  readonly journal: Journal;
-  readonly script: Script;
-  readonly waits: Waits;
+  readonly journal: JournalWriter;
+  readonly replay: Replay;
+  readonly waits: PendingWaits;
   readonly reservations: Reservations;
   /** undefined: nobody traces. */
   readonly spans: Spans | undefined;
@@ -83,29 +83,29 @@ export interface Driver {
   /** Child runs that this run has started. */
   readonly children: Set<string>;
   /** Bodies that are running now: the drive does not park while one is. */
-  active: number;
+  activeBodies: number;
   /** The cancellation has been read: nothing new begins. */
-  cancelling: boolean;
+  cancelRequested: boolean;
   /** The code has been told of it. */
   readonly cancelled: boolean;
   /** The function has its outcome: what its branches still ask for is not heard. */
-  readonly returned: boolean;
-  readonly over: boolean;
+  readonly bodyEnded: boolean;
+  readonly finished: boolean;
   /** The code is at a point where notes can reach it. */
-  readonly hears: boolean;
+  readonly acceptsNotes: boolean;
   finish(end: DriveEnd): void;
   /** Something went wrong that is not the workflow's: a lost term ends the drive, a broken rule needs a person. */
   fail(error: unknown): void;
   /** A person is needed, and for which effects; `look` says how to go on where a note was faster. */
-  stick(error: TapeError, on?: readonly EffectPlace[], look?: () => Promise<void>): Promise<void>;
+  markStuck(error: TapeError, on?: readonly EffectRef[], look?: () => Promise<void>): Promise<void>;
   /** At this point of the journal the code is told that it is cancelled. */
   cancel(): void;
   /** Something happened: see whether the drive can rest. */
-  settle(): void;
+  parkIfIdle(): void;
   /** An effect whose outcome must be written even if the function does not wait for it. */
   track(act: Promise<void>): void;
   matchWaits(): void;
-  endOfTerm(waits: readonly string[], next?: { readonly wants?: string; readonly inMs?: number }): NewRecord;
+  termEnded(waits: readonly string[], next?: { readonly wants?: string; readonly inMs?: number }): NewRecord;
   /** Parks. Notes that wait are taken first, though nothing waits for them; `look` then says how to go on. */
   parkWith(make: () => NewRecord[], look: () => Promise<void>, end?: DriveEnd): Promise<void>;
   takeLateNotes(): Promise<void>;

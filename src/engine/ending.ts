@@ -4,15 +4,15 @@ import { isTapeError, TapeError } from "../model/errors.ts";
 import type { NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { retryOf } from "../sdk/check.ts";
-import { confirmation } from "./acts.ts";
-import { needsResolving, placeOf, unresolved } from "./doubts.ts";
-import type { Driver, Settled } from "./driver.ts";
+import { confirmationRecords } from "./acts.ts";
+import { effectRefOf, unresolved, unresolvedEffectError } from "./doubts.ts";
+import type { DriveHandle, RunResult } from "./driver.ts";
 import { resultIn } from "./evidence.ts";
-import { storedError } from "./operations.ts";
+import { toStoredError } from "./operations.ts";
 import { reportEnded } from "./report.ts";
 import { asStored } from "./same.ts";
 
-export interface Decided {
+export interface RunOutcome {
   readonly cause: "completed" | "failed" | "cancelled";
   readonly outcome: unknown;
   /** No retry helps. */
@@ -26,31 +26,31 @@ const statusOf = { completed: "COMPLETED", failed: "FAILED", cancelled: "CANCELL
  * until every doubt is settled and every child has ended; then, if something is owed, it is undone; then it ends. Where
  * nothing is open, all of that is one record.
  */
-export async function closeRun(drive: Driver, decided?: Decided): Promise<void> {
+export async function closeRun(drive: DriveHandle, decided?: RunOutcome): Promise<void> {
   const before = drive.history.decided;
-  if (before !== undefined) return proceed(drive, before);
+  if (before !== undefined) return finishEnding(drive, before);
   if (decided === undefined) throw new TapeError("TAPE_INVARIANT", "a run cannot close without an outcome");
   const { cause } = decided;
-  if (cause === "failed" && decided.final !== true && (await retryLater(drive, decided.outcome))) return;
+  if (cause === "failed" && decided.final !== true && (await scheduleRetry(drive, decided.outcome))) return;
   const outcome = storedOutcome(decided);
   const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
-  if (refusal === undefined || drive.over) return;
+  if (refusal === undefined || drive.finished) return;
   if (isTapeError(refusal, "TAPE_TOO_LARGE") || isTapeError(refusal, "TAPE_NOT_ENCODABLE")) {
     return closeRun(drive, { cause: "failed", outcome: refusal, final: true });
   }
   const decision: NewRecord = { kind: "run.decided", data: { cause, outcome } };
-  await drive.journal.writeAlone([...drive.reservations.closing(drive.root), decision]);
-  await proceed(drive, { cause, outcome });
+  await drive.journal.appendExclusive([...drive.reservations.closingRecords(drive.root), decision]);
+  await finishEnding(drive, { cause, outcome });
 }
 
 /** `null` stands for nothing: a run that has ended always has an outcome. */
-function storedOutcome({ cause, outcome }: Decided): unknown {
-  if (cause !== "completed" && outcome instanceof Error) return storedError(outcome);
+function storedOutcome({ cause, outcome }: RunOutcome): unknown {
+  if (cause !== "completed" && outcome instanceof Error) return toStoredError(outcome);
   return outcome === undefined ? null : asStored(outcome);
 }
 
 /** A run that throws is driven again, later, if it declared so; what had failed is then tried anew. */
-async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
+async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolean> {
   const { runner, random, log, runId } = drive.options;
   const { workflow } = drive.history.created;
   const { attempts, backoff } = retryOf(`workflow ${workflow}`, runner.workflows.get(workflow)!.retry, 1);
@@ -58,10 +58,10 @@ async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
   if (attempt >= attempts) return false;
   const inMs = Math.ceil(backoffMs(attempt, backoff, random));
   log("warn", "run.retried", { run: runId, workflow, attempt, of: attempts, inMs, ...errorFields(error) });
-  const data = { attempt, error: storedError(error), inMs, ...drive.context.failureBehind(error) };
+  const data = { attempt, error: toStoredError(error), inMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(
-      () => [{ kind: "run.retried", data }, drive.endOfTerm(["a retry"], { wants: "recovery", inMs })],
+      () => [{ kind: "run.retried", data }, drive.termEnded(["a retry"], { wants: "recovery", inMs })],
       park,
     );
   await park();
@@ -70,66 +70,72 @@ async function retryLater(drive: Driver, error: unknown): Promise<boolean> {
 
 /** What keeps a run from ending is settled while we look, once or twice; a store that keeps refusing is asked later. */
 const refusedBackoff = { baseMs: 20, capMs: 1_000 };
-const mostRefusals = 8;
+const maxRefusals = 8;
 const refusedAgainMs = 30_000;
 
-async function proceed(drive: Driver, decided: Pick<Decided, "cause" | "outcome">, refusals = 0): Promise<void> {
+async function finishEnding(
+  drive: DriveHandle,
+  decided: Pick<RunOutcome, "cause" | "outcome">,
+  refusals = 0,
+): Promise<void> {
   const { store, tenant, runId } = drive.options;
   const { cause, outcome } = decided;
-  const again = (): Promise<void> => proceed(drive, decided);
+  const again = (): Promise<void> => finishEnding(drive, decided);
   const run = await store.read.run(tenant, runId);
-  if (drive.over) return;
+  if (drive.finished) return;
   if (run?.status !== "COMPENSATING") {
-    await giveUpAttempts(drive);
+    await abandonAttempts(drive);
     const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
-    if (refusal === undefined || drive.over) return;
-    if (await stillOpen(drive, again)) return;
+    if (refusal === undefined || drive.finished) return;
+    if (await parkForOpenWork(drive, again)) return;
     if (cause === "completed") {
-      if (await stillOwed(drive, again)) return;
-      return tryLater(drive, decided, refusal, refusals + 1);
+      if (await parkForObligations(drive, again)) return;
+      return retryEnding(drive, decided, refusal, refusals + 1);
     }
-    await drive.journal.writeAlone([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
+    await drive.journal.appendExclusive([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
       if (isTapeError(error, "TAPE_RUN_UNSETTLED")) return;
       throw error;
     });
   }
   const refusal = await tryEnd(drive, { status: "COMPENSATED", outcome });
-  if (refusal === undefined || drive.over) return;
-  const stuck = await inverses(drive, ["STUCK"]);
-  if (stuck.length > 0) return drive.stick(needsResolving(unresolved(stuck[0]!), true), stuck.map(placeOf), again);
-  await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
+  if (refusal === undefined || drive.finished) return;
+  const stuck = await unsettledObligations(drive, ["STUCK"]);
+  if (stuck.length > 0)
+    return drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), again);
+  await drive.parkWith(() => [drive.termEnded(["compensation"])], again);
 }
 
 /**
  * The store says that something is open, and nothing that we can see is: it has been settled meanwhile, and the next try
  * succeeds. Never without a rest, and not for ever in this term: a run that cannot end must not keep a core busy.
  */
-async function tryLater(
-  drive: Driver,
-  decided: Pick<Decided, "cause" | "outcome">,
+async function retryEnding(
+  drive: DriveHandle,
+  decided: Pick<RunOutcome, "cause" | "outcome">,
   refusal: TapeError,
   refusals: number,
 ): Promise<void> {
   const { clock, random, log, runId } = drive.options;
-  if (refusals < mostRefusals) {
+  if (refusals < maxRefusals) {
     await clock.sleep(backoffMs(refusals, refusedBackoff, random), drive.abortSignal);
-    return drive.over ? undefined : proceed(drive, decided, refusals);
+    return drive.finished ? undefined : finishEnding(drive, decided, refusals);
   }
   log("warn", "run.end_refused", { run: runId, error: refusal.message, againInMs: refusedAgainMs });
   const later = { wants: "recovery", inMs: refusedAgainMs };
   await drive.parkWith(
-    () => [drive.endOfTerm(["the end"], later)],
-    () => proceed(drive, decided),
+    () => [drive.termEnded(["the end"], later)],
+    () => finishEnding(drive, decided),
   );
 }
 
 /** true: parked or stuck, because a person has had something undone, and that is not over yet. */
-async function stillOwed(drive: Driver, again: () => Promise<void>): Promise<boolean> {
-  const owed = await inverses(drive, ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"]);
+async function parkForObligations(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
+  const owed = await unsettledObligations(drive, ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"]);
   if (owed.length === 0) return false;
   const stuck = owed.filter(({ status }) => status === "STUCK");
-  if (stuck.length > 0) await drive.stick(needsResolving(unresolved(stuck[0]!), true), stuck.map(placeOf), again);
-  else await drive.parkWith(() => [drive.endOfTerm(["compensation"])], again);
+  if (stuck.length > 0)
+    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), again);
+  else await drive.parkWith(() => [drive.termEnded(["compensation"])], again);
   return true;
 }
 
@@ -137,7 +143,7 @@ async function stillOwed(drive: Driver, again: () => Promise<void>): Promise<boo
  * An inline attempt that a crash cut short: nobody calls again in a run that is ending. What its late owner said counts;
  * else the reconciler must look.
  */
-async function giveUpAttempts(drive: Driver): Promise<void> {
+async function abandonAttempts(drive: DriveHandle): Promise<void> {
   for (const [pos, effect] of drive.history.effects) {
     if (effect.status !== "DISPATCHED" || effect.intended.dispatch !== "inline") continue;
     const definition = drive.options.runner.effects.get(effect.intended.name);
@@ -146,21 +152,21 @@ async function giveUpAttempts(drive: Driver): Promise<void> {
       { kind: "effect.settled", data: { pos, to, reason, failures: effect.failures } },
     ];
     if (evidence?.happened && definition !== undefined) {
-      await drive.journal.writeNow(confirmation(drive, definition, pos, effect.intended.args, resultIn(evidence)));
-    } else if (evidence?.happened === false) await drive.journal.writeNow(settled("FAILED", "definite"));
-    else await drive.journal.writeNow(settled("UNKNOWN", "lease_lost"));
+      await drive.journal.append(confirmationRecords(drive, definition, pos, effect.intended.args, resultIn(evidence)));
+    } else if (evidence?.happened === false) await drive.journal.append(settled("FAILED", "definite"));
+    else await drive.journal.append(settled("UNKNOWN", "lease_lost"));
     effect.status = "SETTLED";
   }
 }
 
 /** true: parked or stuck, because something of the run is not settled yet. */
-async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boolean> {
+async function parkForOpenWork(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
   const { store, tenant, runId } = drive.options;
   const status = ["STUCK", "DISPATCHED", "UNKNOWN", "PENDING"];
   const acts = await store.read.effects(tenant, { run: runId, role: "act", status });
   const stuck = acts.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0) {
-    await drive.stick(needsResolving(unresolved(stuck[0]!), false), stuck.map(placeOf), again);
+    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), false), stuck.map(effectRefOf), again);
     return true;
   }
   const children = await liveChildren(drive);
@@ -171,39 +177,42 @@ async function stillOpen(drive: Driver, again: () => Promise<void>): Promise<boo
   }
   if (acts.length === 0 && children.length === 0) return false;
   const waits = [...acts.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
-  await drive.parkWith(() => [drive.endOfTerm(waits)], again);
+  await drive.parkWith(() => [drive.termEnded(waits)], again);
   return true;
 }
 
 /** Of the run and of everything below it: what its finished children owe is its own to wait for. */
-function inverses(drive: Driver, status: readonly string[]): Promise<EffectRow[]> {
+function unsettledObligations(drive: DriveHandle, status: readonly string[]): Promise<EffectRow[]> {
   const { store, tenant, lease } = drive.options;
   return store.read.effects(tenant, { root: drive.root, below: lease.term.journal, status });
 }
 
-async function liveChildren(drive: Driver): Promise<string[]> {
+async function liveChildren(drive: DriveHandle): Promise<string[]> {
   const { store, tenant } = drive.options;
   const runs = await Promise.all([...drive.children].map((id) => store.read.run(tenant, id)));
   return runs.flatMap((run) => (run !== undefined && run.endedAt === null ? [run.id] : []));
 }
 
 /** undefined: the run has ended. Otherwise why not. Notes that wait are taken first: they change nothing any more. */
-async function tryEnd(drive: Driver, end: Settled): Promise<TapeError | undefined> {
+async function tryEnd(drive: DriveHandle, end: RunResult): Promise<TapeError | undefined> {
   const { lease, runId } = drive.options;
   const { parent } = drive.history.created;
   for (;;) {
     const data = {
       ...end,
-      taken: drive.waits.seen,
-      term: lease.figures(),
+      taken: drive.waits.notesTaken,
+      term: lease.stats(),
       ...(parent === undefined ? {} : { parent: { ...parent, id: runId } }),
     };
     try {
-      await drive.journal.writeAlone([...drive.reservations.closing(drive.root), { kind: "run.ended", data }]);
+      await drive.journal.appendExclusive([
+        ...drive.reservations.closingRecords(drive.root),
+        { kind: "run.ended", data },
+      ]);
       drive.settled = end;
       reportEnded(drive, end);
       drive.finish("ended");
-      lease.lost("the run has ended");
+      lease.end("the run has ended");
       return undefined;
     } catch (error) {
       if (!isTapeError(error)) throw error;

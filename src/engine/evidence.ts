@@ -1,14 +1,14 @@
 import { errorFields } from "../base/reason.ts";
 import { isTapeError, type TapeError } from "../model/errors.ts";
 import type { RecordData } from "../model/records.ts";
-import type { Act, EffectDefinition } from "../sdk/effect.ts";
-import { Definite, NotSent } from "../sdk/outcomes.ts";
-import type { Driver } from "./driver.ts";
-import { storedError } from "./operations.ts";
+import type { EffectCall, EffectDefinition } from "../sdk/effect.ts";
+import { DefiniteFailure, NotSent } from "../sdk/outcomes.ts";
+import type { DriveHandle } from "./driver.ts";
+import { toStoredError } from "./operations.ts";
 import { asStored } from "./same.ts";
 
 /** What came of calling a body. */
-export type Result = { readonly value: unknown } | { readonly error: unknown };
+export type CallResult = { readonly value: unknown } | { readonly error: unknown };
 
 /** Refusals of what a record says, as against who says it or when. */
 const unstorable: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO_LARGE", "TAPE_BAD_INPUT"]);
@@ -17,7 +17,7 @@ const unstorable: ReadonlySet<string> = new Set(["TAPE_NOT_ENCODABLE", "TAPE_TOO
 export const isUnstorable = (error: unknown): error is TapeError => isTapeError(error) && unstorable.has(error.code);
 
 /** What an act that happened came to: its result, or why that could not be stored. */
-export function resultIn({ value, error }: Pick<RecordData<"effect.evidence">, "value" | "error">): Result {
+export function resultIn({ value, error }: Pick<RecordData<"effect.evidence">, "value" | "error">): CallResult {
   return error === undefined ? { value } : { error };
 }
 
@@ -38,28 +38,28 @@ export async function leaveSaid(said: Said, leave: (said: Said) => Promise<unkno
 }
 
 export function isDefinite(effect: EffectDefinition, error: unknown): boolean {
-  if (error instanceof Definite) return true;
+  if (error instanceof DefiniteFailure) return true;
   try {
-    return effect.definite(error);
+    return effect.isDefinite(error);
   } catch {
     return false; // a judge that fails has not said that it did not happen
   }
 }
 
 /** The late owner says that it did not happen: it was not even sent, or refused for good. */
-export function denial(error: unknown): NotSent | Definite {
-  if (error instanceof NotSent || error instanceof Definite) return error;
-  const { name, message } = error instanceof Error ? error : new Definite("its late owner says so");
-  return name === "NotSent" ? new NotSent(message) : new Definite(message);
+export function denialError(error: unknown): NotSent | DefiniteFailure {
+  if (error instanceof NotSent || error instanceof DefiniteFailure) return error;
+  const { name, message } = error instanceof Error ? error : new DefiniteFailure("its late owner says so");
+  return name === "NotSent" ? new NotSent(message) : new DefiniteFailure(message);
 }
 
 /** A fenced-out owner may not write the outcome, but what it knows is worth keeping. */
 export async function leaveEvidence(
-  drive: Driver,
-  act: Act<unknown>,
+  drive: DriveHandle,
+  act: EffectCall<unknown>,
   pos: number,
   attempt: number,
-  result: Result,
+  result: CallResult,
 ): Promise<void> {
   const definite = "error" in result && (isDefinite(act.effect, result.error) || result.error instanceof NotSent);
   if ("error" in result && !definite) return; // it does not know either
@@ -69,7 +69,7 @@ export async function leaveEvidence(
     const evidence =
       "value" in result
         ? { happened: true, value: result.value }
-        : { happened: false, error: storedError(result.error) };
+        : { happened: false, error: toStoredError(result.error) };
     const of = { run: lease.term.journal, pos, token, nonce };
     await leaveSaid(evidence, (said) => store.intake.leaveEvidence(lease.term.tenant, of, said));
     log("info", "effect.evidence_left", { run: runId, effect: act.effect.name, attempt });

@@ -13,7 +13,7 @@ export interface ForkedOperation {
 }
 
 /** An act that has happened in the world and would be done again, under a new key. */
-export interface RepeatedAct extends ForkedOperation {
+export interface RepeatedEffect extends ForkedOperation {
   /** true: doing it again does no harm (idempotent, read). Else it must be named. */
   readonly repeatable: boolean;
   readonly args: unknown;
@@ -21,7 +21,7 @@ export interface RepeatedAct extends ForkedOperation {
 }
 
 /** A kept effect that does not stand any more, or may not: what undoes it was done, is under way, or may become due. */
-export interface UndoneEffect extends ForkedOperation {
+export interface CompensatedEffect extends ForkedOperation {
   /** How the obligation to undo it stands. ARMED: the source run lives, and undoes it if it fails or is cancelled. */
   readonly obligation: string;
 }
@@ -33,15 +33,15 @@ export interface ForkPlan {
   readonly lanes?: readonly number[];
   readonly kept: readonly ForkedOperation[];
   readonly again: readonly ForkedOperation[];
-  readonly happened: readonly RepeatedAct[];
+  readonly happened: readonly RepeatedEffect[];
   /** Kept, and undone or still to be undone by the source run: each must be named in `keepCompensated`. */
-  readonly undone: readonly UndoneEffect[];
+  readonly undone: readonly CompensatedEffect[];
   /** Kept effects that could be undone: that stays the source run's business. A fork that fails does not undo them. */
   readonly notUndone: readonly ForkedOperation[];
 }
 
 /** The run that is forked: its records, and how its acts stand, by position. */
-export interface Forked {
+export interface ForkInput {
   readonly records: readonly JournalRecord[];
   readonly statuses: ReadonlyMap<number, string>;
   /** How the obligations of its effects, of its children's, and of what it kept itself stand, by its own positions. */
@@ -56,7 +56,7 @@ interface Operation extends ForkedOperation {
   readonly records: readonly JournalRecord[];
 }
 
-export function forkPlan(from: Forked, at: number | undefined): ForkPlan {
+export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
   const operations = operationsOf(from.records);
   const ofLane = (lane: number): Operation[] => operations.filter(({ pos }) => laneOf(pos) === lane);
   const lane = at === undefined ? 0 : laneOf(at);
@@ -92,7 +92,7 @@ export function forkPlan(from: Forked, at: number | undefined): ForkPlan {
     ...(lanes.length > 0 && { lanes }),
     kept: before.map(short),
     again: later.map(short),
-    happened: stands.flatMap((operation) => repeatedAct(operation, from.statuses.get(operation.pos))),
+    happened: stands.flatMap((operation) => repeatedEffect(operation, from.statuses.get(operation.pos))),
     undone: owed.filter(({ obligation }) => obligation !== "DISCHARGED"),
     notUndone: owed.map(({ pos, what, name }) => ({ pos, what, name })),
   };
@@ -122,14 +122,14 @@ function cutsBeside(operations: readonly Operation[], point: number): number[] {
 }
 
 /** A record of another run, as this one keeps it. */
-export interface Kept {
+export interface KeptRecord {
   readonly kind: string;
   readonly data: unknown;
 }
 
 /** The records that give the kept operations their results. Numbers of another run's inbox mean nothing in this one. */
-export function keptOf(records: readonly JournalRecord[], at: number, lanes?: readonly number[]): Kept[] {
-  return records.flatMap((record): Kept[] => {
+export function keptRecords(records: readonly JournalRecord[], at: number, lanes?: readonly number[]): KeptRecord[] {
+  return records.flatMap((record): KeptRecord[] => {
     if (record.kind === "lane.opened") return [{ kind: record.kind, data: record.data }];
     const pos = positionOf(record);
     if (pos === undefined || pos >= cutOf(at, lanes, laneOf(pos))) return [];
@@ -158,7 +158,7 @@ export function keptOf(records: readonly JournalRecord[], at: number, lanes?: re
   });
 }
 
-const beginnings: Readonly<Record<string, string>> = {
+const operationNames: Readonly<Record<string, string>> = {
   "step.done": "step",
   "decision.made": "decision",
   "sample.taken": "sample",
@@ -192,7 +192,7 @@ function operationsOf(records: readonly JournalRecord[]): Operation[] {
     .map(([pos, own]) => {
       const [first] = own;
       const data = first!.data as { name?: string; workflow?: string; key?: string; id?: string };
-      const what = beginnings[first!.kind] ?? first!.kind;
+      const what = operationNames[first!.kind] ?? first!.kind;
       const name = data.name ?? data.workflow ?? data.key ?? data.id ?? "";
       const settled = own.some((record) => settles(record)) && (what !== "child" || received.has(pos));
       // The failure that a run ended with is what a fork is for: by default it is done again.
@@ -231,14 +231,14 @@ function isOpen({ records, what, done }: Operation): boolean {
 }
 
 /** An act that was handed out may have happened; only FAILED says that it surely did not. */
-const surelyNot: readonly string[] = ["PENDING", "FAILED", "WITHDRAWN"];
+const notHappened: readonly string[] = ["PENDING", "FAILED", "WITHDRAWN"];
 
-function repeatedAct(operation: Operation, status: string | undefined): RepeatedAct[] {
+function repeatedEffect(operation: Operation, status: string | undefined): RepeatedEffect[] {
   const { pos, what, name, records } = operation;
   const intended = records.find((record) => record.kind === "effect.intended");
   if (intended === undefined) return [];
   // What this run itself kept from another has no row: there its records say how it ended.
-  const happened = status === undefined ? !records.some(isFailure) : !surelyNot.includes(status);
+  const happened = status === undefined ? !records.some(isFailure) : !notHappened.includes(status);
   if (!happened) return [];
   const { semantics, args, businessKey } = intended.data as RecordData<"effect.intended">;
   return [{ pos, what, name, repeatable: semantics !== "non_idempotent", args, businessKey }];

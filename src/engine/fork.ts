@@ -1,5 +1,5 @@
 import { encode } from "../base/codec.ts";
-import { momentOf } from "../lease/belief.ts";
+import { readClocks } from "../lease/belief.ts";
 import { starterOf } from "../model/approvers.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
@@ -7,10 +7,10 @@ import { laneOf } from "../model/place.ts";
 import type { Credential, ForkData, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { RunSpec, RunView, Store } from "../store/contract.ts";
-import { type Forked, type ForkPlan, forkPlan, type Kept, keptOf } from "./fork-plan.ts";
-import { expanded } from "./kept.ts";
+import { type ForkInput, type ForkPlan, forkPlan, type KeptRecord, keptRecords } from "./fork-plan.ts";
+import { expandKeptRecords } from "./kept.ts";
 import { cutOf, withinBoth } from "./lanes.ts";
-import type { RedriveGround } from "./redrive.ts";
+import type { OperatorDeps } from "./redrive.ts";
 
 export interface ForkRequest {
   /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
@@ -27,10 +27,10 @@ export interface ForkRequest {
 }
 
 /** Beyond this a record of kept ones is begun anew: it must fit what the store takes as one. */
-const keptBytes = 512 * 1024;
+const maxKeptBytes = 512 * 1024;
 
 /** What a fork at this position would keep, do again, and repeat in the world. Reads only. */
-export async function planFork(ground: RedriveGround, run: string, at?: number): Promise<ForkPlan> {
+export async function planFork(ground: OperatorDeps, run: string, at?: number): Promise<ForkPlan> {
   return forkPlan(await source(ground.store, ground.tenant, run), at);
 }
 
@@ -38,7 +38,7 @@ export async function planFork(ground: RedriveGround, run: string, at?: number):
  * A new run that goes on from a point of another one: what was done before it is kept as it is, the rest runs again with
  * the code as it is now. The other run and what it owes are left alone.
  */
-export async function fork(ground: RedriveGround, run: string, request: ForkRequest): Promise<string> {
+export async function fork(ground: OperatorDeps, run: string, request: ForkRequest): Promise<string> {
   const { store, keeper, tenant, clock, random } = ground;
   const from = await source(store, tenant, run);
   const plan = forkPlan(from, request.at);
@@ -74,7 +74,7 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
       ...(plan.lanes && { lanes: [...plan.lanes] }),
     },
   };
-  const sent = momentOf(clock);
+  const sent = readClocks(clock);
   const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
   const [verdict] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce: random.bits63() });
   if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor refused");
@@ -83,9 +83,9 @@ export async function fork(ground: RedriveGround, run: string, request: ForkRequ
   const lease = keeper.adopt(id, verdict.term, sent);
   try {
     const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, wants: "recovery" } };
-    await writeKept(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
+    await writeKeptRecords(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
   } finally {
-    lease.lost("given back");
+    lease.end("given back");
   }
   return id;
 }
@@ -104,17 +104,17 @@ function assertStanding(run: string, { at, undone }: ForkPlan, named: readonly n
 /** Whoever started what was forked is its starter too. */
 function startersOf(before: readonly string[] | undefined, own: string | undefined): Pick<RunSpec, "starters"> {
   const starters = new Set([...(before ?? []), ...(own === undefined ? [] : [own])]);
-  return starters.size === 0 ? {} : { starters: [...starters].slice(-mostStarters) };
+  return starters.size === 0 ? {} : { starters: [...starters].slice(-maxStarters) };
 }
 
 /** Of a fork of forks: more than anybody makes. */
-const mostStarters = 64;
+const maxStarters = 64;
 
 /**
  * Writes what a fork keeps, with who asked for it, in one append. Its maker does so; if it died in between, the first who
  * drives the run does the same, before anything of it runs.
  */
-export async function writeKept(
+export async function writeKeptRecords(
   store: Store,
   tenant: string,
   fence: Fence,
@@ -123,13 +123,13 @@ export async function writeKept(
   more: readonly NewRecord[] = [],
 ): Promise<void> {
   const { journal, pos, through, lanes } = data;
-  const records = expanded(await readJournal(store, tenant, journal, through));
+  const records = expandKeptRecords(await readJournal(store, tenant, journal, through));
   if (records.length === 0) {
     throw new TapeError("TAPE_FORK_POINT", "the run it was forked from was deleted before this one began", { journal });
   }
   await store.fenced.append(fence, {
     after,
-    records: [forkActed(data), ...inParts(keptOf(records, pos, lanes)), ...more],
+    records: [forkActed(data), ...chunked(keptRecords(records, pos, lanes)), ...more],
   });
 }
 
@@ -143,7 +143,7 @@ export function forkActed({ journal, pos, through, by, reason, via }: ForkData):
  * The records of a run, with what it keeps if it is a fork. One whose maker died before it had written that: it comes
  * first, or all of it would run again. `lost`: it is gone for good, and a person must decide.
  */
-export async function withKept(
+export async function withKeptRecords(
   {
     store,
     tenant,
@@ -154,22 +154,22 @@ export async function withKept(
 ): Promise<{ readonly records: readonly JournalRecord[]; readonly lost?: TapeError }> {
   const [first] = records;
   if (first?.kind !== "run.created" || first.data.fork === undefined) return { records };
-  if (records.some(({ kind }) => kind === "fork.kept")) return { records: expanded(records) };
+  if (records.some(({ kind }) => kind === "fork.kept")) return { records: expandKeptRecords(records) };
   try {
-    await writeKept(store, tenant, lease.fence, records.at(-1)!.seq, first.data.fork);
+    await writeKeptRecords(store, tenant, lease.fence, records.at(-1)!.seq, first.data.fork);
   } catch (error) {
     if (!isTapeError(error, "TAPE_FORK_POINT")) throw error;
     return { records, lost: error };
   }
-  return { records: expanded(await reread()) };
+  return { records: expandKeptRecords(await reread()) };
 }
 
-function inParts(kept: readonly Kept[]): NewRecord[] {
+function chunked(kept: readonly KeptRecord[]): NewRecord[] {
   const parts: RecordData<"fork.kept">["records"][] = [[]];
   let size = 0;
   for (const { kind, data } of kept) {
     const bytes = encode(data).length;
-    if (size + bytes > keptBytes && size > 0) {
+    if (size + bytes > maxKeptBytes && size > 0) {
       parts.push([]);
       size = 0;
     }
@@ -179,7 +179,7 @@ function inParts(kept: readonly Kept[]): NewRecord[] {
   return parts.map((records) => ({ kind: "fork.kept", data: { records } }));
 }
 
-interface ForkSource extends Forked {
+interface ForkSource extends ForkInput {
   readonly journal: number;
   readonly head: number;
   readonly created: RecordData<"run.created">;
@@ -194,7 +194,7 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   const acts = await effectsOf(store, tenant, id, "act");
   const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
   const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
-  const records = withoutAftermath(expanded(raw), notes);
+  const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
   const obligations = await obligationsOf(store, tenant, run, first.data, records);
   return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses, obligations };
 }
@@ -274,7 +274,10 @@ async function obligationsOf(
  * What a cancelled run asks for is refused, but for giving back what it had reserved: that answers the cancellation, and
  * a fork, which nobody has cancelled, would be told that it had asked for it.
  */
-function withoutAftermath(records: readonly JournalRecord[], notes: readonly JournalRecord[]): JournalRecord[] {
+function withoutCancellationCharges(
+  records: readonly JournalRecord[],
+  notes: readonly JournalRecord[],
+): JournalRecord[] {
   const asked = notes.find(({ kind }) => kind === "cancel.asked")?.seq ?? Number.POSITIVE_INFINITY;
   const told = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= asked);
   return records.filter(({ kind }, k) => told < 0 || k < told || kind !== "budget.charged");

@@ -1,20 +1,20 @@
 import type { Duration } from "../base/duration.ts";
 import { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
-import { knownKeys, millisecondsOf, named } from "../sdk/check.ts";
+import { assertKnownKeys, assertName, millisecondsOf } from "../sdk/check.ts";
 import type { GateAnswer, GateOptions } from "../sdk/context.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { checkNow } from "../sdk/schema.ts";
-import { type Operations, outcomeOf } from "./operations.ts";
+import { type Operations, unwrap } from "./operations.ts";
 import { asStored } from "./same.ts";
 
 /** Waits for people and for time: each is opened by a record, ended by a note, and costs nothing in between. */
 
 export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
   const { name } = gate ?? {};
-  named("tape.gate: the gate", name);
+  assertName("tape.gate: the gate", name);
   const { approvers } = gate;
-  knownKeys(`gate ${name}`, options, ["payload", "binds", "timeout"]);
+  assertKnownKeys(`gate ${name}`, options, ["payload", "binds", "timeout"]);
   const binds = options.binds?.hash;
   const payload = asStored(options.payload);
   const timeoutMs =
@@ -24,7 +24,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
     name,
     ...(binds === undefined ? {} : { hash: binds }),
     result: ({ record }) => {
-      outcomeOf(record.data as RecordData<"step.done"> & RecordData<"gate.resolved">);
+      unwrap(record.data as RecordData<"step.done"> & RecordData<"gate.resolved">);
       return gateAnswer<T>(record.data as RecordData<"gate.resolved">);
     },
     begin: (turn) => {
@@ -32,7 +32,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
       const data: RecordData<"gate.opened"> = {
         pos,
         name,
-        after: ops.drive.waits.seen,
+        after: ops.drive.waits.notesTaken,
         ...(payload === undefined ? {} : { payload }),
         ...(binds === undefined ? {} : { binds }),
         ...(timeoutMs === undefined ? {} : { timeoutMs }),
@@ -47,7 +47,7 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
           }
           if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
           const before = opened?.kind === "gate.opened" ? opened.data : data;
-          if (!isFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
+          if (!isApprovalFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
           if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
           return received(gate, pos, note.data.value, note.seq);
         },
@@ -61,17 +61,17 @@ export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: G
 function received(gate: GateDefinition<unknown>, pos: number, sent: unknown, note: number): NewRecord {
   const checked = checkNow(gate.schema, sent);
   if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };
-  return { kind: "signal.refused", data: { name: gate.name, note, why: checked.fault.slice(0, mostWhy) } };
+  return { kind: "signal.refused", data: { name: gate.name, note, why: checked.fault.slice(0, maxReasonChars) } };
 }
 
 /** Enough to see what is wrong; a validator may list a thousand things. */
-const mostWhy = 500;
+const maxReasonChars = 500;
 
 /**
  * A bound gate takes an approval of this very act, or one that was given while it stood open; what was approved for
  * another act opens neither it nor a gate that is bound to nothing.
  */
-function isFor(signal: string | undefined, gate: string | undefined, whileOpen: boolean): boolean {
+function isApprovalFor(signal: string | undefined, gate: string | undefined, whileOpen: boolean): boolean {
   if (signal !== undefined) return signal === gate;
   return gate === undefined || whileOpen;
 }
@@ -88,7 +88,7 @@ export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
 /** By the store's clock: the moment is what was named, however long it took to say so. */
 export function sleepUntil(ops: Operations, moment: Date | number): Promise<void> {
   const until = moment instanceof Date ? moment.getTime() : typeof moment === "number" ? Math.ceil(moment) : Number.NaN;
-  if (!(until >= 0 && until <= lastMoment)) {
+  if (!(until >= 0 && until <= maxDateMs)) {
     throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: a Date, or milliseconds since 1970`);
   }
   const inMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
@@ -96,13 +96,13 @@ export function sleepUntil(ops: Operations, moment: Date | number): Promise<void
 }
 
 /** The last that a Date can name. */
-const lastMoment = 8.64e15;
+const maxDateMs = 8.64e15;
 
 function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "until">, about: string): Promise<void> {
   return ops.operation<void>({
     kinds: ["timer.set", "step.done"],
     name: "sleep",
-    result: ({ record }) => void outcomeOf(record.data as RecordData<"step.done">),
+    result: ({ record }) => void unwrap(record.data as RecordData<"step.done">),
     begin: (turn) => {
       const { pos } = turn;
       ops.wait<void>(turn, {

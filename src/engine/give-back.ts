@@ -7,7 +7,7 @@ import { stuckRecord } from "./doubts.ts";
 import type { DriveOptions } from "./driver.ts";
 
 /** Who is wanted next, how soon, and what for (for people). */
-export interface Next {
+export interface Handoff {
   readonly wants?: string;
   readonly inMs?: number;
   readonly waits?: readonly string[];
@@ -15,34 +15,34 @@ export interface Next {
 }
 
 /** Notes and lost answers may move the ends of inbox and journal under us a few times, not for ever. */
-const mostTries = 4;
+const maxTries = 4;
 
 /**
  * Gives a journal back after its work went wrong, so that somebody looks again after a back-off instead of after the
  * whole TTL. What an append without an answer has left behind is read first. false: it could not be told, and the lease
  * runs out by itself. Only for a holder that does nothing any more: whoever still acts must let its lease run out.
  */
-export async function giveBack(
+export async function releaseJournal(
   store: Store,
   tenant: string,
   lease: Lease,
   head: number,
-  next: Next = {},
+  next: Handoff = {},
 ): Promise<boolean> {
   const target = { journal: lease.term.journal };
   let after = head;
   let taken = lease.notes;
-  for (let tries = 0; tries < mostTries && lease.belief !== "lost"; tries++) {
+  for (let tries = 0; tries < maxTries && lease.belief !== "lost"; tries++) {
     const { wants, inMs, waits } = next;
     const more = {
       ...(wants === undefined ? {} : { wants }),
       ...(inMs === undefined ? {} : { inMs }),
       ...(waits === undefined ? {} : { waits: [...waits] }),
     };
-    const data = { end: next.end ?? "released", taken, term: lease.figures(), ...more } as const;
+    const data = { end: next.end ?? "released", taken, term: lease.stats(), ...more } as const;
     try {
       await store.fenced.append(lease.fence, { after, records: [{ kind: "term.ended", data }] });
-      lease.lost("given back");
+      lease.end("given back");
       return true;
     } catch (error) {
       if (isTapeError(error, "TAPE_NOTES_WAIT")) {
@@ -59,10 +59,10 @@ export async function giveBack(
 
 export const isDamaged = (error: unknown): error is TapeError => isTapeError(error, "TAPE_JOURNAL_DAMAGED");
 
-type Stopping = Pick<DriveOptions, "store" | "tenant" | "lease" | "log" | "runId">;
+type StopDeps = Pick<DriveOptions, "store" | "tenant" | "lease" | "log" | "runId">;
 
 /** Nothing can be replayed of a journal that lacks a record: the run stops, behind what is left of it. */
-export function stopRun(options: Stopping, error: TapeError, then: () => void): void {
+export function stopRun(options: StopDeps, error: TapeError, then: () => void): void {
   const { log, runId } = options;
   log("error", "run.stuck", { run: runId, ...errorFields(error) });
   const failed = (failure: unknown): void => log("warn", "run.not_given_back", { run: runId, ...errorFields(failure) });
@@ -70,7 +70,7 @@ export function stopRun(options: Stopping, error: TapeError, then: () => void): 
 }
 
 async function stopBehind(
-  { store, tenant, lease }: Stopping,
+  { store, tenant, lease }: StopDeps,
   error: TapeError,
   failed: (failure: unknown) => void,
 ): Promise<void> {
@@ -81,5 +81,5 @@ async function stopBehind(
   } catch (failure) {
     failed(failure);
   }
-  await giveBack(store, tenant, lease, head, next);
+  await releaseJournal(store, tenant, lease, head, next);
 }

@@ -126,7 +126,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       const lane = pos < laneRoom ? 0 : laneOf(pos);
       if (pos > (lastPos.get(lane) ?? -1)) lastPos.set(lane, pos);
     }
-    if (results.has(kind) && pos !== undefined && !instant(record)) deliveries.push({ seq, at, pos, record });
+    if (results.has(kind) && pos !== undefined && !isSynchronous(record)) deliveries.push({ seq, at, pos, record });
     if (isProgress(record)) {
       crashes = undefined;
       recoveries = 0;
@@ -223,7 +223,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     byPos,
     effects,
     taken,
-    used: (note) => usedBy(note, byPos, consumed, records),
+    used: (note) => isUsed(note, byPos, consumed, records),
     cancelled,
     decided,
     stuck,
@@ -286,7 +286,7 @@ export function positionOf(record: JournalRecord): number | undefined {
   return data.pos;
 }
 
-function usedBy(
+function isUsed(
   note: Note,
   byPos: ReadonlyMap<number, readonly JournalRecord[]>,
   consumed: ReadonlySet<number>,
@@ -309,6 +309,6 @@ function usedBy(
 }
 
 /** Taken synchronously by the code: there is nobody to hand it to. */
-function instant(record: JournalRecord): boolean {
+function isSynchronous(record: JournalRecord): boolean {
   return record.kind === "sample.taken" && record.data.name === nowName;
 }

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../model/errors.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 
 /** A body that runs for so long may be at work, or may never end: a person has to look which it is. */
 const hungMs = 60_000;
@@ -25,18 +25,18 @@ export class HungWatch {
     this.#slowMs = slowMs;
   }
 
-  look(drive: Driver): void {
-    if (!drive.hears) return;
+  look(drive: DriveHandle): void {
+    if (!drive.acceptsNotes) return;
     const { waits, journal } = drive;
     const { bodies } = drive.context;
     for (const [body, name] of bodies) this.#watch(drive, body, name);
     // Nothing runs, nothing is written, nothing is waited for: the code awaits something that the run does not know.
-    if (bodies.size === 0 && drive.active === 0 && waits.empty && journal.idle) {
+    if (bodies.size === 0 && drive.activeBodies === 0 && waits.empty && journal.idle) {
       this.#watch(drive, journal, "something that is no operation (an await of its own)");
     } else this.#seen.delete(journal);
   }
 
-  #watch(drive: Driver, what: object, name: string): void {
+  #watch(drive: DriveHandle, what: object, name: string): void {
     const now = drive.options.clock.mono();
     const seen = this.#seen.get(what) ?? { at: now, named: false };
     this.#seen.set(what, seen);
@@ -56,7 +56,7 @@ export class HungWatch {
     }
   }
 
-  #say({ options: { log, runId } }: Driver, event: string, about: Readonly<Record<string, unknown>>): void {
+  #say({ options: { log, runId } }: DriveHandle, event: string, about: Readonly<Record<string, unknown>>): void {
     log("warn", event, { run: runId, ...about, code: "TAPE_HUNG" satisfies ErrorCode });
   }
 }

@@ -1,5 +1,5 @@
 /** More names than a workflow has steps. One that makes up names for each run pays for an async context each time. */
-const mostNames = 1_000;
+const maxNames = 1_000;
 
 /**
  * The bodies of one workflow that return a value, never a promise. Such a body is over when it returns: a variable says
@@ -15,12 +15,12 @@ export class ImmediateBodies {
 
   /** It returned a value. */
   add(name: string): void {
-    if (this.#names.size < mostNames && !this.#names.has(name)) this.#names.set(name, true);
+    if (this.#names.size < maxNames && !this.#names.has(name)) this.#names.set(name, true);
   }
 
   /** It returned a promise, or left something behind that asked for an operation. */
   exclude(name: string): void {
-    if (this.#names.size < mostNames || this.#names.has(name)) this.#names.set(name, false);
+    if (this.#names.size < maxNames || this.#names.has(name)) this.#names.set(name, false);
   }
 }
 

@@ -1,6 +1,6 @@
 import { backoffMs } from "../base/backoff.ts";
 import type { NewRecord } from "../model/records.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 import type { Note } from "./history.ts";
 import { settleMatch } from "./report.ts";
 
@@ -9,7 +9,7 @@ const missingBackoff = { baseMs: 50, capMs: 30_000 };
 
 /** The run's inbox, as its driver reads it: whoever has something to tell leaves a note there, and only this takes it. */
 export class Inbox {
-  readonly #drive: Driver;
+  readonly #drive: DriveHandle;
   /** Notes that there are, as far as we were told. */
   #told: number;
   #reading = false;
@@ -19,15 +19,15 @@ export class Inbox {
   #fruitless = 0;
   #endPause = (): void => {};
 
-  constructor(drive: Driver, told: number, poked: boolean) {
+  constructor(drive: DriveHandle, told: number, poked: boolean) {
     this.#drive = drive;
     this.#told = told;
     this.#poked = poked;
   }
 
   /** There are more notes than were taken, or there may be. */
-  get waiting(): boolean {
-    return this.#poked || this.#told > this.#drive.waits.seen;
+  get hasUnread(): boolean {
+    return this.#poked || this.#told > this.#drive.waits.notesTaken;
   }
 
   get reading(): boolean {
@@ -35,21 +35,21 @@ export class Inbox {
   }
 
   /** The store said how many there are. */
-  notice(count: number): void {
+  setKnownCount(count: number): void {
     if (count > this.#told) this.#told = count;
-    if (this.waiting) void this.take();
+    if (this.hasUnread) void this.takeNotes();
   }
 
   /** A note may have come. Kept until it has been looked for: during replay nobody hears. */
   poke(): void {
     this.#poked = true;
-    void this.take();
+    void this.takeNotes();
   }
 
   /** Reads what waits, and writes into the journal that it was taken and what it settles. */
-  async take(): Promise<void> {
+  async takeNotes(): Promise<void> {
     const drive = this.#drive;
-    if (!drive.hears) return;
+    if (!drive.acceptsNotes) return;
     this.#poked = true; // what was read until now may be older than the note we are told of
     if (this.#reading) {
       this.#endPause();
@@ -57,58 +57,58 @@ export class Inbox {
     }
     this.#reading = true;
     try {
-      while (this.#poked && drive.hears) {
+      while (this.#poked && drive.acceptsNotes) {
         this.#poked = false;
         const notes = await this.#unread();
         this.#took(notes);
-        if (notes.length === 0 && this.waiting && !this.#poked && drive.hears) await this.#pause();
+        if (notes.length === 0 && this.hasUnread && !this.#poked && drive.acceptsNotes) await this.#pause();
       }
     } catch (error) {
       drive.fail(error);
     } finally {
       this.#reading = false;
-      drive.settle();
+      drive.parkIfIdle();
     }
   }
 
   /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
   async takeLate(): Promise<void> {
     const { waits, journal } = this.#drive;
-    const before = waits.seen;
-    waits.arrive(await this.#unread());
-    if (waits.seen === before) return this.#pause(); // its caller tries the same again
-    await journal.writeNow([{ kind: "notes.taken", data: { through: waits.seen } }]);
+    const before = waits.notesTaken;
+    waits.addNotes(await this.#unread());
+    if (waits.notesTaken === before) return this.#pause(); // its caller tries the same again
+    await journal.append([{ kind: "notes.taken", data: { through: waits.notesTaken } }]);
   }
 
   #took(notes: readonly Note[]): void {
     const drive = this.#drive;
-    if (!drive.hears || notes.length === 0) return;
+    if (!drive.acceptsNotes || notes.length === 0) return;
     // From here on nothing begins: it would be recorded behind the cancellation.
-    if (notes.some((note) => note.kind === "cancel.asked")) drive.cancelling = true;
-    drive.waits.arrive(notes);
-    const taken: NewRecord = { kind: "notes.taken", data: { through: drive.waits.seen } };
+    if (notes.some((note) => note.kind === "cancel.asked")) drive.cancelRequested = true;
+    drive.waits.addNotes(notes);
+    const taken: NewRecord = { kind: "notes.taken", data: { through: drive.waits.notesTaken } };
     const refused = (error: unknown): void => drive.fail(error);
-    if (drive.cancelling) {
+    if (drive.cancelRequested) {
       const told = (): void => {
         if (!drive.cancelled) drive.cancel();
         drive.matchWaits();
       };
-      drive.journal.write([taken], told, refused);
+      drive.journal.enqueue([taken], told, refused);
       return;
     }
     // Together with the first wait that they settle: the code hears of that one alone, as it will in replay.
     const [first, ...others] = drive.waits.matches();
-    if (first === undefined) drive.journal.write([taken], () => drive.matchWaits(), refused);
-    else drive.journal.write([taken, first.record], () => settleMatch(drive, first), refused);
-    for (const match of others) drive.journal.write([match.record], () => settleMatch(drive, match), refused);
-    drive.settle();
+    if (first === undefined) drive.journal.enqueue([taken], () => drive.matchWaits(), refused);
+    else drive.journal.enqueue([taken, first.record], () => settleMatch(drive, first), refused);
+    for (const match of others) drive.journal.enqueue([match.record], () => settleMatch(drive, match), refused);
+    drive.parkIfIdle();
   }
 
   /** The store counts notes that it does not hand out. Whoever waits for them must not ask without end. */
   async #pause(): Promise<void> {
     const { clock, random, log, runId } = this.#drive.options;
     if (++this.#fruitless === 1) {
-      log("warn", "run.notes_missing", { run: runId, taken: this.#drive.waits.seen, counted: this.#told });
+      log("warn", "run.notes_missing", { run: runId, taken: this.#drive.waits.notesTaken, counted: this.#told });
     }
     const pause = new AbortController();
     this.#endPause = () => pause.abort();
@@ -119,6 +119,6 @@ export class Inbox {
   #unread(): Promise<Note[]> {
     const { options, waits } = this.#drive;
     const { store, lease, tenant } = options;
-    return store.read.journal(tenant, { journal: lease.term.journal }, { from: waits.seen + 1, inbox: true });
+    return store.read.journal(tenant, { journal: lease.term.journal }, { from: waits.notesTaken + 1, inbox: true });
   }
 }

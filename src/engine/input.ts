@@ -1,5 +1,5 @@
 import { TapeError } from "../model/errors.ts";
-import { check } from "../sdk/schema.ts";
+import { validate } from "../sdk/schema.ts";
 import type { AnyWorkflow } from "../sdk/workflow.ts";
 import type { History } from "./history.ts";
 
@@ -12,7 +12,7 @@ export async function inputOf(
   { name, schema }: AnyWorkflow,
 ): Promise<{ readonly value: unknown } | { readonly fault: TapeError }> {
   const value = created.input;
-  const checked = await check(schema, value);
+  const checked = await validate(schema, value);
   if ("value" in checked) return checked;
   // It fitted when the run began: a schema that was narrowed since then is for the runs to come.
   if (lastPos.size > 0) return { value };

@@ -4,7 +4,7 @@ import type { Fence } from "../model/fence.ts";
 import type { NewRecord } from "../model/records.ts";
 
 /** The part of a store through which records enter. */
-export interface Door {
+export interface JournalAppender {
   append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<Appended>;
 }
 
@@ -14,7 +14,7 @@ interface Appended {
 }
 
 /** Records that are to be written together, and who hears what came of it. */
-export interface Writing {
+export interface PendingWrite {
   readonly records: readonly NewRecord[];
   /** Goes by itself, and every refusal is its own. */
   readonly alone: boolean;
@@ -24,14 +24,14 @@ export interface Writing {
 }
 
 /** An append that is under way. */
-interface Flight {
-  readonly batch: readonly Writing[];
+interface InFlightAppend {
+  readonly batch: readonly PendingWrite[];
   readonly records: readonly NewRecord[];
   readonly next: () => void;
 }
 
-export interface JournalOptions {
-  readonly door: Door;
+export interface JournalWriterOptions {
+  readonly door: JournalAppender;
   readonly fence: Fence;
   readonly clock: Clock;
   readonly head: number;
@@ -46,7 +46,7 @@ export interface JournalOptions {
 }
 
 /** Refusals that concern one write alone; all others end the drive. */
-const ownFault: readonly ErrorCode[] = [
+const writeErrors: readonly ErrorCode[] = [
   "TAPE_BUSINESS_KEY_TAKEN",
   "TAPE_BUDGET_EXCEEDED",
   "TAPE_VERSION_CONFLICT",
@@ -56,33 +56,33 @@ const ownFault: readonly ErrorCode[] = [
   "TAPE_BAD_INPUT",
 ];
 /** Refusals of a step of the run's own machine, which its driver knows how to deal with. */
-const ofTheRun: readonly ErrorCode[] = ["TAPE_NOTES_WAIT", "TAPE_RUN_UNSETTLED", "TAPE_ILLEGAL_TRANSITION"];
+const runErrors: readonly ErrorCode[] = ["TAPE_NOTES_WAIT", "TAPE_RUN_UNSETTLED", "TAPE_ILLEGAL_TRANSITION"];
 /** What has gathered while an append was under way goes together, up to this many writes. */
-const mostWrites = 64;
+const maxBatchedWrites = 64;
 
 /**
  * The writer of one run's journal: one append in flight, what arrives meanwhile goes together into the next. Results are
  * told in journal order, one at a time, with the code at rest in between: exactly as replay will tell them.
  */
-export class Journal {
-  readonly #options: JournalOptions;
+export class JournalWriter {
+  readonly #options: JournalWriterOptions;
   #head: number;
-  #queue: Writing[] = [];
+  #queue: PendingWrite[] = [];
   /** An append is under way. */
   #writing = false;
   #whenLanded: (() => void)[] = [];
   #telling = false;
-  #told: Pick<Writing, "written">[] = [];
+  #told: Pick<PendingWrite, "written">[] = [];
   #over = false;
   #quiet: (() => void)[] = [];
-  #flight: Flight | undefined;
+  #flight: InFlightAppend | undefined;
   // Made once for each journal, not for each write: this is the hottest path of the engine.
   readonly #pumpOn = (): void => this.#pump();
   readonly #tellOn = (): void => this.#tellNext();
   readonly #landOn = (appended: Appended): void => this.#land(appended);
   readonly #refuseOn = (error: unknown): void => this.#refused(this.#flight!, error);
 
-  constructor(options: JournalOptions) {
+  constructor(options: JournalWriterOptions) {
     this.#options = options;
     this.#head = options.head;
   }
@@ -96,38 +96,38 @@ export class Journal {
     return !this.#writing && this.#queue.length === 0 && this.#told.length === 0 && !this.#telling;
   }
 
-  send(writing: Writing): void {
+  send(writing: PendingWrite): void {
     if (this.#over) return;
     this.#queue.push(writing);
     if (!this.#writing) this.#pump();
   }
 
-  write(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
+  enqueue(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
     this.send({ records, written, refused, alone: false });
   }
 
   /** The same as a promise, for the driver itself. */
-  writeNow(records: readonly NewRecord[]): Promise<void> {
-    return new Promise((resolve, reject) => this.write(records, resolve, reject));
+  append(records: readonly NewRecord[]): Promise<void> {
+    return new Promise((resolve, reject) => this.enqueue(records, resolve, reject));
   }
 
   /** After everything before it, and by itself: every refusal is its own. */
-  writeApart(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
+  enqueueExclusive(records: readonly NewRecord[], written: () => void, refused: (error: TapeError) => void): void {
     this.send({ records, written, refused, alone: true });
   }
 
   /** The same for a step of the run, whose refusal the driver deals with. */
-  writeAlone(records: readonly NewRecord[]): Promise<void> {
-    return new Promise((written, refused) => this.writeApart(records, written, refused));
+  appendExclusive(records: readonly NewRecord[]): Promise<void> {
+    return new Promise((written, refused) => this.enqueueExclusive(records, written, refused));
   }
 
   /** Resolves when nothing is under way, or never once the drive is over. */
-  quiet(): Promise<void> {
+  whenIdle(): Promise<void> {
     return this.idle ? Promise.resolve() : new Promise((resolve) => this.#quiet.push(resolve));
   }
 
   /** Resolves when the append in flight has an answer, whatever it is. */
-  landed(): Promise<void> {
+  whenAnswered(): Promise<void> {
     return this.#writing ? new Promise((resolve) => this.#whenLanded.push(resolve)) : Promise.resolve();
   }
 
@@ -151,11 +151,11 @@ export class Journal {
       return;
     }
     const together = this.#queue.findIndex(({ alone }) => alone);
-    const most = Math.min(mostWrites, together < 0 ? this.#queue.length : Math.max(1, together));
+    const most = Math.min(maxBatchedWrites, together < 0 ? this.#queue.length : Math.max(1, together));
     this.#append(this.#queue.splice(0, most), this.#pumpOn);
   }
 
-  #append(batch: readonly Writing[], next: () => void): void {
+  #append(batch: readonly PendingWrite[], next: () => void): void {
     const { door, fence, assertHeld } = this.#options;
     const records = batch.length === 1 ? batch[0]!.records : batch.flatMap((writing) => writing.records);
     this.#flight = { batch, records, next };
@@ -181,16 +181,16 @@ export class Journal {
     }
   }
 
-  #written({ batch, records }: Flight, notes: number): void {
+  #written({ batch, records }: InFlightAppend, notes: number): void {
     for (const writing of batch) this.#tell(writing);
     this.#options.onWritten(records, this.#head);
     this.#options.onNotes(notes);
   }
 
-  #refused({ batch, next }: Flight, error: unknown): void {
+  #refused({ batch, next }: InFlightAppend, error: unknown): void {
     const [first, ...others] = batch;
     const known =
-      isTapeError(error) && (ownFault.includes(error.code) || (first!.alone && ofTheRun.includes(error.code)));
+      isTapeError(error) && (writeErrors.includes(error.code) || (first!.alone && runErrors.includes(error.code)));
     if (this.#over) next();
     else if (!known) {
       this.stop();
@@ -204,13 +204,13 @@ export class Journal {
     }
   }
 
-  #oneByOne(batch: readonly Writing[], k: number, next: () => void): void {
+  #oneByOne(batch: readonly PendingWrite[], k: number, next: () => void): void {
     if (k === batch.length || this.#over) next();
     else this.#append([batch[k]!], () => this.#oneByOne(batch, k + 1, next));
   }
 
   /** Tells at once if nothing was told in this turn; else when the code has come to rest. */
-  #tell(writing: Pick<Writing, "written">): void {
+  #tell(writing: Pick<PendingWrite, "written">): void {
     this.#told.push(writing);
     if (!this.#telling) this.#tellNext();
   }
@@ -224,7 +224,7 @@ export class Journal {
       return;
     }
     writing.written();
-    this.#options.clock.soon(this.#tellOn);
+    this.#options.clock.immediate(this.#tellOn);
   }
 
   #tellIdle(): void {

@@ -1,7 +1,7 @@
 import type { JournalRecord } from "../model/records.ts";
 
 /** The records with those that a fork kept of another run in their place: replay hands them out like its own. */
-export function expanded(records: readonly JournalRecord[]): JournalRecord[] {
+export function expandKeptRecords(records: readonly JournalRecord[]): JournalRecord[] {
   if (!records.some(({ kind }) => kind === "fork.kept")) return [...records];
   return records.flatMap((record) => {
     if (record.kind !== "fork.kept") return [record];

@@ -31,7 +31,7 @@ export class Lane {
 }
 
 /** Longer ones would be a mistake, and make a record that nobody reads. */
-const longestPath = 512;
+const maxPathChars = 512;
 
 /** The lanes of one drive. A lane's number is drawn when it is first entered, and found in the journal from then on. */
 export class Lanes {
@@ -53,10 +53,10 @@ export class Lanes {
   within(parent: Lane, name: string): Lane {
     if (typeof name !== "string" || name === "") throw new TapeError("TAPE_BAD_INPUT", "a lane needs a name");
     const path = `${parent.path}/${name.replace(/[%/]/g, (mark) => (mark === "/" ? "%2F" : "%25"))}`;
-    if (path.length > longestPath) {
+    if (path.length > maxPathChars) {
       throw new TapeError(
         "TAPE_BAD_INPUT",
-        `the name of a lane, with those it is in, has at most ${longestPath} characters`,
+        `the name of a lane, with those it is in, has at most ${maxPathChars} characters`,
       );
     }
     this.#entered ??= { byPath: new Map(), byNumber: new Map([[0, this.root]]), last: this.#lastKnown() };

@@ -1,6 +1,6 @@
 import type { Log } from "../base/log.ts";
 import { TapeError } from "../model/errors.ts";
-import { handled } from "./same.ts";
+import { ignoreRejection } from "./same.ts";
 
 /**
  * What a workflow left behind when its function ended: operations that it did not await, and calls that come afterwards.
@@ -31,8 +31,8 @@ export class Latecomers {
     const { message: error } = late;
     const next = "Await everything that the workflow asks for before it returns.";
     this.#log(expected ? "debug" : "warn", "run.asked_too_late", { run: this.#run, operation: what, error, next });
-    if (this.#ended) return handled(Promise.reject(late));
-    return handled(new Promise<never>((_, reject) => this.#waiting.push(() => reject(late))));
+    if (this.#ended) return ignoreRejection(Promise.reject(late));
+    return ignoreRejection(new Promise<never>((_, reject) => this.#waiting.push(() => reject(late))));
   }
 
   /** The run has ended. */

@@ -3,20 +3,27 @@ import { describeThrown, tameThrown } from "../base/thrown.ts";
 import { TapeError } from "../model/errors.ts";
 import { laneRoom } from "../model/place.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
-import { type Standing, standAt, standing, standUntilReturn } from "../sdk/current.ts";
+import { currentSite, type ExecutionSite, runAt, runSyncAt } from "../sdk/current.ts";
 import { compare, nested, placeName } from "./divergence.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 import type { Note } from "./history.ts";
 import type { ImmediateBodies } from "./immediate.ts";
 import { type Lane, Lanes } from "./lanes.ts";
 import { reportThrown } from "./report.ts";
-import { asStored, handled, isThenable } from "./same.ts";
-import { LiveTurn, nameOf, type Operation, settleWith, type Told, type Turn } from "./turn.ts";
+import { asStored, ignoreRejection, isThenable } from "./same.ts";
+import {
+  LiveOperation,
+  nameOf,
+  type Operation,
+  type OperationHandle,
+  type OperationOwner,
+  resolveWith,
+} from "./turn.ts";
 
-export type { Operation, Turn } from "./turn.ts";
+export type { Operation, OperationHandle } from "./turn.ts";
 
 /** What opens a wait, what ends it, and what the code gets then. */
-export interface Waiting<T> {
+export interface WaitSpec<T> {
   readonly about: string;
   readonly opening?: NewRecord;
   readonly match: (note: Note, opened: JournalRecord | undefined) => NewRecord | undefined;
@@ -26,7 +33,7 @@ export interface Waiting<T> {
 }
 
 /** Kinds of operations that may be done again at another position: each leaves nothing but its record. */
-const repeatable: ReadonlySet<string> = new Set([
+const repeatableKinds: ReadonlySet<string> = new Set([
   "step.done",
   "sample.taken",
   "decision.made",
@@ -34,7 +41,7 @@ const repeatable: ReadonlySet<string> = new Set([
   "patch.marked",
   "timer.set",
 ]);
-type Asking = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
+type OperationRequest = Pick<Operation<unknown>, "kinds" | "name" | "hash" | "args">;
 
 /** The record of what came of a body. */
 type RecordOf = (pos: number, result: { readonly value?: unknown; readonly error?: unknown }) => NewRecord;
@@ -44,21 +51,24 @@ export type FailureBehind = Pick<RecordData<"run.retried">, "pos" | "from" | "to
 
 const withBody: ReadonlySet<string> = new Set(["step.done", "decision.made", "sample.taken", "effect.intended"]);
 /** What ends a run failed lately: earlier failures were dealt with. */
-const mostFailures = 16;
+const maxTrackedFailures = 16;
 
 /** Everything durable goes through here. Every operation gets its position synchronously, in the order of the calls. */
-export class Operations implements Told {
-  readonly drive: Driver;
+export class Operations implements OperationOwner {
+  readonly drive: DriveHandle;
   readonly lanes: Lanes;
   readonly #immediate: ImmediateBodies;
-  readonly #refusable = new Set<LiveTurn<unknown>>();
-  readonly #failures: { readonly error: unknown; readonly pos: number; readonly asked: ReadonlyMap<Lane, number> }[] =
-    [];
+  readonly #refusable = new Set<LiveOperation<unknown>>();
+  readonly #failures: {
+    readonly error: unknown;
+    readonly pos: number;
+    readonly requestedCount: ReadonlyMap<Lane, number>;
+  }[] = [];
 
   /** A race was won: who lost it may still be under way when the function ends. */
   raced = false;
 
-  constructor(drive: Driver) {
+  constructor(drive: DriveHandle) {
     this.drive = drive;
     this.lanes = new Lanes(drive, drive.history);
     this.#immediate = drive.options.immediate.of(drive.history.created.workflow);
@@ -66,10 +76,10 @@ export class Operations implements Told {
 
   /** The lane in which the code stands that is executing. */
   get laneNow(): Lane {
-    return this.#laneAt(standing());
+    return this.#laneAt(currentSite());
   }
 
-  #laneAt(at: Standing | undefined): Lane {
+  #laneAt(at: ExecutionSite | undefined): Lane {
     const lane = at?.lane as Lane | undefined;
     return lane !== undefined && lane.of === this.drive ? lane : this.lanes.root;
   }
@@ -84,17 +94,17 @@ export class Operations implements Told {
 
   operation<T>(operation: Operation<T>): Promise<T> {
     const { drive } = this;
-    const at = standing();
+    const at = currentSite();
     if (at?.body?.of === drive)
-      return handled(Promise.reject(this.#nested(operation.kinds[0]!, operation.name, at.body)));
-    if (drive.over || drive.returned)
+      return ignoreRejection(Promise.reject(this.#nested(operation.kinds[0]!, operation.name, at.body)));
+    if (drive.finished || drive.bodyEnded)
       return drive.tooLate(placeName({ kind: operation.kinds[0]!, name: operation.name }));
     const pos = this.#takeIn(this.#laneAt(at), operation);
     if (pos === undefined) return new Promise(() => {}); // the drive is over: nobody is there to hear it
-    if (drive.cancelled && operation.always !== true) return handled(Promise.reject(cancelledError()));
-    const turn = new LiveTurn<T>(this, pos, operation);
-    if (operation.always !== true) this.#refusable.add(turn as LiveTurn<unknown>);
-    drive.script.ask(turn);
+    if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));
+    const turn = new LiveOperation<T>(this, pos, operation);
+    if (operation.evenIfCancelled !== true) this.#refusable.add(turn as LiveOperation<unknown>);
+    drive.replay.request(turn);
     return turn.promise;
   }
 
@@ -116,49 +126,49 @@ export class Operations implements Told {
   /** Operations whose bodies may be running. */
   get bodies(): ReadonlyMap<object, string> {
     const found = new Map<object, string>();
-    if (this.drive.active > 0)
+    if (this.drive.activeBodies > 0)
       for (const turn of this.#refusable) if (withBody.has(turn.kind)) found.set(turn, placeName(turn));
     return found;
   }
 
   /** The code has its result: there is nothing left to refuse. */
-  done(turn: LiveTurn<unknown>): void {
+  done(turn: LiveOperation<unknown>): void {
     this.#refusable.delete(turn);
   }
 
   /** What the code was told, if the run should end by it. */
   failed(error: unknown, pos: number): void {
     for (const lane of this.lanes.all()) this.nextIn(lane);
-    this.#failures.push({ error, pos, asked: this.lanes.counts() });
-    if (this.#failures.length > mostFailures) this.#failures.shift();
+    this.#failures.push({ error, pos, requestedCount: this.lanes.counts() });
+    if (this.#failures.length > maxTrackedFailures) this.#failures.shift();
   }
 
   /** What a body asks for is recorded live and not asked for on replay, where bodies do not run. */
   refuseNested(kind: string, name: string): void {
-    const body = standing()?.body;
+    const body = currentSite()?.body;
     if (body?.of === this.drive) throw this.#nested(kind, name, body);
   }
 
-  #nested(kind: string, name: string, body: NonNullable<Standing["body"]>): TapeError {
-    this.#immediate.exclude(body.name);
-    const error = nested({ kind, name }, body);
+  #nested(kind: string, name: string, runBody: NonNullable<ExecutionSite["body"]>): TapeError {
+    this.#immediate.exclude(runBody.name);
+    const error = nested({ kind, name }, runBody);
     const { log, runId } = this.drive.options;
-    if (!this.drive.over) log("error", "run.nested", { run: runId, error: error.message, next: error.next });
+    if (!this.drive.finished) log("error", "run.nested", { run: runId, error: error.message, next: error.next });
     return error;
   }
 
   /** The next position; undefined: the journal holds something else there, and the drive is over. */
-  take(asked: Asking): number | undefined {
+  nextPosition(asked: OperationRequest): number | undefined {
     return this.#takeIn(this.laneNow, asked);
   }
 
-  #takeIn(lane: Lane, asked: Asking): number | undefined {
+  #takeIn(lane: Lane, asked: OperationRequest): number | undefined {
     const { drive } = this;
     const pos = this.nextIn(lane);
     lane.next++;
     lane.kinds[pos % laneRoom] = asked.kinds[0];
     if (!lane.known) this.#open(lane);
-    const fault = drive.over ? undefined : compare(drive.history.byPos, pos, asked);
+    const fault = drive.finished ? undefined : compare(drive.history.byPos, pos, asked);
     if (fault === undefined) return pos;
     drive.fail(fault);
     return undefined;
@@ -167,12 +177,12 @@ export class Operations implements Told {
   /** Written before anything that is asked for in it. */
   #open(lane: Lane): void {
     lane.known = true;
-    this.note({ kind: "lane.opened", data: { lane: lane.number, name: lane.path } });
+    this.writeDetached({ kind: "lane.opened", data: { lane: lane.number, name: lane.path } });
   }
 
   /** A record that no operation waits for. */
-  note(record: NewRecord): void {
-    this.drive.journal.write(
+  writeDetached(record: NewRecord): void {
+    this.drive.journal.enqueue(
       [record],
       () => {},
       (error) => this.drive.fail(error),
@@ -180,7 +190,7 @@ export class Operations implements Told {
   }
 
   /** The run is cancelled: whatever waits, waits no longer. Bodies that run see their signal. */
-  refuseWaits(): void {
+  cancelWaits(): void {
     this.drive.waits.clear();
     for (const turn of [...this.#refusable]) turn.refuse(cancelledError());
     this.#refusable.clear();
@@ -193,7 +203,7 @@ export class Operations implements Told {
   failureBehind(error: unknown): FailureBehind {
     for (let link = error, depth = 0; link !== undefined && depth < 8; depth++) {
       const failure = this.#failures.findLast((one) => one.error === link);
-      if (failure !== undefined) return this.#from(failure.pos, failure.asked);
+      if (failure !== undefined) return this.#from(failure.pos, failure.requestedCount);
       link = link instanceof Error ? link.cause : undefined;
     }
     return {};
@@ -206,7 +216,7 @@ export class Operations implements Told {
       const to = this.nextIn(lane);
       if (from === to) continue;
       const kinds = lane.kinds.slice(from % laneRoom, to % laneRoom);
-      if (!kinds.every((kind) => kind === undefined || repeatable.has(kind))) return {};
+      if (!kinds.every((kind) => kind === undefined || repeatableKinds.has(kind))) return {};
       spans.push({ from, to });
     }
     const [first, ...lanes] = spans;
@@ -214,9 +224,9 @@ export class Operations implements Told {
   }
 
   /** Runs a body of the user's under the lease and records what came of it. */
-  body<T>(turn: Turn<T>, body: () => T | Promise<T>, record: RecordOf): void {
+  body<T>(turn: OperationHandle<T>, body: () => T | Promise<T>, record: RecordOf): void {
     const { drive } = this;
-    drive.active++;
+    drive.activeBodies++;
     try {
       drive.options.lease.assert();
       const result = this.#call(turn, body);
@@ -230,36 +240,36 @@ export class Operations implements Told {
     }
   }
 
-  #call<T>(turn: Turn<T>, body: () => T | Promise<T>): T | Promise<T> {
-    const at: Standing = { context: this.drive.context, body: turn };
+  #call<T>(turn: OperationHandle<T>, body: () => T | Promise<T>): T | Promise<T> {
+    const at: ExecutionSite = { context: this.drive.context, body: turn };
     const immediate = this.#immediate.has(turn.name);
-    const result = immediate ? standUntilReturn(at, body) : standAt(at, body);
+    const result = immediate ? runSyncAt(at, body) : runAt(at, body);
     if (isThenable(result)) this.#immediate.exclude(turn.name);
     else if (!immediate) this.#immediate.add(turn.name);
     return result;
   }
 
-  #returned<T>(turn: Turn<T>, result: T, record: RecordOf): void {
+  #returned<T>(turn: OperationHandle<T>, result: T, record: RecordOf): void {
     const value = asStored(result);
-    if (!this.drive.over) turn.end(record(turn.pos, { value }), value);
+    if (!this.drive.finished) turn.end(record(turn.pos, { value }), value);
     this.#bodyOver();
   }
 
-  #threw<T>(turn: Turn<T>, thrown: unknown, record: RecordOf): void {
+  #threw<T>(turn: OperationHandle<T>, thrown: unknown, record: RecordOf): void {
     const tame = tameThrown(thrown);
-    const error = storedError(tame);
-    if (!this.drive.over) reportThrown(this.drive, turn, tame);
-    if (!this.drive.over) turn.endWith(error, record(turn.pos, { error }));
+    const error = toStoredError(tame);
+    if (!this.drive.finished) reportThrown(this.drive, turn, tame);
+    if (!this.drive.finished) turn.endWithError(error, record(turn.pos, { error }));
     this.#bodyOver();
   }
 
   #bodyOver(): void {
-    this.drive.active--;
-    this.drive.settle();
+    this.drive.activeBodies--;
+    this.drive.parkIfIdle();
   }
 
   /** Writes what opens the wait, unless the journal has it already, then waits for a note that ends it. */
-  wait<T>(turn: Turn<T>, waiting: Waiting<T>): void {
+  wait<T>(turn: OperationHandle<T>, waiting: WaitSpec<T>): void {
     const { drive } = this;
     const { opening, about, match, answer, rise } = waiting;
     const opened =
@@ -268,14 +278,14 @@ export class Operations implements Told {
       let ended: NewRecord | undefined;
       drive.waits.add({
         pos: turn.pos,
-        about,
+        description: about,
         match: (note) => {
           ended = match(note, opened);
           return ended;
         },
-        written: () => settleWith(() => answer(ended!), turn),
+        written: () => resolveWith(() => answer(ended!), turn),
         ...(rise && {
-          rise: () => {
+          endSleep: () => {
             ended = rise;
             return rise;
           },
@@ -285,16 +295,18 @@ export class Operations implements Told {
     };
     if (opening === undefined || opened !== undefined) wait();
     else
-      drive.journal.write([opening], wait, (error) => turn.endWith(asStored(error), refusal(opening, turn.pos, error)));
+      drive.journal.enqueue([opening], wait, (error) =>
+        turn.endWithError(asStored(error), refusalRecord(opening, turn.pos, error)),
+      );
   }
 }
 
-function refusal(record: NewRecord, pos: number, error: TapeError): NewRecord {
+function refusalRecord(record: NewRecord, pos: number, error: TapeError): NewRecord {
   return { kind: "step.done", data: { pos, name: nameOf(record), error: asStored(error) } };
 }
 
 /** An error as replay will see it. `undefined` thrown is still something thrown. */
-export function storedError(error: unknown): unknown {
+export function toStoredError(error: unknown): unknown {
   if (error === undefined) return new Error("undefined was thrown");
   try {
     encode(error);
@@ -305,7 +317,7 @@ export function storedError(error: unknown): unknown {
 }
 
 /** The value that a record holds; throws what was thrown. */
-export function outcomeOf<T>(data: { readonly value?: unknown; readonly error?: unknown }): T {
+export function unwrap<T>(data: { readonly value?: unknown; readonly error?: unknown }): T {
   if (data.error !== undefined) throw data.error;
   return data.value as T;
 }

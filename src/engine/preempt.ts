@@ -1,13 +1,13 @@
-import { momentOf } from "../lease/belief.ts";
+import { readClocks } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
-import type { Target } from "../model/lease.ts";
+import type { LeaseTarget } from "../model/lease.ts";
 import type { Credential, NewRecord } from "../model/records.ts";
-import type { RedriveGround } from "./redrive.ts";
+import type { OperatorDeps } from "./redrive.ts";
 
 /** Whose lease it is: a run's or a named one. An item's is taken over by resolving its doubt. */
-export type PreemptTarget = Exclude<Target, { readonly journal: number }>;
+export type PreemptTarget = Exclude<LeaseTarget, { readonly journal: number }>;
 
-export interface Preemption {
+export interface PreemptRequest {
   readonly by: string;
   readonly reason: string;
   readonly via?: Credential;
@@ -19,12 +19,12 @@ export interface Preemption {
  * An operator takes a lease away and gives it back at once: whoever held it is fenced at that instant, and a standby, or
  * for a run the recovery reactor, has it next. Journal, ledger and audit keep who and why.
  */
-export async function preempt(ground: RedriveGround, target: PreemptTarget, act: Preemption): Promise<void> {
+export async function preempt(ground: OperatorDeps, target: PreemptTarget, act: PreemptRequest): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
   const { by, reason, via, onlyStale = false } = act;
   const named = "name" in target;
   if ((await store.read.lease(tenant, target)) === undefined) throw absent(target);
-  const sent = momentOf(clock);
+  const sent = readClocks(clock);
   const answer = await store.claim.acquire(tenant, {
     target,
     claimant: { ...keeper.identity, reactor: named ? "operator" : "recovery", ttlMs: Math.round(keeper.timings.ttlMs) },
@@ -44,7 +44,7 @@ export async function preempt(ground: RedriveGround, target: PreemptTarget, act:
         { kind: "operator.acted", data: { who: by, action, reason, ...(via && { via }) } },
         {
           kind: "term.ended",
-          data: { end: "manual", taken, ...(named ? {} : { wants: "recovery" }), term: lease.figures() },
+          data: { end: "manual", taken, ...(named ? {} : { wants: "recovery" }), term: lease.stats() },
         },
       ];
       lease.assert();
@@ -57,7 +57,7 @@ export async function preempt(ground: RedriveGround, target: PreemptTarget, act:
       }
     }
   } finally {
-    lease.lost("given back");
+    lease.end("given back");
   }
 }
 

@@ -1,7 +1,7 @@
 import { TapeError } from "../model/errors.ts";
 import type { RecordData } from "../model/records.ts";
 import type { Operations } from "./operations.ts";
-import { handled } from "./same.ts";
+import { ignoreRejection } from "./same.ts";
 
 /** Promise.race whose winner is recorded: a replay hands out the same one, whatever is settled by then. */
 export function race<T>(ops: Operations, branches: readonly Promise<T>[]): Promise<T> {
@@ -30,7 +30,7 @@ function firstOf<T>(
   }
   ops.raced = true;
   for (const branch of branches) branch.catch(() => {}); // a loser's failure is not the race's
-  const won = (winner: number): Promise<T> => branches[winner] ?? handled(allFailed(branches));
+  const won = (winner: number): Promise<T> => branches[winner] ?? ignoreRejection(allFailed(branches));
   return ops.operation<T>({
     kinds: ["race.won"],
     name,

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import type { Random } from "../base/random.ts";
-import { type Moment, momentOf } from "../lease/belief.ts";
+import { type ClockReading, readClocks } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Credential, NewRecord } from "../model/records.ts";
 import type { Store } from "../store/contract.ts";
 
-export interface RedriveGround {
+export interface OperatorDeps {
   readonly store: Store;
   readonly keeper: LeaseKeeper;
   readonly tenant: string;
@@ -21,12 +21,12 @@ const phases = ["LIVE", "ENDING", "COMPENSATING"] as const;
  * recorded under a new term, which fences whoever may still hold the run.
  */
 export async function redrive(
-  ground: RedriveGround,
+  ground: OperatorDeps,
   runId: string,
   person: { readonly by: string; readonly reason: string; readonly via?: Credential },
 ): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
-  const sent: Moment = momentOf(clock);
+  const sent: ClockReading = readClocks(clock);
   await stuckRun(store, tenant, runId);
   const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
   const { by, reason, via } = person;
@@ -48,7 +48,7 @@ export async function redrive(
       const records: NewRecord[] = [
         { kind: "operator.acted", data: { who: by, action: "redrive", reason, ...(via && { via }) } },
         { kind: "run.unstuck", data: { to } },
-        { kind: "term.ended", data: { end: "released", taken, wants: "recovery", term: lease.figures() } },
+        { kind: "term.ended", data: { end: "released", taken, wants: "recovery", term: lease.stats() } },
       ];
       lease.assert();
       try {
@@ -60,7 +60,7 @@ export async function redrive(
       }
     }
   } finally {
-    lease.lost("given back");
+    lease.end("given back");
   }
 }
 

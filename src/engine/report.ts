@@ -1,7 +1,7 @@
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import type { NewRecord } from "../model/records.ts";
-import type { Driver, Settled } from "./driver.ts";
+import type { DriveHandle, RunResult } from "./driver.ts";
 import type { Match } from "./waits.ts";
 
 /** What went wrong in a run is logged when it is durable, by whoever wrote it: once, with its cause and the next step. */
@@ -36,17 +36,17 @@ export function reportSettled(log: Log, about: EffectName, record: NewRecord): v
 
 /** A body of the user's threw. While a run is cancelled that is its way out, and nothing to warn of. */
 export function reportThrown(
-  drive: Driver,
+  drive: DriveHandle,
   operation: { readonly name: string; readonly pos: number },
   error: unknown,
 ) {
   const { log, runId: run } = drive.options;
   const { name, pos } = operation;
-  log(drive.cancelling ? "debug" : "warn", "step.failed", { run, step: name, pos, ...errorFields(error) });
+  log(drive.cancelRequested ? "debug" : "warn", "step.failed", { run, step: name, pos, ...errorFields(error) });
 }
 
 /** The run has its outcome. */
-export function reportEnded(drive: Driver, { status, outcome }: Settled): void {
+export function reportEnded(drive: DriveHandle, { status, outcome }: RunResult): void {
   if (status === "COMPLETED") return;
   const { log, runId: run } = drive.options;
   const { workflow } = drive.history.created;
@@ -61,7 +61,7 @@ export function reportEnded(drive: Driver, { status, outcome }: Settled): void {
 }
 
 /** What a note settled is durable: the wait hears of it, or, of a refused signal, people do. */
-export function settleMatch(drive: Driver, { record, wait }: Match): void {
+export function settleMatch(drive: DriveHandle, { record, wait }: Match): void {
   if (record.kind !== "signal.refused") {
     wait.written();
     return;

@@ -11,15 +11,15 @@ export class Reservations {
   readonly #open = new Map<number, Amounts>();
 
   constructor(recorded: ReadonlyMap<number, readonly JournalRecord[]>) {
-    for (const records of recorded.values()) for (const record of records) this.take(record);
+    for (const records of recorded.values()) for (const record of records) this.apply(record);
   }
 
-  take(record: NewRecord): void {
+  apply(record: NewRecord): void {
     if (record.kind === "budget.reserved") this.#open.set(record.data.pos, record.data.amounts);
     if (record.kind === "budget.charged") this.#open.delete(record.data.for ?? record.data.pos);
   }
 
-  closing(of: number): NewRecord[] {
+  closingRecords(of: number): NewRecord[] {
     return [...this.#open].map(([pos, held]) => {
       const [spent, reserved] = [{ ...held }, { ...held }];
       return { kind: "budget.charged", data: { pos, of, spent, reserved } };

@@ -1,14 +1,14 @@
 import { isTapeError, type TapeError } from "../model/errors.ts";
-import { needsResolving, placeOf, stuckRecord } from "./doubts.ts";
-import type { Driver } from "./driver.ts";
+import { effectRefOf, stuckRecord, unresolvedEffectError } from "./doubts.ts";
+import type { DriveHandle } from "./driver.ts";
 import type { Inbox } from "./inbox.ts";
 
 /** From when a timer falls due to when it has been fired, at the worst: then a run that was taken early rests again. */
-const firingMs = 1_000;
+const firingMarginMs = 1_000;
 
 /** Parks a drive when nothing runs, nothing is being written, and everything that is asked for waits for a note. */
-export class Resting {
-  readonly #drive: Driver;
+export class Parking {
+  readonly #drive: DriveHandle;
   readonly #inbox: Inbox;
   readonly #onStuck: (why: TapeError) => void;
   #checking = false;
@@ -16,7 +16,7 @@ export class Resting {
   #stayUntil = 0;
   #cancelStay: (() => void) | undefined;
 
-  constructor(drive: Driver, inbox: Inbox, onStuck: (why: TapeError) => void) {
+  constructor(drive: DriveHandle, inbox: Inbox, onStuck: (why: TapeError) => void) {
     this.#drive = drive;
     this.#inbox = inbox;
     this.#onStuck = onStuck;
@@ -24,7 +24,7 @@ export class Resting {
 
   /** It was taken so long before its timer. */
   stayFor(earlyMs: number): void {
-    this.#stayUntil = this.#drive.options.clock.mono() + earlyMs + firingMs;
+    this.#stayUntil = this.#drive.options.clock.mono() + earlyMs + firingMarginMs;
   }
 
   /** What it was kept for has come. */
@@ -36,12 +36,12 @@ export class Resting {
   settle(): void {
     const drive = this.#drive;
     // Without a wait there is nothing to rest for; whoever adds one comes here again.
-    if (this.#checking || drive.over || drive.waits.empty) return;
+    if (this.#checking || drive.finished || drive.waits.empty) return;
     this.#checking = true;
     const { clock } = drive.options;
     // Twice a turn: the code that was just set free may ask for its next operation.
-    clock.soon(() =>
-      clock.soon(() => {
+    clock.immediate(() =>
+      clock.immediate(() => {
         this.#checking = false;
         void this.#rest().catch((error: unknown) => drive.fail(error));
       }),
@@ -55,9 +55,9 @@ export class Resting {
   async #rest(): Promise<void> {
     const drive = this.#drive;
     const { waits, journal } = drive;
-    if (!drive.hears) return;
-    if (drive.active > 0 || !journal.idle || this.#inbox.reading || waits.empty) return;
-    if (this.#inbox.waiting) return this.#inbox.take();
+    if (!drive.acceptsNotes) return;
+    if (drive.activeBodies > 0 || !journal.idle || this.#inbox.reading || waits.empty) return;
+    if (this.#inbox.hasUnread) return this.#inbox.takeNotes();
     const { clock, lease } = drive.options;
     const stayMs = this.#stayUntil - clock.mono();
     if (stayMs > 0) {
@@ -68,17 +68,19 @@ export class Resting {
       return;
     }
     // Nothing but effects that only a person can settle: the run says so, instead of waiting in silence.
-    const { doubts } = waits;
-    const stuck = doubts.length === 0 ? undefined : needsResolving(doubts[0]!, false);
-    const rest = stuck === undefined ? [drive.endOfTerm(waits.about)] : [drive.endOfTerm(["a person"])];
+    const { stuckEffects: doubts } = waits;
+    const stuck = doubts.length === 0 ? undefined : unresolvedEffectError(doubts[0]!, false);
+    const rest = stuck === undefined ? [drive.termEnded(waits.descriptions)] : [drive.termEnded(["a person"])];
     try {
-      await journal.writeAlone(stuck === undefined ? rest : [stuckRecord(stuck, doubts.map(placeOf)), ...rest]);
+      await journal.appendExclusive(
+        stuck === undefined ? rest : [stuckRecord(stuck, doubts.map(effectRefOf)), ...rest],
+      );
     } catch (error) {
       if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
-      return this.#inbox.take();
+      return this.#inbox.takeNotes();
     }
     if (stuck !== undefined) this.#onStuck(stuck);
     drive.finish(stuck === undefined ? "parked" : "stuck");
-    lease.lost("given back");
+    lease.end("given back");
   }
 }

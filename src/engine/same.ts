@@ -18,7 +18,7 @@ export function asStored<T>(value: T): T {
  * A rejection that the code looks at later, or never, must not end the process and everybody else's runs with it: what
  * failed is in the journal.
  */
-export function handled<T>(promise: Promise<T>): Promise<T> {
+export function ignoreRejection<T>(promise: Promise<T>): Promise<T> {
   promise.catch(() => {});
   return promise;
 }

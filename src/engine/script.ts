@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
-import { atRest } from "../base/turn.ts";
+import { afterMicrotasks } from "../base/turn.ts";
 import type { TapeError } from "../model/errors.ts";
 import type { JournalRecord } from "../model/records.ts";
-import { endedEarly, neverAsked } from "./divergence.ts";
+import { endedEarly, neverRequested } from "./divergence.ts";
 import type { Delivery, History } from "./history.ts";
 
 /** An operation that the code has asked for and that waits for its result. */
-export interface Asked {
+export interface PendingOperation {
   readonly pos: number;
   /** Hands the recorded result to the code. */
   readonly deliver: (delivery: Delivery) => void;
@@ -14,7 +14,7 @@ export interface Asked {
   readonly begin: () => void;
 }
 
-export interface ScriptOptions {
+export interface ReplayOptions {
   readonly history: History;
   readonly clock: Clock;
   /** A record that the code has not asked for, now that it has ended. */
@@ -38,9 +38,9 @@ export interface ScriptOptions {
  * sequential code needs no more than its own microtasks. Operations without a record wait until everything is handed
  * out, then begin in the order of their positions.
  */
-export class Script {
-  readonly #options: ScriptOptions;
-  readonly #waiting = new Map<number, Asked>();
+export class Replay {
+  readonly #options: ReplayOptions;
+  readonly #waiting = new Map<number, PendingOperation>();
   #next = 0;
   #live: boolean;
   #pausing = false;
@@ -49,7 +49,7 @@ export class Script {
   #codeEnded = false;
   #cancelPatience: (() => void) | undefined;
 
-  constructor(options: ScriptOptions) {
+  constructor(options: ReplayOptions) {
     this.#options = options;
     this.#live = options.history.deliveries.length === 0;
   }
@@ -67,7 +67,7 @@ export class Script {
     }
   }
 
-  ask(asked: Asked): void {
+  request(asked: PendingOperation): void {
     if (this.#live) asked.begin();
     else {
       this.#waiting.set(asked.pos, asked);
@@ -79,7 +79,7 @@ export class Script {
    * The workflow has returned or thrown. What it asked for and did not wait for (the losers of a race) is handed out or
    * begun all the same; resolves when that is done. Records it never asked for are a divergence.
    */
-  async finished(): Promise<void> {
+  async codeEnded(): Promise<void> {
     this.#codeEnded = true;
     const left = this.#options.unasked();
     if (left !== undefined) return this.#options.onDiverged(endedEarly(left));
@@ -113,7 +113,7 @@ export class Script {
     }
     const asked = this.#waiting.get(delivery.pos);
     if (asked === undefined) {
-      if (this.#codeEnded) this.#options.onDiverged(neverAsked(delivery.record));
+      if (this.#codeEnded) this.#options.onDiverged(neverRequested(delivery.record));
       return; // the code asks for it, which calls us again, or patience runs out
     }
     this.#next++;
@@ -130,8 +130,8 @@ export class Script {
       this.#pausing = false;
       this.#advance();
     };
-    if (wholeTurn) this.#options.clock.soon(go);
-    else atRest(go);
+    if (wholeTurn) this.#options.clock.immediate(go);
+    else afterMicrotasks(go);
   }
 
   #goLive(): void {

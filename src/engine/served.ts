@@ -4,7 +4,7 @@ import type { Store } from "../store/contract.ts";
 
 /** What processes report changes when one comes or goes: asked for at most so often. */
 const freshMs = 5_000;
-const mostTenants = 1_000;
+const maxTenants = 1_000;
 
 interface Known {
   readonly at: number;
@@ -42,7 +42,7 @@ export class ServedWorkflows {
     const now = this.#clock.mono();
     const known = this.#known.get(tenant);
     if (known !== undefined && now - known.at < freshMs) return known.served;
-    if (this.#known.size >= mostTenants) this.#known.clear();
+    if (this.#known.size >= maxTenants) this.#known.clear();
     const served = reportedWorkflows(this.#store, tenant).catch(() => undefined); // a hint is worth no error
     this.#known.set(tenant, { at: now, served });
     return served;
@@ -69,7 +69,7 @@ async function reported(
 /** Some process may be about to take them. */
 const unservedMs = 10_000;
 /** Enough to see which effects it is about. */
-const mostItems = 200;
+const maxItems = 200;
 
 export interface UnservedWorkflow {
   readonly workflow: string;
@@ -97,7 +97,7 @@ export interface UnservedEffect {
 
 /** Effects that wait for a reactor, and whose definition no process has reported: nobody can send or observe them. */
 export async function unservedEffects(store: Pick<Store, "read">, tenant: string): Promise<UnservedEffect[]> {
-  const filter = { status: ["PENDING", "UNKNOWN"], minAgeMs: unservedMs, limit: mostItems };
+  const filter = { status: ["PENDING", "UNKNOWN"], minAgeMs: unservedMs, limit: maxItems };
   const waiting = (await store.read.effects(tenant, filter)).filter(({ item, name }) => item !== null && name !== null);
   if (waiting.length === 0) return [];
   const served = await reported(store, tenant, "effects");

@@ -1,34 +1,34 @@
 import { fingerprint } from "../base/canonical.ts";
-import type { Attributes, Span, SpanPlace, Tracing } from "../base/trace.ts";
+import type { Span, SpanAttributes, SpanContext, Tracer } from "../base/trace.ts";
 
 export interface SpansOptions {
-  readonly tracing: Tracing;
+  readonly tracing: Tracer;
   readonly tenant: string;
   readonly run: string;
-  readonly attributes: Attributes;
+  readonly attributes: SpanAttributes;
   /** Where its starter was, if that was in this process. */
-  readonly startedAt?: SpanPlace;
+  readonly startedAt?: SpanContext;
 }
 
 /**
  * A place that follows from the run's name: every drive of the run, in whatever process, stands in the same trace and is
  * linked to it, though nothing about traces is ever stored.
  */
-export function placeOfRun(tenant: string, run: string): SpanPlace {
+export function spanContextOfRun(tenant: string, run: string): SpanContext {
   const digits = fingerprint(["trace", tenant, run]);
   return { traceId: digits.slice(0, 32), spanId: digits.slice(32, 48) };
 }
 
 /** The spans of one drive: one for the term, one for each operation; what is replayed is marked, and took no time. */
 export class Spans {
-  readonly #tracing: Tracing;
+  readonly #tracing: Tracer;
   readonly #drive: Span;
 
   constructor({ tracing, tenant, run, attributes, startedAt }: SpansOptions) {
-    const place = placeOfRun(tenant, run);
+    const place = spanContextOfRun(tenant, run);
     this.#tracing = tracing;
-    this.#drive = tracing.begin("tape.drive", {
-      within: place,
+    this.#drive = tracing.startSpan("tape.drive", {
+      parent: place,
       links: [place, ...(startedAt === undefined ? [] : [startedAt])],
       attributes: { "tape.run": run, "tape.tenant": tenant, ...attributes },
     });
@@ -42,15 +42,15 @@ export class Spans {
     this.#begin(kind, name, pos, true).end();
   }
 
-  over(attributes: Attributes): void {
+  end(attributes: SpanAttributes): void {
     this.#drive.set(attributes);
     this.#drive.end();
   }
 
   #begin(kind: string, name: string, pos: number, replayed: boolean): Span {
     const what = kind.split(".")[0]!;
-    return this.#tracing.begin(`tape.${what} ${name}`, {
-      within: this.#drive,
+    return this.#tracing.startSpan(`tape.${what} ${name}`, {
+      parent: this.#drive,
       attributes: { "tape.operation": what, "tape.pos": pos, "tape.replayed": replayed },
     });
   }

@@ -1,22 +1,22 @@
 import { backoffMs } from "../base/backoff.ts";
 import type { JournalRecord } from "../model/records.ts";
 import { awaitedInVain, describe } from "./divergence.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 
 /**
  * A workflow that awaits something of its own between two operations (which it should not) gets this long. A minute: a
  * `retry-after` of a recorded answer, or the import of a framework on a loaded machine, takes longer than seconds.
  */
-export const defaultPatienceMs = 60_000;
+export const defaultReplayTimeoutMs = 60_000;
 /** Then a person must look: what is slow for a while is fast again by the third time. */
-const mostStalls = 3;
+const maxStalls = 3;
 const pauses = { baseMs: 5_000, factor: 12, capMs: 60_000 };
 
 /** Replay has waited in vain: the run is given back and tried again later; after the third time it is stuck. */
-export async function stallReplay(drive: Driver, record: JournalRecord): Promise<void> {
-  const { log, runId, random, patienceMs = defaultPatienceMs } = drive.options;
+export async function stallReplay(drive: DriveHandle, record: JournalRecord): Promise<void> {
+  const { log, runId, random, patienceMs = defaultReplayTimeoutMs } = drive.options;
   const attempt = drive.history.stalls + 1;
-  if (attempt >= mostStalls) return drive.stick(awaitedInVain(record, patienceMs, attempt));
+  if (attempt >= maxStalls) return drive.markStuck(awaitedInVain(record, patienceMs, attempt));
   const awaited = describe(record);
   const inMs = Math.ceil(backoffMs(attempt, pauses, random));
   const next = "Put what the workflow waits for into a step, or raise replayPatience.";
@@ -26,7 +26,7 @@ export async function stallReplay(drive: Driver, record: JournalRecord): Promise
     drive.parkWith(
       () => [
         { kind: "replay.stalled", data },
-        drive.endOfTerm([`a replay that asks for ${awaited}`], { wants: "recovery", inMs }),
+        drive.termEnded([`a replay that asks for ${awaited}`], { wants: "recovery", inMs }),
       ],
       park,
     );

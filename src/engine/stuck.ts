@@ -1,13 +1,13 @@
 import { TapeError } from "../model/errors.ts";
 import type { Store } from "../store/contract.ts";
 import type { StuckRecord } from "./doubts.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 
 /**
  * A stuck run that waited for a person's word on an effect goes on where it was once that word is there. true: it does,
  * and its journal says so. Any other kind of stuck needs a redrive.
  */
-export async function comesUnstuck(drive: Driver): Promise<boolean> {
+export async function unstickIfResolved(drive: DriveHandle): Promise<boolean> {
   const { stuck } = drive.history;
   if (stuck === undefined) return true;
   if (!drive.waits.resolves(stuck)) return false;
@@ -15,13 +15,13 @@ export async function comesUnstuck(drive: Driver): Promise<boolean> {
   const run = await store.read.run(tenant, runId);
   if (run?.status !== "STUCK") return run !== undefined;
   const to = run.stuckFrom === "ENDING" || run.stuckFrom === "COMPENSATING" ? run.stuckFrom : "LIVE";
-  await drive.journal.writeNow([{ kind: "run.unstuck", data: { to } }]);
+  await drive.journal.append([{ kind: "run.unstuck", data: { to } }]);
   log("info", "run.unstuck", { run: runId });
   return true;
 }
 
 /** Why a run is stuck, as its journal says: for whoever waits for its result. */
-export async function whyStuck(store: Store, tenant: string, run: string): Promise<TapeError> {
+export async function stuckError(store: Store, tenant: string, run: string): Promise<TapeError> {
   let last: { readonly data: StuckRecord; readonly at: number } | undefined;
   for (let from = 1; ; ) {
     const page = await store.read.journal(tenant, { run }, { from });

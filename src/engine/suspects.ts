@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Driver, Suspicion } from "./driver.ts";
+import type { DriveHandle, Suspicion } from "./driver.ts";
 
 export interface SuspectsOptions {
   readonly clock: Clock;
@@ -13,16 +13,17 @@ export interface SuspectsOptions {
 }
 
 /** The longest time that a suspect holds up others that wait for their turn. */
-export const longestBesideMs = 5_000;
+export const maxGraceMs = 5_000;
 /** Crashes of a process that tested nothing but this run, without progress in between, before a person must look. */
-const mostCrashes = 5;
+const maxCrashes = 5;
 /** From this crash on a run is tested with nothing at all beside it: a neighbour's crash must never stick it. */
 const exclusiveFrom = 3;
 /** Those that were found together come together to the line, so that the one to be tested alone is first. */
 const gatherMs = 250;
 /** Recovered once: so many may have to be told apart if one of them kills. Then a quarter of it, then each by itself. */
-const together = 16;
-const sizeFor = (recoveries: number): number => Math.max(1, Math.floor(together / 4 ** Math.max(0, recoveries - 1)));
+const maxConcurrentSuspects = 16;
+const sizeFor = (recoveries: number): number =>
+  Math.max(1, Math.floor(maxConcurrentSuspects / 4 ** Math.max(0, recoveries - 1)));
 
 interface Member {
   /** How many may be tested at once while it is among them, itself included. */
@@ -51,13 +52,13 @@ export class Suspects {
   }
 
   /** A suspect is being driven with nothing beside it: nothing else may begin. */
-  get alone(): boolean {
+  get solo(): boolean {
     return this.#closed.size > 0;
   }
 
   /** How many more may be acquired now: beyond that, whoever kills its process would only take more with it. */
-  get room(): number {
-    return Math.max(0, together - this.#under);
+  get capacity(): number {
+    return Math.max(0, maxConcurrentSuspects - this.#under);
   }
 
   /** One has been acquired. */
@@ -76,38 +77,38 @@ export class Suspects {
     };
     const { clock, besideMs } = this.#options;
     const later = (work: () => void): void => void cancels.push(clock.after(besideMs, work));
-    const raised = async (drive: Driver): Promise<boolean> => {
+    const raised = async (drive: DriveHandle): Promise<boolean> => {
       const { recoveries, crashes } = drive.history;
       const size = sizeFor(recoveries);
       const count = crashes === undefined ? 0 : crashes + 1;
-      if (size === 1 && count >= mostCrashes) {
-        await drive.stick(poisonous(drive, count));
+      if (size === 1 && count >= maxCrashes) {
+        await drive.markStuck(poisonous(drive, count));
         return true;
       }
       const exclusive = size === 1 && count >= exclusiveFrom;
-      suspicion.apart = true;
+      suspicion.solo = true;
       await new Promise<void>((begin) => {
         member = { size, exclusive, begin };
         this.#enter(member);
       });
-      if (drive.over) return true; // its lease ran out in the line, or the process is draining
-      suspicion.apart = exclusive;
+      if (drive.finished) return true; // its lease ran out in the line, or the process is draining
+      suspicion.solo = exclusive;
       if (size > 1) {
         later(lifted);
         return false;
       }
       if (exclusive && !(await this.#quiet())) {
-        suspicion.apart = false;
+        suspicion.solo = false;
         later(lifted);
         this.#reopen(member!); // with company its crash could be another's: it does not count
         return false;
       }
-      await drive.journal.writeNow([{ kind: "run.suspected", data: { crashes: count } }]);
+      await drive.journal.append([{ kind: "run.suspected", data: { crashes: count } }]);
       // A crash from then on may be a neighbour's: it must not count.
-      later(() => drive.journal.write([{ kind: "run.suspected", data: { crashes: 0 } }], lifted, () => {}));
+      later(() => drive.journal.enqueue([{ kind: "run.suspected", data: { crashes: 0 } }], lifted, () => {}));
       return false;
     };
-    const suspicion: Suspicion = { raised, lifted, apart: false };
+    const suspicion: Suspicion = { check: raised, clear: lifted, solo: false };
     return suspicion;
   }
 
@@ -116,7 +117,7 @@ export class Suspects {
     const rank = ({ exclusive, size }: Member): number => (exclusive ? Number.POSITIVE_INFINITY : size);
     const before = this.#line.findIndex((other) => rank(other) < rank(member));
     this.#line.splice(before < 0 ? this.#line.length : before, 0, member);
-    if (member.size < together && this.#tested.size === 0 && !this.#gathering) {
+    if (member.size < maxConcurrentSuspects && this.#tested.size === 0 && !this.#gathering) {
       this.#gathering = true;
       this.#options.clock.after(gatherMs, () => {
         this.#gathering = false;
@@ -142,7 +143,7 @@ export class Suspects {
 
   #advance(): void {
     for (;;) {
-      const at = this.#gathering ? this.#line.findIndex(({ size }) => size === together) : 0;
+      const at = this.#gathering ? this.#line.findIndex(({ size }) => size === maxConcurrentSuspects) : 0;
       const member = this.#line[at];
       if (member === undefined) return;
       const most = Math.min(member.size, ...[...this.#tested].map(({ size }) => size));
@@ -171,7 +172,7 @@ export class Suspects {
   }
 }
 
-function poisonous(drive: Driver, crashes: number): TapeError {
+function poisonous(drive: DriveHandle, crashes: number): TapeError {
   const { workflow, id } = drive.history.created;
   const message = `the process died ${crashes} times while it tested nothing but this run of ${workflow}, without progress since record ${drive.history.progressAt}`;
   return new TapeError("TAPE_RUN_STUCK", message, { run: id, crashes });

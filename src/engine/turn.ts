@@ -1,12 +1,12 @@
 import type { Span } from "../base/trace.ts";
 import type { TapeError } from "../model/errors.ts";
 import type { NewRecord } from "../model/records.ts";
-import type { Standing } from "../sdk/current.ts";
-import type { Driver } from "./driver.ts";
+import type { ExecutionSite } from "../sdk/current.ts";
+import type { DriveHandle } from "./driver.ts";
 import type { Delivery } from "./history.ts";
-import type { Writing } from "./journal.ts";
-import { asStored, handled, isThenable } from "./same.ts";
-import type { Asked } from "./script.ts";
+import type { PendingWrite } from "./journal.ts";
+import { asStored, ignoreRejection, isThenable } from "./same.ts";
+import type { PendingOperation } from "./script.ts";
 
 /** One durable operation: how it is recognised in the journal, what its record means, how it begins for real. */
 export interface Operation<T> {
@@ -17,43 +17,43 @@ export interface Operation<T> {
   /** Shown where the code asks for other arguments than the journal has. */
   readonly args?: unknown;
   /** Also after the run was cancelled: it cleans up. */
-  readonly always?: boolean;
+  readonly evenIfCancelled?: boolean;
   /** The result that a record holds; throws what the operation threw. */
   readonly result: (delivery: Delivery) => T | Promise<T>;
-  readonly begin: (turn: Turn<T>) => void;
+  readonly begin: (turn: OperationHandle<T>) => void;
 }
 
 /** Whose body is running. */
-export type BodyOf = NonNullable<Standing["body"]>;
+export type BodyOf = NonNullable<ExecutionSite["body"]>;
 
 /** An operation that has gone live. */
-export interface Turn<T> extends BodyOf {
+export interface OperationHandle<T> extends BodyOf {
   readonly pos: number;
   /** Writes the record that ends it; the code gets the result once it is durable. */
   end(record: NewRecord, value: T | Promise<T>): void;
-  endWith(error: unknown, record: NewRecord): void;
+  endWithError(error: unknown, record: NewRecord): void;
   reject(error: unknown): void;
   resolve(value: T | Promise<T>): void;
 }
 
 /** Whom a turn tells how it went. */
-export interface Told {
-  readonly drive: Driver;
-  done(turn: LiveTurn<unknown>): void;
+export interface OperationOwner {
+  readonly drive: DriveHandle;
+  done(turn: LiveOperation<unknown>): void;
   failed(error: unknown, pos: number): void;
 }
 
 /** The record that ends an operation, and what the code hears once it is written. */
-class Ending<T> implements Writing {
+class EndingWrite<T> implements PendingWrite {
   readonly records: readonly [NewRecord];
   readonly alone = false;
-  readonly #turn: Turn<T>;
-  readonly #drive: Driver;
+  readonly #turn: OperationHandle<T>;
+  readonly #drive: DriveHandle;
   readonly #failed: boolean;
   readonly #result: unknown;
 
   /** `result`: the error of an operation that failed, else its value. */
-  constructor(turn: Turn<T>, drive: Driver, record: NewRecord, failed: boolean, result: unknown) {
+  constructor(turn: OperationHandle<T>, drive: DriveHandle, record: NewRecord, failed: boolean, result: unknown) {
     this.#turn = turn;
     this.#drive = drive;
     this.records = [record];
@@ -64,18 +64,18 @@ class Ending<T> implements Writing {
   written(): void {
     if (this.#failed) this.#turn.reject(this.#result);
     else this.#turn.resolve(this.#result as T | Promise<T>);
-    this.#drive.settle();
+    this.#drive.parkIfIdle();
   }
 
   /** The store refused it for a reason of its own: that is the operation's result, and replay must see it too. */
   refused(refusal: TapeError): void {
     const error = asStored(refusal);
     const data = { pos: this.#turn.pos, name: nameOf(this.records[0]), error };
-    this.#drive.journal.write(
+    this.#drive.journal.enqueue(
       [{ kind: "step.done", data }],
       () => {
         this.#turn.reject(error);
-        this.#drive.settle();
+        this.#drive.parkIfIdle();
       },
       (again) => this.#drive.fail(again),
     );
@@ -83,16 +83,16 @@ class Ending<T> implements Writing {
 }
 
 /** One object for each operation, not a closure for each thing it can do: this is the hottest path of the engine. */
-export class LiveTurn<T> implements Turn<T>, Asked {
+export class LiveOperation<T> implements OperationHandle<T>, PendingOperation {
   readonly pos: number;
   readonly promise: Promise<T>;
-  readonly #operations: Told;
+  readonly #operations: OperationOwner;
   readonly #operation: Operation<T>;
   #span: Span | undefined;
   #resolve!: (value: T | Promise<T>) => void;
   #reject!: (error: unknown) => void;
 
-  constructor(operations: Told, pos: number, operation: Operation<T>) {
+  constructor(operations: OperationOwner, pos: number, operation: Operation<T>) {
     this.#operations = operations;
     this.pos = pos;
     this.#operation = operation;
@@ -117,13 +117,13 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   deliver(delivery: Delivery): void {
     const { kinds, name, result } = this.#operation;
     this.#operations.drive.spans?.replayed(kinds[0]!, name, this.pos);
-    settleWith(() => result(delivery), this);
+    resolveWith(() => result(delivery), this);
   }
 
   begin(): void {
     const { drive } = this.#operations;
     // Between the taking of the cancellation and its being told nothing begins: it will be refused in a moment.
-    if (drive.over || (drive.cancelling && this.#operation.always !== true)) return;
+    if (drive.finished || (drive.cancelRequested && this.#operation.evenIfCancelled !== true)) return;
     const { kinds, name } = this.#operation;
     this.#span = drive.spans?.operation(kinds[0]!, name, this.pos);
     try {
@@ -135,35 +135,35 @@ export class LiveTurn<T> implements Turn<T>, Asked {
   }
 
   resolve(value: T | Promise<T>): void {
-    this.#operations.done(this as LiveTurn<unknown>);
-    if (isThenable(value)) handled(this.promise);
+    this.#operations.done(this as LiveOperation<unknown>);
+    if (isThenable(value)) ignoreRejection(this.promise);
     this.#span?.end();
     this.#resolve(value);
   }
 
   reject(error: unknown): void {
-    this.#operations.done(this as LiveTurn<unknown>);
+    this.#operations.done(this as LiveOperation<unknown>);
     this.#operations.failed(error, this.pos);
     this.refuse(error);
   }
 
   refuse(error: unknown): void {
-    handled(this.promise);
+    ignoreRejection(this.promise);
     this.#span?.fail(error);
     this.#span?.end();
     this.#reject(error);
   }
 
   end(record: NewRecord, value: T | Promise<T>): void {
-    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, false, value));
+    this.#operations.drive.journal.send(new EndingWrite(this, this.#operations.drive, record, false, value));
   }
 
-  endWith(error: unknown, record: NewRecord): void {
-    this.#operations.drive.journal.send(new Ending(this, this.#operations.drive, record, true, error));
+  endWithError(error: unknown, record: NewRecord): void {
+    this.#operations.drive.journal.send(new EndingWrite(this, this.#operations.drive, record, true, error));
   }
 }
 
-export function settleWith<T>(work: () => T | Promise<T>, turn: Turn<T>): void {
+export function resolveWith<T>(work: () => T | Promise<T>, turn: OperationHandle<T>): void {
   try {
     turn.resolve(work());
   } catch (error) {

@@ -1,11 +1,11 @@
 import type { RecordData } from "../model/records.ts";
 import type { TapeContext, ValuesContext } from "../sdk/context.ts";
-import type { Driver } from "./driver.ts";
+import type { DriveHandle } from "./driver.ts";
 import type { Operations } from "./operations.ts";
 import { asStored } from "./same.ts";
 
 /** Values from inside a run: reads are recorded, writes are fenced by the run's lease and compare the version. */
-export function valuesOf(context: Operations & Pick<TapeContext, "sample">, drive: Driver): ValuesContext {
+export function valuesOf(context: Operations & Pick<TapeContext, "sample">, drive: DriveHandle): ValuesContext {
   return {
     get: (key) =>
       context.sample(`value ${key}`, async () => {

@@ -1,19 +1,19 @@
 import type { NewRecord, RecordData } from "../model/records.ts";
-import type { EffectPlace, UnresolvedEffect } from "./doubts.ts";
+import type { EffectRef, UnresolvedEffect } from "./doubts.ts";
 import type { History, Note } from "./history.ts";
 
 /** An operation that waits for a note, and what it makes of one. */
 export interface Wait {
   readonly pos: number;
   /** For people: what the run waits for. */
-  readonly about: string;
+  readonly description: string;
   /** The record that ends the wait, or undefined if this note is not for it. */
   readonly match: (note: Note) => NewRecord | undefined;
   readonly written: () => void;
   /** The effect whose outcome it waits for, if it is one. */
   readonly effect?: string;
   /** It sleeps: the record with which its driver ends that by itself once the time has come. */
-  readonly rise?: () => NewRecord;
+  readonly endSleep?: () => NewRecord;
 }
 
 /** A note that a wait takes, by the record that says so; a refused signal leaves its gate waiting. */
@@ -23,11 +23,11 @@ export interface Match {
 }
 
 /** An effect that only a person can settle. */
-export interface Doubt extends UnresolvedEffect {
+export interface StuckEffect extends UnresolvedEffect {
   readonly name: string;
 }
 
-interface Word {
+interface LastStatus {
   readonly seq: number;
   readonly status: string;
   readonly reason: string | undefined;
@@ -38,11 +38,11 @@ interface Word {
  * Notes on the one side, waiting operations on the other. A note that nobody waits for yet stays (a signal may come
  * before its gate); one that was used is gone. Timers, outcomes and children settle at most one wait each.
  */
-export class Waits {
+export class PendingWaits {
   #waits: Wait[] = [];
   #notes: Note[] = [];
   readonly #evidence: RecordData<"effect.evidence">[] = [];
-  readonly #words = new Map<string, Word>();
+  readonly #words = new Map<string, LastStatus>();
   readonly #run: number;
   #seen: number;
 
@@ -60,16 +60,16 @@ export class Waits {
     return this.#waits.length === 0;
   }
 
-  get about(): string[] {
-    return this.#waits.map((wait) => wait.about);
+  get descriptions(): string[] {
+    return this.#waits.map((wait) => wait.description);
   }
 
   /** How many notes have been taken from the inbox. */
-  get seen(): number {
+  get notesTaken(): number {
     return this.#seen;
   }
 
-  arrive(notes: readonly Note[]): void {
+  addNotes(notes: readonly Note[]): void {
     for (const note of notes) {
       if (note.seq <= this.#seen) continue;
       this.#seen = note.seq;
@@ -79,24 +79,24 @@ export class Waits {
   }
 
   /** What was last told of an effect that is not the run's to decide. */
-  lastWord({ run, pos, sub }: EffectPlace): Word | undefined {
+  lastStatus({ run, pos, sub }: EffectRef): LastStatus | undefined {
     return this.#words.get(`${run} ${pos} ${sub}`);
   }
 
   /** A person has decided about what the run is stuck on. */
   resolves(stuck: History["stuck"]): boolean {
     return (stuck?.record.on ?? []).some((place) => {
-      const told = this.lastWord(place);
+      const told = this.lastStatus(place);
       return told !== undefined && told.seq > stuck!.taken && told.status !== "STUCK";
     });
   }
 
   /** The effects that are waited for, if each of them needs a person: as long as something else may move it, it waits. */
-  get doubts(): readonly Doubt[] {
-    const doubts = this.#waits.map(({ pos, effect }): Doubt | undefined => {
+  get stuckEffects(): readonly StuckEffect[] {
+    const doubts = this.#waits.map(({ pos, effect }): StuckEffect | undefined => {
       if (effect === undefined) return undefined;
       const place = { run: this.#run, pos, sub: 0 };
-      const told = this.lastWord(place);
+      const told = this.lastStatus(place);
       return told?.status === "STUCK" ? { ...place, name: effect, reason: told.reason, error: told.error } : undefined;
     });
     return doubts.every((doubt) => doubt !== undefined) ? doubts : [];
@@ -113,8 +113,8 @@ export class Waits {
   }
 
   /** Who sleeps at this position. */
-  sleeper(pos: number): Wait | undefined {
-    return this.#waits.find((wait) => wait.pos === pos && wait.rise !== undefined);
+  sleepAt(pos: number): Wait | undefined {
+    return this.#waits.find((wait) => wait.pos === pos && wait.endSleep !== undefined);
   }
 
   /** It needs no note any more. */

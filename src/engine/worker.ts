@@ -2,21 +2,21 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
-import type { Tracing } from "../base/trace.ts";
-import { type Moment, momentOf } from "../lease/belief.ts";
+import type { Tracer } from "../base/trace.ts";
+import { type ClockReading, readClocks } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import { errorTable } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { RunSpec, Store } from "../store/contract.ts";
 import { Drive } from "./drive.ts";
-import type { DriveEnd, Settled, Suspicion } from "./driver.ts";
-import { giveBack } from "./give-back.ts";
+import type { DriveEnd, RunResult, Suspicion } from "./driver.ts";
+import { releaseJournal } from "./give-back.ts";
 import { HungWatch } from "./hung.ts";
 import { ImmediateSteps } from "./immediate.ts";
-import { longestBesideMs, Suspects } from "./suspects.ts";
+import { maxGraceMs, Suspects } from "./suspects.ts";
 
-export interface WorkerOptions {
+export interface RunDriverOptions {
   readonly store: Store;
   readonly runner: Runner;
   readonly keeper: LeaseKeeper;
@@ -24,7 +24,7 @@ export interface WorkerOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
-  readonly tracing?: Tracing;
+  readonly tracing?: Tracer;
   /** Runs driven at once. */
   readonly concurrency: number;
   /** How long a replay waits for the code to ask for what the journal holds next. */
@@ -32,10 +32,10 @@ export interface WorkerOptions {
   /** After how long the first body of each name is said to be slow. */
   readonly slowMs?: number;
   /** A run has ended that was driven here. */
-  readonly onSettled?: (journal: number, settled: Settled) => void;
+  readonly onSettled?: (journal: number, settled: RunResult) => void;
 }
 
-export interface FindCounts {
+export interface DriveCounts {
   readonly found: number;
   readonly ended: number;
   readonly parked: number;
@@ -46,13 +46,13 @@ export interface FindCounts {
 }
 
 /** Somebody else may be about to take them: only what lies for longer than that is told. */
-const unservedMs = 10_000;
+const unservedAfterMs = 10_000;
 /** How often what nobody takes is told. */
-const tellMs = 60_000;
+const reportEveryMs = 60_000;
 /** So long before its timer falls due a run is read and played up to its wait: a thousand at once are then no crowd. */
-export const aheadMs = 1_000;
+export const preloadMs = 1_000;
 
-interface Driving {
+interface ActiveDrive {
   /** undefined while it waits for its turn. */
   drive?: Drive;
   /** A note may have come before there was a drive to hear of it. */
@@ -61,9 +61,9 @@ interface Driving {
 }
 
 /** Drives runs: those it starts itself, and those it finds due, noted or abandoned. */
-export class Worker {
-  readonly #options: WorkerOptions;
-  readonly #drives = new Map<number, Driving>();
+export class RunDriver {
+  readonly #options: RunDriverOptions;
+  readonly #drives = new Map<number, ActiveDrive>();
   readonly #suspects: Suspects;
   readonly #hung: HungWatch;
   readonly #immediate = new ImmediateSteps();
@@ -79,13 +79,13 @@ export class Worker {
   readonly #hints = new Set<number | "any">();
   #cancelLook: (() => void) | undefined;
 
-  constructor(options: WorkerOptions) {
+  constructor(options: RunDriverOptions) {
     this.#options = options;
     this.#hung = new HungWatch(options.slowMs);
     this.#workflows = [...options.runner.workflows.keys()];
     this.#suspects = new Suspects({
       clock: options.clock,
-      besideMs: Math.min(longestBesideMs, options.keeper.timings.ttlMs / 2),
+      besideMs: Math.min(maxGraceMs, options.keeper.timings.ttlMs / 2),
       others: () => this.#others(),
       onRoom: () => this.#freed(),
     });
@@ -102,8 +102,8 @@ export class Worker {
   /** Creates runs and drives the fresh ones at once, from the same transaction on. */
   async start(specs: readonly RunSpec[]): Promise<Awaited<ReturnType<Store["intake"]["createRuns"]>>> {
     const { store, keeper, tenant, random, clock } = this.#options;
-    const room = specs.length <= this.room;
-    const sent = momentOf(clock);
+    const room = specs.length <= this.capacity;
+    const sent = readClocks(clock);
     const first = {
       ...keeper.identity,
       reactor: "agent",
@@ -120,35 +120,35 @@ export class Worker {
   /** Whether it is driven here and has not come to its end yet. */
   drives(journal: number): boolean {
     const driving = this.#drives.get(journal);
-    return driving !== undefined && driving.drive?.over !== true;
+    return driving !== undefined && driving.drive?.finished !== true;
   }
 
   /** A sleep of a run that is driven here is over: its driver fires the timer itself. False: somebody else has to. */
-  async rise({ run, pos, purpose }: { run: number; pos: number; purpose: string }): Promise<boolean> {
+  async endSleep({ run, pos, purpose }: { run: number; pos: number; purpose: string }): Promise<boolean> {
     const driving = purpose === "sleep" ? this.#drives.get(run) : undefined;
     if (driving?.drive === undefined) return false;
-    return Promise.race([driving.drive.rise(pos), driving.done.then(() => false)]);
+    return Promise.race([driving.drive.endSleep(pos), driving.done.then(() => false)]);
   }
 
   /** How many more runs this worker would drive now. */
-  get room(): number {
-    if (this.#draining || this.#suspects.alone) return 0;
+  get capacity(): number {
+    if (this.#draining || this.#suspects.solo) return 0;
     return Math.max(0, this.#options.concurrency - this.#drives.size);
   }
 
   /** One look for work; resolves when what was found has been driven as far as it goes. */
-  async runOnce(limit: number): Promise<FindCounts> {
-    return (await this.begin(limit)).done;
+  async runOnce(limit: number): Promise<DriveCounts> {
+    return (await this.poll(limit)).done;
   }
 
   /**
    * One look for work that does not wait for it to be done: a run with a long body must not keep the others from being
    * found. `freed` is called whenever there is room again.
    */
-  async begin(
+  async poll(
     limit: number,
     freed: () => void = () => {},
-  ): Promise<{ readonly found: number; readonly done: Promise<FindCounts> }> {
+  ): Promise<{ readonly found: number; readonly done: Promise<DriveCounts> }> {
     this.#freed = freed;
     const { drives, lagMs } = await this.#find(limit);
     const done = Promise.all(drives).then((ends) => {
@@ -166,9 +166,9 @@ export class Worker {
   async unserved(): Promise<number> {
     const { store, tenant, clock, log } = this.#options;
     if (clock.mono() < this.#tellAgainAt) return 0;
-    this.#tellAgainAt = clock.mono() + unservedMs;
-    const found = await store.read.unserved(this.#workflows, unservedMs, tenant);
-    if (found.length > 0) this.#tellAgainAt = clock.mono() + tellMs;
+    this.#tellAgainAt = clock.mono() + unservedAfterMs;
+    const found = await store.read.unserved(this.#workflows, unservedAfterMs, tenant);
+    if (found.length > 0) this.#tellAgainAt = clock.mono() + reportEveryMs;
     for (const { workflow, runs, lagMs } of found) {
       const missing = `workflow ${workflow}`;
       const { next } = errorTable.TAPE_NO_WORKER;
@@ -184,7 +184,7 @@ export class Worker {
    */
   async drain(boundMs = 30_000, bodiesMs = boundMs): Promise<void> {
     this.#draining = true;
-    for (const { drive } of this.#drives.values()) drive?.hurry();
+    for (const { drive } of this.#drives.values()) drive?.parkNow();
     // An effect ends by its time-out, and is better awaited; a body may never end.
     const first = Math.min(boundMs, bodiesMs);
     if (!(await this.#rested(first))) await this.#giveBackAll(({ acting }) => first === boundMs || !acting);
@@ -212,14 +212,14 @@ export class Worker {
         next,
       });
     }
-    await Promise.all(drives.map((drive) => drive.surrender("drained", 0)));
+    await Promise.all(drives.map((drive) => drive.handOver("drained", 0)));
   }
 
   async #find(limit: number): Promise<{ readonly drives: Promise<DriveEnd>[]; readonly lagMs: number }> {
     const { store, keeper, tenant, random, clock } = this.#options;
-    const room = Math.min(limit, this.room);
+    const room = Math.min(limit, this.capacity);
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
-    const sent = momentOf(clock);
+    const sent = readClocks(clock);
     const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
     this.#looks++;
     try {
@@ -227,13 +227,13 @@ export class Worker {
         claimant,
         wants: "recovery",
         staleOf: ["agent", "recovery"],
-        staleLimit: this.#suspects.room,
+        staleLimit: this.#suspects.capacity,
         limit: room,
         nonce: random.bits63(),
         tenant,
         workflows: this.#workflows,
         // Who waits for a timer does nothing: half of the room stays for those who do something.
-        ahead: { withinMs: aheadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
+        ahead: { withinMs: preloadMs, limit: Math.max(0, Math.floor(this.#options.concurrency / 2) - this.#early) },
       });
       const lagMs = terms.reduce((most, term) => Math.max(most, term.lagMs ?? 0), 0);
       return { drives: terms.map((term) => this.#take(term, sent)), lagMs };
@@ -245,15 +245,15 @@ export class Worker {
   /** A note may have come for this journal. It may be of a run that is ours already though we have not heard so yet. */
   #poke(journal: number | "any"): void {
     const driving = journal === "any" ? undefined : this.#drives.get(journal);
-    if (driving?.drive !== undefined) driving.drive.poke();
+    if (driving?.drive !== undefined) driving.drive.notify();
     else if (driving !== undefined) driving.poked = true;
     else if (this.#looks > 0) this.#hints.add(journal);
   }
 
-  #take(term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
+  #take(term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
     const { journal } = term;
     const poked = this.#hints.has(journal) || this.#hints.has("any");
-    const driving: Driving = { poked, done: Promise.resolve("lost") };
+    const driving: ActiveDrive = { poked, done: Promise.resolve("lost") };
     this.#drives.set(journal, driving);
     driving.done = this.#drive(driving, term, sent, fresh)
       .catch((error: unknown): DriveEnd => {
@@ -268,7 +268,7 @@ export class Worker {
     return driving.done;
   }
 
-  async #drive(driving: Driving, term: Term, sent: Moment, fresh?: RunSpec): Promise<DriveEnd> {
+  async #drive(driving: ActiveDrive, term: Term, sent: ClockReading, fresh?: RunSpec): Promise<DriveEnd> {
     const { keeper, store, runner, tenant, clock, random, log, tracing } = this.#options;
     const { journal } = term;
     const lease = keeper.adopt(fresh?.id ?? term.name ?? `run ${journal}`, term, sent);
@@ -280,35 +280,35 @@ export class Worker {
       const known = fresh?.id ?? term.name;
       const runId = known ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
       if (this.#draining) {
-        await giveBack(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
+        await releaseJournal(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
         return "lost";
       }
       const ground = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
-      const startedAt = fresh === undefined ? undefined : tracing?.active(); // its starter's context reaches as far as here
+      const startedAt = fresh === undefined ? undefined : tracing?.activeSpan(); // its starter's context reaches as far as here
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {
         ...(fresh && { fresh }),
         ...(suspicion && { suspicion }),
-        ...(term.early && { earlyMs: aheadMs }),
+        ...(term.early && { earlyMs: preloadMs }),
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
       };
       const drive = new Drive({ ...ground, ...traced, ...more });
       driving.drive = drive;
-      if (driving.poked) drive.poke();
+      if (driving.poked) drive.notify();
       const end = await drive.run();
       if (drive.settled !== undefined) this.#options.onSettled?.(journal, drive.settled);
       return end;
     } finally {
       if (term.early) this.#early--;
-      suspicion?.lifted();
-      lease.lost("the drive is over");
+      suspicion?.clear();
+      lease.end("the drive is over");
     }
   }
 
   /** Drives that have begun; suspects in the line have not. */
   #others(): Promise<DriveEnd>[] {
     return [...this.#drives.values()].flatMap(({ drive, done }) =>
-      drive === undefined || drive.options.suspicion?.apart ? [] : [done],
+      drive === undefined || drive.options.suspicion?.solo ? [] : [done],
     );
   }
 
@@ -319,7 +319,7 @@ export class Worker {
     this.#cancelLook = clock.after(keeper.timings.heartbeatMs, () => {
       this.#cancelLook = undefined;
       for (const { drive } of this.#drives.values()) {
-        drive?.look();
+        drive?.checkNotes();
         if (drive !== undefined) this.#hung.look(drive);
       }
       this.#look();

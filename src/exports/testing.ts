@@ -1,12 +1,12 @@
 export { ManualClock } from "../testing/clock.ts";
-export { type Fixture, storeConformance, type TestApi } from "../testing/conformance/index.ts";
+export { type StoreFixture, storeConformance, type TestRunner } from "../testing/conformance/index.ts";
 export { faultyStore } from "../testing/faults.ts";
 export { type CrashReport, crashAtEveryBoundary } from "../testing/kit/crash.ts";
 export type { CrashMode, CrashOptions } from "../testing/kit/crash-options.ts";
-export type { Round } from "../testing/kit/round.ts";
-export type { Call } from "../testing/kit/runner.ts";
+export type { CrashRound } from "../testing/kit/round.ts";
+export type { BodyCall } from "../testing/kit/runner.ts";
 export { type VirtualOptions, VirtualTape } from "../testing/kit/virtual-tape.ts";
 export { VirtualTime } from "../testing/kit/virtual-time.ts";
-export { type Caller, type Seen, type Trouble, WorldLedger } from "../testing/kit/world.ts";
+export { type RequestFault, type WorldCaller, WorldLedger, type WorldRequest } from "../testing/kit/world.ts";
 export { checkLinearizable } from "../testing/linearizable.ts";
 export { checkProjection } from "../testing/projection.ts";

@@ -5,7 +5,7 @@ import type { Fence } from "../model/fence.ts";
  * Whoever brings a fencing token to a resource. A lease is one, and so are the context of a singleton's body and, by its
  * idempotency key, the context of an effect. Tokens are compared only within one scope: the lease's name, or the key.
  */
-export type Bearer =
+export type TokenHolder =
   | {
       readonly name: string;
       readonly token: bigint;
@@ -16,14 +16,14 @@ export type Bearer =
   | { readonly key: string; readonly token: bigint };
 
 /** A bearer whose term the store itself can look up: a lease, a singleton's context, or the context of an effect. */
-export type Holder = Bearer & { readonly fence: Fence };
+export type LeaseHolder = TokenHolder & { readonly fence: Fence };
 
-export function scopeOf(bearer: Bearer): string {
+export function scopeOf(bearer: TokenHolder): string {
   return "name" in bearer ? `${bearer.tenant ?? "default"}/${bearer.name}` : bearer.key;
 }
 
 /** What the bearer knows by itself: its deadline may have passed. */
-export function assertBearer(bearer: Bearer): void {
+export function assertHolder(bearer: TokenHolder): void {
   if ("assert" in bearer) bearer.assert?.();
 }
 
@@ -37,7 +37,7 @@ export function refuseStale(scope: string, token: bigint, highest?: bigint): nev
 }
 
 /** A guard that is not inside the user's transaction guards nothing. */
-export function refuseOutside(how: string): never {
+export function refuseOutsideTransaction(how: string): never {
   throw new TapeError("TAPE_BAD_INPUT", `a guard belongs into the transaction of the write: ${how}`, {
     field: "client",
   });

@@ -1,8 +1,8 @@
 import { TapeError } from "../model/errors.ts";
 import { assertMacSecret, fenceMac, isSameMac, macHeader } from "../model/fence-mac.ts";
-import { knownKeys } from "../sdk/check.ts";
-import { type Bearer, refuseStale, scopeOf } from "./bearer.ts";
-import { type GuardTable, memoryGuards } from "./table.ts";
+import { assertKnownKeys } from "../sdk/check.ts";
+import { refuseStale, scopeOf, type TokenHolder } from "./bearer.ts";
+import { type GuardTable, memoryGuardTable } from "./table.ts";
 
 /** The headers of a request that carries a token. The HTTP connector sends the last two. */
 export const leaseHeader = "tape-lease";
@@ -10,7 +10,7 @@ export const keyHeader = "idempotency-key";
 export const tokenHeader = "tape-fencing-token";
 
 /** Headers that say under which term a request is made, and with a secret also prove it. */
-export function fenceHeaders(bearer: Bearer, options: { readonly secret?: string } = {}): Record<string, string> {
+export function fenceHeaders(bearer: TokenHolder, options: { readonly secret?: string } = {}): Record<string, string> {
   const { secret } = options;
   // A lease may have any name, a header may not.
   const [header, scope] =
@@ -56,13 +56,13 @@ interface Scope {
  * That holds in one process. A service of several gives a guard table that they share, and guards its own transaction
  * with the request (it is a bearer) besides.
  */
-export class FencedDoor {
+export class RequestFence {
   readonly #guards: GuardTable;
   readonly #secrets: readonly string[];
   readonly #scopes = new Map<string, Scope>();
 
-  constructor(guards: GuardTable = memoryGuards(), options: FencedDoorOptions = {}) {
-    knownKeys("a fenced door", options, ["secret"], { secrets: "several secrets are a list in secret" });
+  constructor(guards: GuardTable = memoryGuardTable(), options: FencedDoorOptions = {}) {
+    assertKnownKeys("a fenced door", options, ["secret"], { secrets: "several secrets are a list in secret" });
     // A variable that is not set would otherwise leave the door open without a word.
     if (Object.hasOwn(options, "secret") && options.secret === undefined) {
       const message = "secret is given and undefined: is a variable not set? Leave it out for a door without one";
@@ -77,7 +77,7 @@ export class FencedDoor {
     }
   }
 
-  async through<T>(
+  async run<T>(
     header: (name: string) => string | null | undefined,
     work: (request: FencedRequest) => T | Promise<T>,
   ): Promise<T> {

@@ -1,5 +1,5 @@
 import { type ErrorCode, isTapeError, type TapeError } from "../model/errors.ts";
-import { FencedDoor, type FencedDoorOptions, type FencedRequest } from "./door.ts";
+import { type FencedDoorOptions, type FencedRequest, RequestFence } from "./door.ts";
 import type { GuardTable } from "./table.ts";
 
 /** 412: a precondition of the request, its token, does not hold. 428: it brought none. 401: nobody signed it. */
@@ -9,7 +9,7 @@ const statusOf = (error: TapeError): number => statuses[error.code] ?? 428;
 /**
  * A handler of requests that must be made under a current term: stale ones are answered 412, and ones without a token
  * 428, before the handler is called; with a secret, ones that were not signed with it 401. For `Request` and `Response` as the Fetch standard has them; with anything else use
- * a {@link FencedDoor}.
+ * a {@link RequestFence}.
  *
  * @example
  * const handle = fencedHandler(async (request, fenced) => {
@@ -22,11 +22,11 @@ export function fencedHandler(
   options: FencedDoorOptions & { readonly guards?: GuardTable } = {},
 ): (request: Request) => Promise<Response> {
   const { guards, ...rules } = options;
-  const door = new FencedDoor(guards, rules);
+  const door = new RequestFence(guards, rules);
   return async (request) => {
     let entered = false;
     try {
-      return await door.through(
+      return await door.run(
         (name) => request.headers.get(name),
         (fenced) => {
           entered = true;

@@ -2,7 +2,14 @@ import { TapeError } from "../model/errors.ts";
 import { fenceToWire } from "../model/fence.ts";
 import { sqlFiles } from "../store/sql/files.ts";
 import { bigintParams, loadStatements, type Statement } from "../store/sql/statement.ts";
-import { assertBearer, type Bearer, type Holder, refuseOutside, refuseStale, scopeOf } from "./bearer.ts";
+import {
+  assertHolder,
+  type LeaseHolder,
+  refuseOutsideTransaction,
+  refuseStale,
+  scopeOf,
+  type TokenHolder,
+} from "./bearer.ts";
 import { type GuardTable, guardTable } from "./table.ts";
 
 /** What a guard needs of a client: `pg`'s has it. It must be one connection, not a pool. */
@@ -46,9 +53,9 @@ async function run(
 }
 
 /** The mark was set for the transaction only: gone at the next statement, there was none. */
-async function assertInside(client: PostgresClient, mark: string): Promise<void> {
+async function assertInTransaction(client: PostgresClient, mark: string): Promise<void> {
   const row = await run(client, "mark", {});
-  if (row?.mark !== mark) refuseOutside(noTransaction);
+  if (row?.mark !== mark) refuseOutsideTransaction(noTransaction);
 }
 
 /**
@@ -63,10 +70,10 @@ async function assertInside(client: PostgresClient, mark: string): Promise<void>
  */
 export async function guardPostgres(
   client: PostgresClient,
-  holder: Holder,
+  holder: LeaseHolder,
   options: GuardPostgresOptions = {},
 ): Promise<void> {
-  assertBearer(holder);
+  assertHolder(holder);
   const { boundMs = defaultBoundMs, schema } = options;
   if (!Number.isSafeInteger(boundMs) || boundMs < 1) {
     throw new TapeError("TAPE_BAD_INPUT", "boundMs must be a whole number of milliseconds", { field: "boundMs" });
@@ -75,21 +82,21 @@ export async function guardPostgres(
   const { tenant, journal, token, nonce } = holder.fence;
   const row = await run(client, "row", { tenant, journal, token, nonce, mark, boundMs }, schema);
   if (row === undefined) refuseStale(scopeOf(holder), holder.token);
-  await assertInside(client, mark);
+  await assertInTransaction(client, mark);
 }
 
-/** Makes the guard table in this database, if it is not there: the table of {@link guardElsewhere}. */
-export async function createGuards(client: PostgresClient): Promise<void> {
+/** Makes the guard table in this database, if it is not there: the table of {@link guardExternalPostgres}. */
+export async function createGuardTable(client: PostgresClient): Promise<void> {
   await run(client, "create", {});
 }
 
 /** The guard table of a PostgreSQL database other than the store's. */
-export function postgresGuards(client: PostgresClient): GuardTable {
+export function postgresGuardTable(client: PostgresClient): GuardTable {
   return {
     async raise(scope, token) {
       const mark = `${token}@${scope}`;
       const row = await run(client, "raise", { scope, token, mark });
-      await assertInside(client, mark);
+      await assertInTransaction(client, mark);
       return BigInt(row?.token as string);
     },
   };
@@ -106,6 +113,6 @@ export function postgresGuards(client: PostgresClient): GuardTable {
  * await client.query("insert into shipments values ($1)", [id]);
  * await client.query("commit");
  */
-export async function guardElsewhere(client: PostgresClient, bearer: Bearer): Promise<void> {
-  await guardTable(postgresGuards(client), bearer);
+export async function guardExternalPostgres(client: PostgresClient, bearer: TokenHolder): Promise<void> {
+  await guardTable(postgresGuardTable(client), bearer);
 }

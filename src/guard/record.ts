@@ -1,9 +1,9 @@
 import type { Duration } from "../base/duration.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { millisecondsOf } from "../sdk/check.ts";
-import { Definite, NotSent, type Observation } from "../sdk/outcomes.ts";
+import { DefiniteFailure, NotSent, type Observation } from "../sdk/outcomes.ts";
 import type { Store } from "../store/contract.ts";
-import { assertBearer, type Bearer, refuseStale, scopeOf } from "./bearer.ts";
+import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./bearer.ts";
 
 /**
  * The intermediate record, for upstreams that can check nothing. Between the decision and the call stands a record of
@@ -16,7 +16,7 @@ import { assertBearer, type Bearer, refuseStale, scopeOf } from "./bearer.ts";
  * from counting, and a successor from sending blindly what may have been sent. Inside a run use an effect, which does all
  * of this by itself.
  */
-interface ActRecord {
+interface CallRecord {
   readonly state: "OPEN" | "DONE";
   readonly scope: string;
   readonly token: bigint;
@@ -25,7 +25,7 @@ interface ActRecord {
   readonly result?: unknown;
 }
 
-export interface RecordedActOptions<R> {
+export interface RecordedCallOptions<R> {
   /** What the world says about an act whose owner did not tell how it went. Without it such an act stays unknown. */
   readonly observe?: (key: string) => Promise<Observation<R>>;
   /** How long after its claim an owner may still send: until then "absent" proves nothing. Default 30 s. */
@@ -33,7 +33,7 @@ export interface RecordedActOptions<R> {
 }
 
 /** Where the records are: values of a store. */
-export interface RecordPlace {
+export interface RecordStore {
   readonly store: Pick<Store, "read" | "intake">;
   readonly tenant: string;
 }
@@ -45,26 +45,26 @@ export interface RecordPlace {
  * @example
  * const receipt = await recordedAct(app, lease, "invoice-17", () => printer.print(invoice), { observe });
  */
-export async function recordedAct<R>(
-  place: RecordPlace,
-  bearer: Bearer,
+export async function recordedCall<R>(
+  place: RecordStore,
+  bearer: TokenHolder,
   key: string,
   act: () => Promise<R>,
-  options: RecordedActOptions<R> = {},
+  options: RecordedCallOptions<R> = {},
 ): Promise<R> {
-  assertBearer(bearer);
+  assertHolder(bearer);
   const sendMs = millisecondsOf(`act ${key}`, "sendWithin", options.sendWithin ?? "30s");
   const name = `tape.act/${key}`;
   const { store, tenant } = place;
   const found = await store.read.value(tenant, name);
-  const record = found?.deleted === false ? (found.value as ActRecord) : undefined;
+  const record = found?.deleted === false ? (found.value as CallRecord) : undefined;
   if (record?.state === "DONE") return record.result as R;
   const scope = scopeOf(bearer);
   const write = writer(place, name, { scope, token: bearer.token });
   const version = found?.version ?? 0;
   if (record !== undefined) {
     if (record.scope === scope && record.token > bearer.token) refuseStale(scope, bearer.token, record.token);
-    const settled = await lookFirst(place, key, record, options);
+    const settled = await observeFirst(place, key, record, options);
     if (settled !== undefined) {
       await write({ state: "DONE", sendUntil: record.sendUntil, result: settled.value }, version);
       return settled.value;
@@ -72,13 +72,14 @@ export async function recordedAct<R>(
   }
   const sendUntil = (await store.read.now()) + sendMs;
   const claimed = await write({ state: "OPEN", sendUntil }, version);
-  assertBearer(bearer); // the claim took its time
+  assertHolder(bearer); // the claim took its time
   if ((await store.read.now()) >= sendUntil) {
     throw new TapeError("TAPE_STORE_BUSY", `${key}: the time to send has passed; nothing was sent`, { key });
   }
   const result = await act().catch(async (error: unknown) => {
     // Surely nothing happened: the next try need not ask the world. Any other error leaves the record open.
-    if (error instanceof NotSent || error instanceof Definite) await store.intake.deleteValue(tenant, name, claimed);
+    if (error instanceof NotSent || error instanceof DefiniteFailure)
+      await store.intake.deleteValue(tenant, name, claimed);
     throw error;
   });
   await write({ state: "DONE", sendUntil, result }, claimed);
@@ -86,24 +87,24 @@ export async function recordedAct<R>(
 }
 
 /** Conditional on the version: of all who saw the same record one goes on, and the others learn that they are stale. */
-function writer({ store, tenant }: RecordPlace, name: string, owner: { scope: string; token: bigint }) {
-  return async (record: Omit<ActRecord, "scope" | "token">, version: number): Promise<number> => {
+function writer({ store, tenant }: RecordStore, name: string, owner: { scope: string; token: bigint }) {
+  return async (record: Omit<CallRecord, "scope" | "token">, version: number): Promise<number> => {
     try {
       return (await store.intake.putValue(tenant, name, { ...owner, ...record }, { version })).version;
     } catch (error) {
       if (!isTapeError(error, "TAPE_VERSION_CONFLICT")) throw error;
-      const now = (await store.read.value(tenant, name))?.value as ActRecord | undefined;
+      const now = (await store.read.value(tenant, name))?.value as CallRecord | undefined;
       return refuseStale(owner.scope, owner.token, now?.token);
     }
   };
 }
 
 /** undefined: it surely did not happen, and will not. */
-async function lookFirst<R>(
-  { store }: RecordPlace,
+async function observeFirst<R>(
+  { store }: RecordStore,
   key: string,
-  record: ActRecord,
-  { observe }: RecordedActOptions<R>,
+  record: CallRecord,
+  { observe }: RecordedCallOptions<R>,
 ): Promise<{ value: R } | undefined> {
   const seen = await observe?.(key);
   if (seen?.observed === "confirmed" || seen?.observed === "duplicate") return { value: seen.value };

@@ -1,6 +1,13 @@
 import { sqlFiles } from "../store/sql/files.ts";
 import { loadStatements } from "../store/sql/statement.ts";
-import { assertBearer, type Bearer, type Holder, refuseOutside, refuseStale, scopeOf } from "./bearer.ts";
+import {
+  assertHolder,
+  type LeaseHolder,
+  refuseOutsideTransaction,
+  refuseStale,
+  scopeOf,
+  type TokenHolder,
+} from "./bearer.ts";
 
 /** What a guard needs of a database: `node:sqlite`'s and `better-sqlite3`'s have it. */
 export interface SqliteDatabase {
@@ -24,8 +31,9 @@ function run(
   return row as Readonly<Record<string, unknown>> | undefined;
 }
 
-function assertInside(database: SqliteDatabase): void {
-  if (database.isTransaction !== true && database.inTransaction !== true) refuseOutside("say BEGIN IMMEDIATE first");
+function assertInTransaction(database: SqliteDatabase): void {
+  if (database.isTransaction !== true && database.inTransaction !== true)
+    refuseOutsideTransaction("say BEGIN IMMEDIATE first");
 }
 
 /**
@@ -38,9 +46,9 @@ function assertInside(database: SqliteDatabase): void {
  * database.prepare("update accounts set balance = ? where id = 1").run(balance);
  * database.exec("commit");
  */
-export function guardSqlite(database: SqliteDatabase, holder: Holder): void {
-  assertBearer(holder);
-  assertInside(database);
+export function guardSqlite(database: SqliteDatabase, holder: LeaseHolder): void {
+  assertHolder(holder);
+  assertInTransaction(database);
   const { tenant, journal, token, nonce } = holder.fence;
   if (run(database, "row", { tenant, journal, token, nonce }) === undefined) refuseStale(scopeOf(holder), holder.token);
 }
@@ -49,9 +57,9 @@ export function guardSqlite(database: SqliteDatabase, holder: Holder): void {
  * Guards the user's own transaction in a SQLite file that is not the store's: a token lower than the highest seen is
  * refused with TAPE_FENCED. Makes its table if it is not there.
  */
-export function guardSqliteElsewhere(database: SqliteDatabase, bearer: Bearer): void {
-  assertBearer(bearer);
-  assertInside(database);
+export function guardExternalSqlite(database: SqliteDatabase, bearer: TokenHolder): void {
+  assertHolder(bearer);
+  assertInTransaction(database);
   database.exec(statements.get("create")!.text);
   const scope = scopeOf(bearer);
   const highest = BigInt(run(database, "raise", { scope, token: bearer.token })?.token as string);

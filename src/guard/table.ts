@@ -1,5 +1,5 @@
 import { TapeError } from "../model/errors.ts";
-import { assertBearer, type Bearer, refuseStale, scopeOf } from "./bearer.ts";
+import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./bearer.ts";
 
 /**
  * The highest token that a resource has seen, for each scope. What any database must be able to do to be guarded:
@@ -21,8 +21,8 @@ export interface GuardTable {
  * await mysql.query("update …");
  * await mysql.commit();
  */
-export async function guardTable(table: GuardTable, bearer: Bearer): Promise<void> {
-  assertBearer(bearer);
+export async function guardTable(table: GuardTable, bearer: TokenHolder): Promise<void> {
+  assertHolder(bearer);
   const scope = scopeOf(bearer);
   const highest = await table.raise(scope, bearer.token);
   if (highest > bearer.token) refuseStale(scope, bearer.token, highest);
@@ -33,7 +33,7 @@ export async function guardTable(table: GuardTable, bearer: Bearer): Promise<voi
  * `scopes` (default 100,000) that were used last, because each idempotency key of a connector is one. For a scope that it
  * has forgotten it lets any token in.
  */
-export function memoryGuards(options: { readonly scopes?: number } = {}): GuardTable {
+export function memoryGuardTable(options: { readonly scopes?: number } = {}): GuardTable {
   const { scopes = 100_000 } = options;
   if (!Number.isSafeInteger(scopes) || scopes < 1) {
     throw new TapeError("TAPE_BAD_INPUT", "scopes is a whole number of at least 1", { field: "scopes" });

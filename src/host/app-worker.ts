@@ -1,9 +1,9 @@
-import type { Tracing } from "../base/trace.ts";
-import { Worker } from "../engine/worker.ts";
+import type { Tracer } from "../base/trace.ts";
+import { RunDriver } from "../engine/worker.ts";
 import { compensation } from "../reactor/compensation.ts";
-import { ReactorLoop, type Tally } from "../reactor/loop.ts";
+import { ReactorLoop, type ReactorStats } from "../reactor/loop.ts";
 import { outbox } from "../reactor/outbox.ts";
-import type { Ground } from "../reactor/reactor.ts";
+import type { ReactorDeps } from "../reactor/reactor.ts";
 import { reconciler } from "../reactor/reconciler.ts";
 import { recovery } from "../reactor/recovery.ts";
 import { timers } from "../reactor/timers.ts";
@@ -12,14 +12,14 @@ import { timers } from "../reactor/timers.ts";
 const effectsMs = 30_000;
 const bodiesMs = 10_000;
 
-export interface AppWorkerOptions {
+export interface WorkerOptions {
   /** Runs driven at once. Default 200. */
   readonly concurrency?: number;
 }
 
 /** Drives the runs of one runner's workflows, with the five reactors beside it. */
-export class AppWorker implements AsyncDisposable {
-  readonly runs: Worker;
+export class Worker implements AsyncDisposable {
+  readonly driver: RunDriver;
   readonly #loop: ReactorLoop;
   readonly #serves: ReadonlySet<string>;
   /** It grows: an effect is registered by its first use. */
@@ -27,29 +27,29 @@ export class AppWorker implements AsyncDisposable {
   #draining: Promise<void> | undefined;
 
   constructor(
-    ground: Ground,
-    options: AppWorkerOptions & {
-      readonly tracing?: Tracing;
+    ground: ReactorDeps,
+    options: WorkerOptions & {
+      readonly tracing?: Tracer;
       readonly patienceMs?: number;
       readonly slowMs?: number;
-      readonly onSettled: NonNullable<ConstructorParameters<typeof Worker>[0]["onSettled"]>;
+      readonly onSettled: NonNullable<ConstructorParameters<typeof RunDriver>[0]["onSettled"]>;
     },
   ) {
     const { concurrency = 200, onSettled, tracing, patienceMs, slowMs } = options;
     const { store, clock, log, tenant, runner } = ground;
     this.#serves = new Set(runner.workflows.keys());
     this.#definitions = runner.effects;
-    this.runs = new Worker({
+    this.driver = new RunDriver({
       ...{ ...ground, concurrency, onSettled },
       ...(tracing && { tracing }),
       ...(patienceMs !== undefined && { patienceMs }),
       ...(slowMs !== undefined && { slowMs }),
     });
     const reactors = [
-      recovery(this.runs),
+      recovery(this.driver),
       reconciler(ground),
       outbox(ground),
-      timers(ground, this.runs),
+      timers(ground, this.driver),
       compensation(ground),
     ];
     this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows: [...this.#serves] });
@@ -68,8 +68,8 @@ export class AppWorker implements AsyncDisposable {
   }
 
   /** What its reactors have done; nothing of one that takes no more work. */
-  get tallies(): Readonly<Record<string, Tally>> {
-    return this.#draining === undefined ? this.#loop.tallies : {};
+  get stats(): Readonly<Record<string, ReactorStats>> {
+    return this.#draining === undefined ? this.#loop.stats : {};
   }
 
   start(): Promise<void> {
@@ -79,7 +79,7 @@ export class AppWorker implements AsyncDisposable {
   /** Takes no more work, lets what is under way come to rest, and gives back what does not. */
   drain(): Promise<void> {
     // Together: each has its bound.
-    this.#draining ??= Promise.all([this.#loop.stop(), this.runs.drain(effectsMs, bodiesMs)]).then(() => {});
+    this.#draining ??= Promise.all([this.#loop.stop(), this.driver.drain(effectsMs, bodiesMs)]).then(() => {});
     return this.#draining;
   }
 

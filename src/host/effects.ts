@@ -2,7 +2,7 @@ import { decode } from "../base/codec.ts";
 import type { Duration } from "../base/duration.ts";
 import { effectMachine, obligationMachine } from "../model/machines.ts";
 import type { EffectRow } from "../model/rows.ts";
-import { choice, knownKeys, millisecondsOf } from "../sdk/check.ts";
+import { assertKnownKeys, assertOneOf, millisecondsOf } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
 import { effectCursor } from "../store/lists.ts";
 import { runIds } from "./run-ids.ts";
@@ -39,10 +39,10 @@ export async function listEffects(
   filter: EffectListFilter,
 ): Promise<EffectView[]> {
   const whose = role === "act" ? "effects.list" : "obligations.list";
-  knownKeys(whose, filter, ["run", "status", "minAge", "after", "limit"]);
+  assertKnownKeys(whose, filter, ["run", "status", "minAge", "after", "limit"]);
   const { run, status, minAge, after, limit } = filter;
   const states: readonly string[] = role === "act" ? effectMachine.states : obligationMachine.states;
-  if (status !== undefined) choice(whose, "status", status, states);
+  if (status !== undefined) assertOneOf(whose, "status", status, states);
   const rows = await store.read.effects(tenant, {
     role,
     ...(run === undefined ? {} : { run }),

@@ -1,6 +1,6 @@
 import { decode } from "../base/codec.ts";
 import type { Approvers } from "../model/approvers.ts";
-import { knownKeys } from "../sdk/check.ts";
+import { assertKnownKeys } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
 import { gateCursor } from "../store/lists.ts";
 import { runIds } from "./run-ids.ts";
@@ -31,7 +31,7 @@ export interface GateListFilter {
 }
 
 export async function openGates(store: Store, tenant: string, filter: GateListFilter): Promise<OpenGate[]> {
-  knownKeys("gates.list", filter, ["run", "after", "limit"]);
+  assertKnownKeys("gates.list", filter, ["run", "after", "limit"]);
   const rows = await store.read.gates(tenant, { ...filter, open: true });
   const ids = await runIds(store, tenant, rows);
   return rows.map(({ run, pos, name, payload, binds, approvers, openedAt }) => ({

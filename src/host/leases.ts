@@ -1,15 +1,15 @@
 import type { Duration } from "../base/duration.ts";
 import type { PreemptTarget } from "../engine/preempt.ts";
-import type { RedriveGround } from "../engine/redrive.ts";
+import type { OperatorDeps } from "../engine/redrive.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { LeaseKeeper, StandbyOptions } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView, TermView } from "../model/lease.ts";
-import { knownKeys, millisecondsOf } from "../sdk/check.ts";
+import { assertKnownKeys, millisecondsOf } from "../sdk/check.ts";
 import type { Store } from "../store/contract.ts";
 import type { Operator } from "./operator.ts";
-import type { OperatorAct } from "./singleton.ts";
+import type { OperatorReason } from "./singleton.ts";
 
 export interface LeaseOptions {
   readonly ttl?: Duration;
@@ -21,7 +21,7 @@ export interface LeaseOptions {
 }
 
 /** A lease as the store sees it, and the same in a sentence for people. */
-export interface LeaseExplained extends LeaseView {
+export interface LeaseExplanation extends LeaseView {
   readonly text: string;
 }
 
@@ -40,7 +40,7 @@ export class Leases {
 
   readonly #operator: Pick<Operator, "preempt">;
 
-  constructor(ground: Pick<RedriveGround, "store" | "keeper" | "tenant">, operator: Pick<Operator, "preempt">) {
+  constructor(ground: Pick<OperatorDeps, "store" | "keeper" | "tenant">, operator: Pick<Operator, "preempt">) {
     this.#operator = operator;
     this.#store = ground.store;
     this.#keeper = ground.keeper;
@@ -72,7 +72,7 @@ export class Leases {
   }
 
   /** Pre-empts a live holder, who is fenced at that instant; the lease is then ours. The ledger keeps who and why. */
-  takeover(name: string, act: OperatorAct & LeaseOptions): Promise<Lease> {
+  takeover(name: string, act: OperatorReason & LeaseOptions): Promise<Lease> {
     return this.#keeper.takeover(name, this.#by(act), act.reason, keeperOptions(name, act));
   }
 
@@ -87,11 +87,11 @@ export class Leases {
   }
 
   /** Nobody may hold it until it is resumed; its holder is fenced at once. */
-  async pause(name: string, act: OperatorAct): Promise<void> {
+  async pause(name: string, act: OperatorReason): Promise<void> {
     await this.#store.claim.pause(this.#tenant, name, true, this.#by(act), act.reason);
   }
 
-  async resume(name: string, act: OperatorAct): Promise<void> {
+  async resume(name: string, act: OperatorReason): Promise<void> {
     await this.#store.claim.pause(this.#tenant, name, false, this.#by(act), act.reason);
   }
 
@@ -100,11 +100,11 @@ export class Leases {
   }
 
   /** Who holds it, since when, why, and what may happen next. undefined: no lease has this name. */
-  async explain(lease: string | PreemptTarget): Promise<LeaseExplained | undefined> {
+  async explain(lease: string | PreemptTarget): Promise<LeaseExplanation | undefined> {
     const target = targetOf(lease);
     const view = await this.#store.read.lease(this.#tenant, target);
     if (view === undefined) return undefined;
-    return { ...view, text: inWords("run" in target ? target.run : target.name, view) };
+    return { ...view, text: describe("run" in target ? target.run : target.name, view) };
   }
 
   /** The ledger: every term, oldest first, with why it began and ended. */
@@ -116,11 +116,11 @@ export class Leases {
    * Takes a run's or a named lease away from whoever holds it and sets it free: a standby or a recovery has it next.
    * The former holder is fenced at that instant.
    */
-  preempt(lease: string | PreemptTarget, act: OperatorAct & { readonly onlyStale?: boolean }): Promise<void> {
+  preempt(lease: string | PreemptTarget, act: OperatorReason & { readonly onlyStale?: boolean }): Promise<void> {
     return this.#operator.preempt(targetOf(lease), { ...act, by: this.#by(act) });
   }
 
-  #by(act: OperatorAct): string {
+  #by(act: OperatorReason): string {
     return act.by ?? this.#keeper.identity.label;
   }
 }
@@ -128,9 +128,9 @@ export class Leases {
 const targetOf = (lease: string | PreemptTarget): PreemptTarget =>
   typeof lease === "string" ? { name: lease } : lease;
 
-function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorAct>): StandbyOptions {
+function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorReason>): StandbyOptions {
   const whose = `lease ${name}`;
-  knownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "signal", "reason", "by"]);
+  assertKnownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "signal", "reason", "by"]);
   const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
   const { ttl, heartbeat, maxStall, signal } = options;
   return {
@@ -145,7 +145,7 @@ function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorAct
 
 const seconds = (ms: number): string => `${(ms / 1000).toFixed(1)} s`;
 
-function inWords(name: string, view: LeaseView): string {
+function describe(name: string, view: LeaseView): string {
   const { state, label, token, reason, progressNote } = view;
   const paused = view.paused ? "; an operator paused it, so nobody may hold it" : "";
   if (state === "FREE") return `${name} is free after token ${token}${paused}`;

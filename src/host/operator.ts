@@ -4,29 +4,29 @@ import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
 import { type PreemptTarget, preempt } from "../engine/preempt.ts";
 import { redrive } from "../engine/redrive.ts";
-import type { Ground } from "../reactor/reactor.ts";
-import { type Resolving, resolve } from "../reactor/resolve.ts";
+import type { ReactorDeps } from "../reactor/reactor.ts";
+import { type ResolveRequest, resolve } from "../reactor/resolve.ts";
 
-interface Person {
+interface AuditInfo {
   readonly by: string;
   readonly reason: string;
 }
 
 /** What a person does to work that another owner may hold: under its lease, taken in the person's name. */
 export interface Operator {
-  resolve(resolving: Resolving): Promise<void>;
-  redrive(run: string, person: Person): Promise<void>;
+  resolve(resolving: ResolveRequest): Promise<void>;
+  redrive(run: string, person: AuditInfo): Promise<void>;
   /** Asks the run to stop; one that never began ends at once. */
   cancel(run: string, asked: Cancellation): Promise<void>;
   /** Fences the holder and sets the lease free. `onlyStale`: only if its time has run out. */
-  preempt(target: PreemptTarget, act: Person & { readonly onlyStale?: boolean }): Promise<void>;
+  preempt(target: PreemptTarget, act: AuditInfo & { readonly onlyStale?: boolean }): Promise<void>;
   forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
   /** The id of the new run. */
   fork(run: string, request: ForkRequest): Promise<string>;
 }
 
 /** Embedded it acts itself; connected the server does, so that an operator's token suffices and the server says who it was. */
-export function operatorOn(ground: Ground): Operator {
+export function createOperator(ground: ReactorDeps): Operator {
   const here: Operator = {
     resolve: (resolving) => resolve(ground, resolving),
     redrive: (run, person) => redrive(ground, run, person),
@@ -35,10 +35,10 @@ export function operatorOn(ground: Ground): Operator {
     forkPlan: (run, at) => planFork(ground, run, at),
     fork: (run, request) => fork(ground, run, request),
   };
-  return isRemote(ground.store) ? through(ground.store, ground.tenant) : here;
+  return isRemote(ground.store) ? remoteOperator(ground.store, ground.tenant) : here;
 }
 
-function through({ remote, intake }: RemoteStore, tenant: string): Operator {
+function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operator {
   return {
     async cancel(run, asked) {
       await intake.cancel(tenant, run, asked); // the server ends it where it never began

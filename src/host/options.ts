@@ -4,10 +4,10 @@ import { type Log, type LogOption, logLevels, logOf } from "../base/log.ts";
 import { isFitNode, oldestNode } from "../base/node-version.ts";
 import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
-import type { Tracing } from "../base/trace.ts";
+import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
-import { booleanOr, knownKeys, millisecondsOf, named, numberOf, shown } from "../sdk/check.ts";
+import { assertKnownKeys, assertName, booleanOr, millisecondsOf, numberOf, shown } from "../sdk/check.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
 
@@ -28,7 +28,7 @@ export interface TapeOptions {
   /** The least level of what is written to stderr, "silent", or a log of one's own. Default "warn", or what TAPE_LOG_LEVEL says. */
   readonly log?: LogOption;
   /** Spans of drives and operations, for example {@link openTelemetry}'s. */
-  readonly tracing?: Tracing;
+  readonly tracing?: Tracer;
   /** false: this process starts and reads runs but drives nothing. Default true. */
   readonly work?: boolean;
   /** false: what this process is at is not reported, and the dashboard does not list it. Default true. */
@@ -65,18 +65,18 @@ const hints = {
 };
 
 export function checkOpenOptions(options: TapeOptions): void {
-  knownKeys("Tape.open", options, openKeys, hints);
+  assertKnownKeys("Tape.open", options, openKeys, hints);
   if (typeof options.store !== "string" && !isStore(options.store)) {
     const message = `Tape.open: store is a URL such as "sqlite:./tape.db" or an open store, not ${shown(options.store)}`;
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "store" });
   }
   assertRunner("Tape.open", options.runner);
-  if (options.tenant !== undefined) named("Tape.open: tenant", options.tenant);
+  if (options.tenant !== undefined) assertName("Tape.open: tenant", options.tenant);
   checkWork("Tape.open", options);
 }
 
 export function checkConnectOptions(url: unknown, options: ConnectOptions): void {
-  knownKeys("Tape.connect", options, connectKeys, {
+  assertKnownKeys("Tape.connect", options, connectKeys, {
     ...hints,
     store: "the server's address is the first argument",
     tenant: "the token says whose runs they are",

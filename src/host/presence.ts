@@ -3,13 +3,13 @@ import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import type { Identity } from "../lease/identity.ts";
 import { isTapeError } from "../model/errors.ts";
-import type { Tally } from "../reactor/loop.ts";
+import type { ReactorStats } from "../reactor/loop.ts";
 import type { Store } from "../store/contract.ts";
 import type { SingletonView } from "./singleton.ts";
 
 /** What a process has to tell: what its reactors have done, which singletons it runs or stands by for. */
-export interface AtWork {
-  readonly tallies: readonly Readonly<Record<string, Tally>>[];
+export interface ProcessActivity {
+  readonly tallies: readonly Readonly<Record<string, ReactorStats>>[];
   readonly singletons: readonly SingletonView[];
   /** What its runners can drive. */
   readonly workflows: readonly string[];
@@ -19,7 +19,7 @@ export interface AtWork {
   readonly driving: number;
 }
 
-export interface PresenceGround {
+export interface ProcessReporterDeps {
   readonly store: Store;
   readonly tenant: string;
   readonly identity: Identity;
@@ -28,14 +28,14 @@ export interface PresenceGround {
 }
 
 /** Four of them fit into the minute after which a process is listed no more. */
-const everyMs = 15_000;
+const reportEveryMs = 15_000;
 /** A program that is over within a second is nobody's replica, and need not pay for saying so. */
-const firstMs = 1_000;
+const firstReportMs = 1_000;
 const rateMs = 60_000;
 /** Nobody waits longer than this for a row that would be forgotten by itself. */
-const farewellMs = 2_000;
+const removeTimeoutMs = 2_000;
 
-type Sums = Readonly<Record<string, Omit<Tally, "looks">>>;
+type Sums = Readonly<Record<string, Omit<ReactorStats, "looks">>>;
 interface Sample {
   readonly at: number;
   readonly sums: Sums;
@@ -48,9 +48,9 @@ interface Sample {
  *   silent ──begin──▶ telling ──end, or a refusal that no repetition helps──▶ over
  *     └────────────────end────────────────────────────────────────────────────▲
  */
-export class Presence {
-  readonly #ground: PresenceGround;
-  readonly #look: () => AtWork;
+export class ProcessReporter {
+  readonly #ground: ProcessReporterDeps;
+  readonly #look: () => ProcessActivity;
   readonly #samples: Sample[] = [];
   #state: "silent" | "telling" | "over" = "silent";
   #startedAt = 0;
@@ -59,7 +59,7 @@ export class Presence {
   #saying: Promise<void> = Promise.resolve();
   #cancel = () => {};
 
-  constructor(ground: PresenceGround, look: () => AtWork) {
+  constructor(ground: ProcessReporterDeps, look: () => ProcessActivity) {
     this.#ground = ground;
     this.#look = look;
   }
@@ -71,7 +71,7 @@ export class Presence {
     const { clock } = this.#ground;
     this.#startedAt = clock.wall();
     this.#samples.push({ at: clock.mono(), sums: {} });
-    this.#sayIn(firstMs);
+    this.#sayIn(firstReportMs);
   }
 
   /** The last word, within a bound. */
@@ -79,7 +79,7 @@ export class Presence {
     this.#become("over");
     this.#cancel();
     const over = new AbortController();
-    await Promise.race([this.#leave(), this.#ground.clock.sleep(farewellMs, over.signal)]);
+    await Promise.race([this.#leave(), this.#ground.clock.sleep(removeTimeoutMs, over.signal)]);
     over.abort();
   }
 
@@ -90,7 +90,7 @@ export class Presence {
   #sayIn(ms: number): void {
     this.#cancel = this.#ground.clock.after(ms, () => {
       this.#saying = this.#say().then(() => {
-        if (this.#state === "telling") this.#sayIn(everyMs);
+        if (this.#state === "telling") this.#sayIn(reportEveryMs);
       });
     });
   }
@@ -145,7 +145,7 @@ export class Presence {
 const errorsOf = ({ failed, faults }: Sums[string]): number => failed + faults;
 
 /** A process may drive the workflows of several runners, each with reactors beside it. */
-function summed(all: readonly Readonly<Record<string, Tally>>[]): Sums {
+function summed(all: readonly Readonly<Record<string, ReactorStats>>[]): Sums {
   const sums: Record<string, Sums[string]> = {};
   for (const [name, { looks: _looks, ...one }] of all.flatMap((tallies) => Object.entries(tallies))) {
     const { unserved, ...more } = sums[name] ?? nothing;

@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import { reasonOf } from "../base/reason.ts";
-import type { Settled } from "../engine/driver.ts";
+import type { RunResult } from "../engine/driver.ts";
 import { asStored } from "../engine/same.ts";
-import { whyStuck } from "../engine/stuck.ts";
+import { stuckError } from "../engine/stuck.ts";
 import { TapeError } from "../model/errors.ts";
-import type { RunProgress, Store, Wake } from "../store/contract.ts";
+import type { RunProgress, Store, WakeHint } from "../store/contract.ts";
 
-export interface ResultsOptions {
+export interface ResultWaiterOptions {
   readonly store: Store;
   readonly tenant: string;
   readonly clock: Clock;
@@ -21,29 +21,29 @@ interface Waiter {
   readonly begun: number;
   readonly resolve: (outcome: unknown) => void;
   readonly reject: (error: unknown) => void;
-  readonly deaf: () => void;
+  readonly unsubscribe: () => void;
 }
 
 /** How long `result` waits for somebody who serves the workflow before it says that nobody does. */
-const nobodyMs = 10_000;
+const noWorkerAfterMs = 10_000;
 /** Hints may be lost: all runs that somebody waits for are looked at so often. */
 const pollMs = 1_000;
 /** Two looks are at least so far apart: what happens in between shares the next one. */
-const apartMs = 10;
-const mostIds = 500;
+const hintSpacingMs = 10;
+const maxIds = 500;
 
 /**
  * Everybody who waits for the result of a run, of all runs. The end of a run that is driven here is told without a look
  * at the store; of the others the store gives hints, and one look serves all that were hinted at.
  */
-export class Results {
-  readonly #options: ResultsOptions;
+export class ResultWaiter {
+  readonly #options: ResultWaiterOptions;
   readonly #waiters = new Map<number, Set<Waiter>>();
   readonly #hinted = new Set<number>();
   #looking = false;
   #rouse = (): void => {};
 
-  constructor(options: ResultsOptions) {
+  constructor(options: ResultWaiterOptions) {
     this.#options = options;
   }
 
@@ -52,7 +52,7 @@ export class Results {
     return new Promise<O>((resolve, reject) => {
       const begun = this.#options.clock.mono();
       const deaf = (): void => signal?.removeEventListener("abort", stop); // a signal may outlive many results
-      const waiter: Waiter = { id, journal, begun, resolve: resolve as Waiter["resolve"], reject, deaf };
+      const waiter: Waiter = { id, journal, begun, resolve: resolve as Waiter["resolve"], reject, unsubscribe: deaf };
       const others = this.#waiters.get(journal);
       if (others === undefined) this.#waiters.set(journal, new Set([waiter]));
       else others.add(waiter);
@@ -65,7 +65,7 @@ export class Results {
   }
 
   /** The run has ended, driven by this process. */
-  settled(journal: number, { status, outcome }: Settled): void {
+  settled(journal: number, { status, outcome }: RunResult): void {
     for (const waiter of this.#waiters.get(journal) ?? []) this.#tell(waiter, status, asStored(outcome));
   }
 
@@ -80,7 +80,7 @@ export class Results {
         const poll = clock.mono() - polledAt >= pollMs;
         if (poll) polledAt = clock.mono();
         await this.#lookAt(poll ? [...this.#waiters.keys()] : [...this.#hinted]);
-        await clock.sleep(apartMs);
+        await clock.sleep(hintSpacingMs);
         if (this.#hinted.size === 0) await this.#rest(Math.max(0, pollMs - (clock.mono() - polledAt)));
       }
     } finally {
@@ -90,7 +90,7 @@ export class Results {
     if (this.#waiters.size > 0) void this.#look(); // somebody came between the last look and here
   }
 
-  #hear(wake: Wake): void {
+  #hear(wake: WakeHint): void {
     if (wake.of === "journal") {
       // Of a run that is driven here the end is told: what the driver itself writes is no news.
       if (!this.#waiters.has(wake.journal) || this.#options.drives(wake.journal)) return;
@@ -116,8 +116,8 @@ export class Results {
     const { store, tenant, drives } = this.#options;
     this.#hinted.clear();
     const waiting = journals.flatMap((journal) => (drives(journal) ? [] : [...(this.#waiters.get(journal) ?? [])]));
-    for (let k = 0; k < waiting.length; k += mostIds) {
-      const some = waiting.slice(k, k + mostIds);
+    for (let k = 0; k < waiting.length; k += maxIds) {
+      const some = waiting.slice(k, k + maxIds);
       try {
         const found = await store.read.progress(
           tenant,
@@ -138,9 +138,9 @@ export class Results {
     if (run === undefined) return refuse(new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id }));
     if (run.ended) return this.#tell(waiter, run.status, run.outcome);
     // Stuck, and nobody about to hear that a person has resolved it.
-    if (run.status === "STUCK" && run.atRest) return refuse(await whyStuck(store, tenant, id));
+    if (run.status === "STUCK" && run.atRest) return refuse(await stuckError(store, tenant, id));
     const waited = clock.mono() - waiter.begun;
-    if (run.status === "RUNNABLE" && waited > nobodyMs && !serves(run.workflow)) {
+    if (run.status === "RUNNABLE" && waited > noWorkerAfterMs && !serves(run.workflow)) {
       const message = `nobody has taken run ${id} of ${run.workflow} for ${Math.round(waited)} ms`;
       refuse(new TapeError("TAPE_NO_WORKER", message, { run: id }));
     }
@@ -162,7 +162,7 @@ export class Results {
     if (waiters?.delete(waiter) !== true) return;
     if (waiters.size === 0) this.#waiters.delete(waiter.journal);
     if (this.#waiters.size === 0) this.#rouse();
-    waiter.deaf();
+    waiter.unsubscribe();
     tell();
   }
 }

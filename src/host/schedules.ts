@@ -4,8 +4,8 @@ import type { Random } from "../base/random.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import * as model from "../model/schedule.ts";
-import { knownKeys, millisecondsOf } from "../sdk/check.ts";
-import { check } from "../sdk/schema.ts";
+import { assertKnownKeys, millisecondsOf } from "../sdk/check.ts";
+import { validate } from "../sdk/schema.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract.ts";
 import { allOf } from "../store/page.ts";
@@ -16,9 +16,9 @@ export interface ScheduleOptions {
   /** An IANA name such as `Europe/Zurich`. Default `UTC`, never the machine's: replicas must agree. */
   readonly timeZone?: string;
   /** While the last run lives: `skip` the firing (default), `allow` another run, or let the firing `wait` for its end. */
-  readonly overlap?: (typeof model.overlaps)[number];
+  readonly overlap?: (typeof model.overlapPolicies)[number];
   /** Of the firings that were missed: `all`, the `latest` (default), or `none`. */
-  readonly catchUp?: (typeof model.catchUps)[number];
+  readonly catchUp?: (typeof model.catchUpPolicies)[number];
   /** A firing older than this is not made up for. Default 24 h. */
   readonly catchUpWindow?: Duration;
   readonly labels?: Readonly<Record<string, string>>;
@@ -48,7 +48,7 @@ export interface ScheduleView extends Required<Pick<ScheduleOptions, "cron" | "t
 
 const optionKeys = ["cron", "timeZone", "overlap", "catchUp", "catchUpWindow", "labels", "budget"];
 /** Two people at once: the second reads again. More than a few times in a row is no coincidence. */
-const mostTries = 10;
+const maxTries = 10;
 
 /**
  * Schedules start runs by the clock. Every firing's run has an id that follows from the schedule and the time, as in
@@ -76,8 +76,8 @@ export class Schedules {
     options: ScheduleOptions,
   ): Promise<ScheduleView> {
     const { nameLength } = this.#store.limits;
-    if (typeof id === "string" && id.length + model.runIdExtra > nameLength) {
-      const message = `the id must leave room for the time in its runs' ids: at most ${nameLength - model.runIdExtra} characters`;
+    if (typeof id === "string" && id.length + model.runIdSuffixLength > nameLength) {
+      const message = `the id must leave room for the time in its runs' ids: at most ${nameLength - model.runIdSuffixLength} characters`;
       throw new TapeError("TAPE_TOO_LARGE", message, { limit: "nameLength" });
     }
     const said = await startOf(workflow, input);
@@ -140,7 +140,7 @@ export class Schedules {
       try {
         return viewOf(await this.#put(id, plan, paused, row));
       } catch (error) {
-        if (!isTapeError(error, "TAPE_VERSION_CONFLICT") || tries === mostTries) throw error;
+        if (!isTapeError(error, "TAPE_VERSION_CONFLICT") || tries === maxTries) throw error;
       }
     }
   }
@@ -178,13 +178,15 @@ const defaults: Settings = {
 };
 
 function settings(options: Partial<ScheduleOptions>, before: Settings): Settings {
-  knownKeys("a schedule", options, optionKeys);
+  assertKnownKeys("a schedule", options, optionKeys);
   const { cron = before.cron, timeZone = before.timeZone, labels = before.labels, catchUpWindow } = options;
   const { overlap = before.overlap, catchUp = before.catchUp } = options;
   if (typeof cron !== "string") throw badOption("cron", "cron must be text");
   if (typeof timeZone !== "string") throw badOption("timeZone", "timeZone must be text");
-  if (!model.overlaps.includes(overlap)) throw badOption("overlap", `overlap is one of ${model.overlaps.join(", ")}`);
-  if (!model.catchUps.includes(catchUp)) throw badOption("catchUp", `catchUp is one of ${model.catchUps.join(", ")}`);
+  if (!model.overlapPolicies.includes(overlap))
+    throw badOption("overlap", `overlap is one of ${model.overlapPolicies.join(", ")}`);
+  if (!model.catchUpPolicies.includes(catchUp))
+    throw badOption("catchUp", `catchUp is one of ${model.catchUpPolicies.join(", ")}`);
   const windowMs =
     catchUpWindow === undefined ? before.windowMs : millisecondsOf("a schedule", "catchUpWindow", catchUpWindow);
   if (labels !== undefined && Object.hasOwn(labels, "schedule")) {
@@ -200,7 +202,7 @@ async function startOf<I>(
   workflow: Workflow<I, unknown>,
   input: I,
 ): Promise<Pick<model.SchedulePlan, "workflow" | "input" | "version">> {
-  const checked = await check(workflow.schema, input);
+  const checked = await validate(workflow.schema, input);
   if ("fault" in checked) {
     throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
   }

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import type { LogOption } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { TapeError } from "../model/errors.ts";
-import { choice, knownKeys, named, numberOf, shown, textOr } from "../sdk/check.ts";
+import { assertKnownKeys, assertName, assertOneOf, numberOf, shown, textOr } from "../sdk/check.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { TokenLifetimes } from "../server/handler.ts";
 import { defaultServerLimits, type ServerLimits } from "../server/limits.ts";
@@ -54,13 +54,13 @@ const keys: readonly (keyof ServeOptions)[] = [
 
 /** Checked before anything is opened: a mistyped `credentials` must not leave a door open, nor a limit of NaN none. */
 export function checkServeOptions(options: ServeOptions): void {
-  knownKeys("serve", options, keys, { token: "the server's own first token is bootstrapToken" });
+  assertKnownKeys("serve", options, keys, { token: "the server's own first token is bootstrapToken" });
   const { credentials = "none", plain = "refused", port, host, tenant, tls, runner } = options;
-  choice("serve", "credentials", credentials, ["required", "none"]);
-  choice("serve", "plain", plain, ["refused", "accepted"]);
+  assertOneOf("serve", "credentials", credentials, ["required", "none"]);
+  assertOneOf("serve", "plain", plain, ["refused", "accepted"]);
   numberOf("serve", "port", port, 0, { min: 0, max: 65_535 });
-  if (host !== undefined) named("serve: host", host);
-  if (tenant !== undefined) named("serve: tenant", tenant);
+  if (host !== undefined) assertName("serve: host", host);
+  if (tenant !== undefined) assertName("serve: tenant", tenant);
   textOr("serve", "origin", options.origin);
   textOr("serve", "trustedProxies", options.trustedProxies);
   if (runner !== undefined) assertRunner("serve", runner);
@@ -68,7 +68,7 @@ export function checkServeOptions(options: ServeOptions): void {
   for (const field of ["tls", "bootstrapToken"] as const) {
     if (Object.hasOwn(options, field) && options[field] === undefined) throw unset(field);
   }
-  if (tls !== undefined) knownKeys("serve: tls", tls, ["cert", "key", "clientCa"]);
+  if (tls !== undefined) assertKnownKeys("serve: tls", tls, ["cert", "key", "clientCa"]);
   numbers("limits", options.limits, Object.keys(defaultServerLimits));
   numbers("timeouts", options.timeouts, Object.keys(defaultTimeouts));
   numbers("lifetimes", options.lifetimes, ["defaultMs", "maxMs"]);
@@ -76,7 +76,7 @@ export function checkServeOptions(options: ServeOptions): void {
 
 function numbers(field: string, given: object | undefined, known: readonly string[]): void {
   if (given === undefined) return;
-  knownKeys(`serve: ${field}`, given, known);
+  assertKnownKeys(`serve: ${field}`, given, known);
   for (const [key, value] of Object.entries(given)) {
     if (typeof value === "number" && Number.isFinite(value) && value > 0) continue;
     throw new TapeError("TAPE_BAD_INPUT", `serve: ${field}.${key} is a number above 0, not ${shown(value)}`, { field });

@@ -14,7 +14,7 @@ import type { ServeOptions } from "./serve-options.ts";
 
 export type { ServeOptions } from "./serve-options.ts";
 
-export interface Serving extends AsyncDisposable {
+export interface RunningServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly server: TapeServer;
@@ -34,7 +34,7 @@ const defaultDrainMs = 30_000;
  * await using serving = await serve({ store: "sqlite:./tape.db", port: 0 });
  * console.log(serving.url);
  */
-export async function serve(options: ServeOptions): Promise<Serving> {
+export async function serve(options: ServeOptions): Promise<RunningServer> {
   (await import("./serve-options.ts")).checkServeOptions(options);
   const { host = "127.0.0.1", port = 7878, credentials = "none", tenant = "default", version = "0.0.0" } = options;
   const { clock = systemClock, random = systemRandom, tls, limits, timeouts, bootstrapToken, trustedProxies } = options;

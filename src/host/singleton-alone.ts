@@ -1,34 +1,34 @@
-import { Awakening } from "../lease/awakening.ts";
+import { ReleaseWatcher } from "../lease/awakening.ts";
 import type { StandbyOptions } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
 import type { LeaseView } from "../model/lease.ts";
-import type { SingletonGround } from "./singleton-term.ts";
+import type { SingletonDeps } from "./singleton-term.ts";
 
 /**
  * Leading in a store that only this process can have open: at once, without standing by and without renewal. Whoever the
  * lease names is gone, with one exception: another handle of this very process, which is waited for like anybody.
  */
-const here = new Set<string>();
+const heldInProcess = new Set<string>();
 /** One look at a time, or two handles would see the same dead holder and throw each other out. */
-let turn: Promise<unknown> = Promise.resolve();
+let queue: Promise<unknown> = Promise.resolve();
 
 const keyOf = (owner: string, name: string): string => `${owner}\n${name}`;
 
-export async function leadAlone(
+export async function acquireExclusively(
   name: string,
   options: StandbyOptions & { readonly signal: AbortSignal; readonly pollMs: number },
-  ground: Pick<SingletonGround, "store" | "keeper" | "tenant" | "clock" | "log">,
+  ground: Pick<SingletonDeps, "store" | "keeper" | "tenant" | "clock" | "log">,
 ): Promise<Lease | undefined> {
   const { store, clock, log } = ground;
   while (!options.signal.aborted) {
-    const awakening = new Awakening(store);
+    const awakening = new ReleaseWatcher(store);
     try {
-      const tried = turn.then(() => tryAlone(name, options, ground));
-      turn = tried.catch(() => {});
+      const tried = queue.then(() => tryExclusive(name, options, ground));
+      queue = tried.catch(() => {});
       const answer = await tried;
       if ("lease" in answer) return answer.lease;
       log("debug", "singleton.standby", { name, holder: answer.holder?.label, paused: answer.holder?.paused });
-      await awakening.within(options.pollMs, answer.holder?.journal, clock, options.signal);
+      await awakening.wait(options.pollMs, answer.holder?.journal, clock, options.signal);
     } finally {
       awakening.stop();
     }
@@ -36,21 +36,22 @@ export async function leadAlone(
   return undefined;
 }
 
-async function tryAlone(
+async function tryExclusive(
   name: string,
   options: StandbyOptions,
-  ground: Pick<SingletonGround, "store" | "keeper" | "tenant">,
+  ground: Pick<SingletonDeps, "store" | "keeper" | "tenant">,
 ): Promise<{ lease: Lease } | { holder: LeaseView | undefined }> {
   const { store, keeper, tenant } = ground;
   const holder = await store.read.lease(tenant, { name });
-  const neighbour = holder?.owner !== undefined && holder.owner !== null && here.has(keyOf(holder.owner, name));
+  const neighbour =
+    holder?.owner !== undefined && holder.owner !== null && heldInProcess.has(keyOf(holder.owner, name));
   if (neighbour || holder?.paused === true) return { holder };
-  const lease = await keeper.lead(name, holder, options);
+  const lease = await keeper.acquireExclusive(name, holder, options);
   if (lease === undefined) return { holder };
   const key = keyOf(keeper.identity.owner, name);
-  here.add(key);
+  heldInProcess.add(key);
   lease.onChange(({ to }) => {
-    if (to === "lost") here.delete(key);
+    if (to === "lost") heldInProcess.delete(key);
   });
   return { lease };
 }

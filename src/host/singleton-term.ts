@@ -36,7 +36,7 @@ export type SingletonBody = (context: SingletonContext) => unknown;
 /** One body, or several child loops by name. */
 export type SingletonWork = SingletonBody | Readonly<Record<string, SingletonBody>>;
 
-export interface SingletonGround {
+export interface SingletonDeps {
   readonly store: Store;
   readonly keeper: LeaseKeeper;
   readonly tenant: string;
@@ -83,7 +83,7 @@ export class TermWork {
   }
 
   /** false: something of this term still executes in this process. */
-  get atRest(): boolean {
+  get idle(): boolean {
     return !this.#running;
   }
 

@@ -5,11 +5,11 @@ import { errorFields } from "../base/reason.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
 import { checkStall, type Timings, timingsFor } from "../lease/timings.ts";
-import { Transitions } from "../lease/transitions.ts";
+import { OrderedListeners } from "../lease/transitions.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
-import { knownKeys, millisecondsOf, shown } from "../sdk/check.ts";
-import { leadAlone } from "./singleton-alone.ts";
-import { type SingletonGround, type SingletonWork, TermWork } from "./singleton-term.ts";
+import { assertKnownKeys, millisecondsOf, shown } from "../sdk/check.ts";
+import { acquireExclusively } from "./singleton-alone.ts";
+import { type SingletonDeps, type SingletonWork, TermWork } from "./singleton-term.ts";
 
 export interface SingletonOptions {
   /** How long a dead holder keeps the others waiting. Default: the app's. */
@@ -41,13 +41,13 @@ export interface SingletonView {
 }
 
 /** Who asks, and why: the ledger keeps both. */
-export interface OperatorAct {
+export interface OperatorReason {
   readonly reason: string;
   readonly by?: string;
 }
 
 /** What the holder is asked to do with its lease once its body has come to rest. */
-type Ask =
+type HolderCommand =
   | { readonly to: "stop" }
   | { readonly to: "pause"; readonly by: string; readonly reason: string; readonly done: () => void };
 
@@ -63,7 +63,7 @@ type Ask =
  */
 export class Singleton {
   readonly name: string;
-  readonly #ground: SingletonGround;
+  readonly #ground: SingletonDeps;
   readonly #work: SingletonWork;
   readonly #timings: Partial<Timings>;
   readonly #maxStallMs: number | undefined;
@@ -71,7 +71,7 @@ export class Singleton {
   readonly #everyMs: number | undefined;
   readonly #backoff: { baseMs: number; capMs: number };
   readonly #pollMs: number;
-  readonly #changes: Transitions<SingletonState>;
+  readonly #changes: OrderedListeners<SingletonState>;
   readonly #stopping = new AbortController();
   readonly #life = new Lifecycle(
     () => this.#begin(),
@@ -79,15 +79,15 @@ export class Singleton {
   );
   #state: SingletonState = "standby";
   #lease: Lease | undefined;
-  #asked: ((ask: Ask) => void) | undefined;
+  #asked: ((ask: HolderCommand) => void) | undefined;
   #failures = 0;
   #living: Promise<void> | undefined;
 
-  constructor(name: string, work: SingletonWork, options: SingletonOptions, ground: SingletonGround) {
+  constructor(name: string, work: SingletonWork, options: SingletonOptions, ground: SingletonDeps) {
     const whose = `singleton ${name}`;
-    knownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
+    assertKnownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
     const { ttl, heartbeat, maxStall, drain = "10s", every, backoff = {}, poll = "5s" } = options;
-    knownKeys(`backoff of ${whose}`, backoff, ["base", "cap"]);
+    assertKnownKeys(`backoff of ${whose}`, backoff, ["base", "cap"]);
     assertWork(whose, work);
     const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
     this.name = name;
@@ -102,7 +102,7 @@ export class Singleton {
     this.#everyMs = every === undefined ? undefined : millis("every", every);
     this.#backoff = { baseMs: millis("base", backoff.base ?? "1s"), capMs: millis("cap", backoff.cap ?? "60s") };
     this.#pollMs = millis("poll", poll);
-    this.#changes = new Transitions((error) =>
+    this.#changes = new OrderedListeners((error) =>
       ground.log("error", "singleton.listener_failed", { ...errorFields(error) }),
     );
     const timings = timingsFor(ground.keeper.timings, this.#timings, ground.store.transactionBoundMs);
@@ -134,7 +134,7 @@ export class Singleton {
   }
 
   /** Nobody runs it until it is resumed. If this replica does, its body drains first; another one's is fenced at once. */
-  async pause(act: OperatorAct): Promise<void> {
+  async pause(act: OperatorReason): Promise<void> {
     const by = act.by ?? this.#ground.keeper.identity.label;
     const settled = this.#settled();
     const paused = new Promise<void>((resolve) => {
@@ -145,7 +145,7 @@ export class Singleton {
   }
 
   /** Lets it be held again, by whoever is faster. */
-  async resume(act: OperatorAct): Promise<void> {
+  async resume(act: OperatorReason): Promise<void> {
     const { store, tenant, keeper } = this.#ground;
     await store.claim.pause(tenant, this.name, false, act.by ?? keeper.identity.label, act.reason);
   }
@@ -190,14 +190,14 @@ export class Singleton {
     const stall = this.#maxStallMs === undefined ? {} : { maxStallMs: this.#maxStallMs };
     const options = { reactor: "singleton", timings: this.#timings, pollMs: this.#pollMs, signal };
     // Nobody else can renew, take over or wait: no heartbeat, and with it no stall, in a store of our own.
-    if (store.exclusive) return leadAlone(this.name, options, this.#ground);
+    if (store.exclusive) return acquireExclusively(this.name, options, this.#ground);
     return keeper.acquire(this.name, { ...options, ...stall });
   }
 
   /** One term. true: the body threw. */
   async #hold(lease: Lease): Promise<boolean> {
     const { log } = this.#ground;
-    const asked = new Promise<Ask>((resolve) => {
+    const asked = new Promise<HolderCommand>((resolve) => {
       this.#asked = resolve;
     });
     const lost = new Promise<"lost">((resolve) => {
@@ -257,7 +257,7 @@ export class Singleton {
   }
 
   /** Stop, drain while renewing, then release. Over the bound: not released, the lease runs out. */
-  async #giveBack(lease: Lease, work: TermWork, why: Ask | { to: "failed"; error: unknown }): Promise<void> {
+  async #giveBack(lease: Lease, work: TermWork, why: HolderCommand | { to: "failed"; error: unknown }): Promise<void> {
     const { log, store, tenant } = this.#ground;
     if (why.to === "failed") log("error", "singleton.body_failed", { ...this.#who(), ...errorFields(why.error) });
     const message = `${this.name} is being given back: stop, and let the error pass`;
@@ -266,7 +266,7 @@ export class Singleton {
       await this.#within(work.ended);
       // Before the lease is given up: a standby must not slip in between.
       await store.claim.pause(tenant, this.name, true, why.by, why.reason);
-      lease.lost("paused");
+      lease.end("paused");
       log("info", "singleton.paused", { ...this.#who(), by: why.by, why: why.reason });
       return why.done();
     }
@@ -277,7 +277,7 @@ export class Singleton {
 
   /** Until nothing of the term executes any more. A stop does not wait for what ignores it. */
   async #rest(work: TermWork): Promise<void> {
-    if (work.atRest) return;
+    if (work.idle) return;
     this.#ground.log("error", "singleton.wedged", { ...this.#who(), drainMs: this.#drainMs });
     await Promise.race([work.ended, this.#stopped()]);
   }
@@ -307,7 +307,7 @@ export class Singleton {
   }
 
   #stallOf(lease: Lease): number | undefined {
-    return lease.endless ? undefined : this.#maxStallMs;
+    return lease.neverExpires ? undefined : this.#maxStallMs;
   }
 
   #who(): Record<string, unknown> {
@@ -318,7 +318,7 @@ export class Singleton {
   #become(state: SingletonState): void {
     if (this.#state === state) return;
     this.#state = state;
-    this.#changes.tell(state);
+    this.#changes.emit(state);
   }
 }
 

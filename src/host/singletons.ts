@@ -1,13 +1,13 @@
 import { TapeError } from "../model/errors.ts";
 import { Singleton, type SingletonOptions, type SingletonView } from "./singleton.ts";
-import type { SingletonGround, SingletonWork } from "./singleton-term.ts";
+import type { SingletonDeps, SingletonWork } from "./singleton-term.ts";
 
 /** The singletons of one app: each name once, all stopped together. */
 export class Singletons {
-  readonly #ground: SingletonGround;
+  readonly #ground: SingletonDeps;
   readonly #byName = new Map<string, Singleton>();
 
-  constructor(ground: SingletonGround) {
+  constructor(ground: SingletonDeps) {
     this.#ground = ground;
   }
 

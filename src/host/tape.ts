@@ -1,6 +1,6 @@
 import { type Clock, systemClock } from "../base/clock.ts";
 import { type Random, systemRandom } from "../base/random.ts";
-import type { Tracing } from "../base/trace.ts";
+import type { Tracer } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
 import { isRemote } from "../client/remote.ts";
 import { environmentToken } from "../client/token.ts";
@@ -13,20 +13,20 @@ import { TapeError } from "../model/errors.ts";
 import { runStatuses } from "../model/machines.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { TimerRow } from "../model/rows.ts";
-import type { Ground } from "../reactor/reactor.ts";
-import type { Resolving } from "../reactor/resolve.ts";
-import { choice, knownKeys, millisecondsOf, named } from "../sdk/check.ts";
+import type { ReactorDeps } from "../reactor/reactor.ts";
+import type { ResolveRequest } from "../reactor/resolve.ts";
+import { assertKnownKeys, assertName, assertOneOf, millisecondsOf } from "../sdk/check.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
-import { check } from "../sdk/schema.ts";
+import { validate } from "../sdk/schema.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts";
 import { type FollowOptions, followFeed } from "../store/follow.ts";
-import { AppWorker, type AppWorkerOptions } from "./app-worker.ts";
+import { Worker, type WorkerOptions } from "./app-worker.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
 import { openStore } from "./open-store.ts";
-import { type Operator, operatorOn } from "./operator.ts";
+import { createOperator, type Operator } from "./operator.ts";
 import {
   appLog,
   assertRunner,
@@ -38,8 +38,8 @@ import {
   type TapeOptions,
   warnOfOldNode,
 } from "./options.ts";
-import { type AtWork, Presence } from "./presence.ts";
-import { Results } from "./results.ts";
+import { type ProcessActivity, ProcessReporter } from "./presence.ts";
+import { ResultWaiter } from "./results.ts";
 import { Schedules } from "./schedules.ts";
 import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts";
 import type { SingletonWork } from "./singleton-term.ts";
@@ -73,17 +73,17 @@ export class Tape implements AsyncDisposable {
   /** Named leases, for work that is not a run. */
   readonly leases: Leases;
   readonly #singletons: Singletons;
-  readonly #tracing: Tracing | undefined;
+  readonly #tracing: Tracer | undefined;
   readonly #operator: Operator;
   readonly #ownsStore: boolean;
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #keeper: LeaseKeeper;
-  readonly #ground: Ground;
-  readonly #workers: AppWorker[] = [];
-  readonly #results: Results;
+  readonly #ground: ReactorDeps;
+  readonly #workers: Worker[] = [];
+  readonly #results: ResultWaiter;
   readonly #unserved: UnservedWarning;
-  readonly #presence: Presence | undefined;
+  readonly #presence: ProcessReporter | undefined;
   readonly #waits: { readonly patienceMs?: number; readonly slowMs?: number };
   #closing: Promise<void> | undefined;
 
@@ -130,19 +130,19 @@ export class Tape implements AsyncDisposable {
     this.#singletons = new Singletons({ store, keeper, tenant, clock, random, log });
     const ground = { store, runner, keeper, tenant, clock, random, log };
     this.#ground = ground;
-    this.#operator = operatorOn(ground);
+    this.#operator = createOperator(ground);
     this.leases = new Leases(ground, this.#operator);
-    const results = new Results({
+    const results = new ResultWaiter({
       store,
       tenant,
       clock,
-      drives: (journal) => this.#workers.some(({ runs }) => runs.drives(journal)),
+      drives: (journal) => this.#workers.some(({ driver: runs }) => runs.drives(journal)),
       serves: (workflow) => this.#workers.some((worker) => worker.serves(workflow)),
     });
     this.#results = results;
     this.#unserved = new UnservedWarning({ store, tenant, clock, log }, () => this.#atWork().workflows);
     const { identity } = keeper;
-    if (report) this.#presence = new Presence({ store, tenant, identity, clock, log }, () => this.#atWork());
+    if (report) this.#presence = new ProcessReporter({ store, tenant, identity, clock, log }, () => this.#atWork());
     if (work) this.worker(runner, { concurrency });
   }
 
@@ -174,8 +174,8 @@ export class Tape implements AsyncDisposable {
 
   async start<I, O>(workflow: Workflow<I, O>, input: I, options: StartOptions = {}): Promise<RunHandle<O>> {
     assertWorkflow(workflow);
-    knownKeys("start", options, ["id", "labels", "budget", "by"]);
-    const checked = await check(workflow.schema, input);
+    assertKnownKeys("start", options, ["id", "labels", "budget", "by"]);
+    const checked = await validate(workflow.schema, input);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow.name}: ${checked.fault}`, { field: "input" });
     const { id = this.#random.uuid(this.#clock.wall()), labels, budget, by } = options;
@@ -193,7 +193,7 @@ export class Tape implements AsyncDisposable {
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };
     const worker = this.#workers.find((one) => one.serves(workflow.name));
-    const starting = worker?.runs.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
+    const starting = worker?.driver.start([spec]) ?? this.store.intake.createRuns(this.tenant, [spec]);
     const [verdict] = await starting;
     if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
     if (!verdict.ok) throw verdict.error;
@@ -214,10 +214,10 @@ export class Tape implements AsyncDisposable {
     value: T,
     options: { key?: string; binds?: string | undefined; by?: string } = {},
   ): Promise<void> {
-    knownKeys("signal", options, ["key", "binds", "by"]);
-    named("signal: the gate", gate?.name);
+    assertKnownKeys("signal", options, ["key", "binds", "by"]);
+    assertName("signal: the gate", gate?.name);
     const { binds, ...said } = options;
-    const checked = await check(gate.schema, value);
+    const checked = await validate(gate.schema, value);
     if ("fault" in checked)
       throw new TapeError("TAPE_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
     const signal = { name: gate.name, value, ...said, ...(binds === undefined ? {} : { binds }) };
@@ -225,7 +225,7 @@ export class Tape implements AsyncDisposable {
   }
 
   async cancel(run: string, options: { reason: string; by?: string }): Promise<void> {
-    knownKeys("cancel", options, ["reason", "by"]);
+    assertKnownKeys("cancel", options, ["reason", "by"]);
     await this.#operator.cancel(run, options);
   }
 
@@ -236,7 +236,7 @@ export class Tape implements AsyncDisposable {
    * @example
    * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "happened", value: receipt }, by: "ada", reason: "seen at the bank" });
    */
-  resolve(resolving: Resolving): Promise<void> {
+  resolve(resolving: ResolveRequest): Promise<void> {
     return this.#operator.resolve(resolving);
   }
 
@@ -280,7 +280,7 @@ export class Tape implements AsyncDisposable {
   readonly runs = {
     get: (id: string): Promise<RunView | undefined> => this.store.read.run(this.tenant, id),
     list: async (filter?: RunFilter): Promise<RunView[]> => {
-      for (const status of filter?.status ?? []) choice("runs.list", "status", status, runStatuses);
+      for (const status of filter?.status ?? []) assertOneOf("runs.list", "status", status, runStatuses);
       return this.store.read.runs(this.tenant, filter);
     },
   };
@@ -317,11 +317,11 @@ export class Tape implements AsyncDisposable {
   }
 
   /** Drives the workflows of another runner too, in this process, until it is drained or the app is closed. */
-  worker(runner: Runner, options: AppWorkerOptions = {}): AppWorker {
+  worker(runner: Runner, options: WorkerOptions = {}): Worker {
     assertRunner("app.worker", runner);
-    knownKeys("app.worker", options, ["concurrency"]);
+    assertKnownKeys("app.worker", options, ["concurrency"]);
     checkConcurrency("app.worker", options.concurrency);
-    const worker = new AppWorker(
+    const worker = new Worker(
       { ...this.#ground, runner },
       {
         ...options,
@@ -358,13 +358,13 @@ export class Tape implements AsyncDisposable {
     if (this.#ownsStore) await this.store.close();
   }
 
-  #atWork(): AtWork {
+  #atWork(): ProcessActivity {
     return {
-      tallies: this.#workers.map(({ tallies }) => tallies),
+      tallies: this.#workers.map(({ stats: tallies }) => tallies),
       singletons: this.singletons,
       workflows: [...new Set(this.#workers.flatMap((worker) => worker.workflows))],
       effects: [...new Set(this.#workers.flatMap((worker) => worker.effects))],
-      driving: this.#workers.reduce((sum, { runs }) => sum + runs.driving, 0),
+      driving: this.#workers.reduce((sum, { driver: runs }) => sum + runs.driving, 0),
     };
   }
 

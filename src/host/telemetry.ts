@@ -1,4 +1,4 @@
-import type { Attributes, Span, SpanOptions, SpanPlace, Tracing } from "../base/trace.ts";
+import type { Span, SpanAttributes, SpanContext, SpanOptions, Tracer } from "../base/trace.ts";
 
 /** The parts of `@opentelemetry/api` that are used. The package is yours to bring; Tape does not depend on it. */
 export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
@@ -6,7 +6,7 @@ export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
     getTracer(name: string): {
       startSpan(
         name: string,
-        options?: { attributes?: Attributes; links?: { context: ApiPlace }[] },
+        options?: { attributes?: SpanAttributes; links?: { context: ApiPlace }[] },
         context?: Context,
       ): ApiSpan;
     };
@@ -18,14 +18,14 @@ export interface OpenTelemetryApi<Context, ApiSpan extends OpenTelemetrySpan> {
 }
 
 export interface OpenTelemetrySpan {
-  spanContext(): SpanPlace;
-  setAttributes(attributes: Attributes): unknown;
+  spanContext(): SpanContext;
+  setAttributes(attributes: SpanAttributes): unknown;
   recordException(error: Error | string): void;
   setStatus(status: { code: number; message?: string }): unknown;
   end(): void;
 }
 
-interface ApiPlace extends SpanPlace {
+interface ApiPlace extends SpanContext {
   readonly traceFlags: number;
   readonly isRemote?: boolean;
 }
@@ -44,25 +44,25 @@ const recorded = 1;
  */
 export function openTelemetry<Context, ApiSpan extends OpenTelemetrySpan>(
   api: OpenTelemetryApi<Context, ApiSpan>,
-): Tracing {
+): Tracer {
   const tracer = api.trace.getTracer("durable-tape");
   const made = new WeakMap<Span, ApiSpan>();
-  const remote = ({ traceId, spanId }: SpanPlace): ApiPlace => ({
+  const remote = ({ traceId, spanId }: SpanContext): ApiPlace => ({
     traceId,
     spanId,
     traceFlags: recorded,
     isRemote: true,
   });
-  const contextOf = (within: SpanOptions["within"]): Context => {
+  const contextOf = (within: SpanOptions["parent"]): Context => {
     const active = api.context.active();
     if (within === undefined) return active;
-    if (!("place" in within)) return api.trace.setSpanContext(active, remote(within));
+    if (!("context" in within)) return api.trace.setSpanContext(active, remote(within));
     const span = made.get(within);
     return span === undefined ? active : api.trace.setSpan(active, span);
   };
   const wrapped = (inner: ApiSpan): Span => {
     const span: Span = {
-      place: inner.spanContext(),
+      context: inner.spanContext(),
       set: (attributes) => void inner.setAttributes(attributes),
       fail(error) {
         inner.recordException(error instanceof Error ? error : String(error));
@@ -75,10 +75,10 @@ export function openTelemetry<Context, ApiSpan extends OpenTelemetrySpan>(
     return span;
   };
   return {
-    begin(name, { attributes = {}, within, links = [] } = {}) {
+    startSpan(name, { attributes = {}, parent: within, links = [] } = {}) {
       const options = { attributes, links: links.map((place) => ({ context: remote(place) })) };
       return wrapped(tracer.startSpan(name, options, contextOf(within)));
     },
-    active: () => api.trace.getActiveSpan()?.spanContext(),
+    activeSpan: () => api.trace.getActiveSpan()?.spanContext(),
   };
 }

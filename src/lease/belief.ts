@@ -12,14 +12,14 @@ import type { Clock } from "../base/clock.ts";
 export type Belief = "held" | "unknown" | "lost";
 
 /** A moment on both clocks. Monotonic time stands still while the machine sleeps, wall time jumps when it is set. */
-export interface Moment {
+export interface ClockReading {
   readonly mono: number;
   readonly wall: number;
 }
 
-export const momentOf = (clock: Clock): Moment => ({ mono: clock.mono(), wall: clock.wall() });
+export const readClocks = (clock: Clock): ClockReading => ({ mono: clock.mono(), wall: clock.wall() });
 
 /** Milliseconds since `moment` by the worse of the two clocks: whoever is unsure must assume that more time has passed. */
-export function elapsedSince(moment: Moment, clock: Clock): number {
+export function elapsedSince(moment: ClockReading, clock: Clock): number {
   return Math.max(clock.mono() - moment.mono, clock.wall() - moment.wall, 0);
 }

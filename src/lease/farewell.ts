@@ -6,41 +6,41 @@ import type { Fence } from "../model/fence.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
 import type { Lease } from "./lease.ts";
 
-export interface FarewellOptions {
+export interface ReleaseOptions {
   readonly append: (fence: Fence, entry: { after: number; records: readonly NewRecord[] }) => Promise<unknown>;
   readonly clock: Clock;
   readonly random: Random;
 }
 
 /** told: the store has it, the lease is free. Otherwise the lease runs out, or is somebody else's already. */
-export interface Farewell {
+export interface ReleaseResult {
   readonly told: boolean;
   readonly error?: unknown;
 }
 
 /** Writes the end of a term into its journal, again while answers get lost, for at most `withinMs`. */
-export async function sayFarewell(
+export async function releaseTerm(
   lease: Lease,
   end: TermEnd,
   withinMs: number,
-  options: FarewellOptions,
-): Promise<Farewell> {
+  options: ReleaseOptions,
+): Promise<ReleaseResult> {
   const done = new AbortController();
   const tooLate = options.clock.sleep(withinMs, done.signal).then(() => ({ told: false }));
   try {
-    return await Promise.race([tellUntil(lease, end, done.signal, options), tooLate]);
+    return await Promise.race([appendTermEnd(lease, end, done.signal, options), tooLate]);
   } finally {
     done.abort();
   }
 }
 
-async function tellUntil(
+async function appendTermEnd(
   lease: Lease,
   end: TermEnd,
   stop: AbortSignal,
-  { append, clock, random }: FarewellOptions,
-): Promise<Farewell> {
-  const data = { end, taken: lease.notes, term: lease.figures() };
+  { append, clock, random }: ReleaseOptions,
+): Promise<ReleaseResult> {
+  const data = { end, taken: lease.notes, term: lease.stats() };
   const entry = { after: lease.head, records: [{ kind: "term.ended", data } as const] };
   let doubtful = false;
   for (let tries = 1; !stop.aborted; tries++) {

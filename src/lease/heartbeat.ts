@@ -2,24 +2,24 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import type { ErrorCode } from "../model/errors.ts";
-import type { Renewal, Renewed } from "../model/lease.ts";
-import { type Moment, momentOf } from "./belief.ts";
+import type { RenewRequest, RenewResult } from "../model/lease.ts";
+import { type ClockReading, readClocks } from "./belief.ts";
 import type { Lease } from "./lease.ts";
 
 export interface HeartbeatOptions {
-  readonly renew: (renewals: readonly Renewal[]) => Promise<Renewed[]>;
+  readonly renew: (renewals: readonly RenewRequest[]) => Promise<RenewResult[]>;
   readonly clock: Clock;
   readonly log: Log;
 }
 
 /** After a failed renewal the next try comes soon: there is little time left. */
-const hurriedMs = 250;
+const retryMs = 250;
 
 /** Verdicts that end a term. Any other (the row was locked, an answer got lost) says nothing about it. */
-const final: ReadonlySet<ErrorCode> = new Set(["TAPE_FENCED", "TAPE_LEASE_LOST", "TAPE_LEASE_STALLED"]);
+const terminalCodes: ReadonlySet<ErrorCode> = new Set(["TAPE_FENCED", "TAPE_LEASE_LOST", "TAPE_LEASE_STALLED"]);
 
 /** When a lease is looked at next, on the monotonic clock, and whether an attempt is under way until then. */
-interface Watch {
+interface Deadline {
   readonly at: number;
   readonly waiting: boolean;
 }
@@ -36,7 +36,7 @@ interface Watch {
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
-  readonly #watches = new Map<Lease, Watch>();
+  readonly #watches = new Map<Lease, Deadline>();
   #cancel: (() => void) | undefined;
   #armedFor = Number.POSITIVE_INFINITY;
   #stopped = false;
@@ -50,7 +50,7 @@ export class Heartbeat {
   }
 
   add(lease: Lease): void {
-    if (!this.#stopped && lease.belief !== "lost") this.#rest(lease, beatInMs(lease));
+    if (!this.#stopped && lease.belief !== "lost") this.#rest(lease, nextBeatMs(lease));
   }
 
   remove(lease: Lease): void {
@@ -67,7 +67,7 @@ export class Heartbeat {
   /** Renews one lease at once. Resolves when that is answered or its patience is over. */
   async renewNow(lease: Lease): Promise<void> {
     const answered = new AbortController();
-    const patience = this.#options.clock.sleep(patienceMs(lease), answered.signal);
+    const patience = this.#options.clock.sleep(attemptTimeoutMs(lease), answered.signal);
     await Promise.race([this.#renew([lease]), patience]);
     answered.abort();
   }
@@ -78,7 +78,7 @@ export class Heartbeat {
     this.#watch(lease, { at: this.#options.clock.mono() + ms, waiting: false });
   }
 
-  #watch(lease: Lease, watch: Watch): void {
+  #watch(lease: Lease, watch: Deadline): void {
     this.#watches.set(lease, watch);
     if (watch.at < this.#armedFor) this.#arm(watch.at);
   }
@@ -102,7 +102,7 @@ export class Heartbeat {
     for (const [lease, { at, waiting }] of this.#watches) {
       if (lease.belief === "lost") continue; // noticed by asking: it has left the watches
       if (waiting && at <= now) this.#doubt(lease, "the renewal was not answered in time");
-      else if (!waiting && at <= now + early(lease)) ready.push(lease);
+      else if (!waiting && at <= now + earlyMs(lease)) ready.push(lease);
     }
     void this.#renew(ready);
     let next = Number.POSITIVE_INFINITY;
@@ -112,11 +112,11 @@ export class Heartbeat {
 
   async #renew(due: readonly Lease[]): Promise<void> {
     const { clock, log } = this.#options;
-    const sent = momentOf(clock);
+    const sent = readClocks(clock);
     // A lease that a listener gave back meanwhile, or that was never ours to keep, is not renewed.
     const leases = due.filter((lease) => this.#watches.has(lease) && lease.belief !== "lost");
     if (leases.length === 0) return;
-    for (const lease of leases) this.#watch(lease, { at: sent.mono + patienceMs(lease), waiting: true });
+    for (const lease of leases) this.#watch(lease, { at: sent.mono + attemptTimeoutMs(lease), waiting: true });
     try {
       const verdicts = await this.#options.renew(leases.map(renewalOf));
       for (const [k, lease] of leases.entries()) this.#judge(lease, verdicts[k], sent);
@@ -126,15 +126,15 @@ export class Heartbeat {
     }
   }
 
-  #judge(lease: Lease, verdict: Renewed | undefined, sent: Moment): void {
+  #judge(lease: Lease, verdict: RenewResult | undefined, sent: ClockReading): void {
     if (!this.#watches.has(lease)) return; // released or lost meanwhile
     if (verdict?.ok) {
       lease.renewed(sent, verdict.notes);
-      if (lease.belief !== "lost") this.#rest(lease, beatInMs(lease));
-    } else if (verdict !== undefined && final.has(verdict.error.code)) {
+      if (lease.belief !== "lost") this.#rest(lease, nextBeatMs(lease));
+    } else if (verdict !== undefined && terminalCodes.has(verdict.error.code)) {
       const { code, message } = verdict.error;
       this.#options.log("warn", "lease.lost", { name: lease.name, token: lease.token, code });
-      lease.lost(code === "TAPE_LEASE_STALLED" ? "stalled: renewed without progress" : message);
+      lease.end(code === "TAPE_LEASE_STALLED" ? "stalled: renewed without progress" : message);
     } else {
       this.#doubt(lease, `renewal failed: ${verdict?.error.message ?? "no verdict"}`);
     }
@@ -143,32 +143,32 @@ export class Heartbeat {
   #doubt(lease: Lease, why: string): void {
     if (!this.#watches.has(lease)) return;
     // One without heartbeat was only asked after: it stays what it was.
-    if (lease.endless) {
+    if (lease.neverExpires) {
       this.#rest(lease, Number.POSITIVE_INFINITY);
       return;
     }
-    lease.doubted(why);
-    if (lease.belief !== "lost") this.#rest(lease, Math.min(hurriedMs, lease.timings.heartbeatMs / 3));
+    lease.markUnknown(why);
+    if (lease.belief !== "lost") this.#rest(lease, Math.min(retryMs, lease.timings.heartbeatMs / 3));
   }
 }
 
 /** From the sending of the last success: an answer that took long must not put off the next heartbeat. */
-function beatInMs(lease: Lease): number {
+function nextBeatMs(lease: Lease): number {
   const { heartbeatMs, trustMs } = lease.timings;
-  return lease.endless ? Number.POSITIVE_INFINITY : heartbeatMs - (trustMs - lease.remainingMs());
+  return lease.neverExpires ? Number.POSITIVE_INFINITY : heartbeatMs - (trustMs - lease.remainingMs());
 }
 
 /** How long before its time a lease renews together with one that is due. One without heartbeat never does. */
-function early(lease: Lease): number {
-  return lease.endless ? 0 : lease.timings.heartbeatMs / 4;
+function earlyMs(lease: Lease): number {
+  return lease.neverExpires ? 0 : lease.timings.heartbeatMs / 4;
 }
 
 /** How long one attempt may take: cut to what is left, because an answer after the deadline is of no use. */
-function patienceMs(lease: Lease): number {
+function attemptTimeoutMs(lease: Lease): number {
   return Math.max(1, Math.min(lease.timings.heartbeatMs, lease.timings.ttlMs, lease.remainingMs()));
 }
 
-function renewalOf(lease: Lease): Renewal {
+function renewalOf(lease: Lease): RenewRequest {
   const { progress, progressNote } = lease.counters();
   return {
     fence: lease.fence,

@@ -5,24 +5,32 @@ import { type Random, systemRandom } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
-import type { Acquired, AcquireRequest, Expectation, LeaseView, Renewal, Renewed, Term } from "../model/lease.ts";
+import type {
+  AcquireCondition,
+  AcquireRequest,
+  AcquireResult,
+  LeaseView,
+  RenewRequest,
+  RenewResult,
+  Term,
+} from "../model/lease.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
-import { Attempt } from "./attempt.ts";
-import { Awakening, type Wakes } from "./awakening.ts";
-import type { Moment } from "./belief.ts";
-import { sayFarewell } from "./farewell.ts";
+import { AcquireAttempt } from "./attempt.ts";
+import { ReleaseWatcher, type WakeSource } from "./awakening.ts";
+import type { ClockReading } from "./belief.ts";
+import { releaseTerm } from "./farewell.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Identity } from "./identity.ts";
-import { Lease, type LeaseCare } from "./lease.ts";
+import { Lease, type LeaseCallbacks } from "./lease.ts";
 import { checkStall, type Timings, timingsFor, timingsOf } from "./timings.ts";
 
 /** What the keeper needs of a store. */
-export interface LeaseStore extends Wakes {
+export interface LeaseStore extends WakeSource {
   readonly transactionBoundMs: number;
   readonly limits: { readonly nameLength: number };
   readonly claim: {
-    acquire(tenant: string, request: AcquireRequest): Promise<Acquired>;
-    renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
+    acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult>;
+    renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;
   };
   readonly fenced: {
     append(fence: Fence, entry: { after: number; records: readonly NewRecord[] }): Promise<{ readonly head: number }>;
@@ -73,7 +81,7 @@ export class LeaseKeeper {
   readonly #random: Random;
   readonly #log: Log;
   readonly #heartbeat: Heartbeat;
-  readonly #care: LeaseCare;
+  readonly #care: LeaseCallbacks;
   readonly #closed = new AbortController();
 
   constructor(options: KeeperOptions) {
@@ -140,14 +148,14 @@ export class LeaseKeeper {
       options.signal === undefined ? this.#closed.signal : AbortSignal.any([this.#closed.signal, options.signal]);
     let attempt = this.#attempt();
     for (let lostRaces = 0; !stop.aborted; ) {
-      const awakening = new Awakening(this.#store);
+      const awakening = new ReleaseWatcher(this.#store);
       try {
         const answer = await this.#ask(name, { expect: "free_or_expired" }, options, attempt);
         if (answer instanceof Lease) return await this.#unless(stop, answer);
         const { holder } = answer;
         lostRaces = holder !== undefined && holder.remainingMs > 0 ? 0 : lostRaces + 1;
         this.#log("debug", "lease.standby", { name, holder: holder?.label, remainingMs: holder?.remainingMs });
-        await awakening.within(this.#pauseMs(holder, pollMs, lostRaces), holder?.journal, this.#clock, stop);
+        await awakening.wait(this.#pauseMs(holder, pollMs, lostRaces), holder?.journal, this.#clock, stop);
       } catch (error) {
         if (this.#closed.signal.aborted) return undefined;
         if (!isTapeError(error) || error.retry === "no") throw error;
@@ -156,7 +164,7 @@ export class LeaseKeeper {
         awakening.stop();
       }
       // While it is in doubt whether the store granted it, only the same attempt can find out.
-      if (!attempt.doubtful) attempt = this.#attempt();
+      if (!attempt.uncertain) attempt = this.#attempt();
     }
     return undefined;
   }
@@ -165,7 +173,11 @@ export class LeaseKeeper {
    * Only for a store that this process alone can have open: there whoever else holds the lease is gone for good, so a term
    * begins at once. It is not renewed and its trust does not run out, because nobody could take it over.
    */
-  async lead(name: string, holder: LeaseView | undefined, options: AcquireOptions = {}): Promise<Lease | undefined> {
+  async acquireExclusive(
+    name: string,
+    holder: LeaseView | undefined,
+    options: AcquireOptions = {},
+  ): Promise<Lease | undefined> {
     const why = "this process alone has the store open: whoever held the lease is gone";
     const gone = { expect: "any", by: this.identity.label, why, reason: "recovery" } as const;
     const asked = (holder?.owner ?? null) === null ? ({ expect: "free" } as const) : gone;
@@ -176,7 +188,7 @@ export class LeaseKeeper {
   }
 
   /** Takes care of a term that the store granted otherwise: with a new run, or by a reactor's find. */
-  adopt(name: string, term: Term, sent: Moment, timings: Partial<Timings> = {}): Lease {
+  adopt(name: string, term: Term, sent: ClockReading, timings: Partial<Timings> = {}): Lease {
     this.#assertOpen();
     const { ttlMs } = term;
     return this.#keep(
@@ -190,7 +202,7 @@ export class LeaseKeeper {
   /** Stops renewing. Leases that were not released run out by themselves; release them first to hand over at once. */
   close(): void {
     this.#closed.abort();
-    for (const lease of this.leases) lease.lost("the keeper was closed");
+    for (const lease of this.leases) lease.end("the keeper was closed");
     this.#heartbeat.stop();
   }
 
@@ -198,11 +210,11 @@ export class LeaseKeeper {
     if (this.#closed.signal.aborted) throw new TapeError("TAPE_STORE_CLOSED", "this keeper is closed");
   }
 
-  #attempt(): Attempt {
-    return new Attempt(this.#clock, this.#random);
+  #attempt(): AcquireAttempt {
+    return new AcquireAttempt(this.#clock, this.#random);
   }
 
-  async #try(name: string, expect: Expectation, options: AcquireOptions): Promise<Lease | undefined> {
+  async #try(name: string, expect: AcquireCondition, options: AcquireOptions): Promise<Lease | undefined> {
     const answer = await this.#ask(name, { expect }, options, this.#attempt());
     if (answer instanceof Lease) return answer;
     if (answer.error.code === "TAPE_LEASE_HELD") return undefined;
@@ -213,9 +225,9 @@ export class LeaseKeeper {
     name: string,
     asked: Pick<AcquireRequest, "expect" | "by" | "why" | "reason">,
     options: AcquireOptions,
-    attempt: Attempt,
+    attempt: AcquireAttempt,
     endless = false,
-  ): Promise<Lease | Extract<Acquired, { ok: false }>> {
+  ): Promise<Lease | Extract<AcquireResult, { ok: false }>> {
     this.#assertOpen();
     const timings = timingsFor(this.timings, options.timings ?? {}, this.#store.transactionBoundMs);
     const { reactor = "agent", maxStallMs } = options;
@@ -229,7 +241,7 @@ export class LeaseKeeper {
     const request = { target: { name }, claimant, nonce: attempt.nonce, ...asked };
     const answer = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
     if (!answer.ok) return answer;
-    const lease = this.#keep(name, answer.term, endless ? endlessly(timings) : timings, attempt.sent);
+    const lease = this.#keep(name, answer.term, endless ? withoutExpiry(timings) : timings, attempt.sent);
     if (this.#closed.signal.aborted) {
       await this.#tell(lease, "released", timings.heartbeatMs);
       throw new TapeError("TAPE_STORE_CLOSED", "this keeper was closed while it acquired; the lease was given back");
@@ -248,7 +260,7 @@ export class LeaseKeeper {
     return undefined;
   }
 
-  #keep(name: string, term: Term, timings: Timings, sent: Moment): Lease {
+  #keep(name: string, term: Term, timings: Timings, sent: ClockReading): Lease {
     const lease = new Lease(name, term, timings, sent, this.#care);
     this.#heartbeat.add(lease);
     this.#log("info", "lease.acquired", { ...this.identity, name, token: lease.token, reason: term.reason });
@@ -259,13 +271,13 @@ export class LeaseKeeper {
   async #release(lease: Lease, end: TermEnd): Promise<boolean> {
     const withinMs = lease.remainingMs();
     if (withinMs === 0) return false;
-    lease.lost(end);
+    lease.end(end);
     return this.#tell(lease, end, Math.min(withinMs, lease.timings.ttlMs));
   }
 
   async #tell(lease: Lease, end: TermEnd, withinMs: number): Promise<boolean> {
     const append: LeaseStore["fenced"]["append"] = (fence, entry) => this.#store.fenced.append(fence, entry);
-    const { told, error } = await sayFarewell(lease, end, withinMs, {
+    const { told, error } = await releaseTerm(lease, end, withinMs, {
       append,
       clock: this.#clock,
       random: this.#random,
@@ -283,6 +295,6 @@ export class LeaseKeeper {
   }
 }
 
-function endlessly({ ttlMs }: Timings): Timings {
+function withoutExpiry({ ttlMs }: Timings): Timings {
   return { ttlMs, heartbeatMs: Number.POSITIVE_INFINITY, trustMs: Number.POSITIVE_INFINITY };
 }

@@ -3,17 +3,17 @@ import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Term } from "../model/lease.ts";
 import type { RecordData, TermEnd } from "../model/records.ts";
-import { type Belief, elapsedSince, type Moment } from "./belief.ts";
+import { type Belief, type ClockReading, elapsedSince } from "./belief.ts";
 import type { Timings } from "./timings.ts";
-import { Transitions } from "./transitions.ts";
+import { OrderedListeners } from "./transitions.ts";
 
-export interface Transition {
+export interface LeaseTransition {
   readonly to: Belief;
   readonly why: string;
 }
 
 /** What the keeper does for a lease. */
-export interface LeaseCare {
+export interface LeaseCallbacks {
   readonly clock: Clock;
   /** Characters of a progress note that the store takes. */
   readonly noteLength: number;
@@ -34,7 +34,7 @@ export class Lease {
   readonly name: string;
   readonly timings: Timings;
   /** When the request that was granted, or the last successful renewal, was sent. */
-  #sent: Moment;
+  #sent: ClockReading;
   #belief: Belief = "held";
   #why = "granted";
   #progress = 0;
@@ -44,15 +44,15 @@ export class Lease {
   #longestGapMs = 0;
   #notes: number;
   #releasing: Promise<boolean> | undefined;
-  readonly #care: LeaseCare;
+  readonly #care: LeaseCallbacks;
   #abort: AbortController | undefined;
-  readonly #transitions: Transitions<Transition>;
+  readonly #transitions: OrderedListeners<LeaseTransition>;
   /** Made for whoever asks: nobody listens to the renewals of a run. */
-  #beats: Transitions<number> | undefined;
+  #beats: OrderedListeners<number> | undefined;
   /** Where the journal ends, for the record that releases a named lease. Runs keep their own count. */
   head: number;
 
-  constructor(name: string, term: Term, timings: Timings, sent: Moment, care: LeaseCare) {
+  constructor(name: string, term: Term, timings: Timings, sent: ClockReading, care: LeaseCallbacks) {
     this.name = name;
     this.term = term;
     this.timings = timings;
@@ -60,7 +60,7 @@ export class Lease {
     this.#sent = sent;
     this.#notes = term.notes;
     this.#care = care;
-    this.#transitions = new Transitions((error) => care.onFault(error));
+    this.#transitions = new OrderedListeners((error) => care.onFault(error));
   }
 
   get fence(): Fence {
@@ -97,7 +97,7 @@ export class Lease {
   }
 
   /** Neither renewed nor running out: only this process can have the store open (see LeaseKeeper.lead). */
-  get endless(): boolean {
+  get neverExpires(): boolean {
     return this.timings.trustMs === Number.POSITIVE_INFINITY;
   }
 
@@ -158,7 +158,7 @@ export class Lease {
     const late = await Promise.race([work.then(done, done), over]);
     finished.abort(); // a sleep that nobody waits for would keep the process from ending
     if (!late) return this.release("drained");
-    this.lost(`the work did not end within ${boundMs} ms; the lease is left to run out`);
+    this.end(`the work did not end within ${boundMs} ms; the lease is left to run out`);
     return false;
   }
 
@@ -166,18 +166,18 @@ export class Lease {
    * Told of every change, in order, as it happens; what a listener does to the lease is told after it has returned. One
    * that throws, rejects or never comes to an end harms nobody. Returns the unsubscriber.
    */
-  onChange(listener: (transition: Transition) => unknown): () => void {
+  onChange(listener: (transition: LeaseTransition) => unknown): () => void {
     return this.#transitions.on(listener);
   }
 
   /** Told of every renewal that the store agreed to, with their number. Returns the unsubscriber. */
   onRenewed(listener: (renewals: number) => unknown): () => void {
-    this.#beats ??= new Transitions((error) => this.#care.onFault(error));
+    this.#beats ??= new OrderedListeners((error) => this.#care.onFault(error));
     return this.#beats.on(listener);
   }
 
   /** Figures for the ledger line that the holder itself writes. */
-  figures(): NonNullable<RecordData<"term.ended">["term"]> {
+  stats(): NonNullable<RecordData<"term.ended">["term"]> {
     const { renewals, longestGapMs, progress, progressNote } = this.counters();
     return { renewals, longestGapMs, progress, ...(progressNote === undefined ? {} : { progressNote }) };
   }
@@ -192,7 +192,7 @@ export class Lease {
   }
 
   /** For the keeper: a renewal sent at `sent` succeeded. An answer that comes after the end changes nothing. */
-  renewed(sent: Moment, notes: number): void {
+  renewed(sent: ClockReading, notes: number): void {
     if (this.belief === "lost") return;
     this.#renewals++;
     this.#notes = Math.max(this.#notes, notes);
@@ -202,16 +202,16 @@ export class Lease {
       this.#sent = sent;
     }
     if (this.#belief === "unknown") this.#become("held", "renewed");
-    this.#beats?.tell(this.#renewals);
+    this.#beats?.emit(this.#renewals);
   }
 
   /** For the keeper: a renewal failed, which says nothing about the lease. */
-  doubted(why: string): void {
+  markUnknown(why: string): void {
     if (this.belief === "held") this.#become("unknown", why);
   }
 
   /** For the keeper: it is over. */
-  lost(why: string): void {
+  end(why: string): void {
     if (this.#belief !== "lost") this.#become("lost", why);
   }
 
@@ -237,6 +237,6 @@ export class Lease {
       this.#care.forget(this);
       this.#abort?.abort(this.#lossOf(why));
     }
-    this.#transitions.tell({ to, why });
+    this.#transitions.emit({ to, why });
   }
 }

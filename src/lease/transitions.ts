@@ -1,5 +1,5 @@
 /** Listeners who are told of everything in the order in which it happened, also when one of them causes the next thing. */
-export class Transitions<T> {
+export class OrderedListeners<T> {
   readonly #listeners = new Set<(what: T) => unknown>();
   readonly #onFault: (error: unknown) => void;
   readonly #untold: T[] = [];
@@ -16,7 +16,7 @@ export class Transitions<T> {
     };
   }
 
-  tell(what: T): void {
+  emit(what: T): void {
     this.#untold.push(what);
     // Inside a listener: those after it must hear of what it reacted to before they hear of its reaction.
     if (this.#telling) return;

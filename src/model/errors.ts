@@ -1,4 +1,4 @@
-import { reviveErrors, unstored } from "../base/codec.ts";
+import { registerErrorClass, unstored } from "../base/codec.ts";
 import type { ErrorEntry } from "./error-entry.ts";
 
 export type { ErrorEntry } from "./error-entry.ts";
@@ -47,7 +47,7 @@ export class TapeError extends Error {
 Object.defineProperty(TapeError.prototype, unstored, { value: ["next"] });
 
 // From a journal it comes back as what it was. A code that this version does not know makes a plain error of it.
-reviveErrors("TapeError", (error) => {
+registerErrorClass("TapeError", (error) => {
   const { code, details } = error as { code?: unknown; details?: unknown };
   const known = typeof code === "string" && Object.hasOwn(errorTable, code);
   return known && typeof details === "object" && details !== null ? TapeError.prototype : undefined;

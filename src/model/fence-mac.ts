@@ -5,11 +5,11 @@ import { TapeError } from "./errors.ts";
 export const macHeader = "tape-fence-mac";
 
 /** Shorter than this a secret can be guessed. */
-const leastLetters = 32;
+const minChars = 32;
 
 export function assertMacSecret(secret: unknown): asserts secret is string {
-  if (typeof secret === "string" && secret.length >= leastLetters) return;
-  throw new TapeError("TAPE_BAD_INPUT", `a secret is a text of at least ${leastLetters} random characters`, {
+  if (typeof secret === "string" && secret.length >= minChars) return;
+  throw new TapeError("TAPE_BAD_INPUT", `a secret is a text of at least ${minChars} random characters`, {
     field: "secret",
   });
 }

@@ -5,7 +5,7 @@ import type { JournalKind } from "./rows.ts";
 
 /** The vocabulary of leases: who asks, what is granted, what readers see. */
 
-export type Verdict<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly error: TapeError };
+export type ItemResult<T> = ({ readonly ok: true } & T) | { readonly ok: false; readonly error: TapeError };
 
 /** Who acquires: the incarnation is random per process, the label is for people. */
 export interface Claimant {
@@ -42,10 +42,10 @@ export interface Term {
   readonly callee?: string;
 }
 
-export type Target = { readonly run: string } | { readonly name: string } | { readonly journal: number };
+export type LeaseTarget = { readonly run: string } | { readonly name: string } | { readonly journal: number };
 
 /** What must be true of the lease for an acquire to succeed. */
-export type Expectation =
+export type AcquireCondition =
   | "free" // nobody holds it
   | "expired" // its holder's time has run out
   | "free_or_expired"
@@ -53,26 +53,26 @@ export type Expectation =
   | "any"; // a takeover: pre-empts a live holder, needs by and why
 
 export interface AcquireRequest {
-  readonly target: Target;
+  readonly target: LeaseTarget;
   readonly claimant: Claimant;
   /** Names the attempt: repeating it after a lost answer returns the same term. */
   readonly nonce: bigint;
-  readonly expect: Expectation;
+  readonly expect: AcquireCondition;
   readonly reason?: TermReason;
   readonly by?: string;
   readonly why?: string;
 }
 
-export type Acquired =
+export type AcquireResult =
   | { readonly ok: true; readonly term: Term }
   | { readonly ok: false; readonly error: TapeError; readonly holder?: LeaseView };
 
-export interface Renewal {
+export interface RenewRequest {
   readonly fence: Fence;
   readonly progress: number;
   readonly progressNote?: string;
 }
-export type Renewed = Verdict<{ readonly notes: number; readonly ttlMs: number }>;
+export type RenewResult = ItemResult<{ readonly notes: number; readonly ttlMs: number }>;
 
 export interface LeaseView {
   readonly journal: number;

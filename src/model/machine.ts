@@ -16,7 +16,7 @@ export interface Machine<State extends string, Event extends string> {
   /** The state after `event`, or undefined where the table has none. */
   next(state: State, event: Event): State | undefined;
   /** All states from which some transition leads to `to`. */
-  before(to: State): readonly State[];
+  sourcesOf(to: State): readonly State[];
   /** Throws TAPE_ILLEGAL_TRANSITION unless some transition leads from `from` to `to`. */
   assert(from: State, to: State): void;
 }
@@ -37,7 +37,7 @@ export function machine<const State extends string, const Event extends string>(
       const transition = spec.events[event];
       return transition.from.includes(state) ? transition.to : undefined;
     },
-    before(to) {
+    sourcesOf(to) {
       return before.get(to) ?? [];
     },
     assert(from, to) {

@@ -3,7 +3,7 @@ import { recordVersion } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
 
 /** Where a record is being written, and under which fence. */
-export interface Place {
+export interface RecordContext {
   readonly journal: number;
   readonly kind: JournalKind;
   readonly token: bigint;
@@ -22,7 +22,7 @@ export const laneRoom = 1_000_000;
 export const laneOf = (pos: number): number => Math.floor(pos / laneRoom);
 
 /** The text of a record in the store: version first, so that an old reader can refuse before it understands. */
-export function bodyOf(data: unknown): string {
+export function encodeBody(data: unknown): string {
   const text = encode(data);
   // Plain data is its own JSON: the version is set in front of it, without a copy of the data. An envelope is made anew.
   if (text.startsWith('{"$codec"') || text === "{}") return encode({ v: recordVersion, ...(data as object) });
@@ -32,4 +32,4 @@ export function bodyOf(data: unknown): string {
 const versionText = `{"v":${recordVersion},`;
 
 /** A value of the user's as a column holds it. */
-export const payload = (value: unknown): string | null => (value === undefined ? null : encode(value));
+export const encodePayload = (value: unknown): string | null => (value === undefined ? null : encode(value));

@@ -1,12 +1,12 @@
 import { encode } from "../base/codec.ts";
 import type { Change } from "./changes.ts";
 import { effectMachine, obligationMachine } from "./machines.ts";
-import { bodyOf, type Place, payload } from "./place.ts";
+import { encodeBody, encodePayload, type RecordContext } from "./place.ts";
 import type { RecordData } from "./records.ts";
 
 /** What the records of effects and obligations do to the tables; a part of project.ts. */
 
-export function intended(data: RecordData<"effect.intended">, place: Place): Change[] {
+export function intended(data: RecordData<"effect.intended">, place: RecordContext): Change[] {
   const { pos, name, connector, semantics, dispatch, key, businessKey, argsHash } = data;
   const own = place.journal;
   const item = dispatch === "outbox" ? place.allocate() : null;
@@ -29,7 +29,7 @@ export function intended(data: RecordData<"effect.intended">, place: Place): Cha
       businessKey: businessKey ?? null,
       argsHash,
       args: encode(data.args),
-      policy: payload(data.policy),
+      policy: encodePayload(data.policy),
       surplus: false,
     },
   ];
@@ -40,14 +40,14 @@ export function intended(data: RecordData<"effect.intended">, place: Place): Cha
   return changes;
 }
 
-export function dispatched(data: RecordData<"effect.dispatched">, place: Place): Change[] {
+export function dispatched(data: RecordData<"effect.dispatched">, place: RecordContext): Change[] {
   const { journal: own, token, nonce } = place;
   const { run = own, pos, sub = 0, attempt, sendWithinMs } = data;
   const to = sub === 0 ? "DISPATCHED" : "COMMITTED";
   return [{ ...status(run, pos, sub, own, to), attempt, token, nonce, sendInMs: sendWithinMs }];
 }
 
-export function settled(data: RecordData<"effect.settled">, place: Place): Change[] {
+export function settled(data: RecordData<"effect.settled">, place: RecordContext): Change[] {
   const own = place.journal;
   const { run = own, pos, sub = 0, to, reason } = data;
   const inline = place.kind === "run";
@@ -64,7 +64,7 @@ export function settled(data: RecordData<"effect.settled">, place: Place): Chang
   return changes;
 }
 
-export function armed(data: RecordData<"obligation.armed">, place: Place): Change[] {
+export function armed(data: RecordData<"obligation.armed">, place: RecordContext): Change[] {
   const { run = place.journal, pos, sub } = data;
   const item = place.allocate();
   return [
@@ -73,7 +73,7 @@ export function armed(data: RecordData<"obligation.armed">, place: Place): Chang
   ];
 }
 
-export function surplus(data: RecordData<"obligation.surplus">, place: Place): Change[] {
+export function surplus(data: RecordData<"obligation.surplus">, place: RecordContext): Change[] {
   const { run = place.journal, pos, sub, name } = data;
   const item = place.allocate();
   const stuck = name === undefined; // nobody knows how to undo it: a person must
@@ -83,7 +83,7 @@ export function surplus(data: RecordData<"obligation.surplus">, place: Place): C
   ];
 }
 
-export function obligationSettled(data: RecordData<"obligation.settled">, place: Place): Change[] {
+export function obligationSettled(data: RecordData<"obligation.settled">, place: RecordContext): Change[] {
   const own = place.journal;
   const { run = own, pos, sub, to, reason } = data;
   const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome: outcomeOf(data) }];
@@ -107,7 +107,7 @@ function outcomeNote(run: number, pos: number, sub: number, to: string, data: ob
   const note: RecordData<"effect.outcome"> = { run, pos, sub, status: to, reason, value, error };
   // What a finished child owed is for those above it to wait for; surplus acts (sub 2 and up) are nobody's.
   const orAbove = sub === 1;
-  return { do: "note.create", journal: run, kind: "effect.outcome", body: bodyOf(note), must: false, orAbove };
+  return { do: "note.create", journal: run, kind: "effect.outcome", body: encodeBody(note), must: false, orAbove };
 }
 
 function openItem(
@@ -115,7 +115,7 @@ function openItem(
   run: number,
   pos: number,
   sub: number,
-  place: Place,
+  place: RecordContext,
   wants: string | null,
   failures?: number,
 ): Change[] {
@@ -124,7 +124,7 @@ function openItem(
   const lease = { journal: item, kind: "item", run, tenant: null, source: place.journal, workflow: "" } as const;
   return [
     { do: "lease.create", ...lease, token, wants },
-    { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: bodyOf(opened) },
+    { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: encodeBody(opened) },
   ];
 }
 
@@ -156,9 +156,9 @@ function inverse(
 type StatusChange = Extract<Change, { do: "effect.status" }>;
 
 function status(run: number, pos: number, sub: number, by: number, to: StatusChange["to"]): StatusChange {
-  const machine = (sub === 0 ? effectMachine : obligationMachine) as { before(to: string): readonly string[] };
+  const machine = (sub === 0 ? effectMachine : obligationMachine) as { sourcesOf(to: string): readonly string[] };
   // Whoever holds an item may try it again, but only the run makes an armed obligation due (obligations.due).
-  const from = machine.before(to).filter((state) => state !== "ARMED");
+  const from = machine.sourcesOf(to).filter((state) => state !== "ARMED");
   return {
     do: "effect.status",
     run,

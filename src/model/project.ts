@@ -3,24 +3,24 @@ import type { Change } from "./changes.ts";
 import { TapeError } from "./errors.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "./kinds.ts";
 import { type RunPhase, runMachine } from "./machines.ts";
-import { bodyOf, type Place, payload } from "./place.ts";
+import { encodeBody, encodePayload, type RecordContext } from "./place.ts";
 import { armed, dispatched, intended, obligationSettled, settled, surplus } from "./project-effects.ts";
 import type { NewRecord, RecordData, RecordKind } from "./records.ts";
 import type { JournalKind } from "./rows.ts";
 
-export { bodyOf, type Place } from "./place.ts";
+export { encodeBody, type RecordContext } from "./place.ts";
 
 /**
  * projection = fold(records): the only definition of what each kind of record does to the tables. Every store applies
  * these changes in the transaction that writes the record; the checker applies them again and compares.
  */
-export function changesOf(record: NewRecord, place: Place): Change[] {
-  assertPlace(record.kind, place.kind);
+export function changesOf(record: NewRecord, place: RecordContext): Change[] {
+  assertKindAllowed(record.kind, place.kind);
   const own = place.journal;
   switch (record.kind) {
     case "run.decided":
       return [
-        phase(own, "ENDING", { cause: record.data.cause, outcome: payload(record.data.outcome) }),
+        phase(own, "ENDING", { cause: record.data.cause, outcome: encodePayload(record.data.outcome) }),
         { do: "effects.withdraw", run: own },
         { do: "claims.sweep", run: own },
         { do: "items.sweep", run: own },
@@ -76,7 +76,7 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
         pos,
         name,
         binds: binds ?? null,
-        payload: payload(record.data.payload),
+        payload: encodePayload(record.data.payload),
         approvers: approvers === undefined ? null : JSON.stringify(approvers),
       };
       if (timeoutMs === undefined) return [gate];
@@ -85,7 +85,14 @@ export function changesOf(record: NewRecord, place: Place): Change[] {
     case "gate.resolved": {
       const { pos, to, value, note } = record.data;
       return [
-        { do: "gate.status", run: own, pos, to, note: note === undefined ? null : String(note), value: payload(value) },
+        {
+          do: "gate.status",
+          run: own,
+          pos,
+          to,
+          note: note === undefined ? null : String(note),
+          value: encodePayload(value),
+        },
         { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", must: false },
       ];
     }
@@ -134,7 +141,7 @@ const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): numb
   Object.hasOwn(amounts, unit) ? amounts[unit]! : 0;
 
 /** The changes that create a run, its lease and its budget; record 1 is among them. */
-export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: Place): Change[] {
+export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: RecordContext): Change[] {
   const { id, workflow, version, inputHash, labels, parent, budget } = data;
   const own = at.journal;
   const changes: Change[] = [
@@ -161,7 +168,7 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
       token: 0n,
       wants: "recovery",
     },
-    { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: bodyOf(data) },
+    { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
   ];
   for (const [unit, cap] of Object.entries(budget ?? {})) changes.push({ do: "budget.create", run: own, unit, cap });
   return changes;
@@ -179,7 +186,7 @@ export function valueWritten(value: Omit<Extract<Change, { do: "value.put" }>, "
   ];
 }
 
-function childStarted(data: RecordData<"child.started">, place: Place): Change[] {
+function childStarted(data: RecordData<"child.started">, place: RecordContext): Change[] {
   const { pos, id, workflow, version, input, inputHash, labels } = data;
   const child: RecordData<"run.created"> = {
     id,
@@ -202,7 +209,7 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       ...phase(own, status, {
         decided: causeOf(status),
         cause: direct ? causeOf(status) : null,
-        outcome: payload(outcome),
+        outcome: encodePayload(outcome),
       }),
       parent: parent?.journal ?? null,
     },
@@ -214,7 +221,7 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       do: "note.create",
       journal: parent.journal,
       kind: "child.settled",
-      body: bodyOf(note),
+      body: encodeBody(note),
       must: false,
       orAbove: false,
     });
@@ -230,7 +237,7 @@ function phase(
   to: RunPhase,
   more: Partial<Pick<PhaseChange, "decided" | "cause" | "outcome">> = {},
 ): PhaseChange {
-  const from = runMachine.before(to).filter((state) => state !== "STUCK" || to === "STUCK");
+  const from = runMachine.sourcesOf(to).filter((state) => state !== "STUCK" || to === "STUCK");
   const { decided = null, cause = null, outcome = null } = more;
   return { do: "run.phase", journal, to, from: from.join(","), decided, cause, outcome, parent: null };
 }
@@ -239,7 +246,7 @@ function causeOf(status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED"): 
   return status === "COMPENSATED" ? null : status.toLowerCase();
 }
 
-function assertPlace(kind: RecordKind, journal: JournalKind): void {
+function assertKindAllowed(kind: RecordKind, journal: JournalKind): void {
   const allowed =
     journal === "item"
       ? itemKinds.has(kind)

@@ -14,7 +14,7 @@ const text = z.string();
 const name = z.string().min(1);
 const count = z.int().nonnegative();
 /** An obligation's place beside its act, which is 0. */
-const beside = z.int().positive();
+const obligationSub = z.int().positive();
 const journal = z.int().positive();
 const ms = z.number().nonnegative();
 /** Becomes a time in a column of whole milliseconds: no store may round what another refuses. */
@@ -243,13 +243,13 @@ const schemas = {
     error: value.optional(),
   }),
   "item.opened": z.strictObject({ run: journal, pos: count, sub: count, failures: count.optional() }),
-  "obligation.armed": z.strictObject({ ...effectRef, sub: beside, ...inverse }),
+  "obligation.armed": z.strictObject({ ...effectRef, sub: obligationSub, ...inverse }),
   /** Due by request or because a duplicate was observed; the run's own failure makes all due by run.compensating. */
-  "obligation.due": z.strictObject({ pos: count, sub: beside, why: text }),
+  "obligation.due": z.strictObject({ pos: count, sub: obligationSub, why: text }),
   "obligation.surplus": z.strictObject({
     run: journal.optional(),
     pos: count,
-    sub: beside,
+    sub: obligationSub,
     name: name.optional(),
     semantics,
     key: name,
@@ -258,7 +258,7 @@ const schemas = {
   "obligation.settled": z.strictObject({
     run: journal.optional(),
     pos: count,
-    sub: beside,
+    sub: obligationSub,
     to: z.enum(["COMPENSATED", "UNKNOWN", "PENDING", "STUCK"]),
     reason: name,
     value: value.optional(),
@@ -361,7 +361,7 @@ export function isRecordKind(kind: string): kind is RecordKind {
 /** Where the shape of `data` is wrong, in words; undefined when it is right. */
 export function recordFault(kind: RecordKind, data: unknown): string | undefined {
   if (kind === "step.done" && isStep(data)) return undefined;
-  if (kind === "timer.passed" && isPassed(data)) return undefined;
+  if (kind === "timer.passed" && isSleepEnd(data)) return undefined;
   const result = schemas[kind].safeParse(data);
   if (result.success) return undefined;
   return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");
@@ -376,7 +376,7 @@ function isStep(data: unknown): boolean {
 }
 
 /** Of these a thousand may come at one moment. */
-function isPassed(data: unknown): boolean {
+function isSleepEnd(data: unknown): boolean {
   if (typeof data !== "object" || data === null) return false;
   for (const key in data) if (key !== "pos" && key !== "fired") return false;
   const { pos, fired } = data as { pos?: unknown; fired?: unknown };

@@ -125,7 +125,7 @@ export interface BudgetRow {
   readonly spent: number;
 }
 
-export interface ClaimRow {
+export interface BusinessKeyRow {
   readonly tenant: string;
   readonly scope: string;
   readonly businessKey: string;

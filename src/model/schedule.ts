@@ -4,12 +4,12 @@ import { type Cron, parseCron } from "../base/cron.ts";
 import { TapeError } from "./errors.ts";
 
 /** What becomes of a firing while the run of the last one lives: left out, started beside it, or kept until it ends. */
-export const overlaps = ["skip", "allow", "wait"] as const;
+export const overlapPolicies = ["skip", "allow", "wait"] as const;
 /** Which of the firings that nobody saw to in time are made up for: every one, the newest, or none. */
-export const catchUps = ["all", "latest", "none"] as const;
+export const catchUpPolicies = ["all", "latest", "none"] as const;
 
 /** "none" still has to allow for a reactor that looks a little late: this much is on time. */
-export const onTimeMs = 60_000;
+export const onTimeWindowMs = 60_000;
 export const defaultWindowMs = 24 * 3_600_000;
 /** What comes once a year can still be made up for. */
 export const maxWindowMs = 366 * 24 * 3_600_000;
@@ -28,8 +28,8 @@ const shape = z.strictObject({
   budget: z.record(z.string(), z.number()).optional(),
   cron: z.string(),
   timeZone: z.string(),
-  overlap: z.enum(overlaps),
-  catchUp: z.enum(catchUps),
+  overlap: z.enum(overlapPolicies),
+  catchUp: z.enum(catchUpPolicies),
   /** A firing older than this is never made up for. */
   windowMs: z.int().min(0).max(maxWindowMs),
   /** The next firing that nobody has seen to; the row's next_at says only when to look. null: there is none. */
@@ -108,9 +108,9 @@ export function runIdOf(schedule: string, at: number): string {
 }
 
 /** How many characters {@link runIdOf} adds. */
-export const runIdExtra = "@2026-01-01T00:00:00.000Z".length;
+export const runIdSuffixLength = "@2026-01-01T00:00:00.000Z".length;
 
-export interface Picked {
+export interface FiringChoice {
   /** The firing whose turn it is; undefined: none is due. */
   readonly at: number | undefined;
   /** Where `at` is undefined, the next one; null: there will be none. */
@@ -119,10 +119,10 @@ export interface Picked {
   readonly passedOver: boolean;
 }
 
-export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): Picked {
+export function pickFiring(plan: SchedulePlan, cron: Cron, now: number): FiringChoice {
   const { due, catchUp, windowMs } = plan;
   if (due === null || due > now) return { at: undefined, due, passedOver: false };
-  const oldest = now - (catchUp === "none" ? onTimeMs : windowMs);
+  const oldest = now - (catchUp === "none" ? onTimeWindowMs : windowMs);
   const first = due >= oldest ? due : (cron.next(oldest - 1) ?? null);
   if (first === null || first > now) return { at: undefined, due: first, passedOver: true };
   const at = catchUp === "all" ? first : (cron.last(first, now) ?? first);

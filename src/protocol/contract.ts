@@ -36,4 +36,4 @@ type Part<N extends RouteName, P extends string> = Contract[N] extends { readonl
 /** What a call consists of, as both ends mean it. */
 export type CallOf<N extends RouteName> = Part<N, "params"> & Part<N, "query"> & Part<N, "body">;
 /** What comes back; of a stream: each line. */
-export type AnswerOf<N extends RouteName> = z.output<Contract[N]["answer"]>;
+export type ResponseOf<N extends RouteName> = z.output<Contract[N]["answer"]>;

@@ -62,8 +62,8 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
 export const statusOf = (code: ErrorCode): number => statuses[code] ?? 400;
 
 /** A sentence with a few names in it. What somebody sent is never sent back whole. */
-const mostLetters = 2_048;
-const mostDetails = 8_192;
+const maxChars = 2_048;
+const maxDetails = 8_192;
 const excerptLetters = 256;
 const excerptItems = 16;
 
@@ -83,7 +83,7 @@ export function problemOf(error: TapeError): Problem {
   const { code, details, message } = error;
   const { fault, retry, next } = errorTable[code];
   const whole = message.startsWith(`${code}: `) ? message.slice(code.length + 2) : message;
-  const detail = outside[code] ?? cut(whole, mostLetters);
+  const detail = outside[code] ?? cut(whole, maxChars);
   const type = `urn:durable-tape:error:${code}`;
   const said = { type, title: code, status: statusOf(code), detail, code, fault, retry, next };
   return Object.keys(details).length === 0 || outside[code] !== undefined
@@ -95,7 +95,7 @@ const cut = (text: string, letters: number): string =>
   text.length <= letters ? text : `${text.slice(0, letters).toWellFormed()}…`;
 
 function within(details: unknown): unknown {
-  return JSON.stringify(details).length <= mostDetails ? details : excerptOf(details, 3);
+  return JSON.stringify(details).length <= maxDetails ? details : excerptOf(details, 3);
 }
 
 /** The beginning of each text and of each list, so that the place can still be found. */

@@ -29,10 +29,10 @@ export const rowsOrNone = z.int().nonnegative().max(10_000);
 export const document = z.string().max(defaultLimits.payloadBytes);
 
 /** Items of one call: whoever has more sends several. */
-export const mostItems = 1_000;
+export const maxItems = 1_000;
 /** Runs of one call, which can be small. */
-export const mostSpecs = defaultLimits.batchItems;
-export const names = z.array(name).max(mostItems);
+export const maxSpecs = defaultLimits.batchItems;
+export const names = z.array(name).max(maxItems);
 
 /** The page was full, in rows or in bytes: it continues behind its last row. */
 export const more = z.boolean().exactOptional();
@@ -89,7 +89,7 @@ export const labelText = z.codec(
 );
 /** As long as Node lets a request line be, and no more names than a page has rows. */
 export const listText = z.codec(z.string().min(1).max(16_384), names, {
-  decode: (given) => given.split(",", mostItems + 1),
+  decode: (given) => given.split(",", maxItems + 1),
   encode: (held) => held.join(","),
 });
 
@@ -137,7 +137,7 @@ export const claimant = z.strictObject({
 });
 
 /** Labels of a run, units of a budget: more of them are data. */
-const mostNamed = 256;
+const maxNamed = 256;
 
 type Named<T> = Readonly<Record<string, T>>;
 
@@ -173,10 +173,10 @@ function jsonSchemaOf(schema: z.ZodType): Record<string, unknown> {
   return json;
 }
 
-export const labels = named(text, "short texts", mostNamed);
-export const amounts = named(whole, "whole numbers", mostNamed);
+export const labels = named(text, "short texts", maxNamed);
+export const amounts = named(whole, "whole numbers", maxNamed);
 /** As they are told: an embedded program's run may have more. */
-export const labelsTold = named(z.string(), "texts", Number.MAX_SAFE_INTEGER);
+export const reportedLabels = named(z.string(), "texts", Number.MAX_SAFE_INTEGER);
 
 /** A record as a writer gives it. What its data must hold is checked by the store, for every door alike. */
 export const newRecord = z.strictObject({ kind: name, data: value });

@@ -10,7 +10,7 @@ import { decode, encode, fromJson, toJson } from "../base/codec.ts";
  */
 
 /** A server refuses bodies of more than 64 levels; around a value there are up to eight. */
-const mostLevels = 48;
+const maxLevels = 48;
 /** Keys that a server refuses wherever they stand. */
 const refusedKeys = ['"__proto__"', '"constructor"'];
 
@@ -39,7 +39,7 @@ export function isText(given: unknown): given is { readonly $codec: "text"; read
 }
 
 export function mustBeText(text: string): boolean {
-  return refusedKeys.some((key) => text.includes(key)) || isDeeper(text, mostLevels);
+  return refusedKeys.some((key) => text.includes(key)) || isDeeper(text, maxLevels);
 }
 
 function isDeeper(text: string, levels: number): boolean {

@@ -10,10 +10,10 @@ import {
   fenceOf,
   journal,
   labels,
-  labelsTold,
-  mostItems,
+  maxItems,
   ms,
   name,
+  reportedLabels,
   text,
   value,
   whole,
@@ -72,7 +72,7 @@ export const runView = z.strictObject({
   cause: z.string().nullable(),
   stuckFrom: z.string().nullable(),
   inputHash: z.string(),
-  labels: labelsTold,
+  labels: reportedLabels,
   outcome: value,
   parent: z.int().nullable(),
   root: z.int(),
@@ -211,7 +211,7 @@ export const scheduleRow = z.strictObject({
 });
 
 /** A position in each lane; a run has at most so many. */
-const lanePositions = z.array(whole).max(mostItems).optional();
+const lanePositions = z.array(whole).max(maxItems).optional();
 
 export const runSpec = z.strictObject({
   id: name,
@@ -232,7 +232,7 @@ export const runSpec = z.strictObject({
       by: name,
       via: credential.exactOptional(),
       reason: name,
-      seeds: z.array(z.strictObject({ before: whole, run: name, lanes: lanePositions })).max(mostItems),
+      seeds: z.array(z.strictObject({ before: whole, run: name, lanes: lanePositions })).max(maxItems),
       lanes: lanePositions,
     })
     .exactOptional(),

@@ -15,7 +15,7 @@ export interface WireRequest {
   readonly from?: string;
 }
 
-export interface WireAnswer {
+export interface WireResponse {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   /** All of it, or a stream that ends when the other side does. */
@@ -24,7 +24,7 @@ export interface WireAnswer {
   readonly packed?: Uint8Array;
 }
 
-export type Exchange = (request: WireRequest) => Promise<WireAnswer>;
+export type Transport = (request: WireRequest) => Promise<WireResponse>;
 
 /** The contract's version: another first number is another protocol. */
 export const protocolVersion = "1";

@@ -3,9 +3,9 @@ import type { JournalRecord } from "../model/records.ts";
 import type { Item } from "./item.ts";
 
 /** What is owed has nobody else to try it: if it may be repeated, at least so often, whatever the policy of the act says. */
-const leastUndoing = 10;
+const minCompensationAttempts = 10;
 /** So many senders that vanished in the middle of one item are no coincidence: it takes its process down. */
-const mostInterruptions = 20;
+const maxInterruptions = 20;
 
 /**
  * Attempts that failed, inline ones before it was handed over included. One that was cut short by a crash or a drain is
@@ -29,7 +29,7 @@ export function failedAttempts(item: Pick<Item, "records">): number {
 /** Its policy has no attempt left. */
 export function isExhausted(item: Item): boolean {
   const { attempts } = item.definition!;
-  const limit = item.inverse ? Math.max(attempts, leastUndoing) : attempts;
+  const limit = item.isCompensation ? Math.max(attempts, minCompensationAttempts) : attempts;
   return isPoison(item) || failedAttempts(item) >= limit;
 }
 
@@ -39,7 +39,7 @@ export function isPoison({ records }: Pick<Item, "records">): boolean {
     const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
     return settled && record.data.reason === "lease_lost";
   });
-  return lost.length >= mostInterruptions;
+  return lost.length >= maxInterruptions;
 }
 
 function isFailure(record: JournalRecord): boolean {

@@ -1,13 +1,13 @@
 import { encode } from "../base/codec.ts";
 import { describeThrown, tameThrown } from "../base/thrown.ts";
-import { assertInTime } from "../engine/sending.ts";
-import type { Moment } from "../lease/belief.ts";
-import { AckLost, Definite, NotSent } from "../sdk/outcomes.ts";
+import { assertStartWindow } from "../engine/sending.ts";
+import type { ClockReading } from "../lease/belief.ts";
+import { AckLost, DefiniteFailure, NotSent } from "../sdk/outcomes.ts";
 import type { Item } from "./item.ts";
-import type { Ground } from "./reactor.ts";
+import type { ReactorDeps } from "./reactor.ts";
 
 /** What came of a call: done, surely not, not even sent, or nobody knows. */
-export type Carried =
+export type CallResult =
   | { readonly came: "done"; readonly value: unknown }
   | { readonly came: "refused" | "not_sent" | "doubt"; readonly error: unknown };
 
@@ -15,50 +15,50 @@ export type Carried =
  * Calls into the user's code with a deadline, under the item's lease. The loss of the lease aborts the call's signal but
  * does not end the wait: an answer that comes after it is evidence, and so is one that comes after the deadline.
  */
-export async function carryOut(
+export async function callWithDeadline(
   item: Item,
-  ground: Ground,
+  ground: ReactorDeps,
   limits: {
     readonly timeoutMs: number;
-    readonly definite: (error: unknown) => boolean;
-    readonly authorised: Moment;
+    readonly isDefinite: (error: unknown) => boolean;
+    readonly authorised: ClockReading;
   },
   call: (signal: AbortSignal) => unknown,
-): Promise<Carried> {
+): Promise<CallResult> {
   const { lease } = item;
   try {
     lease.assert(); // at the point of use: a signal would still read "not aborted" after a stall
   } catch (error) {
-    await item.leaveEvidence({ happened: false, error: storable(error) });
+    await item.leaveEvidence({ happened: false, error: toStorableError(error) });
     throw error;
   }
   try {
-    assertInTime(lease, limits.authorised, ground.clock);
+    assertStartWindow(lease, limits.authorised, ground.clock);
   } catch (error) {
     return { came: "not_sent", error };
   }
   const timeout = new AbortController();
   const cancel = ground.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));
-  const answer = answerOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.definite);
+  const answer = resultOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.isDefinite);
   const carried = await Promise.race([answer, aborted(timeout.signal)]);
   cancel();
   if (carried !== undefined) return carried;
-  void answer.then((late) => leaveAnswer(item, late));
+  void answer.then((late) => leaveEvidenceOf(item, late));
   return { came: "doubt", error: timeout.signal.reason };
 }
 
 /** A look at the world: it changes nothing, so it may be dropped at any moment. */
-export async function look(
+export async function observeWithTimeout(
   item: Item,
-  ground: Ground,
+  ground: ReactorDeps,
   timeoutMs: number,
   call: (signal: AbortSignal) => unknown,
-): Promise<Carried> {
+): Promise<CallResult> {
   const timeout = new AbortController();
   const cancel = ground.clock.after(timeoutMs, () => timeout.abort(new AckLost("the look took too long")));
   const signal = AbortSignal.any([timeout.signal, item.lease.abortSignal]);
   const seen = await Promise.race([
-    answerOf(
+    resultOf(
       () => call(signal),
       () => false,
     ),
@@ -69,27 +69,29 @@ export async function look(
 }
 
 /** What is known of an attempt whose outcome could not be written by the one who made it. */
-export async function leaveAnswer(item: Item, carried: Carried): Promise<void> {
+export async function leaveEvidenceOf(item: Item, carried: CallResult): Promise<void> {
   if (carried.came === "doubt") return; // it does not know either
   const { came } = carried;
   await item.leaveEvidence(
-    came === "done" ? { happened: true, value: carried.value } : { happened: false, error: storable(carried.error) },
+    came === "done"
+      ? { happened: true, value: carried.value }
+      : { happened: false, error: toStorableError(carried.error) },
   );
 }
 
-async function answerOf(call: () => unknown, definite: (error: unknown) => boolean): Promise<Carried> {
+async function resultOf(call: () => unknown, definite: (error: unknown) => boolean): Promise<CallResult> {
   try {
     return { came: "done", value: await call() };
   } catch (thrown) {
     const error = tameThrown(thrown);
     if (error instanceof NotSent) return { came: "not_sent", error };
-    const refused = error instanceof Definite || saysSo(definite, error);
+    const refused = error instanceof DefiniteFailure || isDefiniteSafely(definite, error);
     return { came: refused ? "refused" : "doubt", error };
   }
 }
 
 /** The author's own judgement; one that throws has not said that nothing happened. */
-function saysSo(definite: (error: unknown) => boolean, error: unknown): boolean {
+function isDefiniteSafely(definite: (error: unknown) => boolean, error: unknown): boolean {
   try {
     return definite(error);
   } catch {
@@ -105,12 +107,12 @@ function aborted(signal: AbortSignal): Promise<undefined> {
 }
 
 /** Longer than any message for people; a stack of a deep call still fits. */
-const mostErrorLetters = 16_384;
+const maxErrorChars = 16_384;
 
 /** An error as the journal takes it: one that cannot be encoded, or is too long, must not keep an outcome from being told. */
-export function storable(error: unknown): unknown {
+export function toStorableError(error: unknown): unknown {
   try {
-    if (encode(error).length <= mostErrorLetters) return error;
+    if (encode(error).length <= maxErrorChars) return error;
   } catch {
     // said below
   }

@@ -1,29 +1,29 @@
 import { isPoison } from "./attempts.ts";
 import type { Item } from "./item.ts";
 import { itemReactor } from "./items.ts";
-import { perform } from "./perform.ts";
-import type { Ground, Reactor } from "./reactor.ts";
+import { runAttempt } from "./perform.ts";
+import type { Reactor, ReactorDeps } from "./reactor.ts";
 
 /**
  * compensation: obligations that are due. The store hands out only the newest unsettled one of a run, so the order is not
  * this file's business. A healthy run's obligations are never due.
  */
-export function compensation(ground: Ground): Reactor {
+export function compensation(ground: ReactorDeps): Reactor {
   const work = (item: Item) => compensate(ground, item);
   return itemReactor(ground, { name: "compensation", staleOf: ["compensation"], work });
 }
 
-async function compensate(ground: Ground, item: Item): Promise<void> {
+async function compensate(ground: ReactorDeps, item: Item): Promise<void> {
   const { effect, definition } = item;
   const vanished = item.status === "COMMITTED";
   if (vanished && (effect.semantics === "non_idempotent" || isPoison(item))) {
     // The one who was undoing it vanished, and the other side would not notice a second time; or it vanished too often.
     return item.finish([item.settled({ to: "UNKNOWN", reason: "lease_lost" })], { wants: "reconciler" });
   }
-  if (!vanished && item.status !== "PENDING") return item.handOn();
-  if (definition?.inverse === undefined) return item.park("compensation", `an inverse for effect ${effect.name}`);
-  const { run } = definition.inverse;
+  if (!vanished && item.status !== "PENDING") return item.handOff();
+  if (definition?.compensate === undefined) return item.park("compensation", `an inverse for effect ${effect.name}`);
+  const { run } = definition.compensate;
   const { args, result } = item.args as { args: unknown; result: unknown };
   const before = vanished ? [item.settled({ to: "PENDING", reason: "lease_lost" })] : [];
-  await perform(ground, item, definition, (fx) => run(args, result, fx), before);
+  await runAttempt(ground, item, definition, (fx) => run(args, result, fx), before);
 }

@@ -4,7 +4,7 @@ import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { Fence } from "../model/fence.ts";
-import { againBackoff, type Counts, type Reactor } from "./reactor.ts";
+import { type Reactor, type ReactorCounts, retryBackoff } from "./reactor.ts";
 
 /** What a reactor of your own is told in one call. */
 export interface ReactorContext {
@@ -19,7 +19,7 @@ export interface ReactorContext {
 }
 
 /** How much was done: nothing, a number of items, or counts. */
-export type ReactorAnswer = undefined | number | Partial<Counts>;
+export type ReactorResult = undefined | number | Partial<ReactorCounts>;
 
 /**
  * A small idempotent loop over the journal. It is called again and again, by one replica at a time; what it throws is
@@ -32,7 +32,7 @@ export type ReactorAnswer = undefined | number | Partial<Counts>;
 export type ReactorHandler<App> = (
   app: App,
   context: ReactorContext,
-) => ReactorAnswer | Promise<ReactorAnswer> | Promise<void>;
+) => ReactorResult | Promise<ReactorResult> | Promise<void>;
 
 export interface CustomOptions<App> {
   readonly name: string;
@@ -43,25 +43,36 @@ export interface CustomOptions<App> {
   readonly random: Random;
   readonly log: Log;
   /** How often it is called; absent: whenever the loop looks, which is what a replacement of a built-in one wants. */
-  readonly everyMs?: number;
+  readonly intervalMs?: number;
   readonly backoff?: BackoffOptions;
   /** Aborted when the process is asked to stop. */
   readonly stopping?: AbortSignal;
 }
 
-const nothing: Counts = { found: 0, done: 0, failed: 0, lagMs: 0 };
+const zeroCounts: ReactorCounts = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 /** A reactor of the user's own on the same skeleton: acquire its lease, work, heartbeat, release, also on failure. */
 export function customReactor<App>(options: CustomOptions<App>): Reactor {
-  const { name, handler, app, keeper, clock, random, log, everyMs, backoff = againBackoff, stopping } = options;
+  const {
+    name,
+    handler,
+    app,
+    keeper,
+    clock,
+    random,
+    log,
+    intervalMs: everyMs,
+    backoff = retryBackoff,
+    stopping,
+  } = options;
   let dueAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
   return {
     name,
     async runOnce(limit) {
-      if (clock.mono() < dueAt) return nothing;
+      if (clock.mono() < dueAt) return zeroCounts;
       const lease = await keeper.acquireOrSteal(`reactor ${name}`, { reactor: name });
-      if (lease === undefined) return nothing; // another replica is at it
+      if (lease === undefined) return zeroCounts; // another replica is at it
       const aborts = stopping === undefined ? [lease.abortSignal] : [lease.abortSignal, stopping];
       const abortSignal = AbortSignal.any(aborts);
       try {
@@ -80,9 +91,9 @@ export function customReactor<App>(options: CustomOptions<App>): Reactor {
   };
 }
 
-function countsOf(answer: unknown): Counts {
-  if (typeof answer === "number") return { ...nothing, found: answer, done: answer };
-  if (typeof answer !== "object" || answer === null) return nothing;
-  const { done = 0, failed = 0, lagMs = 0, found = done + failed } = answer as Partial<Counts>;
+function countsOf(answer: unknown): ReactorCounts {
+  if (typeof answer === "number") return { ...zeroCounts, found: answer, done: answer };
+  if (typeof answer !== "object" || answer === null) return zeroCounts;
+  const { done = 0, failed = 0, lagMs = 0, found = done + failed } = answer as Partial<ReactorCounts>;
   return { found, done, failed, lagMs };
 }

@@ -1,7 +1,7 @@
 import { decode } from "../base/codec.ts";
 import { errorFields } from "../base/reason.ts";
-import { leaveSaid, type Result } from "../engine/evidence.ts";
-import { giveBack, type Next } from "../engine/give-back.ts";
+import { type CallResult, leaveSaid } from "../engine/evidence.ts";
+import { type Handoff, releaseJournal } from "../engine/give-back.ts";
 import { type OperatorWord, operatorWord } from "../engine/operator-word.ts";
 import { reportSettled } from "../engine/report.ts";
 import type { Lease } from "../lease/lease.ts";
@@ -9,10 +9,10 @@ import { isTapeError } from "../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { againMs, type Ground } from "./reactor.ts";
+import { type ReactorDeps, retryDelayMs } from "./reactor.ts";
 
 /** A verdict in an act's words; an inverse has its own, see {@link Item.settled}. */
-export type Settling = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
+export type Settlement = Pick<RecordData<"effect.settled">, "to" | "reason" | "value" | "error">;
 
 type Evidence = RecordData<"effect.evidence">;
 
@@ -27,21 +27,21 @@ export class Item {
   readonly runId: string;
   /** How long it had been due, or abandoned, when it was found. */
   readonly lagMs: number;
-  readonly #ground: Ground;
+  readonly #ground: ReactorDeps;
   readonly #overheard: readonly JournalRecord[];
   #notes: readonly JournalRecord[];
   #head: number;
   #status: EffectRow["status"];
-  #next: Next | undefined;
+  #next: Handoff | undefined;
   #unserved = false;
 
-  constructor(ground: Ground, lease: Lease, effect: EffectRow, read: ItemJournal, runId: string) {
+  constructor(ground: ReactorDeps, lease: Lease, effect: EffectRow, read: ItemJournal, runId: string) {
     this.#ground = ground;
     this.lease = lease;
     this.effect = effect;
     this.records = read.records;
     this.#notes = read.notes;
-    this.#overheard = read.overheard;
+    this.#overheard = read.runEvidence;
     this.runId = runId;
     this.#head = lease.term.head;
     this.#status = effect.status;
@@ -54,7 +54,7 @@ export class Item {
   }
 
   /** Set once it is given back: who is wanted next. */
-  get next(): Next | undefined {
+  get handoff(): Handoff | undefined {
     return this.#next;
   }
 
@@ -67,13 +67,13 @@ export class Item {
     return decode(this.effect.args);
   }
 
-  get inverse(): boolean {
+  get isCompensation(): boolean {
     return this.effect.role === "inverse";
   }
 
   /** The reactor that acts on it, as against the one that finds out what became of it. */
   get actor(): "outbox" | "compensation" {
-    return this.inverse ? "compensation" : "outbox";
+    return this.isCompensation ? "compensation" : "outbox";
   }
 
   /** The definition by which this effect is carried out; undefined: this process does not know it. */
@@ -88,7 +88,7 @@ export class Item {
   }
 
   /** Terms that came and went without a word about the effect, this one included. */
-  get fruitless(): number {
+  get idleTerms(): number {
     const last = this.records.findLastIndex(({ kind }) => kind !== "term.begun" && kind !== "term.ended");
     return this.records.slice(last + 1).filter(({ kind }) => kind === "term.begun").length;
   }
@@ -100,7 +100,7 @@ export class Item {
   }
 
   /** What a person has said of it where nobody could settle it: that it happened, what it answered, and whether to undo it. */
-  get told(): { readonly value: unknown; readonly undo: boolean } | undefined {
+  get operatorVerdict(): { readonly value: unknown; readonly undo: boolean } | undefined {
     const { as, value } = this.#word;
     return as === "happened" || as === "undo" ? { value, undo: as === "undo" } : undefined;
   }
@@ -114,7 +114,7 @@ export class Item {
   }
 
   /** A person wants the world looked at, although nobody would by themselves any more. */
-  get looking(): boolean {
+  get observeRequested(): boolean {
     return this.status === "STUCK" && this.#word.as === "look";
   }
 
@@ -125,7 +125,7 @@ export class Item {
 
   /** Looks at the world, if its definition says how. */
   get observer(): ((args: never, fx: EffectContext) => unknown) | undefined {
-    return this.inverse ? this.definition?.inverse?.observe : this.definition?.observe;
+    return this.isCompensation ? this.definition?.compensate?.observe : this.definition?.observe;
   }
 
   context(attempt: number, abortSignal: AbortSignal): EffectContext {
@@ -143,34 +143,34 @@ export class Item {
   }
 
   /** An inverse speaks of obligations, an act of effects; the steps are the same. What failed to be undone is stuck. */
-  settled(data: Settling): NewRecord {
+  settled(data: Settlement): NewRecord {
     const { ref } = this;
-    if (!this.inverse) return { kind: "effect.settled", data: { ...ref, ...data } };
+    if (!this.isCompensation) return { kind: "effect.settled", data: { ...ref, ...data } };
     const to = data.to === "CONFIRMED" ? "COMPENSATED" : data.to === "FAILED" ? "STUCK" : data.to;
     return { kind: "obligation.settled", data: { ...ref, ...data, to } };
   }
 
   /** It happened: its result, or why that cannot be stored, and the obligation to undo it. One rule for every way to know. */
-  confirmed(reason: string, result: Result): NewRecord[] {
+  confirmed(reason: string, result: CallResult): NewRecord[] {
     if ("error" in result) {
-      return [this.settled({ to: "CONFIRMED", reason, error: result.error }), ...this.armed(undefined)];
+      return [this.settled({ to: "CONFIRMED", reason, error: result.error }), ...this.armedObligation(undefined)];
     }
     const { value } = result;
-    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armed(value)];
+    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armedObligation(value)];
   }
 
   /** The obligation to undo it, armed with the confirmation. */
-  armed(result: unknown): NewRecord[] {
+  armedObligation(result: unknown): NewRecord[] {
     const { definition } = this;
-    if (this.inverse || definition?.inverse === undefined) return [];
-    const { name, inverse } = definition;
+    if (this.isCompensation || definition?.compensate === undefined) return [];
+    const { name, compensate: inverse } = definition;
     return [{ kind: "obligation.armed", data: { ...this.#inverseOf(result), name, semantics: inverse.semantics } }];
   }
 
   /** The same, due at once and whatever becomes of the run. Where nobody knows how to undo it, a person must. */
-  owed(result: unknown): NewRecord[] {
+  dueObligation(result: unknown): NewRecord[] {
     const { definition } = this;
-    const undo = definition?.inverse;
+    const undo = definition?.compensate;
     const data = { ...this.#inverseOf(result), semantics: undo?.semantics ?? "non_idempotent" } as const;
     return [{ kind: "obligation.surplus", data: undo === undefined ? data : { ...data, name: definition!.name } }];
   }
@@ -187,7 +187,7 @@ export class Item {
     for (const record of records) {
       reportSettled(this.#ground.log, { run: this.runId, effect: this.effect.name }, record);
       if (record.kind === "effect.settled" || record.kind === "obligation.settled") this.#status = record.data.to;
-      if (record.kind === "effect.dispatched") this.#status = this.inverse ? "COMMITTED" : "DISPATCHED";
+      if (record.kind === "effect.dispatched") this.#status = this.isCompensation ? "COMMITTED" : "DISPATCHED";
     }
   }
 
@@ -195,12 +195,12 @@ export class Item {
    * The last records of this term, and who is wanted next. Notes that arrived meanwhile refuse them as a whole: then
    * `heard` decides anew, or, where no note can change anything, the same is written again.
    */
-  async finish(records: readonly NewRecord[], next: Next = {}, heard?: () => Promise<void>): Promise<void> {
+  async finish(records: readonly NewRecord[], next: Handoff = {}, heard?: () => Promise<void>): Promise<void> {
     const { waits, ...more } = next;
     for (;;) {
       const taken = this.#notes.at(-1)?.seq ?? 0;
       const said = waits === undefined ? more : { ...more, waits: [...waits] };
-      const data = { end: "released", taken, term: this.lease.figures(), ...said } as const;
+      const data = { end: "released", taken, term: this.lease.stats(), ...said } as const;
       try {
         await this.write([...records, { kind: "term.ended", data }]);
         break;
@@ -211,7 +211,7 @@ export class Item {
       if (heard !== undefined) return heard();
     }
     this.#next = next;
-    this.lease.lost("given back");
+    this.lease.end("given back");
   }
 
   /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
@@ -220,24 +220,24 @@ export class Item {
     this.#unserved = true;
     const next = `start a process whose createRunner({ effects, connectors }) has ${what}`;
     log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what, next });
-    const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
+    const inMs = retryDelayMs(this.#ground, this.idleTerms, { run: this.runId, effect: this.effect.name });
     return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
   }
 
   /** Not this reactor's business any more: to whom it belongs now, or to nobody. */
-  handOn(): Promise<void> {
-    return this.finish([], wantsOf(this.status, this.actor));
+  handOff(): Promise<void> {
+    return this.finish([], nextReactorOf(this.status, this.actor));
   }
 
   /** The work went wrong. */
   async fail(): Promise<boolean> {
     const { store, tenant } = this.#ground;
     // What a person has said of it waits for whoever can settle it, or look.
-    const asked = this.told !== undefined || this.looking;
-    const { wants } = asked ? { wants: "reconciler" } : wantsOf(this.status, this.actor);
-    const inMs = againMs(this.#ground, this.fruitless, { run: this.runId, effect: this.effect.name });
+    const asked = this.operatorVerdict !== undefined || this.observeRequested;
+    const { wants } = asked ? { wants: "reconciler" } : nextReactorOf(this.status, this.actor);
+    const inMs = retryDelayMs(this.#ground, this.idleTerms, { run: this.runId, effect: this.effect.name });
     const next = wants === undefined ? {} : { wants, inMs };
-    const told = await giveBack(store, tenant, this.lease, this.#head, next);
+    const told = await releaseJournal(store, tenant, this.lease, this.#head, next);
     if (told) this.#next = next;
     return told;
   }
@@ -268,11 +268,11 @@ export interface ItemJournal {
   readonly records: readonly JournalRecord[];
   readonly notes: readonly JournalRecord[];
   /** Evidence in the inbox of the run that decided over it before. */
-  readonly overheard: readonly JournalRecord[];
+  readonly runEvidence: readonly JournalRecord[];
 }
 
 /** Who is to go on with an effect in this status. An attempt that nobody finished is the reconciler's. */
-function wantsOf(status: EffectRow["status"], actor: string): { wants?: string } {
+function nextReactorOf(status: EffectRow["status"], actor: string): { wants?: string } {
   if (status === "PENDING") return { wants: actor };
   if (status === "DISPATCHED" || status === "COMMITTED" || status === "UNKNOWN") return { wants: "reconciler" };
   return {};

@@ -1,7 +1,7 @@
 import { errorFields } from "../base/reason.ts";
-import { giveBack } from "../engine/give-back.ts";
+import { releaseJournal } from "../engine/give-back.ts";
 import { readAll } from "../engine/pages.ts";
-import { momentOf } from "../lease/belief.ts";
+import { readClocks } from "../lease/belief.ts";
 import type { Lease } from "../lease/lease.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Term } from "../model/lease.ts";
@@ -9,7 +9,14 @@ import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { FindRequest, Share } from "../store/contract.ts";
 import { Item } from "./item.ts";
-import { againMs, type Counts, type Freed, type Ground, type Reactor, type Round } from "./reactor.ts";
+import {
+  type OnItemDone,
+  type Reactor,
+  type ReactorCounts,
+  type ReactorDeps,
+  type ReactorRound,
+  retryDelayMs,
+} from "./reactor.ts";
 
 export interface ItemReactorOptions {
   readonly name: string;
@@ -20,7 +27,10 @@ export interface ItemReactorOptions {
 }
 
 /** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
-export function itemReactor(ground: Ground, options: ItemReactorOptions): Required<Omit<Reactor, "room" | "batch">> {
+export function itemReactor(
+  ground: ReactorDeps,
+  options: ItemReactorOptions,
+): Required<Omit<Reactor, "capacity" | "batch">> {
   const busy = new Map<string, number>();
   const count = (callee: string, more: 1 | -1): number => {
     const before = busy.get(callee) ?? 0;
@@ -28,32 +38,43 @@ export function itemReactor(ground: Ground, options: ItemReactorOptions): Requir
     else busy.set(callee, before + more);
     return before;
   };
-  const begin = async (limit: number, freed: Freed, perCallee?: number): Promise<Round> => {
-    const sent = momentOf(ground.clock);
+  const begin = async (limit: number, freed: OnItemDone, perCallee?: number): Promise<ReactorRound> => {
+    const sent = readClocks(ground.clock);
     const share = perCallee === undefined ? undefined : { most: perCallee, busy: inHand(busy) };
-    const terms = await find(ground, options, limit, share);
+    const terms = await claimItems(ground, options, limit, share);
     for (const { callee } of terms) if (callee !== undefined) count(callee, 1);
     let done = 0;
     let lagMs = 0;
     let unserved = 0;
     const all = terms.map(async (term) => {
       const item = await workOn(ground, options, term, sent);
-      if (item?.next !== undefined && !item.failed) done++;
+      if (item?.handoff !== undefined && !item.failed) done++;
       if (item?.unserved) unserved++;
       lagMs = Math.max(lagMs, item?.lagMs ?? 0);
       const { callee } = term;
-      freed(item?.next, callee !== undefined && count(callee, -1) >= perCallee!);
+      freed(item?.handoff, callee !== undefined && count(callee, -1) >= perCallee!);
     });
     const found = terms.length;
-    const counts = (): Counts => ({ found, done, failed: found - done, lagMs, ...(unserved > 0 && { unserved }) });
+    const counts = (): ReactorCounts => ({
+      found,
+      done,
+      failed: found - done,
+      lagMs,
+      ...(unserved > 0 && { unserved }),
+    });
     return { found, done: Promise.all(all).then(counts) };
   };
-  const runOnce = async (limit: number): Promise<Counts> => (await begin(limit, () => {})).done;
-  return { name: options.name, onAgenda: true, begin, runOnce };
+  const runOnce = async (limit: number): Promise<ReactorCounts> => (await begin(limit, () => {})).done;
+  return { name: options.name, onAgenda: true, poll: begin, runOnce };
 }
 
 /** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
-async function find(ground: Ground, options: ItemReactorOptions, limit: number, share?: Share): Promise<Term[]> {
+async function claimItems(
+  ground: ReactorDeps,
+  options: ItemReactorOptions,
+  limit: number,
+  share?: Share,
+): Promise<Term[]> {
   const { store, keeper, tenant, random } = ground;
   const { name, staleOf } = options;
   const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
@@ -70,43 +91,43 @@ async function find(ground: Ground, options: ItemReactorOptions, limit: number, 
 const inHand = (busy: ReadonlyMap<string, number>): Share["busy"] =>
   [...busy].map(([callee, items]) => ({ callee, items }));
 
-type Worked = Pick<Item, "next" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
+type ItemOutcome = Pick<Item, "handoff" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
 
 async function workOn(
-  ground: Ground,
+  ground: ReactorDeps,
   options: ItemReactorOptions,
   term: Term,
-  sent: ReturnType<typeof momentOf>,
-): Promise<Worked | undefined> {
+  sent: ReturnType<typeof readClocks>,
+): Promise<ItemOutcome | undefined> {
   const { keeper, log, store, tenant } = ground;
   const { name } = options;
   let lease: Lease | undefined;
   let item: Item | undefined;
   try {
     lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
-    item = await openItem(ground, lease, term);
+    item = await loadItem(ground, lease, term);
     await options.work(item);
-    return { next: item.next, lagMs: item.lagMs, failed: false, unserved: item.unserved };
+    return { handoff: item.handoff, lagMs: item.lagMs, failed: false, unserved: item.unserved };
   } catch (error) {
     log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, ...errorFields(error) });
     // Somebody looks again after a back-off. Where the lease is lost, it is somebody else's already, or runs out.
     if (item !== undefined) {
       await item.fail().catch(() => false);
-      return { next: item.next, lagMs: item.lagMs, failed: true };
+      return { handoff: item.handoff, lagMs: item.lagMs, failed: true };
     }
     if (lease === undefined) return undefined;
-    const next = { wants: name, inMs: againMs(ground, unreadableAttempt, { journal: term.journal }) };
-    await giveBack(store, tenant, lease, term.head, next).catch(() => false);
-    return { next, lagMs: 0, failed: true };
+    const next = { wants: name, inMs: retryDelayMs(ground, unreadableRetries, { journal: term.journal }) };
+    await releaseJournal(store, tenant, lease, term.head, next).catch(() => false);
+    return { handoff: next, lagMs: 0, failed: true };
   } finally {
-    lease?.lost("the reactor is done with it");
+    lease?.end("the reactor is done with it");
   }
 }
 
 /** An item that cannot even be read does not say how often that was tried: half a minute is neither rash nor never. */
-const unreadableAttempt = 6;
+const unreadableRetries = 6;
 
-export async function openItem(ground: Ground, lease: Lease, term: Term): Promise<Item> {
+export async function loadItem(ground: ReactorDeps, lease: Lease, term: Term): Promise<Item> {
   const { store, tenant } = ground;
   const target = { journal: term.journal };
   const [effects, records, notes, run] = await Promise.all([
@@ -117,12 +138,12 @@ export async function openItem(ground: Ground, lease: Lease, term: Term): Promis
   ]);
   const [effect] = effects;
   if (effect === undefined) throw new TapeError("TAPE_INVARIANT", `item ${term.journal} has no effect`, target);
-  const overheard = await overheardOf(ground, effect);
-  return new Item(ground, lease, effect, { records, notes, overheard }, run?.name ?? String(effect.run));
+  const overheard = await evidenceInRun(ground, effect);
+  return new Item(ground, lease, effect, { records, notes, runEvidence: overheard }, run?.name ?? String(effect.run));
 }
 
 /** What was told of an inline act while the run still decided over it, and came too late for the run to use. */
-async function overheardOf({ store, tenant }: Ground, effect: EffectRow): Promise<readonly JournalRecord[]> {
+async function evidenceInRun({ store, tenant }: ReactorDeps, effect: EffectRow): Promise<readonly JournalRecord[]> {
   if (effect.dispatch !== "inline" || effect.role !== "act") return [];
   const target = { journal: effect.run };
   const inbox = await readAll((from) => store.read.journal(tenant, target, { from, inbox: true }));

@@ -2,10 +2,10 @@ import type { Clock } from "../base/clock.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import type { Next } from "../engine/give-back.ts";
-import type { Store, Wake } from "../store/contract.ts";
-import { Probe } from "./probe.ts";
-import type { Counts, Freed, Reactor } from "./reactor.ts";
+import type { Handoff } from "../engine/give-back.ts";
+import type { Store, WakeHint } from "../store/contract.ts";
+import { AgendaProbe } from "./probe.ts";
+import type { OnItemDone, Reactor, ReactorCounts } from "./reactor.ts";
 
 export interface LoopOptions {
   readonly reactors: readonly Reactor[];
@@ -22,12 +22,12 @@ export interface LoopOptions {
   readonly intervalMs?: number;
   readonly idleMs?: number;
   /** What is different for one of them, by name. */
-  readonly knobs?: Readonly<Record<string, Knobs>>;
+  readonly tuning?: Readonly<Record<string, ReactorTuning>>;
   /** How long `stop` waits for what is under way. Longer than the usual time-out of an act. */
   readonly drainMs?: number;
 }
 
-export interface Knobs {
+export interface ReactorTuning {
   readonly batch?: number;
   /** Items worked on at once; default: twice the batch. A reactor that counts for itself (`room`) is not bound by it. */
   readonly concurrency?: number;
@@ -38,7 +38,7 @@ export interface Knobs {
 }
 
 /** What a reactor has done since it was started. */
-export interface Tally extends Counts {
+export interface ReactorStats extends ReactorCounts {
   readonly looks: number;
   /** Looks that failed as a whole: the store was away. */
   readonly faults: number;
@@ -57,21 +57,21 @@ export class ReactorLoop {
   readonly #options: LoopOptions;
   readonly #life: Lifecycle;
   readonly #stopped = new AbortController();
-  readonly #turns: readonly Turn[];
-  readonly #probe: Probe;
+  readonly #turns: readonly ReactorRunner[];
+  readonly #probe: AgendaProbe;
   #loops: Promise<void>[] = [];
   #deaf = () => {};
 
   constructor(options: LoopOptions) {
     this.#options = options;
-    const hint = (next: Next): void => this.#hint(next);
-    const reconsider = (): void => this.#probe.reconsider();
+    const hint = (next: Handoff): void => this.#hint(next);
+    const reconsider = (): void => this.#probe.recheck();
     const around = { stopped: this.#stopped.signal, hint, reconsider };
-    this.#turns = options.reactors.map((reactor) => new Turn(reactor, options, around));
+    this.#turns = options.reactors.map((reactor) => new ReactorRunner(reactor, options, around));
     const { store, clock, log, tenant, workflows, idleMs = defaultIdleMs } = options;
     const intervalMs = Math.min(...this.#turns.map((turn) => turn.intervalMs));
     const wake = (name: string | undefined): void => this.#wake(name);
-    this.#probe = new Probe({ store, clock, log, tenant, workflows, intervalMs, idleMs, wake });
+    this.#probe = new AgendaProbe({ store, clock, log, tenant, workflows, intervalMs, idleMs, wake });
     this.#life = new Lifecycle(
       () => this.#begin(),
       () => this.#end(),
@@ -79,8 +79,8 @@ export class ReactorLoop {
   }
 
   /** By reactor. */
-  get tallies(): Readonly<Record<string, Tally>> {
-    return Object.fromEntries(this.#turns.map((turn) => [turn.name, turn.tally]));
+  get stats(): Readonly<Record<string, ReactorStats>> {
+    return Object.fromEntries(this.#turns.map((turn) => [turn.name, turn.stats]));
   }
 
   start(): Promise<void> {
@@ -94,23 +94,23 @@ export class ReactorLoop {
 
   #begin(): void {
     this.#deaf = this.#options.store.onWake((wake) => this.#hear(wake));
-    this.#loops = this.#turns.map((turn) => turn.go());
-    if (this.#turns.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.go(this.#stopped.signal));
+    this.#loops = this.#turns.map((turn) => turn.run());
+    if (this.#turns.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.run(this.#stopped.signal));
   }
 
-  #hear(wake: Wake): void {
+  #hear(wake: WakeHint): void {
     if (wake.of === "reactor" && !this.#concerns(wake)) return;
     if (wake.of === "reactor" && wake.reactor !== "timers") this.#wake(wake.reactor);
     else if (wake.of === "reactor" || wake.of === "any") {
       // A new timer is rarely due at once, and "any" may be about nothing of ours: the agenda tells.
-      this.#probe.reconsider();
-      const heard = (turn: Turn): boolean => wake.of === "any" || turn.name === wake.reactor;
+      this.#probe.recheck();
+      const heard = (turn: ReactorRunner): boolean => wake.of === "any" || turn.name === wake.reactor;
       for (const turn of this.#turns) if (!turn.onAgenda && heard(turn)) turn.wake();
     }
   }
 
   /** Another tenant's work, or a run that cannot be driven here, is no reason to look. */
-  #concerns({ tenant, workflow }: Extract<Wake, { of: "reactor" }>): boolean {
+  #concerns({ tenant, workflow }: Extract<WakeHint, { of: "reactor" }>): boolean {
     const options = this.#options;
     if (tenant !== undefined && options.tenant !== undefined && tenant !== options.tenant) return false;
     return workflow === undefined || options.workflows === undefined || options.workflows.includes(workflow);
@@ -132,7 +132,7 @@ export class ReactorLoop {
   }
 
   /** An item given back for later is due at a time that we know: a look exactly then, not at the next poll. */
-  #hint({ wants, inMs = 0 }: Next): void {
+  #hint({ wants, inMs = 0 }: Handoff): void {
     const { clock, idleMs = defaultIdleMs } = this.#options;
     const turn = this.#turns.find(({ name }) => name === wants);
     if (turn === undefined || inMs > idleMs) return;
@@ -144,21 +144,21 @@ const defaultIntervalMs = 100;
 const defaultIdleMs = 5_000;
 
 /** What a reactor's loop has to do with the others. */
-interface Around {
+interface LoopHooks {
   readonly stopped: AbortSignal;
-  readonly hint: (next: Next) => void;
+  readonly hint: (next: Handoff) => void;
   /** The agenda may have changed. */
   readonly reconsider: () => void;
 }
 
 /** One reactor's own loop. */
-class Turn {
+class ReactorRunner {
   readonly name: string;
   readonly onAgenda: boolean;
   readonly intervalMs: number;
   readonly #reactor: Reactor;
-  readonly #options: LoopOptions & Knobs;
-  readonly #around: Around;
+  readonly #options: LoopOptions & ReactorTuning;
+  readonly #around: LoopHooks;
   readonly #rounds = new Set<Promise<void>>();
   #tally = { looks: 0, faults: 0, found: 0, done: 0, failed: 0, lagMs: 0, unserved: 0 };
   #busy = 0;
@@ -167,16 +167,16 @@ class Turn {
   #woken = false;
   #rouse = () => {};
 
-  constructor(reactor: Reactor, options: LoopOptions, around: Around) {
+  constructor(reactor: Reactor, options: LoopOptions, around: LoopHooks) {
     this.name = reactor.name;
     this.onAgenda = reactor.onAgenda === true;
     this.#reactor = reactor;
-    this.#options = { ...options, ...options.knobs?.[reactor.name] };
+    this.#options = { ...options, ...options.tuning?.[reactor.name] };
     this.intervalMs = this.#options.intervalMs ?? defaultIntervalMs;
     this.#around = around;
   }
 
-  get tally(): Tally {
+  get stats(): ReactorStats {
     return { ...this.#tally, busy: this.#busy };
   }
 
@@ -189,7 +189,7 @@ class Turn {
     while (this.#rounds.size > 0) await Promise.all(this.#rounds);
   }
 
-  async go(): Promise<void> {
+  async run(): Promise<void> {
     const { intervalMs } = this;
     const { idleMs = defaultIdleMs, log } = this.#options;
     const { stopped, reconsider } = this.#around;
@@ -217,21 +217,21 @@ class Turn {
   async #look(): Promise<boolean> {
     const { batch = this.#reactor.batch ?? 50, concurrency = 2 * batch } = this.#options;
     const { perConnector = Math.ceil(concurrency / 2) } = this.#options;
-    const room = Math.min(batch, this.#reactor.room?.() ?? concurrency - this.#busy);
+    const room = Math.min(batch, this.#reactor.capacity?.() ?? concurrency - this.#busy);
     this.#full = room <= 0;
     if (this.#full) return false;
     this.#tally.looks++;
-    if (this.#reactor.begin === undefined) {
+    if (this.#reactor.poll === undefined) {
       const counts = await this.#reactor.runOnce(room);
       this.#count(counts);
       return counts.done > 0; // found but not done: again at once would only spin
     }
-    const freed: Freed = (next, waited = false) => {
+    const freed: OnItemDone = (next, waited = false) => {
       this.#busy--;
       if (this.#full || waited) this.wake();
       if (next !== undefined) this.#around.hint(next);
     };
-    const { found, done } = await this.#reactor.begin(room, freed, perConnector);
+    const { found, done } = await this.#reactor.poll(room, freed, perConnector);
     this.#busy += found;
     const round = done.then(
       (counts) => this.#count(counts),
@@ -242,7 +242,7 @@ class Turn {
     return found > 0;
   }
 
-  #count({ found, done, failed, lagMs, unserved = 0 }: Counts): void {
+  #count({ found, done, failed, lagMs, unserved = 0 }: ReactorCounts): void {
     const tally = this.#tally;
     tally.found += found;
     tally.done += done;

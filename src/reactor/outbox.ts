@@ -1,18 +1,18 @@
 import type { Item } from "./item.ts";
 import { itemReactor } from "./items.ts";
-import { perform } from "./perform.ts";
-import type { Ground, Reactor } from "./reactor.ts";
+import { runAttempt } from "./perform.ts";
+import type { Reactor, ReactorDeps } from "./reactor.ts";
 
 /**
  * outbox: effects that were handed over to be dispatched. The act is authorised by a durable record before it is done; an
  * attempt whose holder vanished is never sent again blindly: the reconciler finds it (staleOf there names us).
  */
-export function outbox(ground: Ground): Reactor {
+export function outbox(ground: ReactorDeps): Reactor {
   return itemReactor(ground, { name: "outbox", staleOf: [], work: (item) => dispatch(ground, item) });
 }
 
-async function dispatch(ground: Ground, item: Item): Promise<void> {
-  if (item.status !== "PENDING") return item.handOn(); // withdrawn, settled, or an attempt that somebody left behind
+async function dispatch(ground: ReactorDeps, item: Item): Promise<void> {
+  if (item.status !== "PENDING") return item.handOff(); // withdrawn, settled, or an attempt that somebody left behind
   const { definition } = item;
   if (definition?.body === undefined) {
     const { connector, name } = item.effect;
@@ -20,5 +20,5 @@ async function dispatch(ground: Ground, item: Item): Promise<void> {
     return item.park("outbox", missing);
   }
   const { body } = definition;
-  await perform(ground, item, definition, (fx) => body(item.args, fx));
+  await runAttempt(ground, item, definition, (fx) => body(item.args, fx));
 }

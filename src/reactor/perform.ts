@@ -1,22 +1,22 @@
 import { backoffMs } from "../base/backoff.ts";
 import { isUnstorable, resultIn } from "../engine/evidence.ts";
 import { isInterrupted } from "../engine/interrupted.ts";
-import { sendWithin } from "../engine/sending.ts";
-import { momentOf } from "../lease/belief.ts";
+import { sendWindowMs } from "../engine/sending.ts";
+import { readClocks } from "../lease/belief.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../sdk/effect.ts";
-import { requestedDelayMs, settlesDoubt } from "../sdk/outcomes.ts";
+import { requestedDelayMs, settlesEarlierAttempts } from "../sdk/outcomes.ts";
 import { failedAttempts } from "./attempts.ts";
-import { type Carried, carryOut, leaveAnswer, storable } from "./carry-out.ts";
+import { type CallResult, callWithDeadline, leaveEvidenceOf, toStorableError } from "./carry-out.ts";
 import type { Item } from "./item.ts";
-import type { Ground } from "./reactor.ts";
+import type { ReactorDeps } from "./reactor.ts";
 
 /**
  * One attempt of an act or of an inverse, under its item's lease: authorised by a durable record, carried out, and its
  * outcome written with the end of the term. `before` is written together with the authorisation.
  */
-export async function perform(
-  ground: Ground,
+export async function runAttempt(
+  ground: ReactorDeps,
   item: Item,
   definition: EffectDefinition,
   call: (fx: EffectContext) => unknown,
@@ -30,22 +30,27 @@ export async function perform(
     const authorised: NewRecord = { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs: 0 } };
     return item.finish([...before, authorised, ...item.confirmed("evidence", resultIn(happened))]);
   }
-  const sendWithinMs = sendWithin(item.lease, definition.timeoutMs);
-  const authorised = momentOf(ground.clock);
+  const sendWithinMs = sendWindowMs(item.lease, definition.timeoutMs);
+  const authorised = readClocks(ground.clock);
   await item.write([...before, { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs } }]);
-  const carried = await carryOut(item, ground, { ...definition, authorised }, (signal) =>
+  const carried = await callWithDeadline(item, ground, { ...definition, authorised }, (signal) =>
     call(item.context(attempt, signal)),
   );
   try {
     await conclude(ground, item, definition, carried);
   } catch (error) {
     // Nobody but us knows what came of it: whoever decides now hears it from the inbox.
-    await leaveAnswer(item, carried);
+    await leaveEvidenceOf(item, carried);
     throw error;
   }
 }
 
-async function conclude(ground: Ground, item: Item, definition: EffectDefinition, carried: Carried): Promise<void> {
+async function conclude(
+  ground: ReactorDeps,
+  item: Item,
+  definition: EffectDefinition,
+  carried: CallResult,
+): Promise<void> {
   const { semantics } = item.effect;
   const reconciler = { wants: "reconciler" };
   if (carried.came === "done") {
@@ -54,13 +59,14 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
     } catch (error) {
       if (!isUnstorable(error)) throw error;
       // It happened, and that is written; only its result cannot be. The run is told so, and nothing is sent again.
-      return item.finish(item.confirmed("returned", { error: storable(error) }));
+      return item.finish(item.confirmed("returned", { error: toStorableError(error) }));
     }
   }
   const { came } = carried;
-  const error = storable(carried.error);
+  const error = toStorableError(carried.error);
   // A refusal of this attempt alone says nothing about an earlier one in doubt.
-  const refused = came === "refused" && (settlesDoubt(carried.error, semantics) || !inDoubt(item));
+  const refused =
+    came === "refused" && (settlesEarlierAttempts(carried.error, semantics) || !hasUncertainAttempt(item));
   if (refused) return item.finish([item.settled({ to: "FAILED", reason: "definite", error })]);
   const notSent = came === "not_sent";
   const failures = failedAttempts(item) + (isInterrupted(carried.error) ? 0 : 1);
@@ -72,13 +78,13 @@ async function conclude(ground: Ground, item: Item, definition: EffectDefinition
     return item.finish([again], { wants: item.actor, inMs });
   }
   // That this attempt was not sent says nothing about an earlier one in doubt.
-  const surely = semantics === "read" || (notSent && !inDoubt(item));
+  const surely = semantics === "read" || (notSent && !hasUncertainAttempt(item));
   if (!surely) return item.finish([item.settled({ to: "UNKNOWN", reason: "ack_lost", error })], reconciler);
   return item.finish([item.settled({ to: "FAILED", reason: notSent ? "not_sent" : "exhausted", error })]);
 }
 
 /** Why each attempt that was put back to be made again had failed. */
-function putBack(records: readonly JournalRecord[]): { readonly reason: string; readonly error?: unknown }[] {
+function retriedAttempts(records: readonly JournalRecord[]): { readonly reason: string; readonly error?: unknown }[] {
   return records.flatMap((record) => {
     const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
     return settled && record.data.to === "PENDING" ? [record.data] : [];
@@ -86,6 +92,6 @@ function putBack(records: readonly JournalRecord[]): { readonly reason: string; 
 }
 
 /** Whether an earlier attempt may have happened. One that was inline before has come here because nobody knew. */
-function inDoubt(item: Item): boolean {
-  return item.effect.dispatch === "inline" || putBack(item.records).some(({ reason }) => reason !== "not_sent");
+function hasUncertainAttempt(item: Item): boolean {
+  return item.effect.dispatch === "inline" || retriedAttempts(item.records).some(({ reason }) => reason !== "not_sent");
 }

@@ -1,10 +1,10 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import { aheadMs } from "../engine/worker.ts";
+import { preloadMs } from "../engine/worker.ts";
 import type { Store } from "../store/contract.ts";
 
-export interface ProbeOptions {
+export interface AgendaProbeOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -26,27 +26,27 @@ const recoverMs = 10_000;
  * thing is due, to the millisecond. Hints make it look at once; without any it looks less and less often. What is due
  * and stays due is not for us: it changes nothing about how long to rest, or looking for it would spin.
  */
-export class Probe {
-  readonly #options: ProbeOptions;
+export class AgendaProbe {
+  readonly #options: AgendaProbeOptions;
   #again = false;
   #recoverAt: number;
   #restMs: number;
   #rouse = (): void => {};
 
-  constructor(options: ProbeOptions) {
+  constructor(options: AgendaProbeOptions) {
     this.#options = options;
     this.#restMs = options.intervalMs;
     this.#recoverAt = options.clock.mono() + recoverMs;
   }
 
   /** The agenda may have changed. */
-  reconsider(): void {
+  recheck(): void {
     this.#again = true;
     this.#restMs = this.#options.intervalMs;
     this.#rouse();
   }
 
-  async go(stopped: AbortSignal): Promise<void> {
+  async run(stopped: AbortSignal): Promise<void> {
     const { clock, log, idleMs } = this.#options;
     while (!stopped.aborted) {
       this.#again = false;
@@ -78,7 +78,7 @@ export class Probe {
       else nextMs = Math.min(nextMs, inMs);
       if (reactor !== "timers" || inMs <= 0) continue;
       // Who has to go on when it fires is made ready before.
-      if (inMs > aheadMs) nextMs = Math.min(nextMs, inMs - aheadMs);
+      if (inMs > preloadMs) nextMs = Math.min(nextMs, inMs - preloadMs);
       else wake("recovery");
     }
     return nextMs;

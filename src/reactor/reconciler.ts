@@ -1,32 +1,32 @@
 import { backoffMs } from "../base/backoff.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { isUnstorable, resultIn } from "../engine/evidence.ts";
-import type { Next } from "../engine/give-back.ts";
+import type { Handoff } from "../engine/give-back.ts";
 import { isInterrupted } from "../engine/interrupted.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { failedAttempts, isExhausted, isPoison } from "./attempts.ts";
-import { look, storable } from "./carry-out.ts";
+import { observeWithTimeout, toStorableError } from "./carry-out.ts";
 import type { Item } from "./item.ts";
 import { itemReactor } from "./items.ts";
-import type { Ground, Reactor } from "./reactor.ts";
+import type { Reactor, ReactorDeps } from "./reactor.ts";
 
 /** Looks that told nothing, or tries that led nowhere, before a person is asked: some minutes of them. */
-const mostLooks = 10;
-const lookTimeoutMs = 30_000;
-const lookBackoff = { baseMs: 1_000, capMs: 60_000 };
+const maxObservations = 10;
+const observeTimeoutMs = 30_000;
+const observeBackoff = { baseMs: 1_000, capMs: 60_000 };
 
 /** Records that end the item's term, and who is wanted next. */
-type Verdict = readonly [records: readonly NewRecord[], next: Next];
-const done: Next = {};
+type ItemVerdict = readonly [records: readonly NewRecord[], next: Handoff];
+const done: Handoff = {};
 
 /** reconciler: what nobody knows. Evidence first, then a look at the world; never a guess, never a blind retry. */
-export function reconciler(ground: Ground): Reactor {
+export function reconciler(ground: ReactorDeps): Reactor {
   const work = (item: Item) => reconcile(ground, item);
   return itemReactor(ground, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
 }
 
-async function reconcile(ground: Ground, item: Item): Promise<void> {
+async function reconcile(ground: ReactorDeps, item: Item): Promise<void> {
   if (item.status === "DISPATCHED" || item.status === "COMMITTED") {
     // Its sender vanished with the lease. Whether it acted, nobody knows.
     if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {
@@ -38,8 +38,8 @@ async function reconcile(ground: Ground, item: Item): Promise<void> {
   const heard = () => reconcile(ground, item);
   // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
   const doubtful = item.status === "UNKNOWN" || item.status === "STUCK";
-  const told = doubtful ? item.told : undefined;
-  const open = item.status === "UNKNOWN" || item.looking;
+  const told = doubtful ? item.operatorVerdict : undefined;
+  const open = item.status === "UNKNOWN" || item.observeRequested;
   const evident = told !== undefined || open || (item.status === "FAILED" && item.evidence.length > 0);
   if (evident && item.definition === undefined) {
     const { connector, name } = item.effect;
@@ -47,17 +47,17 @@ async function reconcile(ground: Ground, item: Item): Promise<void> {
   }
   if (told?.undo) {
     const settled = item.settled({ to: "CONFIRMED", reason: "operator", value: told.value });
-    return item.finish([settled, ...item.owed(told.value)], done);
+    return item.finish([settled, ...item.dueObligation(told.value)], done);
   }
   if (told !== undefined) return item.finish(item.confirmed("operator", told), done);
-  const known = open ? await byEvidence(ground, item) : await afterwards(ground, item);
+  const known = open ? await verdictFromEvidence(ground, item) : await verdictAfterFailure(ground, item);
   if (known !== undefined) return item.finish(...known, heard);
-  if (!open) return item.handOn();
+  if (!open) return item.handOff();
   await observe(ground, item, heard);
 }
 
 /** What a late owner said of the attempt that is in doubt. undefined: nothing that decides it. */
-async function byEvidence(ground: Ground, item: Item): Promise<Verdict | undefined> {
+async function verdictFromEvidence(ground: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
   const { effect, evidence } = item;
   const careful = effect.semantics === "non_idempotent";
   // Where the other side dedupes, any attempt that happened is the act; where it does not, only the last is in doubt.
@@ -66,15 +66,17 @@ async function byEvidence(ground: Ground, item: Item): Promise<Verdict | undefin
   const not = evidence.findLast((said) => said.attempt === effect.attempt);
   if (not === undefined || !careful) return undefined; // an earlier try of a repeatable act may have happened
   const { error } = not;
-  if (item.inverse) return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor }];
-  return (await unsent(ground, item, error)) ?? [[item.settled({ to: "FAILED", reason: "evidence", error })], done];
+  if (item.isCompensation) return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor }];
+  return (
+    (await verdictOnUnsent(ground, item, error)) ?? [[item.settled({ to: "FAILED", reason: "evidence", error })], done]
+  );
 }
 
 /**
  * Not even sent: it is sent again by its policy, as if the sender itself had said so. An attempt that was cut short before
  * it was sent costs none. In a run that is ending nothing is begun any more: it did not happen, and that is all.
  */
-async function unsent(ground: Ground, item: Item, error: unknown): Promise<Verdict | undefined> {
+async function verdictOnUnsent(ground: ReactorDeps, item: Item, error: unknown): Promise<ItemVerdict | undefined> {
   const cut = isInterrupted(error);
   if (!(error instanceof NotSent) && !cut) return undefined;
   const run = await ground.store.read.run(ground.tenant, item.runId);
@@ -88,31 +90,31 @@ async function unsent(ground: Ground, item: Item, error: unknown): Promise<Verdi
 }
 
 /** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
-async function afterwards(ground: Ground, item: Item): Promise<Verdict | undefined> {
+async function verdictAfterFailure(ground: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
   const happened = item.evidence.findLast((said) => said.happened);
   const owed = item.records.some(({ kind }) => kind === "obligation.surplus");
   if (item.status !== "FAILED" || happened === undefined || owed) return undefined;
   if (item.effect.semantics === "read") return undefined; // it changed nothing: there is nothing to undo
-  return [await surplus(ground, item, [happened.value]), done];
+  return [await surplusObligations(ground, item, [happened.value]), done];
 }
 
-async function observe(ground: Ground, item: Item, heard: () => Promise<void>): Promise<void> {
+async function observe(ground: ReactorDeps, item: Item, heard: () => Promise<void>): Promise<void> {
   const { effect, observer } = item;
   if (observer === undefined) {
     // It stays as it is, and its journal says why.
-    if (item.looking) return finish([[observed(item, inconclusive("it has no observe"))], done]);
+    if (item.observeRequested) return finish([[observed(item, inconclusive("it has no observe"))], done]);
     // Nobody can look. What the other side dedupes may be sent again under its key; anything else needs a person.
-    if (effect.semantics !== "non_idempotent") return finish(sendAgain(ground, item, "unobservable"));
+    if (effect.semantics !== "non_idempotent") return finish(retryOrStick(ground, item, "unobservable"));
     return finish([stuck(item, "unobservable"), done]);
   }
   const begun = await ground.store.read.now(); // before the look: absence counts from when it began
-  const carried = await look(item, ground, lookTimeoutMs, (signal) =>
+  const carried = await observeWithTimeout(item, ground, observeTimeoutMs, (signal) =>
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
   const seen: Observation =
     carried.came === "done"
       ? asObservation(carried.value)
-      : inconclusive(`the look failed: ${String(storable(carried.error))}`);
+      : inconclusive(`the look failed: ${String(toStorableError(carried.error))}`);
   try {
     await finish(await judge(ground, item, seen, begun));
   } catch (error) {
@@ -120,15 +122,19 @@ async function observe(ground: Ground, item: Item, heard: () => Promise<void>): 
     const why = `what was seen cannot be stored: ${error.message}`;
     // It was seen to have happened: that holds, whatever it came to. What else was seen is as good as nothing.
     if (seen.observed !== "confirmed") await finish(await judge(ground, item, inconclusive(why), begun));
-    else await finish([[observed(item, seen, why), ...item.confirmed("observed", { error: storable(error) })], done]);
+    else
+      await finish([
+        [observed(item, seen, why), ...item.confirmed("observed", { error: toStorableError(error) })],
+        done,
+      ]);
   }
 
-  function finish([records, next]: Verdict): Promise<void> {
+  function finish([records, next]: ItemVerdict): Promise<void> {
     return item.finish(records, next, heard);
   }
 }
 
-async function judge(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
+async function judge(ground: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
   const [records, next] = await verdictOn(ground, item, seen, begun);
   return [[observed(item, seen), ...records], next];
 }
@@ -139,28 +145,29 @@ function observed(item: Item, seen: Observation, why?: string): NewRecord {
   return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
-async function verdictOn(ground: Ground, item: Item, seen: Observation, begun: number): Promise<Verdict> {
+async function verdictOn(ground: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
   const { effect, definition } = item;
   switch (seen.observed) {
     case "confirmed":
       return [item.confirmed("observed", seen), done];
     case "duplicate":
-      return [[...item.confirmed("duplicate", seen), ...(await surplus(ground, item, seen.refs))], done];
+      return [[...item.confirmed("duplicate", seen), ...(await surplusObligations(ground, item, seen.refs))], done];
     case "absent": {
-      if (effect.semantics !== "non_idempotent" && (item.inverse || !isExhausted(item)))
-        return sendAgain(ground, item, "absent");
+      if (effect.semantics !== "non_idempotent" && (item.isCompensation || !isExhausted(item)))
+        return retryOrStick(ground, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
-      const until = (effect.sendUntil ?? 0) + (definition?.settleMs ?? 0);
+      const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
       if (!seen.final && begun <= until) return [[], { wants: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
       // What is owed stays owed: an inverse that surely did not happen is called again.
-      if (item.inverse) return sendAgain(ground, item, "not_sent");
+      if (item.isCompensation) return retryOrStick(ground, item, "not_sent");
       return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
     }
     case "inconclusive": {
       const looks =
-        1 + sinceResolved(item).filter((r) => r.kind === "effect.observed" && told(r.data.observation)).length;
-      if (looks >= mostLooks) return [stuck(item, "inconclusive"), done];
-      return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, lookBackoff, ground.random)) }];
+        1 +
+        sinceResolved(item).filter((r) => r.kind === "effect.observed" && isInconclusive(r.data.observation)).length;
+      if (looks >= maxObservations) return [stuck(item, "inconclusive"), done];
+      return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, ground.random)) }];
     }
   }
 }
@@ -173,7 +180,7 @@ function stuck(item: Item, reason: string): NewRecord[] {
     : [item.settled({ to: "STUCK", reason, ...(error === undefined ? {} : { error }) })];
 }
 
-const told = (observation: string): boolean => observation === "inconclusive" || observation === "error";
+const isInconclusive = (observation: string): boolean => observation === "inconclusive" || observation === "error";
 
 /** A person who has it tried again begins the count anew. */
 function sinceResolved({ records }: Item): readonly JournalRecord[] {
@@ -181,7 +188,7 @@ function sinceResolved({ records }: Item): readonly JournalRecord[] {
 }
 
 /** Back to its actor, later each time, while its policy has attempts left; then a person is asked. */
-function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable" | "not_sent"): Verdict {
+function retryOrStick(ground: ReactorDeps, item: Item, reason: "absent" | "unobservable" | "not_sent"): ItemVerdict {
   if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
   const failures = failedAttempts(item);
   const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, ground.random));
@@ -189,12 +196,12 @@ function sendAgain(ground: Ground, item: Item, reason: "absent" | "unobservable"
 }
 
 /** One due obligation for each surplus act. What was undone once too often cannot be undone by undoing: a person must. */
-async function surplus(ground: Ground, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
+async function surplusObligations(ground: ReactorDeps, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
   const { definition, effect } = item;
   const { run, pos } = item.ref;
   const others = await ground.store.read.effects(ground.tenant, { run: item.runId, role: "inverse", from: pos });
   const free = Math.max(1, ...others.filter((other) => other.pos === pos).map(({ sub }) => sub)) + 1;
-  const undo = item.inverse ? undefined : definition?.inverse;
+  const undo = item.isCompensation ? undefined : definition?.compensate;
   return refs.map((found, k) => {
     const sub = free + k;
     const key = `${effect.key}:surplus:${sub}`;
@@ -204,7 +211,7 @@ async function surplus(ground: Ground, item: Item, refs: readonly unknown[]): Pr
   });
 }
 
-const inconclusive = (why: string): Observation => ({ observed: "inconclusive", why: String(storable(why)) });
+const inconclusive = (why: string): Observation => ({ observed: "inconclusive", why: String(toStorableError(why)) });
 
 /** Observers are the user's: what is not an answer, or cannot be read, tells nothing. */
 function asObservation(answer: unknown): Observation {

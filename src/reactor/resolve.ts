@@ -1,12 +1,12 @@
 import { operatorWord } from "../engine/operator-word.ts";
 import { readAll } from "../engine/pages.ts";
-import { momentOf } from "../lease/belief.ts";
+import { readClocks } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Credential, JournalRecord, NewRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import { openItem } from "./items.ts";
-import type { Ground } from "./reactor.ts";
-import { noInverse, undo } from "./undo.ts";
+import { loadItem } from "./items.ts";
+import type { ReactorDeps } from "./reactor.ts";
+import { compensateNow, noCompensateError } from "./undo.ts";
 
 /**
  * What a person found out, or wants. `again`: it surely did not happen, or may happen twice: send it again under its key.
@@ -20,7 +20,7 @@ export type Resolution =
   | { readonly as: "look" }
   | { readonly as: "undo"; readonly value?: unknown };
 
-export interface Resolving {
+export interface ResolveRequest {
   readonly run: string;
   readonly pos: number;
   /** 0 (default): the act. 1: its inverse; 2 and up: inverses of surplus acts. */
@@ -36,19 +36,19 @@ export interface Resolving {
  * person's name and reason, so that whoever was looking into it is fenced; the first to settle it wins. A run that is
  * stuck on it goes on by itself. An act that is confirmed can still be undone, under the lease of its run.
  */
-export async function resolve(ground: Ground, resolving: Resolving): Promise<void> {
+export async function resolve(ground: ReactorDeps, resolving: ResolveRequest): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
   const { by, reason, via, resolution } = resolving;
-  const effect = await effectOf(ground, resolving);
+  const effect = await findEffect(ground, resolving);
   if (resolution.as === "undo" && effect.role === "act" && effect.status === "CONFIRMED") {
-    return undo(ground, { ...resolving, name: effect.name });
+    return compensateNow(ground, { ...resolving, name: effect.name });
   }
-  assertDoubt(effect, resolving);
+  assertInDoubt(effect, resolving);
   const target = { journal: effect.item! };
   // Before its lease is taken: a call that is refused fences nobody, and leaves no term behind.
   const records = await readAll((from) => store.read.journal(tenant, target, { from }));
   assertResolvable(ground, effect, records, resolving);
-  const sent = momentOf(clock);
+  const sent = readClocks(clock);
   const answer = await store.claim.acquire(tenant, {
     target,
     claimant: { ...keeper.identity, reactor: "reconciler", ttlMs: Math.round(keeper.timings.ttlMs) },
@@ -61,7 +61,7 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
   if (!answer.ok) throw answer.error;
   const lease = keeper.adopt(`resolve ${effect.item}`, answer.term, sent);
   try {
-    const item = await openItem(ground, lease, answer.term);
+    const item = await loadItem(ground, lease, answer.term);
     try {
       assertResolvable(ground, item.effect, item.records, resolving);
       const acted: NewRecord = {
@@ -73,14 +73,18 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
         case "undo": {
           const { as, value } = resolution;
           // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
-          if (!item.inverse && item.definition === undefined) {
+          if (!item.isCompensation && item.definition === undefined) {
             return await item.finish([acted], {
               wants: "reconciler",
               waits: [`a process that has effect ${item.effect.name}`],
             });
           }
           const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });
-          return await item.finish([acted, settled, ...(as === "undo" ? item.owed(value) : item.armed(value))]);
+          return await item.finish([
+            acted,
+            settled,
+            ...(as === "undo" ? item.dueObligation(value) : item.armedObligation(value)),
+          ]);
         }
         case "look":
           return await item.finish([acted], { wants: "reconciler" });
@@ -96,11 +100,11 @@ export async function resolve(ground: Ground, resolving: Resolving): Promise<voi
       throw error;
     }
   } finally {
-    lease.lost("given back");
+    lease.end("given back");
   }
 }
 
-async function effectOf({ store, tenant }: Ground, { run, pos, sub = 0 }: Resolving): Promise<EffectRow> {
+async function findEffect({ store, tenant }: ReactorDeps, { run, pos, sub = 0 }: ResolveRequest): Promise<EffectRow> {
   if ((await store.read.run(tenant, run)) === undefined) {
     throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
   }
@@ -114,24 +118,25 @@ async function effectOf({ store, tenant }: Ground, { run, pos, sub = 0 }: Resolv
 }
 
 function assertResolvable(
-  { runner }: Ground,
+  { runner }: ReactorDeps,
   effect: EffectRow,
   records: readonly JournalRecord[],
-  resolving: Resolving,
+  resolving: ResolveRequest,
 ): void {
-  assertDoubt(effect, resolving);
+  assertInDoubt(effect, resolving);
   const { name, role } = effect;
   const { as } = resolving.resolution;
   const said = operatorWord(records).as;
   if (said === "happened" || said === "undo") throw settledBefore(resolving);
   const definition = name === null ? undefined : runner.effects.get(name);
-  if (as === "undo" && definition !== undefined && definition.inverse === undefined) throw noInverse(resolving, name);
+  if (as === "undo" && definition !== undefined && definition.compensate === undefined)
+    throw noCompensateError(resolving, name);
   if (as !== "look" || (definition === undefined && name !== null)) return; // whoever has its definition knows
-  const observe = role === "inverse" ? definition?.inverse?.observe : definition?.observe;
+  const observe = role === "inverse" ? definition?.compensate?.observe : definition?.observe;
   if (observe === undefined) throw noObserver(resolving, name);
 }
 
-function assertDoubt(effect: EffectRow, { run, resolution }: Resolving): void {
+function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): void {
   const { status, name, pos, sub, role } = effect;
   if ((status !== "UNKNOWN" && status !== "STUCK") || effect.item === null) {
     const message = `${name} of run ${run} is ${status}: only what is UNKNOWN or STUCK can be resolved`;
@@ -151,13 +156,13 @@ function assertDoubt(effect: EffectRow, { run, resolution }: Resolving): void {
   }
 }
 
-function noObserver({ run, pos, sub = 0 }: Resolving, name: string | null): TapeError {
+function noObserver({ run, pos, sub = 0 }: ResolveRequest, name: string | null): TapeError {
   const message = `${name ?? "the surplus act"} of run ${run} has no observe: nobody can look`;
   return new TapeError("TAPE_NO_OBSERVER", message, { run, pos, sub });
 }
 
 /** The first who says what happened is believed, also while the one who can write it down has not come by yet. */
-function settledBefore({ run, pos, sub = 0 }: Resolving): TapeError {
+function settledBefore({ run, pos, sub = 0 }: ResolveRequest): TapeError {
   const message = "somebody has already said that it happened; a process that has its definition will settle it";
   return new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub });
 }

@@ -12,12 +12,12 @@ import {
   type SchedulePlan,
 } from "../model/schedule.ts";
 import type { RunSpec } from "../store/contract.ts";
-import { againBackoff, type Counts, type Ground } from "./reactor.ts";
+import { type ReactorCounts, type ReactorDeps, retryBackoff } from "./reactor.ts";
 
 /** Firings of one schedule in one look: one that has a whole night to make up for must not keep the others waiting. */
 const maxAtOnce = 50;
 /** Firings of all schedules in one look: what falls due meanwhile waits for its end. */
-export const maxPerLook = 200;
+export const maxPerPoll = 200;
 /** Firings at the same time: whoever else uses this store, or this process, finds at most so many before it. */
 const maxAtATime = 8;
 /** How soon to look again whether a tenant without room has some. */
@@ -33,21 +33,21 @@ type Outcome = { readonly done: boolean; readonly lagMs: number };
  * start it once; a crash before or after leaves a firing that is due or one that has happened.
  */
 export async function fireSchedules(
-  ground: Pick<Ground, "store" | "log" | "random" | "tenant">,
+  ground: Pick<ReactorDeps, "store" | "log" | "random" | "tenant">,
   limit: number,
-): Promise<Counts> {
+): Promise<ReactorCounts> {
   const { store, log, tenant } = ground;
-  const rows = await store.read.dueSchedules(Math.min(limit, maxPerLook), tenant);
+  const rows = await store.read.dueSchedules(Math.min(limit, maxPerPoll), tenant);
   if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
   const now = await store.read.now();
-  const firings = Math.min(maxAtOnce, Math.max(1, Math.floor(maxPerLook / rows.length)));
+  const firings = Math.min(maxAtOnce, Math.max(1, Math.floor(maxPerPoll / rows.length)));
   const outcomes: Outcome[] = [];
   const fire = async (row: ScheduleRow): Promise<Outcome> => {
     try {
-      return await seeTo(ground, row, now, firings);
+      return await fireDue(ground, row, now, firings);
     } catch (error) {
       log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
-      if (!isTapeError(error) || error.retry === "no") await park(ground, row, now);
+      if (!isTapeError(error) || error.retry === "no") await postponeFiring(ground, row, now);
       return { done: false, lagMs: 0 };
     }
   };
@@ -63,8 +63,8 @@ export async function fireSchedules(
 
 const nameOf = ({ tenant, id }: ScheduleRow) => ({ tenant, schedule: id });
 
-async function seeTo(
-  ground: Pick<Ground, "store" | "log">,
+async function fireDue(
+  ground: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
   now: number,
   firings: number,
@@ -74,13 +74,13 @@ async function seeTo(
   for (let fired = 0; fired < firings && current?.nextAt != null && current.nextAt <= now; fired++) {
     const step = await nextStep(ground, current, now);
     lagMs = Math.max(lagMs, step.lagMs);
-    current = await take(ground, current, step);
+    current = await advance(ground, current, step);
     if (current === undefined) return { done: fired > 0, lagMs }; // another replica was faster, or a person
   }
   return { done: true, lagMs };
 }
 
-interface Step {
+interface ScheduleStep {
   readonly plan: SchedulePlan;
   readonly nextAt: number | null;
   /** The firing that starts a run. */
@@ -89,7 +89,11 @@ interface Step {
   readonly now: number;
 }
 
-async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow, now: number): Promise<Step> {
+async function nextStep(
+  ground: Pick<ReactorDeps, "store" | "log">,
+  row: ScheduleRow,
+  now: number,
+): Promise<ScheduleStep> {
   const { store, log } = ground;
   const plan = decodeSchedule(row.id, row.spec);
   const fault = planFault(plan, store.limits);
@@ -117,10 +121,10 @@ async function nextStep(ground: Pick<Ground, "store" | "log">, row: ScheduleRow,
 }
 
 /** The row as it is after the step; undefined: it was not there to be taken. */
-async function take(
-  ground: Pick<Ground, "store" | "log">,
+async function advance(
+  ground: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
-  step: Step,
+  step: ScheduleStep,
 ): Promise<ScheduleRow | undefined> {
   const { store, log } = ground;
   const write = async (plan: SchedulePlan, runs: readonly RunSpec[]): Promise<ScheduleRow | undefined> => {
@@ -150,9 +154,9 @@ async function take(
 
 /** Still due: it is tried again when there may be room, and then by the rules of catching up. */
 async function postpone(
-  { store, log }: Pick<Ground, "store" | "log">,
+  { store, log }: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
-  { firing, now }: Step,
+  { firing, now }: ScheduleStep,
   { code, message }: TapeError,
 ): Promise<ScheduleRow | undefined> {
   const { at } = firing!;
@@ -174,9 +178,13 @@ const refusals: ReadonlySet<string> = new Set([
 ]);
 
 /** One that cannot be read would else stand at the head of the line for ever. What is due is in the spec, untouched. */
-async function park(ground: Pick<Ground, "store" | "random" | "log">, row: ScheduleRow, now: number): Promise<void> {
+async function postponeFiring(
+  ground: Pick<ReactorDeps, "store" | "random" | "log">,
+  row: ScheduleRow,
+  now: number,
+): Promise<void> {
   const { store, random, log } = ground;
-  const nextAt = now + Math.ceil(backoffMs(parkedAttempt, againBackoff, random));
+  const nextAt = now + Math.ceil(backoffMs(parkedAttempt, retryBackoff, random));
   const parked = await store.intake.fireSchedule(row.tenant, row.id, row.version, nextAt, []).catch(() => false);
   if (parked) log("error", "schedules.parked", { ...nameOf(row), until: nextAt });
 }

@@ -1,9 +1,9 @@
 import { errorFields } from "../base/reason.ts";
-import type { Worker } from "../engine/worker.ts";
-import type { Counts, Ground, Reactor } from "./reactor.ts";
+import type { RunDriver } from "../engine/worker.ts";
+import type { Reactor, ReactorCounts, ReactorDeps } from "./reactor.ts";
 import { fireSchedules } from "./schedules.ts";
 
-type Clockwork = Pick<Ground, "store" | "log" | "random" | "tenant">;
+type TimerDeps = Pick<ReactorDeps, "store" | "log" | "random" | "tenant">;
 
 /**
  * timers: due timers and schedules. Each firing is one conditional transaction: SET → FIRED plus the note, or the next
@@ -11,7 +11,7 @@ type Clockwork = Pick<Ground, "store" | "log" | "random" | "tenant">;
  * something that is due or something that has fired, never something in between. A sleep of a run that this process
  * drives is over with one write of its driver instead of a note that the driver would have to take.
  */
-export function timers(ground: Clockwork, runs?: Pick<Worker, "rise">): Reactor {
+export function timers(ground: TimerDeps, runs?: Pick<RunDriver, "endSleep">): Reactor {
   return {
     name: "timers",
     onAgenda: true,
@@ -29,7 +29,7 @@ export function timers(ground: Clockwork, runs?: Pick<Worker, "rise">): Reactor 
   };
 }
 
-function sumOf(a: Counts, b: Counts): Counts {
+function sumOf(a: ReactorCounts, b: ReactorCounts): ReactorCounts {
   return {
     found: a.found + b.found,
     done: a.done + b.done,
@@ -38,11 +38,15 @@ function sumOf(a: Counts, b: Counts): Counts {
   };
 }
 
-async function fireTimers(ground: Clockwork, limit: number, runs?: Pick<Worker, "rise">): Promise<Counts> {
+async function fireTimers(
+  ground: TimerDeps,
+  limit: number,
+  runs?: Pick<RunDriver, "endSleep">,
+): Promise<ReactorCounts> {
   const { store, log, tenant } = ground;
   const due = await store.read.dueTimers(limit, tenant);
   const fire = async (timer: (typeof due)[number]): Promise<boolean> =>
-    (await runs?.rise(timer)) || store.intake.fireTimer(timer.tenant, timer);
+    (await runs?.endSleep(timer)) || store.intake.fireTimer(timer.tenant, timer);
   let failed = 0;
   const fired = await Promise.all(
     due.map((timer) =>

@@ -1,9 +1,9 @@
-import { momentOf } from "../lease/belief.ts";
+import { readClocks } from "../lease/belief.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { Credential, NewRecord } from "../model/records.ts";
-import type { Ground } from "./reactor.ts";
+import type { ReactorDeps } from "./reactor.ts";
 
-export interface Undoing {
+export interface CompensateRequest {
   readonly run: string;
   readonly pos: number;
   readonly name: string | null;
@@ -17,11 +17,11 @@ export interface Undoing {
  * makes its obligations due, so the run's lease is taken over for it, in the person's name; whoever drove the run is
  * fenced, and it goes on at once. A run that would end well waits until what is due has been undone.
  */
-export async function undo(ground: Ground, undoing: Undoing): Promise<void> {
+export async function compensateNow(ground: ReactorDeps, undoing: CompensateRequest): Promise<void> {
   const { store, keeper, tenant, clock, random } = ground;
   const { run, pos, by, reason, via } = undoing;
   await assertArmed(ground, undoing);
-  const sent = momentOf(clock);
+  const sent = readClocks(clock);
   const answer = await store.claim.acquire(tenant, {
     target: { run },
     claimant: { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) },
@@ -45,7 +45,7 @@ export async function undo(ground: Ground, undoing: Undoing): Promise<void> {
     for (;;) {
       const ended: NewRecord = {
         kind: "term.ended",
-        data: { end: "released", taken, wants: "recovery", term: lease.figures() },
+        data: { end: "released", taken, wants: "recovery", term: lease.stats() },
       };
       lease.assert();
       try {
@@ -59,18 +59,18 @@ export async function undo(ground: Ground, undoing: Undoing): Promise<void> {
     }
     if (refused !== undefined) throw refused;
   } finally {
-    lease.lost("given back");
+    lease.end("given back");
   }
 }
 
-async function assertArmed({ store, tenant }: Ground, undoing: Undoing): Promise<void> {
+async function assertArmed({ store, tenant }: ReactorDeps, undoing: CompensateRequest): Promise<void> {
   const { run, pos, name } = undoing;
   const [view, owed] = await Promise.all([
     store.read.run(tenant, run),
     store.read.effects(tenant, { run, role: "inverse", from: pos }),
   ]);
   const obligation = owed.find((effect) => effect.pos === pos && effect.sub === 1);
-  if (obligation === undefined) throw noInverse(undoing, name);
+  if (obligation === undefined) throw noCompensateError(undoing, name);
   const { status } = obligation;
   const about = { run, pos, status };
   if (view === undefined || view.endedAt !== null) {
@@ -86,7 +86,10 @@ async function assertArmed({ store, tenant }: Ground, undoing: Undoing): Promise
   }
 }
 
-export function noInverse({ run, pos }: Pick<Undoing, "run" | "pos">, name: string | null): TapeError {
+export function noCompensateError(
+  { run, pos }: Pick<CompensateRequest, "run" | "pos">,
+  name: string | null,
+): TapeError {
   const message = `${name} of run ${run} has no compensate: nobody knows how to undo it`;
   return new TapeError("TAPE_NO_INVERSE", message, { run, pos });
 }

@@ -27,20 +27,20 @@ export interface RetryPolicy {
 
 export type Semantics = "idempotent" | "non_idempotent" | "read";
 export type Body<A, R> = (args: A, fx: EffectContext) => R | Promise<R>;
-export type Inverse<A, R> = (args: A, result: R, fx: EffectContext) => unknown;
+export type Compensate<A, R> = (args: A, result: R, fx: EffectContext) => unknown;
 export type Observe<A, R> = (args: A, fx: EffectContext) => Observation<R> | Promise<Observation<R>>;
 
 /** What every effect may say, whoever carries it out. */
-interface AnyEffectOptions<A, R> {
+interface SharedEffectOptions<A, R> {
   /** `non_idempotent` (default): never sent again blindly. `idempotent`: the other side dedupes by key. `read`: no effect. */
   readonly semantics?: Semantics;
   /** One act for one key, over all runs of the tenant. */
   readonly businessKey?: (args: A) => string;
   readonly observe?: Observe<A, R>;
   readonly compensate?:
-    | Inverse<A, R>
+    | Compensate<A, R>
     | {
-        readonly run: Inverse<A, R>;
+        readonly run: Compensate<A, R>;
         readonly semantics?: Semantics;
         readonly observe?: Observe<{ args: A; result: R }, unknown>;
       };
@@ -55,13 +55,13 @@ interface AnyEffectOptions<A, R> {
   readonly allowUnsafe?: string;
 }
 
-export interface EffectOptions<A, R> extends AnyEffectOptions<A, R> {
+export interface EffectOptions<A, R> extends SharedEffectOptions<A, R> {
   /** `inline` (default): the driver calls. `outbox`: a reactor does, under a lease of its own; the run parks meanwhile. */
   readonly dispatch?: "inline" | "outbox";
 }
 
 /** For an effect without a body. Its own `observe` and `compensate` go before those of the connector. */
-export interface ConnectorEffectOptions<A, R> extends AnyEffectOptions<A, R> {
+export interface ConnectorEffectOptions<A, R> extends SharedEffectOptions<A, R> {
   /** Who carries it out, by name: the runner of any process may have it. */
   readonly connector: string;
   /** A connector is always called by the outbox. */
@@ -69,7 +69,7 @@ export interface ConnectorEffectOptions<A, R> extends AnyEffectOptions<A, R> {
 }
 
 /** An act that has been decided but not done: an effect and its arguments. A gate can be bound to it. */
-export interface Act<R> {
+export interface EffectCall<R> {
   readonly effect: EffectDefinition;
   readonly args: unknown;
   /** Fingerprint of effect and arguments: what an approval is bound to. */
@@ -87,17 +87,17 @@ export interface EffectDefinition {
   readonly dispatch: "inline" | "outbox";
   readonly businessKey: ((args: unknown) => string) | undefined;
   readonly observe: Observe<unknown, unknown> | undefined;
-  readonly inverse: InverseDefinition | undefined;
+  readonly compensate: CompensateDefinition | undefined;
   readonly attempts: number;
   readonly backoff: { readonly baseMs: number; readonly factor: number; readonly capMs: number };
   readonly timeoutMs: number;
-  readonly settleMs: number;
-  readonly definite: (error: unknown) => boolean;
+  readonly settleDelayMs: number;
+  readonly isDefinite: (error: unknown) => boolean;
   /** Why it is acceptable that nobody can observe or undo it. */
   readonly allowUnsafe?: string | undefined;
 }
 
-export interface InverseDefinition<F = EffectContext> {
+export interface CompensateDefinition<F = EffectContext> {
   readonly run: (args: unknown, result: unknown, fx: F) => unknown;
   readonly semantics: Semantics;
   readonly observe:

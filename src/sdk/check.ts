@@ -6,13 +6,13 @@ import type { RetryPolicy } from "./act.ts";
 /** Checks of what authors write, made where it is defined: a mistake is reported before anything can run. */
 
 /** A name that can be shown and stored. */
-export function named(what: string, name: unknown): asserts name is string {
+export function assertName(what: string, name: unknown): asserts name is string {
   if (typeof name === "string" && name.length > 0) return;
   throw new TapeError("TAPE_BAD_INPUT", `${what} needs a name`, { name });
 }
 
 /** A mistyped option would silently not apply. `hints` answer for keys that belong elsewhere. */
-export function knownKeys(
+export function assertKnownKeys(
   whose: string,
   options: unknown,
   known: readonly string[],
@@ -30,7 +30,7 @@ export function knownKeys(
   }
 }
 
-export function choice<T extends string>(whose: string, field: string, value: T, known: readonly T[]): void {
+export function assertOneOf<T extends string>(whose: string, field: string, value: T, known: readonly T[]): void {
   if (known.includes(value)) return;
   const near = typeof value === "string" ? suggest(value, known) : undefined;
   const hint = near === undefined ? "" : `; did you mean ${near}?`;
@@ -126,7 +126,7 @@ function checkedPolicy(whose: string, retry: RetryPolicy): RetryPolicy {
     const message = `${whose}: retry is an object such as { attempts: 3 }, not ${shown(retry)}`;
     throw new TapeError("TAPE_BAD_INPUT", message, { field: "retry" });
   }
-  knownKeys(`retry of ${whose}`, retry, retryKeys);
+  assertKnownKeys(`retry of ${whose}`, retry, retryKeys);
   return retry;
 }
 

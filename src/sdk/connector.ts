@@ -1,4 +1,4 @@
-import type { EffectContext, EffectDefinition, InverseDefinition } from "./act.ts";
+import type { CompensateDefinition, EffectContext, EffectDefinition } from "./act.ts";
 import { assertResolvable } from "./effect.ts";
 import type { Observation } from "./outcomes.ts";
 
@@ -20,11 +20,11 @@ export interface Connector {
   /** Looks whether it happened. */
   readonly observe?: ((args: unknown, fx: ConnectorContext) => Observation | Promise<Observation>) | undefined;
   /** Undoes what has been confirmed. */
-  readonly compensate?: InverseDefinition<ConnectorContext> | undefined;
+  readonly compensate?: CompensateDefinition<ConnectorContext> | undefined;
 }
 
 /** The effect as it can be carried out here; undefined: its connector is not here. */
-export function connect(
+export function bindConnector(
   definition: EffectDefinition,
   connectors: ReadonlyMap<string, Connector>,
 ): EffectDefinition | undefined {
@@ -37,14 +37,14 @@ export function connect(
     ...definition,
     body: (args, fx) => connector.dispatch(args, { ...fx, effect }),
     observe: definition.observe ?? (observe && ((args, fx) => observe(args, { ...fx, effect }))),
-    inverse: definition.inverse ?? inverseBy(connector, definition),
+    compensate: definition.compensate ?? compensateBy(connector, definition),
   };
   assertResolvable(connected);
   return connected;
 }
 
 /** A read leaves nothing to undo, whatever else its connector can do. */
-function inverseBy(connector: Connector, definition: EffectDefinition): InverseDefinition | undefined {
+function compensateBy(connector: Connector, definition: EffectDefinition): CompensateDefinition | undefined {
   const { compensate } = connector;
   const { name: effect, semantics } = definition;
   if (compensate === undefined || semantics === "read") return undefined;

@@ -1,6 +1,6 @@
 import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
-import type { Act, RetryPolicy } from "./act.ts";
+import type { EffectCall, RetryPolicy } from "./act.ts";
 import type { GateDefinition } from "./gate.ts";
 import type { Schema } from "./schema.ts";
 
@@ -8,7 +8,7 @@ import type { Schema } from "./schema.ts";
 export type GateAnswer<T> = { readonly status: "received"; readonly value: T } | { readonly status: "timeout" };
 
 /** What an act came to, for authors who would rather look than catch. */
-export type Attempted<R> =
+export type EffectResult<R> =
   | { readonly status: "confirmed"; readonly value: R }
   | { readonly status: "failed"; readonly reason: string; readonly error: unknown };
 
@@ -16,12 +16,12 @@ export interface GateOptions {
   /** Shown to whoever decides. */
   readonly payload?: unknown;
   /** The approval holds for this act with these arguments and for nothing else. */
-  readonly binds?: Act<unknown>;
+  readonly binds?: EffectCall<unknown>;
   readonly timeout?: Duration;
 }
 
 /** What a decision may say about itself. */
-export interface DecisionNotes {
+export interface DecisionDetails {
   readonly model?: string;
   readonly request?: unknown;
   readonly response?: unknown;
@@ -31,7 +31,7 @@ export interface DecisionNotes {
 }
 
 export interface DecisionContext {
-  record(notes: DecisionNotes): void;
+  record(notes: DecisionDetails): void;
   readonly abortSignal: AbortSignal;
 }
 
@@ -72,8 +72,8 @@ export interface TapeContext {
   /** A model call or any other judgement: recorded with its reasons, never asked again. */
   decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T>;
   /** Resolves when confirmed, throws EffectFailed when failed; while nobody knows, the run parks. */
-  effect<R>(act: Act<R>): Promise<R>;
-  attempt<R>(act: Act<R>): Promise<Attempted<R>>;
+  effect<R>(act: EffectCall<R>): Promise<R>;
+  attempt<R>(act: EffectCall<R>): Promise<EffectResult<R>>;
   gate<T>(gate: GateDefinition<T>, options?: GateOptions): Promise<GateAnswer<T>>;
   sleep(duration: Duration): Promise<void>;
   /** Until a moment of the calendar, as a Date or in milliseconds since 1970; one that has passed ends it at once. */

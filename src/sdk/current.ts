@@ -3,7 +3,7 @@ import { TapeError } from "../model/errors.ts";
 import type { TapeContext } from "./context.ts";
 
 /** Where the code that is executing stands. */
-export interface Standing {
+export interface ExecutionSite {
   readonly context: TapeContext;
   /** The lane in which it stands; absent: the run's own. */
   readonly lane?: object;
@@ -11,15 +11,15 @@ export interface Standing {
   readonly body?: { readonly of: object; readonly kind: string; readonly name: string };
 }
 
-const storage = new AsyncLocalStorage<Standing>();
+const storage = new AsyncLocalStorage<ExecutionSite>();
 /** Where the code stands that executes right now, up to its return; what it leaves behind does not stand there. */
-let direct: Standing | undefined;
+let direct: ExecutionSite | undefined;
 
-export function runWith<T>(context: TapeContext, work: () => T): T {
-  return standAt({ context }, work);
+export function withContext<T>(context: TapeContext, work: () => T): T {
+  return runAt({ context }, work);
 }
 
-export function standAt<T>(standing: Standing, work: () => T): T {
+export function runAt<T>(standing: ExecutionSite, work: () => T): T {
   if (direct === undefined) return storage.run(standing, work);
   const outer = direct;
   direct = undefined;
@@ -31,7 +31,7 @@ export function standAt<T>(standing: Standing, work: () => T): T {
 }
 
 /** The same for work that is over when it returns, without an async context of its own. */
-export function standUntilReturn<T>(standing: Standing, work: () => T): T {
+export function runSyncAt<T>(standing: ExecutionSite, work: () => T): T {
   const outer = direct;
   direct = standing;
   try {
@@ -42,13 +42,13 @@ export function standUntilReturn<T>(standing: Standing, work: () => T): T {
 }
 
 /** undefined: outside every run. */
-export function standing(): Standing | undefined {
+export function currentSite(): ExecutionSite | undefined {
   return direct ?? storage.getStore();
 }
 
 /** The context of the run that is executing, for effects that are called without one. */
 export function currentContext(): TapeContext {
-  const context = standing()?.context;
+  const context = currentSite()?.context;
   if (context === undefined) {
     throw new TapeError("TAPE_NO_RUN", "an effect was called outside a run: nothing would record it");
   }

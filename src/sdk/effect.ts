@@ -1,17 +1,24 @@
 import { fingerprint } from "../base/canonical.ts";
 import { decode, encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Act, Body, ConnectorEffectOptions, EffectDefinition, EffectOptions, InverseDefinition } from "./act.ts";
-import { choice, durationOf, functionOr, knownKeys, named, retryOf, textOr } from "./check.ts";
+import type {
+  Body,
+  CompensateDefinition,
+  ConnectorEffectOptions,
+  EffectCall,
+  EffectDefinition,
+  EffectOptions,
+} from "./act.ts";
+import { assertKnownKeys, assertName, assertOneOf, durationOf, functionOr, retryOf, textOr } from "./check.ts";
 import { currentContext } from "./current.ts";
 
 export type {
-  Act,
+  CompensateDefinition,
   ConnectorEffectOptions,
+  EffectCall,
   EffectContext,
   EffectDefinition,
   EffectOptions,
-  InverseDefinition,
   RetryPolicy,
   Semantics,
 } from "./act.ts";
@@ -20,7 +27,7 @@ export type {
 export interface Effect<A, R> {
   (args: A): Promise<R>;
   readonly definition: EffectDefinition;
-  with(args: A): Act<R>;
+  with(args: A): EffectCall<R>;
 }
 
 /**
@@ -41,10 +48,10 @@ export function effect<A, R>(
 ): Effect<A, R> {
   const body = typeof bodyOrOptions === "function" ? bodyOrOptions : undefined;
   const options = typeof bodyOrOptions === "function" ? more : bodyOrOptions;
-  const definition = define(name, body as Body<unknown, unknown> | undefined, options as Options);
+  const definition = defineEffect(name, body as Body<unknown, unknown> | undefined, options as Options);
   // Copied, as the journal will hold them: what is approved is what is sent, whatever becomes of the caller's object.
-  const act = (given: A): Act<R> => {
-    const args = copied(name, given);
+  const act = (given: A): EffectCall<R> => {
+    const args = cloneArgs(name, given);
     return { effect: definition, args, hash: fingerprint([name, args]) };
   };
   const call = (args: A): Promise<R> => {
@@ -57,7 +64,7 @@ export function effect<A, R>(
   return Object.assign(call, { definition, with: act });
 }
 
-function copied(name: string, args: unknown): unknown {
+function cloneArgs(name: string, args: unknown): unknown {
   try {
     return decode(encode(args));
   } catch (error) {
@@ -76,7 +83,7 @@ type Options = Omit<EffectOptions<unknown, unknown>, "dispatch"> & {
   readonly connector?: string;
 };
 
-const keys: readonly (keyof Options)[] = [
+const optionKeys: readonly (keyof Options)[] = [
   "semantics",
   "dispatch",
   "connector",
@@ -89,17 +96,17 @@ const keys: readonly (keyof Options)[] = [
   "definite",
   "allowUnsafe",
 ];
-const inverseKeys = ["run", "semantics", "observe"];
-const semanticses = ["non_idempotent", "idempotent", "read"] as const;
+const compensateKeys = ["run", "semantics", "observe"];
+const allSemantics = ["non_idempotent", "idempotent", "read"] as const;
 
-function define(name: string, body: Body<unknown, unknown> | undefined, options: Options): EffectDefinition {
-  named("an effect", name);
+function defineEffect(name: string, body: Body<unknown, unknown> | undefined, options: Options): EffectDefinition {
+  assertName("an effect", name);
   const whose = `effect ${name}`;
-  knownKeys(whose, options, keys);
+  assertKnownKeys(whose, options, optionKeys);
   const { connector, businessKey, observe, definite, allowUnsafe } = options;
   const { semantics = "non_idempotent", dispatch = body === undefined ? "outbox" : "inline" } = options;
-  choice(whose, "semantics", semantics, semanticses);
-  choice(whose, "dispatch", dispatch, ["inline", "outbox"]);
+  assertOneOf(whose, "semantics", semantics, allSemantics);
+  assertOneOf(whose, "dispatch", dispatch, ["inline", "outbox"]);
   functionOr(whose, "businessKey", businessKey);
   functionOr(whose, "observe", observe);
   functionOr(whose, "definite", definite);
@@ -109,7 +116,7 @@ function define(name: string, body: Body<unknown, unknown> | undefined, options:
   }
   if (body === undefined) {
     if (connector === undefined) throw bad(`${name} needs a body or a connector`, name);
-    named(`the connector of effect ${name}`, connector);
+    assertName(`the connector of effect ${name}`, connector);
     if (dispatch !== "outbox") throw bad(`${name} is carried out by a connector, which only the outbox calls`, name);
   }
   const definition: EffectDefinition = {
@@ -120,11 +127,11 @@ function define(name: string, body: Body<unknown, unknown> | undefined, options:
     dispatch,
     businessKey,
     observe,
-    inverse: inverseOf(whose, options.compensate),
+    compensate: compensateOf(whose, options.compensate),
     ...retryOf(whose, options.retry, defaultAttempts[semantics]),
     timeoutMs: durationOf(whose, "timeout", options.timeout, defaultTimeoutMs),
-    settleMs: durationOf(whose, "settle", options.settle, defaultSettleMs),
-    definite: definite ?? (() => false),
+    settleDelayMs: durationOf(whose, "settle", options.settle, defaultSettleMs),
+    isDefinite: definite ?? (() => false),
     allowUnsafe,
   };
   // What a connector can do is known where it is registered: createRunner asks then.
@@ -134,7 +141,7 @@ function define(name: string, body: Body<unknown, unknown> | undefined, options:
 
 /** Somebody must be able to find out about an act that may not be sent twice, or to undo it. */
 export function assertResolvable(definition: EffectDefinition): void {
-  const { name, semantics, businessKey, observe, inverse, allowUnsafe } = definition;
+  const { name, semantics, businessKey, observe, compensate: inverse, allowUnsafe } = definition;
   if (semantics !== "non_idempotent" || allowUnsafe) return;
   if ((businessKey !== undefined && observe !== undefined) || inverse !== undefined) return;
   throw new TapeError(
@@ -144,15 +151,15 @@ export function assertResolvable(definition: EffectDefinition): void {
   );
 }
 
-export function inverseOf(
+export function compensateOf(
   whose: string,
   compensate: EffectOptions<unknown, unknown>["compensate"],
-): InverseDefinition | undefined {
+): CompensateDefinition | undefined {
   if (compensate === undefined) return undefined;
   if (typeof compensate === "function") return { run: compensate, semantics: "non_idempotent", observe: undefined };
-  knownKeys(`compensate of ${whose}`, compensate, inverseKeys);
+  assertKnownKeys(`compensate of ${whose}`, compensate, compensateKeys);
   const { run, semantics = "non_idempotent", observe } = compensate;
-  choice(`compensate of ${whose}`, "semantics", semantics, semanticses);
+  assertOneOf(`compensate of ${whose}`, "semantics", semantics, allSemantics);
   if (typeof run !== "function") throw new TapeError("TAPE_BAD_INPUT", `compensate of ${whose} needs a function`);
   functionOr(`compensate of ${whose}`, "observe", observe);
   return { run, semantics, observe };

@@ -1,6 +1,6 @@
 import { type Approvers, approversShape } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
-import { knownKeys, named } from "./check.ts";
+import { assertKnownKeys, assertName } from "./check.ts";
 import { type Schema, schemaOf } from "./schema.ts";
 
 /** A durable wait for a signal of this name; T is what the signal carries. */
@@ -21,8 +21,8 @@ export interface GateDefinitionOptions<T> {
  * const cfo = gate<{ approved: boolean }>("cfo", { approvers: { role: "operator", not: "starter" } });
  */
 export function gate<T = unknown>(name: string, options: GateDefinitionOptions<T> = {}): GateDefinition<T> {
-  named("a gate", name);
-  knownKeys(`gate ${name}`, options, ["schema", "approvers"], {
+  assertName("a gate", name);
+  assertKnownKeys(`gate ${name}`, options, ["schema", "approvers"], {
     timeout: "a time-out belongs to the wait: tape.gate(gate, { timeout })",
   });
   schemaOf(`gate ${name}`, "schema", options.schema);

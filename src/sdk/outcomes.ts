@@ -1,4 +1,4 @@
-import { reviveErrors } from "../base/codec.ts";
+import { registerErrorClass } from "../base/codec.ts";
 import { durationMs } from "../base/duration.ts";
 
 /**
@@ -32,7 +32,7 @@ export class AckLost extends Error {
 }
 
 /** The other side said no, for good: it did not happen and will not. */
-export class Definite extends Error {
+export class DefiniteFailure extends Error {
   /**
    * Absent: the act did not happen. `attempt`: only this attempt surely did nothing; an earlier one that got no answer is
    * still in doubt. `key`: the other side has looked at what was asked for, so where it dedupes, no earlier attempt of the
@@ -42,17 +42,17 @@ export class Definite extends Error {
 
   constructor(message: string, options: ErrorOptions & { readonly about?: "attempt" | "key" } = {}) {
     super(message, options);
-    this.name = "Definite";
+    this.name = "DefiniteFailure";
     if (options.about !== undefined) this.about = options.about;
   }
 }
 
 // What a body threw looks the same from the journal: a test for the class must not depend on who asks when.
-for (const kind of [NotSent, AckLost, Definite]) reviveErrors(kind.name, () => kind.prototype);
+for (const kind of [NotSent, AckLost, DefiniteFailure]) registerErrorClass(kind.name, () => kind.prototype);
 
 /** Whether a refusal settles the act although an earlier attempt is in doubt. */
-export function settlesDoubt(refusal: unknown, semantics: "idempotent" | "non_idempotent" | "read"): boolean {
-  if (!(refusal instanceof Definite) || refusal.about === undefined || semantics === "read") return true;
+export function settlesEarlierAttempts(refusal: unknown, semantics: "idempotent" | "non_idempotent" | "read"): boolean {
+  if (!(refusal instanceof DefiniteFailure) || refusal.about === undefined || semantics === "read") return true;
   return refusal.about === "key" && semantics === "idempotent";
 }
 

@@ -6,12 +6,12 @@ export interface Schema<T = unknown> {
   readonly "~standard": {
     readonly version: 1;
     readonly vendor: string;
-    readonly validate: (value: unknown) => Checked<T> | Promise<Checked<T>>;
+    readonly validate: (value: unknown) => SchemaResult<T> | Promise<SchemaResult<T>>;
     readonly types?: { readonly input: unknown; readonly output: T } | undefined;
   };
 }
 
-export type Checked<T> =
+export type SchemaResult<T> =
   | { readonly value: T; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly unknown[] | undefined }[] };
 
@@ -25,7 +25,7 @@ export function schemaOf(whose: string, field: string, schema: unknown): void {
 }
 
 /** The checked value, or what is wrong with it in words. */
-export async function check<T>(
+export async function validate<T>(
   schema: Schema<T> | undefined,
   value: unknown,
 ): Promise<{ value: T } | { fault: string }> {
@@ -42,7 +42,7 @@ export function checkNow<T>(schema: Schema<T> | undefined, value: unknown): { va
   return { fault: "the schema answers later; a gate needs one that answers at once" };
 }
 
-function said<T>(result: Checked<T>): { value: T } | { fault: string } {
+function said<T>(result: SchemaResult<T>): { value: T } | { fault: string } {
   if (result.issues === undefined) return { value: result.value };
   return { fault: result.issues.map((issue) => `${pathOf(issue.path)}${issue.message}`).join("; ") };
 }

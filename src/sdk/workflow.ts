@@ -1,10 +1,10 @@
 import { TapeError } from "../model/errors.ts";
 import type { EffectDefinition, RetryPolicy } from "./act.ts";
-import { knownKeys, named, retryOf, shown } from "./check.ts";
-import { type Connector, connect } from "./connector.ts";
+import { assertKnownKeys, assertName, retryOf, shown } from "./check.ts";
+import { bindConnector, type Connector } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
 import type { GateDefinition } from "./gate.ts";
-import { check, type Schema, schemaOf } from "./schema.ts";
+import { type Schema, schemaOf, validate } from "./schema.ts";
 
 export type { Workflow } from "./context.ts";
 
@@ -26,15 +26,15 @@ export function workflow<I, O>(
   run: (tape: TapeContext, input: I) => Promise<O> | O,
   options: WorkflowOptions<I> = {},
 ): Workflow<I, O> {
-  named("a workflow", name);
+  assertName("a workflow", name);
   if (typeof run !== "function") {
     throw new TapeError("TAPE_BAD_INPUT", `workflow ${name} needs a function, not ${shown(run)}`);
   }
   const whose = `workflow ${name}`;
-  knownKeys(whose, options, ["input", "version", "retry"]);
+  assertKnownKeys(whose, options, ["input", "version", "retry"]);
   const { input: schema, version, retry } = options;
   schemaOf(whose, "input", schema);
-  if (version !== undefined) named(`the version of ${whose}`, version);
+  if (version !== undefined) assertName(`the version of ${whose}`, version);
   retryOf(whose, retry, 1);
   return { name, run, schema, version, retry: retry ?? {} };
 }
@@ -77,7 +77,7 @@ export function createRunner(parts: {
   readonly connectors?: readonly Connector[];
   readonly gates?: readonly GateDefinition<unknown>[];
 }): Runner {
-  knownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates"]);
+  assertKnownKeys("a runner", parts, ["workflows", "effects", "connectors", "gates"]);
   const { workflows, effects = [], connectors = [], gates = [] } = parts;
   const byConnector = byName("connector", connectors);
   const definitions = byName(
@@ -85,7 +85,7 @@ export function createRunner(parts: {
     effects.map(({ definition }) => definition),
   );
   const connected = [...definitions].flatMap(([name, definition]) => {
-    const known = connect(definition, byConnector);
+    const known = bindConnector(definition, byConnector);
     return known === undefined ? [] : [[name, known] as const];
   });
   const known = new Map(connected);
@@ -93,7 +93,7 @@ export function createRunner(parts: {
     workflows: byName("workflow", workflows),
     effects: known,
     register(definition) {
-      const found = known.has(definition.name) ? undefined : connect(definition, byConnector);
+      const found = known.has(definition.name) ? undefined : bindConnector(definition, byConnector);
       if (found !== undefined) known.set(definition.name, found);
       return found !== undefined;
     },
@@ -113,14 +113,14 @@ function byName<T extends { readonly name: string }>(what: string, items: readon
 
 /** Refuses what a workflow cannot begin with, where its schema is known. A workflow of elsewhere is asked there. */
 export async function assertInput(runner: Runner, workflow: string, input: unknown): Promise<void> {
-  const checked = await check(runner.workflows.get(workflow)?.schema, input);
+  const checked = await validate(runner.workflows.get(workflow)?.schema, input);
   if ("value" in checked) return;
   throw new TapeError("TAPE_BAD_INPUT", `input of ${workflow}: ${checked.fault}`, { field: "input", workflow });
 }
 
 /** Refuses a value that its gate would, where the gate is known. */
 export async function assertGateValue(runner: Runner, gate: string, value: unknown): Promise<void> {
-  const checked = await check(runner.gates?.get(gate)?.schema, value);
+  const checked = await validate(runner.gates?.get(gate)?.schema, value);
   if ("value" in checked) return;
   throw new TapeError("TAPE_GATE_VALUE", `${gate}: ${checked.fault}`, { gate });
 }

@@ -34,7 +34,7 @@ export function plainAddress(address: string): string {
 }
 
 /** Hops of a request that are looked at; a longer list is somebody's joke. */
-const mostHops = 32;
+const maxHops = 32;
 
 /**
  * Whose request it is: the connection's other end, or where that is a trusted proxy the last address before the trusted
@@ -47,7 +47,7 @@ export function callerAddress(
 ): string {
   if (!trusted(peer)) return plainAddress(peer);
   const hops = hopsOf(headers);
-  for (const hop of hops.toReversed().slice(0, mostHops)) if (!trusted(hop)) return plainAddress(hop);
+  for (const hop of hops.toReversed().slice(0, maxHops)) if (!trusted(hop)) return plainAddress(hop);
   return plainAddress(hops[0] ?? peer);
 }
 

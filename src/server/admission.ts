@@ -25,7 +25,7 @@ export interface Place {
 }
 
 /** Callers that are remembered: those that came last. */
-const mostBuckets = 20_000;
+const maxBuckets = 20_000;
 /** Of what its tenant may have: the tenant's other tokens are left a quarter. */
 const tokenShare = 0.75;
 
@@ -33,7 +33,7 @@ const tokenShare = 0.75;
 export class Admission {
   readonly #limits: ServerLimits;
   readonly #clock: Clock;
-  readonly #buckets = new Buckets(mostBuckets);
+  readonly #buckets = new Buckets(maxBuckets);
   readonly #under = new Map<string, number>();
 
   constructor(limits: ServerLimits, clock: Clock) {

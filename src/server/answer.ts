@@ -4,14 +4,14 @@ import { gzip } from "node:zlib";
 import { CodecError } from "../base/codec.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { problemOf, problemType, statusOf } from "../protocol/problem.ts";
-import { jsonType, linesType, type WireAnswer, type WireRequest } from "../protocol/wire.ts";
+import { jsonType, linesType, type WireRequest, type WireResponse } from "../protocol/wire.ts";
 
 const pack = promisify(gzip);
 /** Below it the packing costs more than the bytes. */
 const packFromBytes = 1_024;
 
 /** One that is no stream. */
-export type WholeAnswer = WireAnswer & { readonly body: Uint8Array };
+export type WholeResponse = WireResponse & { readonly body: Uint8Array };
 
 /** Nothing here is for a cache, nothing is what a browser guesses it to be, and nothing is for another's page. */
 const always = {
@@ -20,21 +20,21 @@ const always = {
   "cross-origin-resource-policy": "same-origin",
 };
 
-export function jsonAnswer(json: unknown, status = 200): WholeAnswer {
-  return textAnswer(JSON.stringify(json), jsonType, status);
+export function jsonResponse(json: unknown, status = 200): WholeResponse {
+  return textResponse(JSON.stringify(json), jsonType, status);
 }
 
-export function textAnswer(text: string, type: string, status = 200): WholeAnswer {
+export function textResponse(text: string, type: string, status = 200): WholeResponse {
   return { status, headers: { ...always, "content-type": type }, body: new TextEncoder().encode(text) };
 }
 
-export function linesAnswer(body: AsyncIterable<Uint8Array>): WireAnswer {
+export function linesResponse(body: AsyncIterable<Uint8Array>): WireResponse {
   return { status: 200, headers: { ...always, "content-type": linesType }, body };
 }
 
-export function problemAnswer(error: TapeError): WireAnswer {
+export function problemResponse(error: TapeError): WireResponse {
   const status = statusOf(error.code);
-  const answer = textAnswer(JSON.stringify(problemOf(error)), problemType, status);
+  const answer = textResponse(JSON.stringify(problemOf(error)), problemType, status);
   const more: Record<string, string> = {};
   if (status === 401) more["www-authenticate"] = "Bearer";
   if (status === 429 || (status === 503 && error.retry === "later")) more["retry-after"] = String(retrySeconds(error));
@@ -55,7 +55,7 @@ export function refusalOf(error: unknown): TapeError {
 }
 
 /** What many ask for and nobody changes: it is packed once, and whoever has it already is told so. */
-export async function lasting(answer: WholeAnswer): Promise<WireAnswer> {
+export async function lasting(answer: WholeResponse): Promise<WireResponse> {
   const { body, headers } = answer;
   const etag = `"${hash("sha256", body, "base64url").slice(0, 22)}"`;
   return {
@@ -66,7 +66,7 @@ export async function lasting(answer: WholeAnswer): Promise<WireAnswer> {
 }
 
 /** The answer as this caller takes it: packed, or only the word that it has not changed. */
-export async function suited(answer: WireAnswer, asked: WireRequest["headers"]): Promise<WireAnswer> {
+export async function suited(answer: WireResponse, asked: WireRequest["headers"]): Promise<WireResponse> {
   const { body, headers, packed: ready, ...rest } = answer;
   if (headers.etag !== undefined && asked["if-none-match"] === headers.etag) {
     return { ...rest, status: 304, headers, body: new Uint8Array() };

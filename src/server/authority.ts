@@ -6,10 +6,10 @@ import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { mayDo } from "../protocol/route.ts";
-import type { Entry, Read, RunSpec } from "../store/contract.ts";
-import { authorOf, type Call } from "./handler.ts";
+import type { AppendRequest, ReadOps, RunSpec } from "../store/contract.ts";
+import { actorOf, type Call } from "./handler.ts";
 
-type Item = readonly [Fence, Entry];
+type Item = readonly [Fence, AppendRequest];
 /** Operators' words that were looked up for this call, by the item's journal. */
 type Heard = Map<number, OperatorWord>;
 type Settled = RecordData<"effect.settled"> | RecordData<"obligation.settled">;
@@ -24,9 +24,9 @@ const backRows = 100;
  * a fork's journal of who asked for it.
  */
 export class Authority {
-  readonly #read: Read;
+  readonly #read: ReadOps;
 
-  constructor(read: Read) {
+  constructor(read: ReadOps) {
     this.#read = read;
   }
 
@@ -44,7 +44,7 @@ export class Authority {
       const spec = started(who, given);
       if (spec.fork === undefined) return spec;
       if (!mayDo(who.role, "operator")) throw forbidden("to fork a run");
-      return { ...spec, fork: { ...spec.fork, by: authorOf(who, spec.fork.by), via: who.via } };
+      return { ...spec, fork: { ...spec.fork, by: actorOf(who, spec.fork.by), via: who.via } };
     });
   }
 
@@ -191,7 +191,7 @@ function signed(who: Call, record: NewRecord): NewRecord {
   // Without credentials a caller is what an embedded program is: it says itself who acts.
   if (record.kind !== "operator.acted" || who.token === undefined) return record;
   const { request: _request, ...via } = who.via;
-  return { kind: record.kind, data: { ...record.data, who: authorOf(who, record.data.who), via } };
+  return { kind: record.kind, data: { ...record.data, who: actorOf(who, record.data.who), via } };
 }
 
 function forbidden(what: string): TapeError {

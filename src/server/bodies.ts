@@ -8,7 +8,7 @@ const smallBytes = 64 * 1024;
 const namesBytes = 2 * 1024 * 1024;
 
 /** How large a body this call may have: a batch as large as any, others what they can possibly need. */
-export function mostBytes({ size }: Route, { bodyBytes }: ServerLimits, payloadBytes: number): number {
+export function maxBytes({ size }: Route, { bodyBytes }: ServerLimits, payloadBytes: number): number {
   if (size === "batch") return bodyBytes;
   // A value as text inside JSON is up to twice as long: each of its quotes is escaped.
   const needed = { small: smallBytes, names: namesBytes, payload: 2 * payloadBytes + smallBytes };

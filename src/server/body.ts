@@ -88,13 +88,13 @@ function inspect(json: unknown, levels: number): void {
 }
 
 /** Three times as many fields as any call has. */
-const mostFields = 32;
+const maxFields = 32;
 
 /** The query as an object of texts. How many fields it has is looked at before any of them is. */
 export function queryOf(query: string): Record<string, string> {
   const fields: Record<string, string> = Object.create(null) as Record<string, string>;
   if (query === "") return fields;
-  if (query.split("&", mostFields + 1).length > mostFields) throw badInput("query", `has at most ${mostFields} fields`);
+  if (query.split("&", maxFields + 1).length > maxFields) throw badInput("query", `has at most ${maxFields} fields`);
   for (const [name, value] of new URLSearchParams(query)) {
     if (Object.hasOwn(fields, name)) throw badInput(`query.${excerpt(name)}`, "is given twice");
     fields[name] = value;

@@ -11,7 +11,7 @@ export interface ConnectionLimits {
 }
 
 /** Requests that a connection may send ahead of its answers: browsers and our client send none. */
-const mostAhead = 32;
+const maxPipelined = 32;
 
 interface Connection {
   readonly name: string;
@@ -91,7 +91,7 @@ export class Connections {
       connection.response = response;
       return carry();
     };
-    if (connection.underWay > mostAhead) {
+    if (connection.underWay > maxPipelined) {
       socket.destroy();
       return Promise.resolve();
     }
@@ -108,7 +108,7 @@ export class Connections {
   /** Others get their turn in between: a caller that sends ahead is no faster than one that waits. */
   async #after({ socket, last }: Connection, work: () => Promise<void>): Promise<void> {
     await last;
-    await new Promise<void>((next) => this.#clock.soon(next));
+    await new Promise<void>((next) => this.#clock.immediate(next));
     if (!socket.destroyed) await work();
   }
 

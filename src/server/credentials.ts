@@ -15,7 +15,7 @@ import type { Caller, TokenLifetimes } from "./handler.ts";
 const secretBytes = 32;
 /** A revoked token ends within five seconds everywhere: three of the cache, the rest for the read itself. */
 const rememberedMs = 3_000;
-const mostRemembered = 10_000;
+const maxRemembered = 10_000;
 const touchMs = 60_000;
 
 /** `id.secret` as a caller brings it. */
@@ -52,11 +52,11 @@ export function lifetimeOf(askedMs: number | undefined, { defaultMs, maxMs }: To
 }
 
 /** Without credentials whoever reaches the server is its admin: only a loopback address may be bound then. */
-export function openDoor(caller: Caller): Credentials {
+export function noAuth(caller: Caller): Credentials {
   return { caller: async () => caller, stillGood: async () => true };
 }
 
-export interface CheckedOptions {
+export interface TokenAuthOptions {
   readonly store: Store;
   readonly clock: Clock;
   readonly log: Log;
@@ -66,25 +66,25 @@ export interface CheckedOptions {
   readonly failedSignIns: number;
 }
 
-interface Remembered {
+interface CachedToken {
   readonly at: number;
   readonly token: Promise<ApiToken | undefined>;
 }
 
 /** Tokens of the store, looked up at most every few seconds each. */
-export class CheckedDoor implements Credentials {
-  readonly #options: CheckedOptions;
+export class TokenAuth implements Credentials {
+  readonly #options: TokenAuthOptions;
   readonly #bootstrap: ApiToken | undefined;
-  readonly #remembered = new Map<string, Remembered>();
+  readonly #remembered = new Map<string, CachedToken>();
   /** Hashes of secrets that were good, by the token's id. */
   readonly #good = new Map<string, string>();
   /** When a use was noted last, so that one a minute is. */
   readonly #touched = new Map<string, number>();
-  readonly #failures: Failures;
+  readonly #failures: FailedSignIns;
 
-  constructor(options: CheckedOptions) {
+  constructor(options: TokenAuthOptions) {
     this.#options = options;
-    this.#failures = new Failures(options.failedSignIns, options.clock);
+    this.#failures = new FailedSignIns(options.failedSignIns, options.clock);
     this.#bootstrap = options.bootstrap === undefined ? undefined : bootstrapToken(options.bootstrap, options.tenant);
   }
 
@@ -123,7 +123,7 @@ export class CheckedDoor implements Credentials {
     if (token.expiresAt !== null && token.expiresAt <= this.#options.clock.wall())
       throw refused("this token has expired");
     this.#good.set(id, hash);
-    if (this.#good.size > mostRemembered) this.#good.delete(this.#good.keys().next().value!);
+    if (this.#good.size > maxRemembered) this.#good.delete(this.#good.keys().next().value!);
     this.#touch(token);
     return { tenant: token.tenant, role: roleOf(token), name: token.name, token: id };
   }
@@ -137,7 +137,7 @@ export class CheckedDoor implements Credentials {
     this.#remembered.delete(id);
     this.#remembered.set(id, { at: now, token });
     token.catch(() => this.#remembered.delete(id)); // the store was away: the next one asks again
-    if (this.#remembered.size > mostRemembered) this.#remembered.delete(this.#remembered.keys().next().value!);
+    if (this.#remembered.size > maxRemembered) this.#remembered.delete(this.#remembered.keys().next().value!);
     return token;
   }
 
@@ -147,7 +147,7 @@ export class CheckedDoor implements Credentials {
     const now = clock.wall();
     if (id === this.#bootstrap?.id || Math.max(usedAt ?? 0, this.#touched.get(id) ?? 0) >= now - touchMs) return;
     this.#touched.set(id, now);
-    if (this.#touched.size > mostRemembered) this.#touched.delete(this.#touched.keys().next().value!);
+    if (this.#touched.size > maxRemembered) this.#touched.delete(this.#touched.keys().next().value!);
     store.intake
       .touchToken(id)
       .catch((error) => log("warn", "server.token_untouched", { token: id, ...errorFields(error) }));
@@ -161,10 +161,10 @@ const sparedLooks = 200;
  * Bad credentials by the address they came from: so many in a minute, then it must wait. A good one among them is still
  * found, because a proxy's address is that of many: its id is looked for as long as all such looks together are few.
  */
-class Failures {
+class FailedSignIns {
   readonly #most: number;
   readonly #clock: Clock;
-  readonly #left = new Buckets(mostRemembered);
+  readonly #left = new Buckets(maxRemembered);
   readonly #spared: Bucket;
 
   constructor(most: number, clock: Clock) {

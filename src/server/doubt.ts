@@ -1,12 +1,16 @@
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import type { AnswerOf } from "../protocol/contract.ts";
-import type { Read } from "../store/contract.ts";
+import type { ResponseOf } from "../protocol/contract.ts";
+import type { ReadOps } from "../store/contract.ts";
 
-type Doubt = AnswerOf<"doubts.list">["doubts"][number];
+type InDoubtDetails = ResponseOf<"doubts.list">["doubts"][number];
 
 /** An effect in doubt with what was seen and said of it, and when somebody looks next. undefined: it is gone. */
-export async function doubtOf(read: Read, tenant: string, effect: EffectRow): Promise<Doubt | undefined> {
+export async function inDoubtDetails(
+  read: ReadOps,
+  tenant: string,
+  effect: EffectRow,
+): Promise<InDoubtDetails | undefined> {
   const { run: journal, item } = effect;
   const of = item === null ? undefined : { journal: item };
   const [owner, lease, records, notes, heard] = await Promise.all([
@@ -19,8 +23,8 @@ export async function doubtOf(read: Read, tenant: string, effect: EffectRow): Pr
   ]);
   const run = owner?.name == null ? undefined : await read.run(tenant, owner.name);
   if (run === undefined) return undefined;
-  const looks = records.flatMap((record) => (record.kind === "effect.observed" ? [lookOf(record)] : []));
-  const asked = records.flatMap((record) => (record.kind === "operator.acted" ? [askOf(record)] : []));
+  const looks = records.flatMap((record) => (record.kind === "effect.observed" ? [observationOf(record)] : []));
+  const asked = records.flatMap((record) => (record.kind === "operator.acted" ? [requestOf(record)] : []));
   return {
     effect,
     ...{ runId: run.id, workflow: run.workflow, runStatus: run.status, looks: looks.length },
@@ -34,10 +38,14 @@ export async function doubtOf(read: Read, tenant: string, effect: EffectRow): Pr
 
 type RecordOf<K extends JournalRecord["kind"]> = Extract<JournalRecord, { readonly kind: K }>;
 
-const lookOf = ({ at, data: { observation, detail } }: RecordOf<"effect.observed">) => ({ at, observation, detail });
-const askOf = ({ at, data: { who, reason, detail } }: RecordOf<"operator.acted">) => ({ at, who, reason, detail });
+const observationOf = ({ at, data: { observation, detail } }: RecordOf<"effect.observed">) => ({
+  at,
+  observation,
+  detail,
+});
+const requestOf = ({ at, data: { who, reason, detail } }: RecordOf<"operator.acted">) => ({ at, who, reason, detail });
 
-function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): Doubt["evidence"] {
+function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): InDoubtDetails["evidence"] {
   return notes.flatMap((note) => {
     if (note.kind !== "effect.evidence" || note.data.pos !== pos || (note.data.sub ?? 0) !== sub) return [];
     const { attempt, happened, value, error } = note.data;

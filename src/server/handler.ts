@@ -3,11 +3,11 @@ import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { ServedWorkflows } from "../engine/served.ts";
 import type { Credential } from "../model/records.ts";
-import type { AnswerOf, CallOf, Contract, RouteName } from "../protocol/contract.ts";
+import type { CallOf, Contract, ResponseOf, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { Intake, ManualAct, Page, Store } from "../store/contract.ts";
-import type { History } from "./history.ts";
+import type { AuditInfo, IntakeOps, Page, Store } from "../store/contract.ts";
+import type { LagHistory } from "./history.ts";
 import type { Operator } from "./operator.ts";
 import type { Service } from "./service.ts";
 import type { Turns } from "./turns.ts";
@@ -34,17 +34,17 @@ export interface Call extends Caller {
   /** Said before a long wait: the call then takes room of those that wait, not of those that work. */
   readonly waits: () => void;
   /** Writes of this call: with an Idempotency-Key a repeated one is answered as it was the first time. */
-  readonly intake: Intake;
+  readonly intake: IntakeOps;
 }
 
 /** What a stream has to say next, as many lines as there are. */
-export type Pages<N extends RouteName> = AsyncIterable<readonly AnswerOf<N>[]>;
+export type Pages<N extends RouteName> = AsyncIterable<readonly ResponseOf<N>[]>;
 
 /** A stream refuses before its first line, or not at all. */
 export type Handler<N extends RouteName> = (
   call: CallOf<N>,
   who: Call,
-) => Promise<Contract[N] extends { readonly stream: true } ? Pages<N> : AnswerOf<N>>;
+) => Promise<Contract[N] extends { readonly stream: true } ? Pages<N> : ResponseOf<N>>;
 
 export type Handlers = { readonly [N in RouteName]: Handler<N> };
 /** The handlers of one group of routes. */
@@ -58,14 +58,14 @@ export interface TokenLifetimes {
 }
 
 /** What handlers work with. */
-export interface ServerGround {
+export interface ServerDeps {
   readonly store: Store;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
   readonly operator: Operator;
   readonly service: Service;
-  readonly history: History;
+  readonly history: LagHistory;
   readonly lifetimes: TokenLifetimes;
   readonly turns: Turns;
   readonly served: ServedWorkflows;
@@ -74,12 +74,12 @@ export interface ServerGround {
 }
 
 /** Who acts, why, and through which credential: what the audit keeps. */
-export function actOf(who: Call, said: { readonly by?: string; readonly reason: string }): ManualAct {
-  return { by: authorOf(who, said.by), reason: said.reason, via: who.via };
+export function auditInfoOf(who: Call, said: { readonly by?: string; readonly reason: string }): AuditInfo {
+  return { by: actorOf(who, said.by), reason: said.reason, via: who.via };
 }
 
 /** A deed's author: the credential, and whom it acted for. Nobody can write another credential's name into a journal. */
-export function authorOf(who: Caller, by: string | undefined): string {
+export function actorOf(who: Caller, by: string | undefined): string {
   if (by === undefined) return who.name;
   return who.token === undefined ? by : `${who.name} for ${by}`;
 }

@@ -1,5 +1,5 @@
-import type { Handlers, ServerGround } from "./handler.ts";
-import { doubtHandlers } from "./handlers/doubts.ts";
+import type { Handlers, ServerDeps } from "./handler.ts";
+import { effectHandlers } from "./handlers/doubts.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
 import { quotaHandlers } from "./handlers/quotas.ts";
@@ -9,10 +9,10 @@ import { storeHandlers } from "./handlers/store.ts";
 import { valueHandlers } from "./handlers/values.ts";
 
 /** One for every route of the contract: one too few, or one too many, does not compile. */
-export function handlersOf(ground: ServerGround): Handlers {
+export function handlersOf(ground: ServerDeps): Handlers {
   return {
     ...runHandlers(ground),
-    ...doubtHandlers(ground),
+    ...effectHandlers(ground),
     ...leaseHandlers(ground),
     ...valueHandlers(ground),
     ...overviewHandlers(ground),

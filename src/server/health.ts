@@ -1,6 +1,6 @@
 import { isTapeError } from "../model/errors.ts";
 import { mayDo } from "../protocol/route.ts";
-import type { Call, ServerGround } from "./handler.ts";
+import type { Call, ServerDeps } from "./handler.ts";
 
 /** Runs that nobody has taken for so long are worth a line. */
 const unservedMs = 10_000;
@@ -9,7 +9,7 @@ const unservedMs = 10_000;
  * For people and alarms: whether the store answers. What blocks the feed, which reactors are due, who holds the singletons
  * and which workflows nobody serves is told to whoever may read the tenant.
  */
-export function healthOn(ground: ServerGround): (who: Call) => Promise<Record<string, unknown>> {
+export function healthOn(ground: ServerDeps): (who: Call) => Promise<Record<string, unknown>> {
   const underWay = new Map<string | undefined, Promise<Record<string, unknown>>>();
   return (who) => {
     const of = who.named ? `${mayDo(who.role, "operator")} ${who.tenant}` : undefined;
@@ -20,7 +20,7 @@ export function healthOn(ground: ServerGround): (who: Call) => Promise<Record<st
   };
 }
 
-async function healthOf({ store, service }: ServerGround, who: Call): Promise<Record<string, unknown>> {
+async function healthOf({ store, service }: ServerDeps, who: Call): Promise<Record<string, unknown>> {
   const status = service.draining ? "draining" : "ok";
   if (!who.named) return bareHealth({ store }, status);
   const about = { version: service.version, replica: service.label, backend: store.backend };
@@ -42,7 +42,7 @@ async function healthOf({ store, service }: ServerGround, who: Call): Promise<Re
 }
 
 /** Strangers learn whether it works, and nothing about it. */
-async function bareHealth({ store }: Pick<ServerGround, "store">, status: string): Promise<Record<string, unknown>> {
+async function bareHealth({ store }: Pick<ServerDeps, "store">, status: string): Promise<Record<string, unknown>> {
   try {
     await store.health();
     return { status };
@@ -57,7 +57,7 @@ export function blockerFor({ role }: Pick<Call, "role">, blocker: string | undef
   return blocker === undefined || mayDo(role, "operator") ? blocker : "an open transaction";
 }
 
-async function ofTenant({ store }: Pick<ServerGround, "store">, tenant: string): Promise<Record<string, unknown>> {
+async function ofTenant({ store }: Pick<ServerDeps, "store">, tenant: string): Promise<Record<string, unknown>> {
   const [leases, agenda, unserved] = await Promise.all([
     store.read.leases(tenant, { held: true }),
     store.read.agenda(tenant),

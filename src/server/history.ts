@@ -1,12 +1,12 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import type { AnswerOf } from "../protocol/contract.ts";
-import type { Read, RunRate } from "../store/contract.ts";
+import type { ResponseOf } from "../protocol/contract.ts";
+import type { ReadOps, RunRate } from "../store/contract.ts";
 
 const minuteMs = 60_000;
 /** A day of them. */
-const mostSamples = 1_440;
+const maxSamples = 1_440;
 /** A transaction that stamped its time before may still be on its way: what is older than this does not change. */
 const settledMs = minuteMs;
 
@@ -15,7 +15,7 @@ interface Sample {
   readonly lags: ReadonlyMap<string, number>;
 }
 
-interface Watched {
+interface WatchedTenant {
   readonly samples: Sample[];
   /** Counts that do not change any more, by the stretch they are of. */
   readonly counted: Map<string, RunRate>;
@@ -26,31 +26,31 @@ interface Watched {
  * same and a restart loses nothing. How late each reactor's work is, is kept nowhere: this server looks once a minute,
  * for each tenant whose overview somebody has asked for, and remembers a day of it.
  */
-export class History {
-  readonly #read: Read;
+export class LagHistory {
+  readonly #read: ReadOps;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #watched = new Map<string, Watched>();
+  readonly #watched = new Map<string, WatchedTenant>();
   #cancel: (() => void) | undefined;
 
-  constructor(ground: { readonly read: Read; readonly clock: Clock; readonly log: Log }) {
+  constructor(ground: { readonly read: ReadOps; readonly clock: Clock; readonly log: Log }) {
     this.#read = ground.read;
     this.#clock = ground.clock;
     this.#log = ground.log;
   }
 
   /** Tenants come from credentials alone, so there are no more of them than were let in. */
-  async watch(tenant: string): Promise<Watched> {
+  async watch(tenant: string): Promise<WatchedTenant> {
     const before = this.#watched.get(tenant);
     if (before !== undefined) return before;
-    const watched: Watched = { samples: [], counted: new Map() };
+    const watched: WatchedTenant = { samples: [], counted: new Map() };
     this.#watched.set(tenant, watched);
     this.#cancel ??= this.#clock.after(minuteMs, () => void this.#round());
     await this.#sample(tenant, watched);
     return watched;
   }
 
-  async of(tenant: string, minutes: number, buckets: number): Promise<AnswerOf<"overview.history">> {
+  async of(tenant: string, minutes: number, buckets: number): Promise<ResponseOf<"overview.history">> {
     const watched = await this.watch(tenant);
     const now = await this.#read.now();
     const bucketMs = Math.max(1_000, Math.round((minutes * minuteMs) / buckets));
@@ -75,7 +75,7 @@ export class History {
   /** Only what may have changed is counted again. */
   async #runs(
     tenant: string,
-    { counted }: Watched,
+    { counted }: WatchedTenant,
     { since, bucketMs, buckets, now }: { since: number; bucketMs: number; buckets: number; now: number },
   ): Promise<RunRate[]> {
     const keyOf = (at: number): string => `${bucketMs} ${at}`;
@@ -83,9 +83,9 @@ export class History {
     const from = starts.findIndex((at) => !counted.has(keyOf(at)));
     const fresh = from < 0 ? [] : await this.#read.rate(tenant, starts[from]!, bucketMs, buckets - from);
     const rates = [...starts.slice(0, from < 0 ? buckets : from).map((at) => counted.get(keyOf(at))!), ...fresh];
-    for (const key of counted.keys()) if (Number(key.split(" ")[1]) < now - mostSamples * minuteMs) counted.delete(key);
+    for (const key of counted.keys()) if (Number(key.split(" ")[1]) < now - maxSamples * minuteMs) counted.delete(key);
     for (const rate of fresh) if (rate.at + bucketMs < now - settledMs) counted.set(keyOf(rate.at), rate);
-    while (counted.size > mostSamples) counted.delete(counted.keys().next().value!);
+    while (counted.size > maxSamples) counted.delete(counted.keys().next().value!);
     return rates;
   }
 
@@ -98,12 +98,12 @@ export class History {
     if (this.#watched.size > 0) this.#cancel = this.#clock.after(minuteMs, () => void this.#round());
   }
 
-  async #sample(tenant: string, { samples }: Watched): Promise<void> {
+  async #sample(tenant: string, { samples }: WatchedTenant): Promise<void> {
     const [at, agenda] = await Promise.all([this.#read.now(), this.#read.agenda(tenant)]);
     const lags = new Map<string, number>(reactors.map((reactor) => [reactor, 0]));
     for (const { reactor, lateMs } of agenda) if (reactor !== undefined) lags.set(reactor, lateMs);
     samples.push({ at, lags });
-    if (samples.length > mostSamples) samples.shift();
+    if (samples.length > maxSamples) samples.shift();
   }
 }
 

@@ -12,8 +12,8 @@ import type { BodyRoom } from "./bodies.ts";
 import { tooLarge } from "./body.ts";
 import { Connections } from "./connections.ts";
 import type { TapeServer } from "./server.ts";
-import { UnreadAnswers } from "./unread.ts";
-import { answerUnreadable, refusedForHost } from "./unreadable.ts";
+import { UnreadResponses } from "./unread.ts";
+import { refusedForHost, respondUnreadable } from "./unreadable.ts";
 import { type Paper, write } from "./write.ts";
 
 export interface ListenOptions {
@@ -60,7 +60,7 @@ export const defaultTimeouts: Timeouts = {
 /** Late calls on open connections get this long to hear that they must go elsewhere. */
 const lingerMs = 100;
 
-export interface Listening {
+export interface Listener {
   readonly url: string;
   readonly port: number;
   /** New connections are shown this certificate; those that stand keep theirs. Throws if it cannot be used. */
@@ -70,7 +70,7 @@ export interface Listening {
 }
 
 /** Carries requests to the server over HTTP/1.1, with TLS if there is a certificate. */
-export async function listen(server: TapeServer, options: ListenOptions): Promise<Listening> {
+export async function listen(server: TapeServer, options: ListenOptions): Promise<Listener> {
   const { host, port, tls, clock, log, trusted = nobodyTrusted } = options;
   const { headersMs, requestMs, idleMs, writeMs } = { ...defaultTimeouts, ...options.timeouts };
   const settings = {
@@ -82,11 +82,11 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
   };
   const { limits } = server;
   const connections = new Connections(limits, { trusted, log, clock });
-  const paper = { unread: new UnreadAnswers(limits.answersBytes), clock, writeMs };
+  const paper = { unread: new UnreadResponses(limits.answersBytes), clock, writeMs };
   const handle = (request: IncomingMessage, response: ServerResponse): void => {
     if (request.socket.destroyed) return; // it was thrown out, and this was read before
     if (refusedForHost(request, response)) return;
-    const work = () => carry({ server, trusted, paper, secure: tls !== undefined }, request, response);
+    const work = () => handleRequest({ server, trusted, paper, secure: tls !== undefined }, request, response);
     void connections.inTurn(request.socket, response, work).catch((error) => {
       log("warn", "server.cut_off", { ...errorFields(error) });
       response.destroy();
@@ -97,7 +97,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
       ? createServer(settings, handle)
       : (createTlsServer({ ...settings, ...secureOptions(tls), handshakeTimeout: headersMs }, handle) as Server);
   http.on("connection", (socket) => connections.admit(socket));
-  answerUnreadable(http, (socket) => connections.answering(socket));
+  respondUnreadable(http, (socket) => connections.answering(socket));
   http.listen(port, options.address ?? host);
   try {
     await once(http, "listening");
@@ -144,7 +144,7 @@ interface Carrier {
   readonly paper: Paper;
 }
 
-async function carry(
+async function handleRequest(
   { server, trusted, paper, secure }: Carrier,
   request: IncomingMessage,
   response: ServerResponse,

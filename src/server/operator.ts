@@ -4,11 +4,11 @@ import type { Random } from "../base/random.ts";
 import { endUnbegun } from "../engine/cancel.ts";
 import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
 import type { ForkPlan } from "../engine/fork-plan.ts";
-import { type Preemption, type PreemptTarget, preempt } from "../engine/preempt.ts";
+import { type PreemptRequest, type PreemptTarget, preempt } from "../engine/preempt.ts";
 import { redrive } from "../engine/redrive.ts";
 import type { Identity } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
-import type { ManualAct, Store } from "../store/contract.ts";
+import type { AuditInfo, Store } from "../store/contract.ts";
 
 /** What a person found out about an act in doubt, or wants done about it. */
 export type Resolution =
@@ -16,14 +16,14 @@ export type Resolution =
   | { readonly as: "failed"; readonly error?: unknown }
   | { readonly as: "again" | "look" };
 
-export interface Resolving extends ManualAct {
+export interface ResolveRequest extends AuditInfo {
   readonly run: string;
   readonly pos: number;
   readonly sub: number;
   readonly resolution: Resolution;
 }
 
-export interface OperatorGround {
+export interface ServerOperatorDeps {
   readonly store: Store;
   readonly identity: Identity;
   readonly clock: Clock;
@@ -32,7 +32,7 @@ export interface OperatorGround {
 }
 
 /** One tenant's ground for a deed that needs a lease. */
-export interface Footing extends OperatorGround {
+export interface TenantDeps extends ServerOperatorDeps {
   readonly tenant: string;
   readonly keeper: LeaseKeeper;
 }
@@ -42,20 +42,20 @@ export interface Footing extends OperatorGround {
  * exactly as an embedded program does. Nobody gets past the fence.
  */
 export class Operator {
-  readonly #ground: OperatorGround;
-  readonly #resolve: (footing: Footing, resolving: Resolving) => Promise<void>;
+  readonly #ground: ServerOperatorDeps;
+  readonly #resolve: (footing: TenantDeps, resolving: ResolveRequest) => Promise<void>;
   readonly #keepers = new Map<string, LeaseKeeper>();
 
-  constructor(ground: OperatorGround, resolve: (footing: Footing, resolving: Resolving) => Promise<void>) {
+  constructor(ground: ServerOperatorDeps, resolve: (footing: TenantDeps, resolving: ResolveRequest) => Promise<void>) {
     this.#ground = ground;
     this.#resolve = resolve;
   }
 
-  redrive(tenant: string, run: string, act: ManualAct): Promise<void> {
+  redrive(tenant: string, run: string, act: AuditInfo): Promise<void> {
     return redrive(this.#footing(tenant), run, act);
   }
 
-  resolve(tenant: string, resolving: Resolving): Promise<void> {
+  resolve(tenant: string, resolving: ResolveRequest): Promise<void> {
     return this.#resolve(this.#footing(tenant), resolving);
   }
 
@@ -68,7 +68,7 @@ export class Operator {
   }
 
   /** Fences the holder, says so for the audit, and gives the lease back at once: whoever stands by takes it. */
-  takeover(tenant: string, target: PreemptTarget, act: Preemption): Promise<void> {
+  takeover(tenant: string, target: PreemptTarget, act: PreemptRequest): Promise<void> {
     return preempt(this.#footing(tenant), target, act);
   }
 
@@ -82,7 +82,7 @@ export class Operator {
   }
 
   /** Tenants come from credentials alone, so there are no more keepers than tenants. */
-  #footing(tenant: string): Footing {
+  #footing(tenant: string): TenantDeps {
     const ground = this.#ground;
     const keeper = this.#keepers.get(tenant) ?? new LeaseKeeper({ ...ground, tenant });
     this.#keepers.set(tenant, keeper);

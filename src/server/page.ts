@@ -1,5 +1,5 @@
-import type { WireAnswer, WireRequest } from "../protocol/wire.ts";
-import { lasting, textAnswer } from "./answer.ts";
+import type { WireRequest, WireResponse } from "../protocol/wire.ts";
+import { lasting, textResponse } from "./answer.ts";
 
 const html = `<!doctype html>
 <html lang="en">
@@ -38,19 +38,19 @@ const dashboardRules = `default-src 'self'; ${nothingElse}`;
  * What a person sees who opens the address in a browser; undefined: this is no page. It is told to anybody, and says
  * nothing that differs from one server to the next: all it shows it asks for with the person's credential.
  */
-export async function pageAnswer(
+export async function pageResponse(
   { method, url, headers }: Pick<WireRequest, "method" | "url" | "headers">,
   dashboard: Dashboard | undefined,
-): Promise<WireAnswer | undefined> {
+): Promise<WireResponse | undefined> {
   if (method !== "GET" && method !== "HEAD") return undefined;
   const path = url.split("?", 1)[0]!;
   const file = path === "/" ? undefined : await dashboard?.(path);
-  if (file !== undefined) return fileAnswer(file);
+  if (file !== undefined) return fileResponse(file);
   if (path !== "/" && !isView(path, headers)) return undefined;
   const page = await dashboard?.("/");
-  if (page !== undefined) return fileAnswer(page);
+  if (page !== undefined) return fileResponse(page);
   if (path !== "/") return undefined;
-  const bare = textAnswer(html, "text/html; charset=utf-8");
+  const bare = textResponse(html, "text/html; charset=utf-8");
   return { ...bare, headers: { ...bare.headers, ...rulesOf(bareRules) } };
 }
 
@@ -60,13 +60,13 @@ function isView(path: string, { accept }: WireRequest["headers"]): boolean {
 }
 
 /** Packed once for each file, not for each who asks. */
-const ready = new WeakMap<PageFile, Promise<WireAnswer>>();
+const ready = new WeakMap<PageFile, Promise<WireResponse>>();
 
-function fileAnswer(file: PageFile): Promise<WireAnswer> {
+function fileResponse(file: PageFile): Promise<WireResponse> {
   const known = ready.get(file);
   if (known !== undefined) return known;
   const { type, body } = file;
-  const plain = textAnswer("", type);
+  const plain = textResponse("", type);
   const cache = file.lasting ? "public, max-age=31536000, immutable" : "no-cache";
   const headers = { ...plain.headers, "cache-control": cache, ...rulesOf(dashboardRules) };
   const answer = lasting({ ...plain, headers, body });

@@ -30,7 +30,7 @@ export class ParseTurns {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#clock.soon(() => this.#turn());
+    this.#clock.immediate(() => this.#turn());
   }
 
   #turn(): void {

@@ -2,15 +2,15 @@ import { z } from "zod";
 import type { RouteName } from "../protocol/contract.ts";
 import type { Route } from "../protocol/route.ts";
 import { jsonType } from "../protocol/wire.ts";
-import { jsonAnswer, textAnswer, type WholeAnswer } from "./answer.ts";
+import { jsonResponse, textResponse, type WholeResponse } from "./answer.ts";
 import { rowsOfTurn } from "./turns.ts";
 
 /** What a handler returned, as its route writes it. */
-export function answerOf(route: Route & { readonly name: RouteName }, said: unknown): WholeAnswer {
+export function answerOf(route: Route & { readonly name: RouteName }, said: unknown): WholeResponse {
   const json: unknown = z.encode(route.answer, said as never);
-  if (route.type !== undefined) return textAnswer(String(json), route.type);
+  if (route.type !== undefined) return textResponse(String(json), route.type);
   const ready = route.name !== "readyz" || (json as { status?: unknown }).status === "ok";
-  return jsonAnswer(json, ready ? 200 : 503);
+  return jsonResponse(json, ready ? 200 : 503);
 }
 
 /** Rows that are written without a turn of their own. */
@@ -41,7 +41,7 @@ export async function slicedAnswer(
   { answer }: Route,
   { field, rows, others }: LongList,
   turn: () => Promise<void> | undefined,
-): Promise<WholeAnswer> {
+): Promise<WholeResponse> {
   const texts: string[] = [];
   let before = "";
   for (let done = 0; done < rows.length; done += rowsOfTurn) {
@@ -52,5 +52,5 @@ export async function slicedAnswer(
     before = JSON.stringify(rest).slice(1, -1);
   }
   const fields = [...(before === "" ? [] : [before]), `${JSON.stringify(field)}:[${texts.join(",")}]`];
-  return textAnswer(`{${fields.join(",")}}`, jsonType);
+  return textResponse(`{${fields.join(",")}}`, jsonType);
 }

@@ -2,14 +2,14 @@ import { TapeError } from "../model/errors.ts";
 import { type RouteName, routes } from "../protocol/contract.ts";
 import type { Route } from "../protocol/route.ts";
 
-export interface Matched {
+export interface RouteMatch {
   readonly route: Route & { readonly name: RouteName };
   readonly params: Readonly<Record<string, string>>;
   readonly query: string;
 }
 
 const table = routes.map((route) => ({ route, parts: route.path.split("/") }));
-const plain = new Map<string, Matched["route"]>(
+const plain = new Map<string, RouteMatch["route"]>(
   table.flatMap(({ route }) => (route.path.includes("{") ? [] : [[`${route.method} ${route.path}`, route] as const])),
 );
 
@@ -17,13 +17,13 @@ const plain = new Map<string, Matched["route"]>(
  * The route that a request names; undefined: there is none. A fixed path goes before one with a name in it. HEAD asks for
  * a GET's headers, of whatever has an end.
  */
-export function matchRoute(method: string, url: string): Matched | undefined {
+export function matchRoute(method: string, url: string): RouteMatch | undefined {
   if (method !== "HEAD") return matched(method, url);
   const found = matched("GET", url);
   return found?.route.stream === true ? undefined : found;
 }
 
-function matched(method: string, url: string): Matched | undefined {
+function matched(method: string, url: string): RouteMatch | undefined {
   const cut = url.indexOf("?");
   const path = cut < 0 ? url : url.slice(0, cut);
   const query = cut < 0 ? "" : url.slice(cut + 1);

@@ -9,28 +9,28 @@ import { TapeError } from "../model/errors.ts";
 import type { Credential } from "../model/records.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import { mayDo, type Route } from "../protocol/route.ts";
-import type { Exchange, WireAnswer, WireRequest } from "../protocol/wire.ts";
+import type { Transport, WireRequest, WireResponse } from "../protocol/wire.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
-import type { Intake, Store } from "../store/contract.ts";
+import type { IntakeOps, Store } from "../store/contract.ts";
 import { limitKey } from "./address.ts";
 import { Admission, type Counted, type Place } from "./admission.ts";
-import { jsonAnswer, lasting, linesAnswer, problemAnswer, refusalOf, suited } from "./answer.ts";
+import { jsonResponse, lasting, linesResponse, problemResponse, refusalOf, suited } from "./answer.ts";
 import { Auditor } from "./auditor.ts";
-import { Bodies, type BodyRoom, mostBytes } from "./bodies.ts";
+import { Bodies, type BodyRoom, maxBytes } from "./bodies.ts";
 import { decodePart, jsonOf, queryOf, tooLarge } from "./body.ts";
 import { extraCalls } from "./cost.ts";
-import { CheckedDoor, type Credentials, openDoor } from "./credentials.ts";
+import { type Credentials, noAuth, TokenAuth } from "./credentials.ts";
 import type { Call, Caller, Handlers, TokenLifetimes } from "./handler.ts";
 import { handlersOf } from "./handlers.ts";
-import { History } from "./history.ts";
+import { LagHistory } from "./history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
-import { type Footing, Operator, type Resolving } from "./operator.ts";
+import { Operator, type ResolveRequest, type TenantDeps } from "./operator.ts";
 import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
-import { type Dashboard, pageAnswer } from "./page.ts";
+import { type Dashboard, pageResponse } from "./page.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
 import { answerOf, longListOf, slicedAnswer } from "./route-answer.ts";
-import { type Matched, matchRoute } from "./router.ts";
+import { matchRoute, type RouteMatch } from "./router.ts";
 import { Service } from "./service.ts";
 import { StreamQuota } from "./stream-quota.ts";
 import { linesOf } from "./streams.ts";
@@ -54,7 +54,7 @@ export interface ServerOptions {
   /** What a browser is shown; absent: a page that says what there is. */
   readonly dashboard?: Dashboard;
   /** Settles a doubt in a person's name. */
-  readonly resolve: (footing: Footing, resolving: Resolving) => Promise<void>;
+  readonly resolve: (footing: TenantDeps, resolving: ResolveRequest) => Promise<void>;
   /** `durable-tape dev` serves: said to whoever signs in. */
   readonly dev?: boolean;
   /** Definitions whose schemas are asked on receipt. */
@@ -66,7 +66,7 @@ export interface ServerOptions {
 
 const requestText = /^[\x21-\x7e]{1,128}$/;
 /** With the three seconds for which a token is remembered: a revoked one ends within five. */
-const askAgainMs = 1_500;
+const retryAfterMs = 1_500;
 const keyText = /^[\x21-\x7e]{1,255}$/;
 /** Reads the body into that room. */
 export type ReadBody = (room: BodyRoom) => Promise<Uint8Array | undefined>;
@@ -98,10 +98,10 @@ export class TapeServer {
   readonly #turns: Turns;
   readonly #payloadBytes: number;
   /** The contract's description: it takes longer to write than any other answer, and never changes. */
-  #described: Promise<WireAnswer> | undefined;
+  #described: Promise<WireResponse> | undefined;
   readonly #handlers: Handlers;
   readonly #operator: Operator;
-  readonly #history: History;
+  readonly #history: LagHistory;
   readonly #dashboard: Dashboard | undefined;
 
   constructor(options: ServerOptions) {
@@ -116,8 +116,8 @@ export class TapeServer {
     this.#dashboard = options.dashboard;
     this.#credentials =
       credentials === "none"
-        ? openDoor({ tenant, role: "admin", name: identity.label, token: undefined })
-        : new CheckedDoor({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
+        ? noAuth({ tenant, role: "admin", name: identity.label, token: undefined })
+        : new TokenAuth({ store, clock, log, bootstrap, tenant, failedSignIns: this.limits.failedSignIns });
     this.#auditor = new Auditor({ store, clock, log, home: tenant });
     this.#bootstrap = bootstrap?.split(".", 1)[0];
     this.#payloadBytes = store.limits.payloadBytes;
@@ -129,7 +129,7 @@ export class TapeServer {
     this.#turns = new Turns(clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
     this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
-    this.#history = new History({ read: store.read, clock, log });
+    this.#history = new LagHistory({ read: store.read, clock, log });
     const { service } = this;
     const [operator, history] = [this.#operator, this.#history];
     const served = new ServedWorkflows(store, clock);
@@ -140,7 +140,7 @@ export class TapeServer {
   }
 
   /** The whole way, without a socket. */
-  readonly exchange: Exchange = async (request) => {
+  readonly exchange: Transport = async (request) => {
     const { answer, written } = await this.take(request, async (room) => {
       const bytes = request.body?.length ?? 0;
       if (bytes > room.most) throw tooLarge(room.most);
@@ -159,7 +159,7 @@ export class TapeServer {
     const { service } = this;
     const begun = service.begun();
     const said: UnderWay = { route: "none", leave: () => {} };
-    let answer: WireAnswer | undefined;
+    let answer: WireResponse | undefined;
     let refusal: TapeError | undefined;
     try {
       answer = await suited(await this.#answer(request, body, said), request.headers);
@@ -168,7 +168,7 @@ export class TapeServer {
       this.#audit(refusal, said, request);
       if (refusal.code === "TAPE_QUOTA") service.quotaRefused(String(refusal.details.quota));
       this.#tell(refusal, said);
-      answer = problemAnswer(refusal);
+      answer = problemResponse(refusal);
       said.leave();
     } finally {
       service.ended(begun, said.route, answer?.status ?? 500, refusal?.code);
@@ -187,7 +187,7 @@ export class TapeServer {
     this.#history.close();
   }
 
-  async #answer(request: WireRequest, body: ReadBody, said: UnderWay): Promise<WireAnswer> {
+  async #answer(request: WireRequest, body: ReadBody, said: UnderWay): Promise<WireResponse> {
     const matched = matchRoute(request.method, request.url);
     if (matched === undefined) return this.#page(request, said);
     const { route } = matched;
@@ -208,7 +208,7 @@ export class TapeServer {
     }
     const counted = caller === nobody ? stranger(route.name, request) : { tenant: caller.tenant, one: caller.token };
     const place = this.#enter(route, caller === nobody, counted);
-    const room = this.#bodies.room(caller.tenant, caller.token, mostBytes(route, this.limits, this.#payloadBytes));
+    const room = this.#bodies.room(caller.tenant, caller.token, maxBytes(route, this.limits, this.#payloadBytes));
     said.leave = () => {
       place.leave();
       room.leave();
@@ -234,14 +234,14 @@ export class TapeServer {
     const long = this.#turns.shared ? longListOf(result) : undefined;
     if (long !== undefined) return slicedAnswer(route, long, () => this.#turns.next(caller.tenant));
     if (route.name !== "openapi") return answerOf(route, result);
-    this.#described ??= lasting(jsonAnswer(result));
+    this.#described ??= lasting(jsonResponse(result));
     return this.#described;
   }
 
-  async #page(request: WireRequest, said: UnderWay): Promise<WireAnswer> {
+  async #page(request: WireRequest, said: UnderWay): Promise<WireResponse> {
     const place = this.#enter({}, true, stranger("page", request));
     said.leave = () => place.leave();
-    const page = await pageAnswer(request, this.#dashboard);
+    const page = await pageResponse(request, this.#dashboard);
     if (page === undefined) throw new TapeError("TAPE_NO_ROUTE", "there is no such call");
     const { "sec-fetch-site": _site, ...headers } = request.headers;
     checkOrigin(isNavigation(request) ? { headers } : request, this.#entry);
@@ -264,13 +264,13 @@ export class TapeServer {
     });
   }
 
-  #query({ route, query }: Matched): { query?: unknown } {
+  #query({ route, query }: RouteMatch): { query?: unknown } {
     if (route.query !== undefined) return { query: decodePart("query", route.query, queryOf(query)) };
     if (query === "") return {};
     throw new TapeError("TAPE_BAD_INPUT", `query: ${route.name} takes none`, { field: "query" });
   }
 
-  #call(request: WireRequest, route: Matched["route"], call: unknown, who: Known): Call {
+  #call(request: WireRequest, route: RouteMatch["route"], call: unknown, who: Known): Call {
     const store = this.#store;
     const { drainSignal } = this.service;
     const key = route.repeat === "key" ? request.headers["idempotency-key"] : undefined;
@@ -284,7 +284,7 @@ export class TapeServer {
       ...who,
       key,
       via: viaOf(who, request),
-      get intake(): Intake {
+      get intake(): IntakeOps {
         if (key === undefined) return store.intake;
         return store.once({ tenant, key, hash: fingerprint({ route: route.name, call }) });
       },
@@ -296,11 +296,11 @@ export class TapeServer {
 
   async #stream(
     request: WireRequest,
-    route: Matched["route"],
+    route: RouteMatch["route"],
     call: unknown,
     who: Known,
     leave: () => void,
-  ): Promise<WireAnswer> {
+  ): Promise<WireResponse> {
     const { service } = this;
     const stop = new AbortController();
     const end = (): void => stop.abort("over");
@@ -320,13 +320,13 @@ export class TapeServer {
     if (sources.some((source) => source.aborted)) end();
     if (this.#mode === "required") void this.#watch(request.headers.authorization, stop);
     const write = (item: unknown): string => JSON.stringify(z.encode(route.answer, item as never));
-    return linesAnswer(linesOf(pages, write, { stop, clock: this.#clock, turn: () => this.#turns.next(who.tenant) }));
+    return linesResponse(linesOf(pages, write, { stop, clock: this.#clock, turn: () => this.#turns.next(who.tenant) }));
   }
 
   /** A stream ends with its credential: it is asked for again and again while the stream is open. */
   async #watch(authorization: string | undefined, stop: AbortController): Promise<void> {
     for (;;) {
-      await this.#clock.sleep(askAgainMs, stop.signal);
+      await this.#clock.sleep(retryAfterMs, stop.signal);
       if (stop.signal.aborted) return;
       if (!(await this.#credentials.stillGood(authorization))) stop.abort("the credential is over");
     }
@@ -373,7 +373,7 @@ interface UnderWay {
 
 /** An answer, and what to call when it is written to its end or its reader has gone. */
 export interface Taken {
-  readonly answer: WireAnswer;
+  readonly answer: WireResponse;
   readonly written: () => void;
 }
 

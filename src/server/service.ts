@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import type { ErrorCode } from "../model/errors.ts";
-import type { Renewed, Term } from "../model/lease.ts";
+import type { RenewResult, Term } from "../model/lease.ts";
 import type { RouteName } from "../protocol/contract.ts";
 import { Metrics } from "./metrics.ts";
 
@@ -119,7 +119,7 @@ export class Service {
     }
   }
 
-  renewed(verdicts: readonly Renewed[]): void {
+  renewed(verdicts: readonly RenewResult[]): void {
     for (const verdict of verdicts) {
       if (verdict.ok) continue;
       const { code } = verdict.error;

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { heartbeatLine } from "../protocol/wire.ts";
-import type { Store, Wake } from "../store/contract.ts";
+import type { Store, WakeHint } from "../store/contract.ts";
 
 /** Proxies and clients give up on silent connections after a minute or half of one. */
 const heartbeatMs = 15_000;
@@ -16,7 +16,7 @@ export interface Follow<T> {
   /** What is new; "end": there will never be more. */
   readonly page: () => Promise<readonly T[] | "end">;
   /** Whether this hint may be about it. */
-  readonly concerns: (wake: Wake) => boolean;
+  readonly concerns: (wake: WakeHint) => boolean;
 }
 
 /** Looks, hands out what is new, and rests until a hint comes; ends with the signal. */

@@ -105,7 +105,7 @@ export class Turns {
   #begin(line: Line, now: number): void {
     if (this.#running === undefined) {
       this.#turnBegan = now;
-      this.#clock.soon(() => this.#turn());
+      this.#clock.immediate(() => this.#turn());
     } else this.#charge(this.#running, now - this.#runningSince, now);
     this.#running = line;
     this.#runningSince = now;

@@ -8,7 +8,7 @@ interface Unread {
  * Bytes of all answers that are written and not read. Beyond the bound the oldest are cut off: a reader that takes
  * nothing has had more time than any other.
  */
-export class UnreadAnswers {
+export class UnreadResponses {
   readonly #most: number;
   readonly #unread = new Set<Unread>();
   #bytes = 0;

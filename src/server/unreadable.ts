@@ -38,7 +38,7 @@ const byCode: Readonly<Record<string, Unreadable>> = {
 };
 
 /** `answering`: what is written on such a connection now would stand in the middle of an answer. */
-export function answerUnreadable(http: Server, answering: (socket: Socket) => boolean): void {
+export function respondUnreadable(http: Server, answering: (socket: Socket) => boolean): void {
   http.on("clientError", (error: NodeJS.ErrnoException, socket: Socket) => {
     // Nothing can be said before the handshake is finished: what is written would wait for it, and so would the close.
     const shakingHands = (socket as { readonly secureConnecting?: boolean }).secureConnecting === true;

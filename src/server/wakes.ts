@@ -1,9 +1,9 @@
 import { builtIns } from "../config/schema.ts";
-import type { Wake } from "../store/contract.ts";
-import type { ServerGround } from "./handler.ts";
+import type { WakeHint } from "../store/contract.ts";
+import type { ServerDeps } from "./handler.ts";
 
 /** Hints that nobody has read yet: beyond it they are one hint, that anything may have happened. */
-const mostPending = 1_000;
+const maxPending = 1_000;
 /** Longer than any heartbeat; a hint ends it at once. */
 const restMs = 60_000;
 /** A moment for hints to gather: one line each would be a system call each. */
@@ -15,17 +15,17 @@ const known: ReadonlySet<string> = new Set([...builtIns, "agent"]);
  * The store's hints, as far as they are this tenant's business: another's journals and values are left out, and a reactor
  * whose name is somebody's own is only "something happened".
  */
-export async function* followWakes(
-  { store, clock }: ServerGround,
+export async function* streamWakeHints(
+  { store, clock }: ServerDeps,
   tenant: string,
   signal: AbortSignal,
-): AsyncGenerator<readonly Wake[]> {
-  let pending = new Map<string, Wake>();
+): AsyncGenerator<readonly WakeHint[]> {
+  let pending = new Map<string, WakeHint>();
   let rouse = (): void => {};
   const deaf = store.onWake((wake) => {
     if (wake.of !== "any" && wake.tenant !== undefined && wake.tenant !== tenant) return;
-    const told: Wake = wake.of === "reactor" && !known.has(wake.reactor) ? { of: "any" } : wake;
-    if (pending.size >= mostPending) pending = new Map([["any", { of: "any" }]]);
+    const told: WakeHint = wake.of === "reactor" && !known.has(wake.reactor) ? { of: "any" } : wake;
+    if (pending.size >= maxPending) pending = new Map([["any", { of: "any" }]]);
     pending.set(JSON.stringify(told), told);
     rouse();
   });

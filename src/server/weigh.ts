@@ -10,7 +10,7 @@ import { TapeError } from "../model/errors.ts";
 /** A smaller body cannot hold enough to matter. */
 const weighedFromBytes = 64 * 1024;
 /** Looks between two turns of the event loop: a few milliseconds. */
-const looksInTurn = 100_000;
+const pollsPerTurn = 100_000;
 /** A name that was not there before makes an object that is looked up, not one of a known shape. */
 const nameWeight = 10;
 
@@ -42,7 +42,7 @@ export async function weigh(bytes: Uint8Array, most: number, clock: Clock): Prom
       }
     }
     if (weight > most) throw tooMany(most);
-    if (++looks % looksInTurn === 0) await new Promise<void>((next) => clock.soon(next));
+    if (++looks % pollsPerTurn === 0) await new Promise<void>((next) => clock.immediate(next));
   }
 }
 

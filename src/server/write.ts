@@ -1,12 +1,12 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../base/clock.ts";
-import type { WireAnswer } from "../protocol/wire.ts";
-import type { UnreadAnswers } from "./unread.ts";
+import type { WireResponse } from "../protocol/wire.ts";
+import type { UnreadResponses } from "./unread.ts";
 
 /** What answers are written with. */
 export interface Paper {
-  readonly unread: UnreadAnswers;
+  readonly unread: UnreadResponses;
   readonly clock: Clock;
   /** How long a reader may take nothing. */
   readonly writeMs: number;
@@ -18,7 +18,7 @@ const pieceBytes = 64 * 1024;
 /** Writes an answer; ends when all of it is with the system, or its reader has gone or taken nothing for too long. */
 export async function write(
   response: ServerResponse,
-  { status, headers, body }: WireAnswer,
+  { status, headers, body }: WireResponse,
   paper: Paper,
 ): Promise<void> {
   if (body instanceof Uint8Array) return writeWhole(response, { status, headers, body }, paper);
@@ -36,7 +36,7 @@ export async function write(
 
 async function writeWhole(
   response: ServerResponse,
-  { status, headers, body }: WireAnswer & { readonly body: Uint8Array },
+  { status, headers, body }: WireResponse & { readonly body: Uint8Array },
   paper: Paper,
 ): Promise<void> {
   response.writeHead(status, { ...headers, "content-length": body.length });

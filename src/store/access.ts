@@ -3,7 +3,7 @@ import type { Credential } from "../model/records.ts";
 /** Who may, and who did: credentials of a server's callers, operators, and the audit. */
 
 /** Who does something by hand, and why. */
-export interface ManualAct {
+export interface AuditInfo {
   readonly by: string;
   readonly reason: string;
   /** Through which credential, where a server took the call. */

@@ -1,20 +1,20 @@
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
-import type { AcquireRequest, Target, Verdict } from "../model/lease.ts";
+import type { AcquireRequest, ItemResult, LeaseTarget } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
 import { termReasons } from "../model/records.ts";
 import { checkList, checkName, checkObject, checkWhole } from "./check.ts";
-import type { ManualAct } from "./contract.ts";
+import type { AuditInfo } from "./contract.ts";
 
 /** Starts every item before awaiting any, so that they share commits; each gets its own verdict. */
-export async function eachVerdict<I, T extends object>(
+export async function runBatch<I, T extends object>(
   items: readonly I[],
   limits: Limits,
   work: (item: I) => Promise<T>,
-): Promise<Verdict<T>[]> {
+): Promise<ItemResult<T>[]> {
   checkBatch(items, limits);
   return Promise.all(
-    items.map(async (item): Promise<Verdict<T>> => {
+    items.map(async (item): Promise<ItemResult<T>> => {
       try {
         return { ok: true, ...(await work(item)) };
       } catch (error) {
@@ -32,7 +32,7 @@ export function checkBatch(items: readonly unknown[], limits: Limits): void {
   }
 }
 
-export function checkTarget(target: Target, limits: Limits): void {
+export function checkTarget(target: LeaseTarget, limits: Limits): void {
   const keys = typeof target === "object" && target !== null ? Object.keys(target) : [];
   if (keys.length !== 1 || !["run", "name", "journal"].includes(keys[0]!)) {
     throw new TapeError("TAPE_BAD_INPUT", "a target is { run }, { name } or { journal }", { field: "target" });
@@ -79,25 +79,25 @@ export function noAttempt({ run, pos, sub = 0 }: { run: number; pos: number; sub
 }
 
 /** The position in a feed that is numbered through; the cursor is that number. */
-export function positionOf(cursor: string | undefined, start = 0): number {
+export function parseCursor(cursor: string | undefined, start = 0): number {
   if (cursor === undefined) return start;
   if (/^\d{1,15}$/.test(cursor)) return Number(cursor);
   throw new TapeError("TAPE_BAD_INPUT", "this cursor is not one of this store's", { field: "cursor" });
 }
 
 /** Whoever does something by hand says who and why: the audit keeps it. */
-export function checkAct(act: ManualAct, limits: Limits): void {
+export function checkAuditInfo(act: AuditInfo, limits: Limits): void {
   checkObject("act", act);
-  namesWithin(limits)({ by: act.by, reason: act.reason, ...(act.home !== undefined && { home: act.home }) });
+  nameChecker(limits)({ by: act.by, reason: act.reason, ...(act.home !== undefined && { home: act.home }) });
 }
 
 /** Each of these must be a name. */
-export function namesWithin(limits: Limits): (names: Readonly<Record<string, unknown>>) => void {
+export function nameChecker(limits: Limits): (names: Readonly<Record<string, unknown>>) => void {
   return (names) => {
     for (const what in names) checkName(what, names[what], limits);
   };
 }
 
-export function optional<T>(value: T | undefined, check: (value: T) => void): void {
+export function ifGiven<T>(value: T | undefined, check: (value: T) => void): void {
   if (value !== undefined) check(value);
 }

@@ -4,9 +4,9 @@ import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Claimant } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
-import { bodyOf } from "../model/project.ts";
+import { encodeBody } from "../model/project.ts";
 import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../model/records.ts";
-import type { Entry, Report, RunSpec } from "./contract.ts";
+import type { AppendRequest, ProcessReport, RunSpec } from "./contract.ts";
 
 /** Input checks, the same for every store and before anything is written. Types may lie: callers may be JavaScript. */
 
@@ -24,18 +24,18 @@ export function checkText(what: string, text: unknown, limits: Limits): asserts 
     const message = `${what} has ${text.length} characters, at most ${limits.nameLength} are allowed`;
     throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "nameLength" });
   }
-  checkLetters(what, text);
+  checkLength(what, text);
 }
 
 /** Text that is kept as it is, of any length that a payload may have. */
 export function checkStored(what: string, text: unknown, limits: Limits): asserts text is string {
   if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
-  checkLetters(what, text);
+  checkLength(what, text);
   checkSize(what, text, limits);
 }
 
 /** PostgreSQL text holds neither, and a text must mean the same on every store. */
-function checkLetters(what: string, text: string): void {
+function checkLength(what: string, text: string): void {
   if (text.includes("\0") || !text.isWellFormed()) {
     throw new TapeError("TAPE_BAD_INPUT", `${what} contains a NUL or a lone surrogate`, { field: what });
   }
@@ -102,7 +102,7 @@ export interface CheckedEntry {
 }
 
 /** A sleep that is over, by the word of its run's holder: the timer is fired with the record. */
-export const isRise = ({ plain, records }: CheckedEntry): boolean =>
+export const isSleepEnd = ({ plain, records }: CheckedEntry): boolean =>
   !plain && records.length === 1 && records[0]!.kind === "timer.passed";
 
 const plainKinds: ReadonlySet<string> = new Set([
@@ -123,7 +123,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   "fork.kept",
 ]);
 
-export function checkEntry(entry: Entry, limits: Limits): CheckedEntry {
+export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   checkWhole("after", entry?.after, 1);
   const { records } = entry;
   if (!Array.isArray(records) || records.length === 0) {
@@ -162,7 +162,7 @@ export function encodeRecord(record: NewRecord, limits: Limits): string {
   const fault = recordFault(kind, record.data);
   if (fault !== undefined) throw new TapeError("TAPE_BAD_INPUT", `${kind}: ${fault}`, { field: "data", kind });
   checkStrings(kind, record.data, limits);
-  return checkPayload(kind, () => bodyOf(record.data), limits);
+  return checkPayload(kind, () => encodeBody(record.data), limits);
 }
 
 /** Fields of records that are names, short text, and maps whose keys are names. All others are the user's own values. */
@@ -216,7 +216,7 @@ export function checkPayload(what: string, encodeIt: () => string, limits: Limit
 const reportBytes = 32 * 1024;
 
 /** What a process says of itself, encoded. */
-export function checkReport({ body }: Report, limits: Limits): string {
+export function checkReport({ body }: ProcessReport, limits: Limits): string {
   const text = checkPayload("body", () => encode(body), limits);
   if (sizeOf(text) <= reportBytes) return text;
   const message = `a report takes ${sizeOf(text)} bytes, at most ${reportBytes} are allowed`;
@@ -255,7 +255,7 @@ export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.cre
 }
 
 /** Turns what a validator threw into a verdict, and lets everything else fly. */
-export function verdictOf<T>(work: () => T): { ok: true; value: T } | { ok: false; error: TapeError } {
+export function toItemResult<T>(work: () => T): { ok: true; value: T } | { ok: false; error: TapeError } {
   try {
     return { ok: true, value: work() };
   } catch (error) {

@@ -1,26 +1,45 @@
 import type { Fence } from "../model/fence.ts";
 import type {
-  Acquired,
   AcquireRequest,
+  AcquireResult,
   Claimant,
+  ItemResult,
+  LeaseTarget,
   LeaseView,
-  Renewal,
-  Renewed,
-  Target,
+  RenewRequest,
+  RenewResult,
   Term,
   TermView,
-  Verdict,
 } from "../model/lease.ts";
 import type { Limits } from "../model/limits.ts";
-import type { RunStatus } from "../model/machines.ts";
 import type { Quota, QuotaLimits } from "../model/quota.ts";
 import type { Credential, ForkData, JournalRecord, NewRecord } from "../model/records.ts";
-import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
-import type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
-import type { EffectFilter, GateFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
+import type { BudgetRow, BusinessKeyRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
+import type { ApiToken, AuditEntry, AuditInfo, NewToken } from "./access.ts";
+import type {
+  BudgetSummary,
+  EffectFilter,
+  GateFilter,
+  ProcessReport,
+  ProcessView,
+  RunFilter,
+  RunRate,
+  StoreSettings,
+} from "./lists.ts";
+import type { AgendaItem, FeedPage, Page, RunProgress, RunView, UnservedWorkflow } from "./views.ts";
 
-export type { ApiToken, AuditEntry, ManualAct, NewToken } from "./access.ts";
-export type { EffectFilter, GateFilter, ProcessView, Report, RunFilter, RunRate, Settings, Spend } from "./lists.ts";
+export type { ApiToken, AuditEntry, AuditInfo, NewToken } from "./access.ts";
+export type {
+  BudgetSummary,
+  EffectFilter,
+  GateFilter,
+  ProcessReport,
+  ProcessView,
+  RunFilter,
+  RunRate,
+  StoreSettings,
+} from "./lists.ts";
+export type { AgendaItem, FeedPage, FeedRecord, Page, RunProgress, RunView, UnservedWorkflow } from "./views.ts";
 
 /**
  * The store contract, in four groups. A store is correct when it passes the conformance suite (src/testing).
@@ -40,38 +59,38 @@ export interface Store {
   readonly transactionBoundMs: number;
   /** true where this process provably is the only one: a singleton may then lead without standing by. */
   readonly exclusive: boolean;
-  readonly intake: Intake;
-  readonly claim: Claim;
-  readonly fenced: Fenced;
-  readonly read: Read;
+  readonly intake: IntakeOps;
+  readonly claim: ClaimOps;
+  readonly fenced: FencedOps;
+  readonly read: ReadOps;
   /**
    * The same writes, each at most once for this key: a repeat gets the answer of the first, also from another process,
    * and writes nothing; with another hash it is refused with TAPE_KEY_REUSED. A refusal is not remembered, but for
    * TAPE_VERSION_CONFLICT; of a batch of runs the verdicts are, unless all were refused. Runs that are created with a
    * first term are named by its nonce instead.
    */
-  once(key: RepeatKey): Intake;
+  once(key: IdempotencyKey): IntakeOps;
   /** Asks the store itself, so that it is also known whether it answers. */
-  health(): Promise<Health>;
+  health(): Promise<StoreHealth>;
   /** Hints that something may be worth a look; lossy and coalesced, polling is always the fallback. */
-  onWake(listener: (wake: Wake) => void): () => void;
+  onWake(listener: (wake: WakeHint) => void): () => void;
   close(): Promise<void>;
 }
 
 /** What names a call that may be sent again. Kept for a day. */
-export interface RepeatKey {
+export interface IdempotencyKey {
   readonly tenant: string;
   readonly key: string;
   /** Of everything the call says. */
   readonly hash: string;
 }
 
-export interface Health {
+export interface StoreHealth {
   /** The transaction that holds the feed back for more than a second, where the store can name it. */
   readonly feedBlockedBy?: string;
 }
 
-export type Wake =
+export type WakeHint =
   /** Whose work it is, and of a run which workflow's, as far as that was known: it is no news to anybody else. */
   | { readonly of: "reactor"; readonly reactor: string; readonly tenant?: string; readonly workflow?: string }
   | { readonly of: "value"; readonly tenant: string; readonly key: string }
@@ -97,7 +116,7 @@ export interface RunSpec {
   readonly checked?: true;
 }
 
-export interface Created {
+export interface CreateResult {
   readonly journal: number;
   /** false: the same run existed already. */
   readonly fresh: boolean;
@@ -140,7 +159,7 @@ export interface Share {
 }
 
 export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };
-export interface Value {
+export interface StoredValue {
   readonly key: string;
   readonly version: number;
   /** undefined together with deleted. */
@@ -153,12 +172,12 @@ export interface DueTimer extends TimerRow {
   readonly lateMs: number;
 }
 
-export interface Intake {
+export interface IntakeOps {
   createRuns(
     tenant: string,
     specs: readonly RunSpec[],
     first?: Claimant & { nonce: bigint },
-  ): Promise<Verdict<Created>[]>;
+  ): Promise<ItemResult<CreateResult>[]>;
   /** Sends a signal into the run's inbox. A repeated key is no error: it answers `duplicate`. */
   signal(
     tenant: string,
@@ -179,8 +198,8 @@ export interface Intake {
   ): Promise<{ readonly journal: number; readonly n: number }>;
   /** SET → FIRED and the note, in one transaction; true for the one caller that did it. Never early. */
   fireTimer(tenant: string, timer: { run: number; pos: number; purpose: string }): Promise<boolean>;
-  putValue(tenant: string, key: string, value: unknown, when: ValueCondition): Promise<Value>;
-  deleteValue(tenant: string, key: string, version: number): Promise<Value>;
+  putValue(tenant: string, key: string, value: unknown, when: ValueCondition): Promise<StoredValue>;
+  deleteValue(tenant: string, key: string, version: number): Promise<StoredValue>;
   /** With `seen` only from the row as it was read (null: only if there is none), else TAPE_VERSION_CONFLICT. */
   putSchedule(
     tenant: string,
@@ -204,35 +223,35 @@ export interface Intake {
    * Deletes finished runs that ended before `endedBefore`; their tombstones stay. Returns how many. Where a person did
    * it, `act` says who and why, for the audit.
    */
-  prune(tenant: string, endedBefore: number, limit: number, act?: ManualAct): Promise<number>;
+  prune(tenant: string, endedBefore: number, limit: number, act?: AuditInfo): Promise<number>;
   /**
    * What a tenant may have at most; undefined: every tenant that has no setting of its own. Only what is named changes:
    * null is the default's again, -1 no limit. Goes into the audit. The first limit for runs counts those that there are,
    * the first for bytes measures every record: that takes about a second for each million.
    */
-  setQuota(tenant: string | undefined, change: Partial<QuotaLimits>, act: ManualAct): Promise<Quota>;
+  setQuota(tenant: string | undefined, change: Partial<QuotaLimits>, act: AuditInfo): Promise<Quota>;
   /** A token of the same id and hash is the same: it is made once. Its making goes into the audit. */
-  putToken(token: NewToken, act: ManualAct): Promise<ApiToken>;
+  putToken(token: NewToken, act: AuditInfo): Promise<ApiToken>;
   /** Goes into the audit once; TAPE_NOT_FOUND where there is none, or it is another tenant's. */
-  revokeToken(tenant: string | undefined, id: string, act: ManualAct): Promise<ApiToken>;
+  revokeToken(tenant: string | undefined, id: string, act: AuditInfo): Promise<ApiToken>;
   /** Something that the audit should know and that changes nothing else: a refused call, a sign-in that failed. */
-  recordAudit(tenant: string, action: string, act: ManualAct, detail?: unknown): Promise<void>;
+  recordAudit(tenant: string, action: string, act: AuditInfo, detail?: unknown): Promise<void>;
   /** It was used just now; remembered once a minute. */
   touchToken(id: string): Promise<void>;
   /** A process says what it is at, for people who look: no truth, and nothing may depend on it. */
-  report(tenant: string, report: Report): Promise<void>;
+  report(tenant: string, report: ProcessReport): Promise<void>;
   /** It goes; one that never reported may say so too. */
   unreport(tenant: string, owner: string): Promise<void>;
 }
 
-export interface Claim {
-  acquire(tenant: string, request: AcquireRequest): Promise<Acquired>;
+export interface ClaimOps {
+  acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult>;
   find(request: FindRequest): Promise<Term[]>;
   /**
    * All leases of a process in one call, a verdict for each. TAPE_FENCED and TAPE_LEASE_STALLED end a term; any other
    * code (its row was locked, its answer lost) says nothing about the lease, and the renewal may be repeated.
    */
-  renew(renewals: readonly Renewal[]): Promise<Renewed[]>;
+  renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]>;
   /** A paused lease can be held by nobody; its present holder is fenced at once. */
   pause(tenant: string, name: string, paused: boolean, by: string, why: string, via?: Credential): Promise<void>;
   /**
@@ -247,95 +266,24 @@ export interface Claim {
   ): Promise<{ readonly epoch: number; readonly ended: number }>;
 }
 
-export interface Entry {
+export interface AppendRequest {
   /** The seq of the journal's last record as the writer knows it. */
   readonly after: number;
   readonly records: readonly NewRecord[];
 }
-export interface Appended {
+export interface AppendResult {
   readonly head: number;
   /** Notes ever sent to this inbox: more than were taken means some wait. */
   readonly notes: number;
 }
 
-export interface Fenced {
-  append(fence: Fence, entry: Entry): Promise<Appended>;
+export interface FencedOps {
+  append(fence: Fence, entry: AppendRequest): Promise<AppendResult>;
   /** Independent writes in one call: each with its own fence and its own verdict. */
-  appendAll(batch: readonly (readonly [Fence, Entry])[]): Promise<Verdict<Appended>[]>;
+  appendAll(batch: readonly (readonly [Fence, AppendRequest])[]): Promise<ItemResult<AppendResult>[]>;
 }
 
-export interface RunView {
-  readonly journal: number;
-  readonly tenant: string;
-  readonly id: string;
-  readonly workflow: string;
-  readonly version: string | null;
-  readonly status: RunStatus;
-  readonly cause: string | null;
-  readonly stuckFrom: string | null;
-  readonly inputHash: string;
-  readonly labels: Readonly<Record<string, string>>;
-  readonly outcome: unknown;
-  readonly parent: number | null;
-  readonly root: number;
-  readonly createdAt: number;
-  readonly endedAt: number | null;
-  readonly notes: number;
-  readonly lease: LeaseView;
-}
-
-/** Rows of a list. `more`: the page was full, in rows or in bytes; it continues behind its last row. */
-export type Page<T> = T[] & { readonly more?: boolean };
-
-/**
- * A page of the feed. `cursor` is opaque and resumes exactly after the last record. Those of one tenant's feed tell
- * nothing of what others write, and are worth nothing to others.
- */
-export interface FeedPage {
-  readonly records: readonly FeedRecord[];
-  readonly cursor: string;
-  /** There may be more behind the cursor already, also where this page has no records: it was as far as one look goes. */
-  readonly more?: boolean;
-  /** A transaction that holds the feed back, where the store can name it. */
-  readonly blockedBy?: string;
-}
-export type FeedRecord = JournalRecord & {
-  /** "journal" for main, item and lease journals; "inbox" for notes. */
-  readonly in: "journal" | "inbox";
-  /** Resumes exactly behind this record. */
-  readonly cursor: string;
-};
-
-export interface RunProgress {
-  readonly id: string;
-  readonly journal: number;
-  readonly workflow: string;
-  readonly status: RunStatus;
-  readonly outcome: unknown;
-  readonly ended: boolean;
-  /** Nobody holds it, and it asks for nobody. */
-  readonly atRest: boolean;
-}
-
-export interface AgendaItem {
-  /** undefined: a holder's time runs out, and any reactor may find its item. */
-  readonly reactor: string | undefined;
-  /** 0: now. */
-  readonly inMs: number;
-  /** How long it has been due. */
-  readonly lateMs: number;
-}
-
-/** Runs of one workflow that could go on and that nobody takes. */
-export interface Unserved {
-  readonly workflow: string;
-  /** At least so many. */
-  readonly runs: number;
-  /** How long the oldest has been due, or abandoned. */
-  readonly lagMs: number;
-}
-
-export interface Read {
+export interface ReadOps {
   run(tenant: string, id: string): Promise<RunView | undefined>;
   runs(tenant: string, filter?: RunFilter): Promise<Page<RunView>>;
   /** How far the runs with these ids have come, in one look; those that do not exist are missing. */
@@ -343,7 +291,7 @@ export interface Read {
   /** Records of one journal from `from` (default 1). `inbox` reads its notes instead. */
   journal(
     tenant: string,
-    target: Target,
+    target: LeaseTarget,
     page?: { from?: number; limit?: number; inbox?: boolean },
   ): Promise<Page<JournalRecord>>;
   /** Those of one run or root come whole, or are refused with TAPE_TOO_LARGE. */
@@ -358,28 +306,32 @@ export interface Read {
    */
   agenda(tenant?: string, workflows?: readonly string[]): Promise<AgendaItem[]>;
   /** Runs of other workflows than these that could have gone on for `minLagMs` and that nobody has taken. */
-  unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<Unserved[]>;
+  unserved(workflows: readonly string[], minLagMs: number, tenant?: string): Promise<UnservedWorkflow[]>;
   /** By id, behind the one called `above`. */
   schedules(tenant: string, page?: { above?: string; limit?: number }): Promise<Page<ScheduleRow>>;
   dueSchedules(limit: number, tenant?: string): Promise<ScheduleRow[]>;
   budgets(tenant: string, run: string): Promise<BudgetRow[]>;
   /** Of all runs that have not ended: sums by unit, and the `limit` that are nearest to their caps. */
-  spend(tenant: string, limit?: number): Promise<Spend>;
+  spend(tenant: string, limit?: number): Promise<BudgetSummary>;
   /** `buckets` stretches of `sizeMs` from `since` on. Each is counted up to a bound, by the indexes of those times. */
   rate(tenant: string, since: number, sizeMs: number, buckets: number): Promise<RunRate[]>;
-  claimOf(tenant: string, scope: string, businessKey: string): Promise<(ClaimRow & { runId: string }) | undefined>;
-  value(tenant: string, key: string): Promise<Value | undefined>;
+  claimOf(
+    tenant: string,
+    scope: string,
+    businessKey: string,
+  ): Promise<(BusinessKeyRow & { runId: string }) | undefined>;
+  value(tenant: string, key: string): Promise<StoredValue | undefined>;
   /** By key, behind `above`. */
-  values(tenant: string, prefix: string, limit?: number, above?: string): Promise<Page<Value>>;
+  values(tenant: string, prefix: string, limit?: number, above?: string): Promise<Page<StoredValue>>;
   /**
    * Versions after `after`, oldest first. TAPE_VALUE_COMPACTED when some are no longer kept. Those before a deletion are
    * erased with it: then the history begins with the deletion.
    */
-  valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Page<Value>>;
-  lease(tenant: string, target: Target): Promise<LeaseView | undefined>;
+  valueHistory(tenant: string, key: string, after: number, limit?: number): Promise<Page<StoredValue>>;
+  lease(tenant: string, target: LeaseTarget): Promise<LeaseView | undefined>;
   leases(tenant: string, filter?: { held?: boolean; limit?: number }): Promise<LeaseView[]>;
   /** The ledger: every term, oldest first. */
-  terms(tenant: string, target: Target): Promise<TermView[]>;
+  terms(tenant: string, target: LeaseTarget): Promise<TermView[]>;
   feed(cursor: string | undefined, limit?: number, tenant?: string): Promise<FeedPage>;
   /** What people did, newest first, in all tenants or in one. */
   audit(tenant: string | undefined, page?: { before?: string; limit?: number }): Promise<AuditEntry[]>;
@@ -393,7 +345,7 @@ export interface Read {
   quotas(page?: { above?: string; limit?: number }): Promise<Page<Quota>>;
   /** Processes that reported within the last minute, by label. */
   processes(tenant: string): Promise<ProcessView[]>;
-  settings(): Promise<Settings>;
+  settings(): Promise<StoreSettings>;
   /** Store time, milliseconds since 1970. */
   now(): Promise<number>;
 }

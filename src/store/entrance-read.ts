@@ -2,9 +2,9 @@ import { suggest } from "../base/suggest.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import { effectMachine, obligationMachine, runStatuses } from "../model/machines.ts";
-import { checkTarget, namesWithin, optional } from "./calls.ts";
+import { checkTarget, ifGiven, nameChecker } from "./calls.ts";
 import { checkFlag, checkList, checkObject, checkText, checkWhole } from "./check.ts";
-import type { Read } from "./contract.ts";
+import type { ReadOps } from "./contract.ts";
 import { placeIn } from "./lists.ts";
 
 const effectStatuses = {
@@ -14,26 +14,26 @@ const effectStatuses = {
 };
 
 /** Enough for a chart, and not too many for one statement. */
-const mostBuckets = 240;
+const maxBuckets = 240;
 
 /** Cursors are the store's own text: no limit of names may refuse one. */
 const longestCursor = 512;
 
 /** The entrance of what only reads: see entrance.ts. */
-export function guardedRead(read: Read, limits: Limits): Read {
-  const names = namesWithin(limits);
+export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
+  const names = nameChecker(limits);
   const page = (filter: { limit?: number; run?: string }) => {
     checkObject("filter", filter);
-    optional(filter.limit, (limit) => checkWhole("limit", limit, 1));
-    optional(filter.run, (run) => names({ run }));
+    ifGiven(filter.limit, (limit) => checkWhole("limit", limit, 1));
+    ifGiven(filter.run, (run) => names({ run }));
   };
   const words = (what: string, list: readonly string[] | undefined) =>
-    optional(list, (given) => {
+    ifGiven(list, (given) => {
       checkList(what, given);
       for (const word of given) names({ [what]: word });
     });
   const oneOf = (what: string, list: readonly string[] | undefined, known: readonly string[]) =>
-    optional(list, (given) => {
+    ifGiven(list, (given) => {
       words(what, given);
       const strange = given.find((word) => !known.includes(word));
       if (strange === undefined) return;
@@ -43,7 +43,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
       throw new TapeError("TAPE_BAD_INPUT", message, { field: what });
     });
   const cursor = (given: string | undefined) =>
-    optional(given, (after) => {
+    ifGiven(given, (after) => {
       checkText("after", after, limits);
       placeIn(after);
     });
@@ -56,25 +56,25 @@ export function guardedRead(read: Read, limits: Limits): Read {
     async runs(tenant, filter = {}) {
       names({ tenant });
       page(filter);
-      optional(filter.workflow, (workflow) => names({ workflow }));
+      ifGiven(filter.workflow, (workflow) => names({ workflow }));
       oneOf("status", filter.status, runStatuses);
-      optional(filter.before, (before) => checkWhole("before", before));
-      optional(filter.label, (label) => {
+      ifGiven(filter.before, (before) => checkWhole("before", before));
+      ifGiven(filter.label, (label) => {
         checkObject("label", label);
         names({ label: label.key });
         checkText("label", label.value, limits);
       });
       for (const time of ["startedSince", "startedUntil", "endedSince", "endedUntil"] as const) {
-        optional(filter[time], (at) => checkWhole(time, at));
+        ifGiven(filter[time], (at) => checkWhole(time, at));
       }
-      optional(filter.below, (below) => checkWhole("below", below, 1));
-      optional(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
-      optional(filter.doubt, (doubt) => checkFlag("doubt", doubt));
+      ifGiven(filter.below, (below) => checkWhole("below", below, 1));
+      ifGiven(filter.prefix, (prefix) => checkText("prefix", prefix, limits));
+      ifGiven(filter.doubt, (doubt) => checkFlag("doubt", doubt));
       return read.runs(tenant, filter);
     },
     async spend(tenant, limit) {
       names({ tenant });
-      optional(limit, (most) => checkWhole("limit", most, 1));
+      ifGiven(limit, (most) => checkWhole("limit", most, 1));
       return read.spend(tenant, limit);
     },
     async rate(tenant, since, sizeMs, buckets) {
@@ -82,8 +82,8 @@ export function guardedRead(read: Read, limits: Limits): Read {
       checkWhole("since", since);
       checkWhole("sizeMs", sizeMs, 1);
       checkWhole("buckets", buckets, 1);
-      if (buckets > mostBuckets) {
-        throw new TapeError("TAPE_TOO_LARGE", `at most ${mostBuckets} stretches are counted`, { field: "buckets" });
+      if (buckets > maxBuckets) {
+        throw new TapeError("TAPE_TOO_LARGE", `at most ${maxBuckets} stretches are counted`, { field: "buckets" });
       }
       return read.rate(tenant, since, sizeMs, buckets);
     },
@@ -101,7 +101,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
       names({ tenant });
       checkTarget(target, limits);
       page(part);
-      optional(part.from, (from) => checkWhole("from", from));
+      ifGiven(part.from, (from) => checkWhole("from", from));
       return read.journal(tenant, target, part);
     },
     async effects(tenant, filter = {}) {
@@ -115,17 +115,17 @@ export function guardedRead(read: Read, limits: Limits): Read {
         const message = "after continues a list of all effects; those of one run continue with from";
         throw new TapeError("TAPE_BAD_INPUT", message, { field: "after" });
       }
-      optional(filter.item, (item) => checkWhole("item", item));
-      optional(filter.root, (root) => checkWhole("root", root, 1));
-      optional(filter.below, (below) => checkWhole("below", below, 1));
-      optional(filter.from, (from) => checkWhole("from", from));
-      optional(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
+      ifGiven(filter.item, (item) => checkWhole("item", item));
+      ifGiven(filter.root, (root) => checkWhole("root", root, 1));
+      ifGiven(filter.below, (below) => checkWhole("below", below, 1));
+      ifGiven(filter.from, (from) => checkWhole("from", from));
+      ifGiven(filter.minAgeMs, (age) => checkWhole("minAgeMs", age));
       return read.effects(tenant, filter);
     },
     async gates(tenant, filter = {}) {
       names({ tenant });
       page(filter);
-      optional(filter.open, (open) => checkFlag("open", open));
+      ifGiven(filter.open, (open) => checkFlag("open", open));
       cursor(filter.after);
       return read.gates(tenant, filter);
     },
@@ -135,7 +135,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
       return read.timers(tenant, filter);
     },
     async agenda(tenant, workflows) {
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       words("workflows", workflows);
       return read.agenda(tenant, workflows);
     },
@@ -143,23 +143,23 @@ export function guardedRead(read: Read, limits: Limits): Read {
       checkList("workflows", workflows);
       words("workflows", workflows);
       checkWhole("minLagMs", minLagMs);
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       return read.unserved(workflows, minLagMs, tenant);
     },
     async dueTimers(limit, tenant) {
       checkWhole("limit", limit, 1);
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       return read.dueTimers(limit, tenant);
     },
     async schedules(tenant, part = {}) {
       names({ tenant });
       page(part);
-      optional(part.above, (above) => checkText("above", above, limits));
+      ifGiven(part.above, (above) => checkText("above", above, limits));
       return read.schedules(tenant, part);
     },
     async dueSchedules(limit, tenant) {
       checkWhole("limit", limit, 1);
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       return read.dueSchedules(limit, tenant);
     },
     async budgets(tenant, run) {
@@ -177,7 +177,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
     async values(tenant, prefix, limit, above) {
       names({ tenant });
       checkText("prefix", prefix, limits);
-      optional(above, (key) => checkText("above", key, limits));
+      ifGiven(above, (key) => checkText("above", key, limits));
       return read.values(tenant, prefix, limit, above);
     },
     async valueHistory(tenant, key, after, limit) {
@@ -193,7 +193,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
     async leases(tenant, filter = {}) {
       names({ tenant });
       page(filter);
-      optional(filter.held, (held) => checkFlag("held", held));
+      ifGiven(filter.held, (held) => checkFlag("held", held));
       return read.leases(tenant, filter);
     },
     async terms(tenant, target) {
@@ -203,13 +203,13 @@ export function guardedRead(read: Read, limits: Limits): Read {
     },
     async feed(cursor, limit, tenant) {
       if (cursor !== undefined) checkText("cursor", cursor, { ...limits, nameLength: longestCursor });
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       return read.feed(cursor, limit, tenant);
     },
     async audit(tenant, part = {}) {
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       page(part);
-      optional(part.before, (before) => checkText("before", before, limits));
+      ifGiven(part.before, (before) => checkText("before", before, limits));
       return read.audit(tenant, part);
     },
     async token(id) {
@@ -217,9 +217,9 @@ export function guardedRead(read: Read, limits: Limits): Read {
       return read.token(id);
     },
     async tokens(tenant, part = {}) {
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       page(part);
-      optional(part.above, (above) => checkText("above", above, limits));
+      ifGiven(part.above, (above) => checkText("above", above, limits));
       return read.tokens(tenant, part);
     },
     async quota(tenant) {
@@ -228,7 +228,7 @@ export function guardedRead(read: Read, limits: Limits): Read {
     },
     async quotas(part = {}) {
       page(part);
-      optional(part.above, (above) => checkText("above", above, limits));
+      ifGiven(part.above, (above) => checkText("above", above, limits));
       return read.quotas(part);
     },
     async processes(tenant) {

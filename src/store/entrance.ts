@@ -1,7 +1,7 @@
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import { type QuotaKind, quotaKinds, unlimited } from "../model/quota.ts";
-import { checkAct, checkExpectation, checkTarget, namesWithin, optional } from "./calls.ts";
+import { checkAuditInfo, checkExpectation, checkTarget, ifGiven, nameChecker } from "./calls.ts";
 import {
   checkClaimant,
   checkFence,
@@ -13,8 +13,8 @@ import {
   checkText,
   checkWhole,
 } from "./check.ts";
-import type { Claim, Intake, Store } from "./contract.ts";
-import { guardedRead } from "./entrance-read.ts";
+import type { ClaimOps, IntakeOps, Store } from "./contract.ts";
+import { validatedRead } from "./entrance-read.ts";
 import { checkSchedule } from "./schedule.ts";
 
 /**
@@ -22,23 +22,23 @@ import { checkSchedule } from "./schedule.ts";
  * behind it sees only what the contract says. Types may lie, because callers may be JavaScript. What is encoded
  * (records, runs, values) is checked where it is encoded, in check.ts.
  */
-export function guarded(store: Store): Store {
+export function validated(store: Store): Store {
   const { limits } = store;
   return {
     ...store,
-    intake: guardedIntake(store.intake, limits),
-    claim: guardedClaim(store.claim, limits),
-    read: guardedRead(store.read, limits),
+    intake: validatedIntake(store.intake, limits),
+    claim: validatedClaim(store.claim, limits),
+    read: validatedRead(store.read, limits),
     once(key) {
       checkObject("key", key);
-      namesWithin(limits)({ tenant: key.tenant, key: key.key, hash: key.hash });
-      return guardedIntake(store.once(key), limits);
+      nameChecker(limits)({ tenant: key.tenant, key: key.key, hash: key.hash });
+      return validatedIntake(store.once(key), limits);
     },
   };
 }
 
-function guardedIntake(intake: Intake, limits: Limits): Intake {
-  const names = namesWithin(limits);
+function validatedIntake(intake: IntakeOps, limits: Limits): IntakeOps {
+  const names = nameChecker(limits);
   return {
     async createRuns(tenant, specs, first) {
       names({ tenant });
@@ -60,7 +60,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
     async cancel(tenant, run, ask) {
       names({ tenant, run });
       checkObject("ask", ask);
-      optional(ask.key, (key) => names({ key }));
+      ifGiven(ask.key, (key) => names({ key }));
       return intake.cancel(tenant, run, ask);
     },
     async leaveEvidence(tenant, attempt, evidence) {
@@ -68,7 +68,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       checkObject("attempt", attempt);
       checkWhole("run", attempt.run, 1);
       checkWhole("pos", attempt.pos);
-      optional(attempt.sub, (sub) => checkWhole("sub", sub));
+      ifGiven(attempt.sub, (sub) => checkWhole("sub", sub));
       checkNonce(attempt.token);
       checkNonce(attempt.nonce);
       checkObject("evidence", evidence);
@@ -130,7 +130,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
     },
     async prune(tenant, endedBefore, limit, act) {
       names({ tenant });
-      optional(act, (by) => checkAct(by, limits));
+      ifGiven(act, (by) => checkAuditInfo(by, limits));
       if (!Number.isFinite(endedBefore)) {
         throw new TapeError("TAPE_BAD_INPUT", "endedBefore must be a time in milliseconds", { field: "endedBefore" });
       }
@@ -138,7 +138,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
       return intake.prune(tenant, endedBefore, limit, act);
     },
     async setQuota(tenant, change, act) {
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       checkObject("quota", change);
       for (const [kind, limit] of Object.entries(change)) {
         if (!quotaKinds.includes(kind as QuotaKind)) {
@@ -147,7 +147,7 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
         }
         if (limit !== null && limit !== undefined) checkWhole(kind, limit, unlimited);
       }
-      checkAct(act, limits);
+      checkAuditInfo(act, limits);
       return intake.setQuota(tenant, change, act);
     },
     async putToken(token, act) {
@@ -158,20 +158,20 @@ function guardedIntake(intake: Intake, limits: Limits): Intake {
         const message = `${bootstrapName} is the name of the token in the settings; choose another`;
         throw new TapeError("TAPE_BAD_INPUT", message, { field: "name" });
       }
-      optional(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
-      checkAct(act, limits);
+      ifGiven(token.expiresInMs, (ms) => checkWhole("expiresInMs", ms, 1));
+      checkAuditInfo(act, limits);
       return intake.putToken(token, act);
     },
     async revokeToken(tenant, id, act) {
-      optional(tenant, (of) => names({ tenant: of }));
+      ifGiven(tenant, (of) => names({ tenant: of }));
       names({ id });
-      checkAct(act, limits);
+      checkAuditInfo(act, limits);
       return intake.revokeToken(tenant, id, act);
     },
     async recordAudit(tenant, action, act, detail) {
       checkText("tenant", tenant, limits);
       names({ action });
-      checkAct(act, limits);
+      checkAuditInfo(act, limits);
       return intake.recordAudit(tenant, action, act, detail);
     },
     async touchToken(id) {
@@ -195,8 +195,8 @@ export const bootstrapName = "bootstrap";
 
 const evidenceFields: ReadonlySet<string> = new Set(["happened", "value", "error"]);
 
-function guardedClaim(claim: Claim, limits: Limits): Claim {
-  const names = namesWithin(limits);
+function validatedClaim(claim: ClaimOps, limits: Limits): ClaimOps {
+  const names = nameChecker(limits);
   return {
     async acquire(tenant, request) {
       names({ tenant });
@@ -215,22 +215,22 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
       checkList("staleOf", request.staleOf);
       for (const reactor of request.staleOf) names({ staleOf: reactor });
       checkWhole("limit", request.limit, 1);
-      optional(request.staleLimit, (most) => checkWhole("staleLimit", most));
-      optional(request.ahead, (ahead) => {
+      ifGiven(request.staleLimit, (most) => checkWhole("staleLimit", most));
+      ifGiven(request.ahead, (ahead) => {
         checkObject("ahead", ahead);
         checkWhole("withinMs", ahead.withinMs);
         checkWhole("limit", ahead.limit);
       });
-      optional(request.tenant, (tenant) => names({ tenant }));
-      optional(request.workflows, (workflows) => {
+      ifGiven(request.tenant, (tenant) => names({ tenant }));
+      ifGiven(request.workflows, (workflows) => {
         checkList("workflows", workflows);
         for (const workflow of workflows) names({ workflow });
       });
-      optional(request.kind, (kind) => {
+      ifGiven(request.kind, (kind) => {
         if (kind === "item" && request.workflows === undefined) return;
         throw new TapeError("TAPE_BAD_INPUT", "a find is for items or for runs of some workflows", { field: "kind" });
       });
-      optional(request.share, (share) => {
+      ifGiven(request.share, (share) => {
         checkObject("share", share);
         checkWhole("most", share.most, 1);
         checkList("busy", share.busy);
@@ -250,7 +250,7 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
         checkObject("renewal", renewal);
         checkFence(renewal.fence);
         checkWhole("progress", renewal.progress);
-        optional(renewal.progressNote, (note) => checkText("progressNote", note, limits));
+        ifGiven(renewal.progressNote, (note) => checkText("progressNote", note, limits));
       }
       return claim.renew(renewals);
     },
@@ -261,8 +261,8 @@ function guardedClaim(claim: Claim, limits: Limits): Claim {
     },
     async restored(reason, by, via, home) {
       names({ reason });
-      optional(by, (who) => names({ by: who }));
-      optional(home, (of) => names({ home: of }));
+      ifGiven(by, (who) => names({ by: who }));
+      ifGiven(home, (of) => names({ home: of }));
       return claim.restored(reason, by, via, home);
     },
   };

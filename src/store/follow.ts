@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import type { FeedRecord, Store, Wake } from "./contract.ts";
+import type { FeedRecord, Store, WakeHint } from "./contract.ts";
 
 export interface FollowOptions {
   readonly from?: string;
@@ -9,7 +9,7 @@ export interface FollowOptions {
 }
 
 /** A hint that is surely about another tenant. */
-export function isForeign(wake: Wake, tenant: string | undefined): boolean {
+export function isForeign(wake: WakeHint, tenant: string | undefined): boolean {
   return tenant !== undefined && "tenant" in wake && wake.tenant !== undefined && wake.tenant !== tenant;
 }
 

@@ -122,7 +122,7 @@ export function mayOpen({ expect }: Pick<AcquireRequest, "expect">): TapeError |
 }
 
 /** Why the next term begins, where the claimant gives no reason of its own. */
-export function beginsBy(lease: LeaseRow, now: number): TermReason {
+export function startReasonOf(lease: LeaseRow, now: number): TermReason {
   if (lease.owner !== null) {
     if (lease.stalled) return "stalled";
     if (lease.expiresAt > now) return "manual"; // also where the takeover had to announce itself first
@@ -133,7 +133,7 @@ export function beginsBy(lease: LeaseRow, now: number): TermReason {
 }
 
 /** How the present holder's term ends now that somebody else takes the lease: written by the successor. */
-export function previousOf(
+export function previousTermOf(
   lease: LeaseRow,
   now: number,
   head: number,

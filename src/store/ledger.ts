@@ -6,7 +6,7 @@ import type { JournalRecord } from "../model/records.ts";
  * ended was ended by its successor, who says it in its own first record; a store that was restored says nothing, and
  * that reads as superseded.
  */
-export function termsOf(records: readonly JournalRecord[], lease: LeaseView): TermView[] {
+export function termHistoryOf(records: readonly JournalRecord[], lease: LeaseView): TermView[] {
   const terms: TermView[] = [];
   const amend = (token: bigint, more: Partial<TermView>): void => {
     const k = terms.findLastIndex((term) => term.token === token);

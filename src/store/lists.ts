@@ -37,7 +37,7 @@ export interface RunRate {
 }
 
 /** What runs that have not ended may still spend, in millionths of the unit. */
-export interface Spend {
+export interface BudgetSummary {
   /** Nearest to its cap first. */
   readonly budgets: readonly (BudgetRow & {
     readonly runId: string;
@@ -56,7 +56,7 @@ export interface Spend {
 }
 
 /** What a process at work says of itself. `body` is the process's own to choose, and short. */
-export interface Report {
+export interface ProcessReport {
   /** Its incarnation, as in the leases that it holds. */
   readonly owner: string;
   readonly label: string;
@@ -64,7 +64,7 @@ export interface Report {
 }
 
 /** A process that reported lately. */
-export interface ProcessView extends Report {
+export interface ProcessView extends ProcessReport {
   /** When it last did, by the store's clock. */
   readonly at: number;
   readonly agoMs: number;
@@ -112,7 +112,7 @@ export function placeIn(cursor: string | undefined): readonly [number, number, n
   return [Number(read[1]), Number(read[2]), Number(read[3])];
 }
 
-export interface Settings {
+export interface StoreSettings {
   readonly schema: number;
   readonly epoch: number;
   readonly durable: boolean;

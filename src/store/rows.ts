@@ -4,8 +4,8 @@ import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
 import { holdingLimit, type Quota, type QuotaLimits, quotaKinds } from "../model/quota.ts";
 import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
-import type { BudgetRow, ClaimRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
-import type { ApiToken, AuditEntry, FeedRecord, ProcessView, RunProgress, RunView, Value } from "./contract.ts";
+import type { BudgetRow, BusinessKeyRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
+import type { ApiToken, AuditEntry, FeedRecord, ProcessView, RunProgress, RunView, StoredValue } from "./contract.ts";
 
 /** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
 
@@ -169,7 +169,7 @@ export function budgetRowOf(row: Raw): BudgetRow {
   };
 }
 
-export function claimRowOf(row: Raw): ClaimRow & { runId: string } {
+export function claimRowOf(row: Raw): BusinessKeyRow & { runId: string } {
   return {
     tenant: text(row.tenant),
     scope: text(row.scope),
@@ -246,7 +246,7 @@ export function auditEntryOf(row: Raw): AuditEntry {
   };
 }
 
-export function valueRowOf(row: Raw): Value {
+export function valueRowOf(row: Raw): StoredValue {
   const stored = row.value;
   return {
     key: text(row.key),

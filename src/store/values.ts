@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
-import type { Store, Value } from "./contract.ts";
+import type { Store, StoredValue } from "./contract.ts";
 
 /** A change of a value: what it was and what it is. `undefined`: it did not exist. */
 export interface ValueTransition {
@@ -12,7 +12,7 @@ export interface ValueTransition {
 }
 
 /** How often a read-modify-write tries before it gives up: each loss means that somebody else made progress. */
-const mostTries = 100;
+const maxTries = 100;
 
 /**
  * Reads, lets `change` decide, and writes if nobody wrote meanwhile; else again. `undefined` leaves the value as it is.
@@ -25,7 +25,7 @@ export async function updateValue(
   tenant: string,
   key: string,
   change: (current: unknown) => unknown,
-): Promise<Value | undefined> {
+): Promise<StoredValue | undefined> {
   for (let tries = 1; ; tries++) {
     const current = await store.read.value(tenant, key);
     const next = await change(current?.deleted === true ? undefined : current?.value);
@@ -33,7 +33,7 @@ export async function updateValue(
     try {
       return await store.intake.putValue(tenant, key, next, { version: current?.version ?? 0 });
     } catch (error) {
-      if (!isTapeError(error, "TAPE_VERSION_CONFLICT") || tries >= mostTries) throw error;
+      if (!isTapeError(error, "TAPE_VERSION_CONFLICT") || tries >= maxTries) throw error;
     }
   }
 }

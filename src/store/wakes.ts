@@ -1,8 +1,8 @@
-import type { Wake } from "./contract.ts";
+import type { WakeHint } from "./contract.ts";
 
 /** Listeners of one store handle. A listener that throws harms neither the others nor the writer that woke it. */
-export class Wakes {
-  readonly #listeners = new Set<(wake: Wake) => void>();
+export class WakeHub {
+  readonly #listeners = new Set<(wake: WakeHint) => void>();
   readonly #onFault: (error: unknown) => void;
 
   constructor(onFault: (error: unknown) => void = () => {}) {
@@ -13,14 +13,14 @@ export class Wakes {
     return this.#listeners.size;
   }
 
-  on(listener: (wake: Wake) => void): () => void {
+  on(listener: (wake: WakeHint) => void): () => void {
     this.#listeners.add(listener);
     return () => {
       this.#listeners.delete(listener);
     };
   }
 
-  emit(wake: Wake): void {
+  emit(wake: WakeHint): void {
     for (const listener of this.#listeners) {
       try {
         listener(wake);

@@ -39,8 +39,8 @@ export class ManualClock implements Clock {
     };
   }
 
-  soon(fn: () => void): void {
-    systemClock.soon(fn); // not time but turn: what was submitted together stays together
+  immediate(fn: () => void): void {
+    systemClock.immediate(fn); // not time but turn: what was submitted together stays together
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {
@@ -102,5 +102,5 @@ export class ManualClock implements Clock {
 
 /** A few turns of the event loop: group commits and promise chains come to rest. */
 export async function settled(turns = 5): Promise<void> {
-  for (let k = 0; k < turns; k++) await new Promise<void>((resolve) => systemClock.soon(resolve));
+  for (let k = 0; k < turns; k++) await new Promise<void>((resolve) => systemClock.immediate(resolve));
 }

@@ -1,5 +1,5 @@
 import { encode } from "../base/codec.ts";
-import { bodyOf, changesOf, changesOfCreation, type Place } from "../model/project.ts";
+import { changesOf, changesOfCreation, encodeBody, type RecordContext } from "../model/project.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
 import type { FeedRecord, RunView, Store } from "../store/contract.ts";
 import { statusOf } from "../store/rows.ts";
@@ -161,7 +161,7 @@ class Fold implements Taker {
     const none = () => {
       throw new Error("creating a run opens no other journal");
     };
-    const place: Place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
+    const place: RecordContext = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
     this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, place));
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
@@ -185,7 +185,7 @@ class Fold implements Taker {
   }
 
   #seen({ in: inside, journal, kind, data }: FeedRecord): void {
-    this.tables.count(inside, { journal, kind, body: bodyOf(data) }, -1);
+    this.tables.count(inside, { journal, kind, body: encodeBody(data) }, -1);
   }
 
   #takeNote(record: FeedRecord): void {

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import type { Store, Wake } from "../../src/store/contract.ts";
+import type { Store, WakeHint } from "../../src/store/contract.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { claimant, scheduleSpec, spec, tenant } from "../../src/testing/conformance/frame.ts";
@@ -140,7 +140,7 @@ describe.each(Object.entries(everywhere))("%s: whoever works for all tenants", (
   it("hears whose work a hint is about, and of a run the workflow", async () => {
     const store = await open();
     onTestFinished(() => store.close());
-    const heard: Wake[] = [];
+    const heard: WakeHint[] = [];
     const stop = store.onWake((wake) => heard.push(wake));
     await store.intake.createRuns(tenant, [spec({ workflow: "w" })]);
     await store.intake.createRuns("globex", [spec({ workflow: "v" })]);

@@ -1,7 +1,7 @@
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { defaultLimits } from "../../src/model/limits.ts";
-import { positionOf } from "../../src/store/calls.ts";
+import { parseCursor } from "../../src/store/calls.ts";
 import type { FeedPage, Store } from "../../src/store/contract.ts";
 import { FeedTail } from "../../src/store/feed-tail.ts";
 import { PostgresFeed } from "../../src/store/postgres/feed.ts";
@@ -34,7 +34,7 @@ const stores: Readonly<Record<string, () => Promise<Watched>>> = {
     const asked: Watched["asked"] = [];
     const tail = new FeedTail();
     const page = async (cursor: string | undefined, of: string): Promise<FeedPage> =>
-      runPlan(feedPlan(positionOf(cursor), 100, of, { limits, tail }), ({ sql, params }) => {
+      runPlan(feedPlan(parseCursor(cursor), 100, of, { limits, tail }), ({ sql, params }) => {
         const answer = statements.run(sql, params, times);
         asked.push({ sql, params, rows: answer.rows.length });
         return answer;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { askFor } from "../../src/connector/http/request.ts";
-import { FencedDoor, fenceHeaders, leaseHeader, tokenHeader } from "../../src/guard/door.ts";
+import { buildRequest } from "../../src/connector/http/request.ts";
+import { fenceHeaders, leaseHeader, RequestFence, tokenHeader } from "../../src/guard/door.ts";
 import { fencedHandler } from "../../src/guard/handler.ts";
-import { memoryGuards } from "../../src/guard/table.ts";
+import { memoryGuardTable } from "../../src/guard/table.ts";
 import { macHeader } from "../../src/model/fence-mac.ts";
 import type { ConnectorContext } from "../../src/sdk/connector.ts";
 
@@ -44,9 +44,9 @@ describe("a made-up token", () => {
   it("a secret that is mistyped or not set leaves no door open", () => {
     const unset = { secret: process.env.NO_SUCH_VARIABLE };
     const respond = () => new Response();
-    for (const options of [unset, { secrets: secret }, { secert: secret }, { guard: memoryGuards() }]) {
+    for (const options of [unset, { secrets: secret }, { secert: secret }, { guard: memoryGuardTable() }]) {
       expect(() => fencedHandler(respond, options as never), JSON.stringify(options)).toThrow(/TAPE_BAD_INPUT/);
-      expect(() => new FencedDoor(undefined, options as never), JSON.stringify(options)).toThrow(/TAPE_BAD_INPUT/);
+      expect(() => new RequestFence(undefined, options as never), JSON.stringify(options)).toThrow(/TAPE_BAD_INPUT/);
     }
   });
 
@@ -72,15 +72,17 @@ describe("a made-up token", () => {
     const { send } = handler(secret);
     const fx = { key: "run 7/wire", token: 7n } as ConnectorContext;
     const base = new URL("http://service.test/");
-    expect(await send(askFor({ url: "wire" }, base, {}, fx, secret).headers)).toBe(200);
-    expect(await send(askFor({ url: "wire" }, base, {}, fx, next).headers)).toBe(401);
-    expect(await send(askFor({ url: "wire" }, base, {}, fx).headers)).toBe(401);
-    expect(() => askFor({ url: "wire", headers: { [macHeader]: "mine" } }, base, {}, fx, secret)).toThrow(/is set by/);
+    expect(await send(buildRequest({ url: "wire" }, base, {}, fx, secret).headers)).toBe(200);
+    expect(await send(buildRequest({ url: "wire" }, base, {}, fx, next).headers)).toBe(401);
+    expect(await send(buildRequest({ url: "wire" }, base, {}, fx).headers)).toBe(401);
+    expect(() => buildRequest({ url: "wire", headers: { [macHeader]: "mine" } }, base, {}, fx, secret)).toThrow(
+      /is set by/,
+    );
   });
 
   it("a secret that can be guessed is refused", () => {
     for (const bad of ["", "short", [], [secret, ""]]) {
-      expect(() => new FencedDoor(undefined, { secret: bad })).toThrow(/TAPE_BAD_INPUT/);
+      expect(() => new RequestFence(undefined, { secret: bad })).toThrow(/TAPE_BAD_INPUT/);
     }
     expect(() => fenceHeaders(ledger(1n), { secret: "x" })).toThrow(/TAPE_BAD_INPUT/);
   });
@@ -88,7 +90,7 @@ describe("a made-up token", () => {
 
 describe("a flood of keys", () => {
   it("takes no more memory than the table of one process may have, and what was used last is kept", async () => {
-    const guards = memoryGuards({ scopes: 100 });
+    const guards = memoryGuardTable({ scopes: 100 });
     expect(await guards.raise("kept", 9n)).toBe(9n);
     for (let k = 0; k < 10_000; k++) {
       await guards.raise(`key-${k}`, 2n);
@@ -99,6 +101,6 @@ describe("a flood of keys", () => {
   });
 
   it("a bound of nothing is refused", () => {
-    for (const scopes of [0, -1, 1.5, Number.NaN]) expect(() => memoryGuards({ scopes })).toThrow(/TAPE_BAD_INPUT/);
+    for (const scopes of [0, -1, 1.5, Number.NaN]) expect(() => memoryGuardTable({ scopes })).toThrow(/TAPE_BAD_INPUT/);
   });
 });

@@ -4,7 +4,7 @@ import { get as getTls, type RequestOptions } from "node:https";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
 import { followCertificate } from "../../src/cli/commands/serve.ts";
-import { type ServeOptions, type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
 import { certificate, privateKey } from "../connector/certificate.ts";
 import { nextCertificate, nextKey } from "../server/certificates.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
@@ -14,7 +14,7 @@ afterEach(async () => {
   for (const work of cleanup.splice(0).reverse()) await work();
 });
 
-async function serving(options: Partial<ServeOptions>): Promise<Serving> {
+async function serving(options: Partial<ServeOptions>): Promise<RunningServer> {
   const one = await serve({ store: "memory:", port: 0, ...options });
   cleanup.push(() => one.stop(0));
   return one;

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
 import { diagnose } from "../../src/cli/commands/doctor.ts";
-import type { Settings, Store } from "../../src/store/contract.ts";
+import type { Store, StoreSettings } from "../../src/store/contract.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { transportOf, warnOfTransport } from "../../src/store/postgres/transport.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
@@ -48,7 +48,7 @@ describe("a database on another machine", () => {
     await here.close();
     expect(said().filter(([, event]) => event === "store.plain")).toEqual([]);
     const about = async (transport?: string) => {
-      const settings = async (): Promise<Settings> => {
+      const settings = async (): Promise<StoreSettings> => {
         const found = await scene.store.read.settings();
         return transport === undefined ? found : { ...found, facts: { ...found.facts, transport } };
       };

@@ -2,8 +2,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import type { Verdict } from "../../src/model/lease.ts";
-import type { Created, FeedPage, Store } from "../../src/store/contract.ts";
+import type { ItemResult } from "../../src/model/lease.ts";
+import type { CreateResult, FeedPage, Store } from "../../src/store/contract.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { spec, tenant } from "../../src/testing/conformance/frame.ts";
@@ -37,7 +37,8 @@ async function filled(open: () => Promise<Store>): Promise<Store> {
   return store;
 }
 
-const journalOf = (made: Verdict<Created> | undefined): number | undefined => (made?.ok ? made.journal : undefined);
+const journalOf = (made: ItemResult<CreateResult> | undefined): number | undefined =>
+  made?.ok ? made.journal : undefined;
 
 /** On PostgreSQL an older transaction, also of another database, holds the feed back for as long as it is open. */
 async function untilTold(store: Store, journal: number | undefined): Promise<void> {

@@ -5,7 +5,7 @@ import { defaultLimits } from "../../src/model/limits.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { answer } from "../../src/store/memory/statements.ts";
 import { Tables } from "../../src/store/memory/tables.ts";
-import { type Ground, type Plan, runPlan } from "../../src/store/sql/plan.ts";
+import { type Plan, type PlanContext, runPlan } from "../../src/store/sql/plan.ts";
 import { createPlan } from "../../src/store/sql/plans/create.ts";
 import { putSchedulePlan } from "../../src/store/sql/plans/intake.ts";
 import { setQuotaPlan } from "../../src/store/sql/plans/quotas.ts";
@@ -116,9 +116,9 @@ describe("a tenant without a quota", () => {
   const times = { at: 1_000_000, now: 1, steady: 1 };
   let journals = 1;
   /** The statements that one transaction asks for, by name: the same for every store that has plans. */
-  const asked = <T>(make: (ground: Ground) => Plan<T>): string[] => {
+  const asked = <T>(make: (ground: PlanContext) => Plan<T>): string[] => {
     const names: string[] = [];
-    const ground: Ground = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
+    const ground: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
     tables.undo.transaction(() =>
       runPlan(make(ground), (one) => {
         names.push(one.sql);

@@ -5,7 +5,7 @@ import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { encodeSchedule, type SchedulePlan } from "../../src/model/schedule.ts";
-import { fireSchedules, maxPerLook } from "../../src/reactor/schedules.ts";
+import { fireSchedules, maxPerPoll } from "../../src/reactor/schedules.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
@@ -84,14 +84,14 @@ describe.each(Object.entries(stores))("%s: hundreds of schedules with much to ma
   };
 
   it("start a bounded number of runs in a look, and keep another tenant's waiting for a few of them only", async () => {
-    const { store, ground, put, of } = await flooded(maxPerLook + 100);
+    const { store, ground, put, of } = await flooded(maxPerPoll + 100);
     await put("globex", "g", { catchUp: "latest" });
-    expect((await store.read.dueSchedules(maxPerLook)).slice(0, 2).map(({ tenant }) => tenant)).toContain("globex");
+    expect((await store.read.dueSchedules(maxPerPoll)).slice(0, 2).map(({ tenant }) => tenant)).toContain("globex");
     const flood = fireSchedules({ ...ground, tenant: "acme" }, 1_000);
     await fireSchedules({ ...ground, tenant: "globex" }, 1_000);
     // Three questions to the store, each behind those that are under way.
-    expect([of("globex"), of("acme") < maxPerLook / 2]).toEqual([1, true]);
+    expect([of("globex"), of("acme") < maxPerPoll / 2]).toEqual([1, true]);
     await flood;
-    expect(of("acme")).toBe(maxPerLook);
+    expect(of("acme")).toBe(maxPerPoll);
   });
 });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { suited } from "../../src/server/answer.ts";
-import { pageAnswer } from "../../src/server/page.ts";
+import { pageResponse } from "../../src/server/page.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
@@ -68,7 +68,7 @@ describe("what strangers are told", () => {
     [
       "a file of the dashboard",
       async (headers: Headers) =>
-        suited((await pageAnswer({ method: "GET", url: "/assets/a.js", headers }, async () => file))!, headers),
+        suited((await pageResponse({ method: "GET", url: "/assets/a.js", headers }, async () => file))!, headers),
     ],
   ] as const)("whoever has %s is told that it has not changed", async (_what, get) => {
     const first = await get({});
@@ -84,7 +84,7 @@ describe("what strangers are told", () => {
   it("what many ask for is packed once, not for each who asks", async () => {
     const headers = { "accept-encoding": "gzip" };
     const get = async () =>
-      suited((await pageAnswer({ method: "GET", url: "/assets/a.js", headers }, async () => file))!, headers);
+      suited((await pageResponse({ method: "GET", url: "/assets/a.js", headers }, async () => file))!, headers);
     const [one, other] = [await get(), await get()];
     expect(one.headers["content-encoding"]).toBe("gzip");
     expect(one.body).toBe(other.body); // the same bytes, not the same work again

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { z } from "zod";
 import { defaultLimits } from "../../src/model/limits.ts";
 import { routes } from "../../src/protocol/contract.ts";
-import { mostBytes } from "../../src/server/bodies.ts";
+import { maxBytes } from "../../src/server/bodies.ts";
 import { defaultServerLimits } from "../../src/server/limits.ts";
 
 type Checks = readonly { readonly _zod: { readonly def: Readonly<Record<string, unknown>> } }[];
@@ -101,7 +101,7 @@ describe("whatever a caller can send has a bound", () => {
   it("a call whose lists are as long as they may be fits into the body that it may have", () => {
     const limits = { ...defaultServerLimits, bodyBytes: Number.MAX_SAFE_INTEGER };
     const small = routes.flatMap((route) => {
-      const most = mostBytes(route, limits, defaultLimits.payloadBytes);
+      const most = maxBytes(route, limits, defaultLimits.payloadBytes);
       return route.body !== undefined && largest(route.body) > most ? [`${route.name}: ${largest(route.body)}`] : [];
     });
     expect(small).toEqual([]);

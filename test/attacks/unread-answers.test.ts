@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
-import { type ServeOptions, type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
 import { groundOf } from "./ground.ts";
 
 const open: (() => unknown)[] = [];
@@ -44,7 +44,7 @@ describe("a large answer that nobody reads", () => {
   const big = "x".repeat(30_000_000); // more than the sockets between them hold
   const asked = "GET /v1/values/big HTTP/1.1\r\nhost: localhost\r\naccept-encoding: identity\r\n\r\n";
 
-  async function serving(options: Partial<ServeOptions>): Promise<Serving> {
+  async function serving(options: Partial<ServeOptions>): Promise<RunningServer> {
     const store = await openStore("memory:", { limits: { payloadBytes: 2 * big.length } });
     for (const key of ["big", "small"]) {
       await store.intake.putValue("default", key, key === "big" ? big : 1, "must_create");
@@ -56,7 +56,7 @@ describe("a large answer that nobody reads", () => {
     });
     return one;
   }
-  const small = async ({ url }: Serving) => (await fetch(`${url}/v1/values/small`)).status;
+  const small = async ({ url }: RunningServer) => (await fetch(`${url}/v1/values/small`)).status;
 
   it("keeps its place until its reader has taken nothing for too long", async () => {
     const one = await serving({ limits: { requests: 2 }, timeouts: { writeMs: 1_000 } }); // one place for the tenant

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import type { Wake } from "../../src/store/contract.ts";
+import type { WakeHint } from "../../src/store/contract.ts";
 import { unique } from "../../src/testing/conformance/frame.ts";
 import { codeOf, type Scene, sceneOn, until } from "../store/postgres/scene.ts";
 
@@ -42,7 +42,7 @@ const payloads = [
 ];
 
 it("notifications that nobody can read neither end a process nor make it deaf, and 500 of them are one or two looks", async () => {
-  const heard: Wake[] = [];
+  const heard: WakeHint[] = [];
   const stop = scene.store.onWake((wake) => heard.push(wake));
   await until(async () => heard.length > 0, "it does not listen");
   const { rows } = await scene.admin.query<{ channel: string }>("select channel from tape.meta");
@@ -66,7 +66,7 @@ it("a login without rights cannot find out where the hints are sent, and hears n
   const heard: unknown[] = [];
   stranger.on("notification", (message) => heard.push(message));
   await stranger.query("listen tape; listen tape_tape");
-  const reached: Wake[] = [];
+  const reached: WakeHint[] = [];
   const other = await scene.open();
   const stop = other.onWake((wake) => reached.push(wake));
   await until(async () => reached.length > 0, "it does not listen");
@@ -78,7 +78,7 @@ it("a login without rights cannot find out where the hints are sent, and hears n
 });
 
 it("a hint from another process says whose work it is: neighbours who serve other tenants need not look", async () => {
-  const heard: Wake[] = [];
+  const heard: WakeHint[] = [];
   const listener = await scene.open();
   const stop = listener.onWake((wake) => heard.push(wake));
   await until(async () => heard.length > 0, "it does not listen");

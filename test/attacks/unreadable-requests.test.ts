@@ -1,6 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, serve } from "../../src/host/serve.ts";
 
 const chunks = "transfer-encoding: chunked\r\n\r\n0\r\n\r\n";
 
@@ -21,7 +21,7 @@ const writings: readonly (readonly [name: string, bytes: string, status: number,
   ["half of a request, for too long", "GET /livez HTTP/1.1\r\nhost: a", 408, "TAPE_BAD_INPUT"],
 ];
 
-let serving: Serving | undefined;
+let serving: RunningServer | undefined;
 beforeAll(async () => {
   serving = await serve({ store: "memory:", port: 0, timeouts: { headersMs: 50, requestMs: 100 } });
 });

@@ -26,8 +26,8 @@ export class PastClock implements Clock {
     return systemClock.after(ms, fn);
   }
 
-  soon(fn: () => void): void {
-    systemClock.soon(fn);
+  immediate(fn: () => void): void {
+    systemClock.immediate(fn);
   }
 
   sleep(ms: number, signal?: AbortSignal): Promise<void> {

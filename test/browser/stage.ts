@@ -6,7 +6,7 @@ import { fileURLToPath } from "node:url";
 import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
-import { type ServeOptions, type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { PastClock } from "./past.ts";
 import { Scene, sceneRunner } from "./scene.ts";
@@ -21,7 +21,7 @@ export function buildPage(): void {
 
 export interface Stage {
   readonly store: Store;
-  readonly serving: Serving;
+  readonly serving: RunningServer;
   readonly scene: Scene;
   close(): Promise<void>;
 }
@@ -52,7 +52,7 @@ export interface Watched {
   close(): Promise<void>;
 }
 
-export async function openPage(browser: Browser, { url }: Pick<Serving, "url">): Promise<Watched> {
+export async function openPage(browser: Browser, { url }: Pick<RunningServer, "url">): Promise<Watched> {
   const context = await browser.newContext({
     colorScheme: "light",
     viewport: { width: 1180, height: 760 },

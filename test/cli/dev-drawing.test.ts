@@ -3,7 +3,7 @@ import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { type BandRecord, drawBand, type Paint } from "../../src/cli/dev/band.ts";
 import { drawFrame, endOf, plainPaint, terminalPaint, worldLine } from "../../src/cli/dev/frame.ts";
-import { logLineOf, sayLogLine } from "../../src/cli/dev/log-line.ts";
+import { logLineOf, printLogLine } from "../../src/cli/dev/log-line.ts";
 import type { Payment } from "../../src/cli/dev/treasury.ts";
 import type { TermView } from "../../src/model/lease.ts";
 
@@ -107,7 +107,7 @@ describe("the band", () => {
 });
 
 const payment: Payment = {
-  ...{ run: "payment-1", invoice: "sweep-payment-1", deed: "kill", sender: "worker-a", answered: true },
+  ...{ run: "payment-1", invoice: "sweep-payment-1", fault: "kill", sender: "worker-a", answered: true },
   ...{ stopped: undefined, status: "RUNNING", wire: "UNKNOWN", terms: [a, b], records: [], lease: undefined },
   ...{ endedAt: undefined, wires: 1 },
 };
@@ -119,7 +119,7 @@ describe("the frame", () => {
     const payments = Array.from({ length: 9 }, (_, k) => ({ ...payment, run: `payment-${k + 1}` }));
     for (const columns of [40, 80, 100, 240]) {
       for (const rows of [10, 16, 24, 60]) {
-        const input = { head, payments, told, keys: "k · q quit", workers: ["a", "b"], now: 3_000, columns, rows };
+        const input = { head, payments, log: told, keys: "k · q quit", workers: ["a", "b"], now: 3_000, columns, rows };
         const lines = drawFrame(input, terminalPaint).map((line) => stripVTControlCharacters(line));
         expect(lines.length).toBeLessThan(rows);
         expect(Math.max(...lines.map((line) => line.length))).toBeLessThanOrEqual(columns);
@@ -143,6 +143,6 @@ describe("the frame", () => {
 
 it("a log line for people", () => {
   const line = '{"at":"2026-11-15T12:00:01.000Z","level":"warn","event":"run.stuck","run":"r-1","error":"a b","n":[1]}';
-  expect(sayLogLine(logLineOf(line)!)).toBe('12:00:01 warn run.stuck run=r-1 error="a b" n=[1]');
+  expect(printLogLine(logLineOf(line)!)).toBe('12:00:01 warn run.stuck run=r-1 error="a b" n=[1]');
   for (const other of ["hello", "{ not json", '{"level":"warn"}']) expect(logLineOf(other)).toBeUndefined();
 });

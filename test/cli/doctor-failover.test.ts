@@ -1,12 +1,12 @@
 import { expect, inject, it } from "vitest";
 import { diagnose } from "../../src/cli/commands/doctor.ts";
-import type { Settings, Store } from "../../src/store/contract.ts";
+import type { Store, StoreSettings } from "../../src/store/contract.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
 
 it("doctor says whether a failover of this PostgreSQL server is safe", async () => {
   const scene = await sceneOn(inject("postgres18"));
-  const about = async (facts: Settings["facts"] = {}) => {
-    const settings = async (): Promise<Settings> => {
+  const about = async (facts: StoreSettings["facts"] = {}) => {
+    const settings = async (): Promise<StoreSettings> => {
       const found = await scene.store.read.settings();
       return { ...found, facts: { ...found.facts, ...facts } };
     };

@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { assemble } from "../../src/cli/reactors/assemble.ts";
+import { startReactors } from "../../src/cli/reactors/assemble.ts";
 import { loadFunction, loadRunner } from "../../src/cli/reactors/module.ts";
 import { parseOptions } from "../../src/cli/reactors/options.ts";
 import { configSchema } from "../../src/config/schema.ts";
@@ -85,7 +85,15 @@ it("each reactor has the lease that its settings say; equal ones share a heartbe
     { name: "recovery", settings: reactors.recovery },
   ];
   const { identity } = ground.keeper;
-  const assembled = assemble({ ...ground, wanted, app, identity, drainMs: 1_000, patienceMs: 60_000, slowMs: 10_000 });
+  const assembled = startReactors({
+    ...ground,
+    wanted,
+    app,
+    identity,
+    drainMs: 1_000,
+    patienceMs: 60_000,
+    slowMs: 10_000,
+  });
   await assembled.loop.start();
   const run = await waiting(store);
   await calm();

@@ -4,7 +4,7 @@ import { openRemote } from "../../src/client/store.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import type { Exchange, WireRequest } from "../../src/protocol/wire.ts";
+import type { Transport, WireRequest } from "../../src/protocol/wire.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { serverOn } from "./stage.ts";
 
@@ -19,11 +19,11 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (isTapeError(error) ? error.code : error),
   );
 
-async function scene(through: (exchange: Exchange) => Exchange = (exchange) => exchange) {
+async function scene(through: (exchange: Transport) => Transport = (exchange) => exchange) {
   const behind = await openMemory();
   const requests: WireRequest[] = [];
   const { exchange } = serverOn(behind, tenant);
-  const seen: Exchange = (request) => {
+  const seen: Transport = (request) => {
     requests.push(request);
     return through(exchange)(request);
   };

@@ -3,10 +3,10 @@ import { systemClock } from "../../src/base/clock.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { addressOf } from "../../src/client/address.ts";
-import { Caller } from "../../src/client/call.ts";
-import { Unsent } from "../../src/client/faults.ts";
+import { RpcCaller } from "../../src/client/call.ts";
+import { RequestNotSent } from "../../src/client/faults.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../../src/model/errors.ts";
-import type { Exchange, WireRequest } from "../../src/protocol/wire.ts";
+import type { Transport, WireRequest } from "../../src/protocol/wire.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
 import { hurried, refusal } from "./faulty.ts";
 
@@ -16,8 +16,8 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     () => "answered",
     (error: unknown) => (isTapeError(error) ? error.code : error),
   );
-const callerOver = (...exchanges: Exchange[]) =>
-  new Caller({
+const callerOver = (...exchanges: Transport[]) =>
+  new RpcCaller({
     exchanges,
     clock: hurried,
     random: seededRandom(1),
@@ -25,12 +25,17 @@ const callerOver = (...exchanges: Exchange[]) =>
     patienceMs: 50,
     token: "id.secret",
   });
-const cancel = (caller: Caller) => caller.call("runs.cancel", { params: { id: "r" }, body: { reason: "why" } });
-const read = (caller: Caller) => caller.call("store.progress", { body: { ids: ["r"] } });
+const cancel = (caller: RpcCaller) => caller.call("runs.cancel", { params: { id: "r" }, body: { reason: "why" } });
+const read = (caller: RpcCaller) => caller.call("store.progress", { body: { ids: ["r"] } });
 
 describe("a call that gets no answer", () => {
   const cases: readonly (readonly [string, () => Promise<never>, ErrorCode, ErrorCode])[] = [
-    ["never left", () => Promise.reject(new Unsent("refused")), "TAPE_STORE_UNREACHABLE", "TAPE_STORE_UNREACHABLE"],
+    [
+      "never left",
+      () => Promise.reject(new RequestNotSent("refused")),
+      "TAPE_STORE_UNREACHABLE",
+      "TAPE_STORE_UNREACHABLE",
+    ],
     ["may have arrived", () => Promise.reject(new Error("reset")), "TAPE_OUTCOME_UNKNOWN", "TAPE_STORE_UNREACHABLE"],
   ];
   it.each(cases)("%s", async (_, exchange, write, look) => {
@@ -41,7 +46,7 @@ describe("a call that gets no answer", () => {
   it("once sent and then refused for want of room is still unknown; refused alone it is certain", async () => {
     let n = 0;
     const full = new TapeError("TAPE_OVERLOADED", "too many");
-    const mixed: Exchange = async () => {
+    const mixed: Transport = async () => {
       if (n++ === 0) throw new Error("reset");
       return refusal(full);
     };
@@ -52,7 +57,7 @@ describe("a call that gets no answer", () => {
   it("is sent again with the key it had, to the next replica, and a new call has a new key", async () => {
     const seen: { replica: number; request: WireRequest }[] = [];
     const replica =
-      (of: number): Exchange =>
+      (of: number): Transport =>
       async (request) => {
         seen.push({ replica: of, request });
         if (seen.length < 3) throw new Error("reset");
@@ -71,13 +76,13 @@ describe("a call that gets no answer", () => {
   it("waits as long as Retry-After says, and not past its patience", async () => {
     const clock = new ManualClock();
     let asked = 0;
-    const limited: Exchange = async () => {
+    const limited: Transport = async () => {
       asked++;
       return asked < 3
         ? refusal(new TapeError("TAPE_RATE_LIMITED", "slowly"), { "retry-after": "3" })
         : ok({ runs: [] });
     };
-    const caller = new Caller({
+    const caller = new RpcCaller({
       exchanges: [limited],
       clock,
       random: seededRandom(1),
@@ -92,7 +97,7 @@ describe("a call that gets no answer", () => {
     await clock.elapse(3_001);
     expect(await answered).toEqual({ runs: [] });
     asked = 0;
-    const hasty = new Caller({
+    const hasty = new RpcCaller({
       exchanges: [limited],
       clock,
       random: seededRandom(1),
@@ -134,10 +139,10 @@ describe("an answer", () => {
 
 it("a closed caller refuses, and lets what is under way end", async () => {
   let answer: () => void = () => {};
-  const slow: Exchange = () => new Promise((resolve) => (answer = () => resolve(ok({ n: 1 }))));
+  const slow: Transport = () => new Promise((resolve) => (answer = () => resolve(ok({ n: 1 }))));
   const caller = callerOver(slow);
   const under = cancel(caller);
-  await new Promise<void>((resolve) => systemClock.soon(resolve));
+  await new Promise<void>((resolve) => systemClock.immediate(resolve));
   let closed = false;
   const closing = caller.close().then(() => (closed = true));
   expect(await codeOf(cancel(caller))).toBe("TAPE_STORE_CLOSED");

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Random } from "../../src/base/random.ts";
-import { Unsent } from "../../src/client/faults.ts";
+import { RequestNotSent } from "../../src/client/faults.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { problemOf, problemType, statusOf } from "../../src/protocol/problem.ts";
-import type { Exchange, WireAnswer } from "../../src/protocol/wire.ts";
+import type { Transport, WireResponse } from "../../src/protocol/wire.ts";
 import { settled } from "../../src/testing/clock.ts";
 
 /** What may happen to a request on its way. Of all but the first and the last the caller cannot tell whether it arrived. */
@@ -12,18 +12,18 @@ export type Fault = (typeof faults)[number];
 
 /** A way on which one request in `oneIn` goes wrong; counts what bit. */
 export function faulty(
-  exchange: Exchange,
+  exchange: Transport,
   random: Random,
   oneIn: number,
-): { readonly exchange: Exchange; readonly bitten: Map<Fault, number> } {
+): { readonly exchange: Transport; readonly bitten: Map<Fault, number> } {
   const bitten = new Map<Fault, number>();
-  const way: Exchange = async (request) => {
+  const way: Transport = async (request) => {
     if (request.url === "/v1/store/wakes" || random.int(oneIn) !== 0) return exchange(request);
     const fault = faults[random.int(faults.length)]!;
     bitten.set(fault, (bitten.get(fault) ?? 0) + 1);
     switch (fault) {
       case "unsent":
-        throw new Unsent("no connection");
+        throw new RequestNotSent("no connection");
       case "request lost":
         throw new Error("socket hang up");
       case "answer lost":
@@ -44,7 +44,7 @@ export function faulty(
   return { exchange: way, bitten };
 }
 
-export function refusal(error: TapeError, headers: Record<string, string> = {}): WireAnswer {
+export function refusal(error: TapeError, headers: Record<string, string> = {}): WireResponse {
   const body = Buffer.from(JSON.stringify(problemOf(error)));
   return { status: statusOf(error.code), headers: { "content-type": problemType, ...headers }, body };
 }

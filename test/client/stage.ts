@@ -1,7 +1,7 @@
 import type { RemoteOptions, RemoteStore } from "../../src/client/remote.ts";
 import { openRemote } from "../../src/client/store.ts";
-import type { Exchange } from "../../src/protocol/wire.ts";
-import { type Resolving, resolve } from "../../src/reactor/resolve.ts";
+import type { Transport } from "../../src/protocol/wire.ts";
+import { type ResolveRequest, resolve } from "../../src/reactor/resolve.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import { TapeServer } from "../../src/server/server.ts";
 import type { Store } from "../../src/store/contract.ts";
@@ -16,7 +16,7 @@ export function serverOn(store: Store, tenant: string): TapeServer {
     credentials: "none",
     limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // a whole test's calls come in a moment
     resolve: (footing, resolving) =>
-      resolve({ ...footing, runner: createRunner({ workflows: [] }) }, resolving as Resolving),
+      resolve({ ...footing, runner: createRunner({ workflows: [] }) }, resolving as ResolveRequest),
   });
 }
 
@@ -27,7 +27,7 @@ export function serverOn(store: Store, tenant: string): TapeServer {
 export function remoteOn(
   store: Store,
   tenant: string,
-  options: RemoteOptions & { readonly through?: (exchange: Exchange) => Exchange } = {},
+  options: RemoteOptions & { readonly through?: (exchange: Transport) => Transport } = {},
 ): Promise<RemoteStore> {
   const { through = (exchange) => exchange, ...more } = options;
   const { exchange } = serverOn(store, tenant);

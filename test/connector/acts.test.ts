@@ -8,7 +8,7 @@ import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import type { Connector } from "../../src/sdk/connector.ts";
 import { effect } from "../../src/sdk/effect.ts";
-import { AckLost, Definite, NotSent, outcome, settlesDoubt } from "../../src/sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent, outcome, settlesEarlierAttempts } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { Holder, hold } from "../../src/testing/conformance/scenes.ts";
 import { granting, setStage, story, tenant, waiting } from "../reactor/stage.ts";
@@ -194,7 +194,7 @@ describe("what a connector says about one attempt", () => {
     return { story: await story(store, run), effect: await run.effect(0), calls: () => n };
   }
   const fail = (error: Error) => () => Promise.reject(error);
-  const no = new Definite("403", { about: "attempt" });
+  const no = new DefiniteFailure("403", { about: "attempt" });
 
   it("a refusal of the first attempt is definite", async () => {
     expect((await played([fail(no)])).effect).toMatchObject({ status: "FAILED", reason: "definite" });
@@ -210,11 +210,11 @@ describe("what a connector says about one attempt", () => {
       "UNKNOWN ack_lost",
     ]);
     expect(after.status).toBe("UNKNOWN");
-    const considered = new Definite("422", { about: "key" });
+    const considered = new DefiniteFailure("422", { about: "key" });
     const { effect: repeated } = await played([fail(new AckLost()), fail(considered)]);
     expect(repeated).toMatchObject({ status: "FAILED", reason: "definite" });
-    expect(settlesDoubt(considered, "non_idempotent")).toBe(false); // nobody there knows the key again
-    const { effect: sure } = await played([fail(new AckLost()), fail(new Definite("for good"))]);
+    expect(settlesEarlierAttempts(considered, "non_idempotent")).toBe(false); // nobody there knows the key again
+    const { effect: sure } = await played([fail(new AckLost()), fail(new DefiniteFailure("for good"))]);
     expect(sure).toMatchObject({ status: "FAILED", reason: "definite" });
     const { effect: good } = await played([fail(new AckLost()), () => "there it is"]);
     expect(good).toMatchObject({ status: "CONFIRMED" });

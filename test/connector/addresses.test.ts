@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { allowed, blocks, isPublic } from "../../src/connector/http/addresses.ts";
 import { httpConnector } from "../../src/connector/http.ts";
-import { type Definite, NotSent } from "../../src/sdk/outcomes.ts";
+import { type DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 import { answer, cameOf, context, serve } from "./server.ts";
 
 const familyOf = (address: string): 4 | 6 => (address.includes(":") ? 6 : 4);
@@ -67,7 +67,7 @@ describe("where a request may go", () => {
     for (const host of [...hosts, "[::1]", "[::ffff:127.0.0.1]", "[::ffff:7f00:1]", "0.0.0.0", "169.254.169.254"]) {
       const { came, error } = await cameOf(hook.dispatch(`http://${host}:${server.port}/`, context()));
       expect([host, came]).toEqual([host, "failure"]);
-      expect((error as Definite).about).toBe("attempt");
+      expect((error as DefiniteFailure).about).toBe("attempt");
     }
     expect([server.visits.length, inner.visits.length]).toEqual([0, 0]);
   });

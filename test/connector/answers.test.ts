@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { verdictOn } from "../../src/connector/http/answers.ts";
 import { httpConnector } from "../../src/connector/http.ts";
-import { AckLost, type Definite, type NotSent } from "../../src/sdk/outcomes.ts";
+import { AckLost, type DefiniteFailure, type NotSent } from "../../src/sdk/outcomes.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
 import { answer, cameOf, context, json, serve } from "./server.ts";
 
@@ -54,7 +54,7 @@ describe("what an answer says about the act", () => {
     const { bank } = await bankThat((n) => answer(failures[n - 1]![0]));
     for (const [status] of failures) {
       const { error } = await cameOf(bank.dispatch({}, context()));
-      expect([status, (error as Definite).about]).toEqual([status, considered.has(status) ? "key" : "attempt"]);
+      expect([status, (error as DefiniteFailure).about]).toEqual([status, considered.has(status) ? "key" : "attempt"]);
     }
     expect(considered.size).toBe(7);
   });

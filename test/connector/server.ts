@@ -3,7 +3,7 @@ import { createServer as createTlsServer } from "node:tls";
 import { onTestFinished } from "vitest";
 import { makeFence } from "../../src/model/fence.ts";
 import type { ConnectorContext } from "../../src/sdk/connector.ts";
-import { AckLost, Definite, NotSent } from "../../src/sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 import { certificate, privateKey } from "./certificate.ts";
 
 /** One connection, as a server sees it that does what the test wants. */
@@ -123,7 +123,7 @@ export async function cameOf(
     const came =
       error instanceof NotSent
         ? "not_sent"
-        : error instanceof Definite
+        : error instanceof DefiniteFailure
           ? "failure"
           : error instanceof AckLost
             ? "doubt"

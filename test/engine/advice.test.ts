@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { doubtCommands } from "../../src/cli/commands/doubts.ts";
-import { needsResolving } from "../../src/engine/doubts.ts";
+import { effectCommands } from "../../src/cli/commands/doubts.ts";
+import { unresolvedEffectError } from "../../src/engine/doubts.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { errorTable } from "../../src/model/errors.ts";
 
-const commands = new Map(doubtCommands.map((command) => [command.name, command]));
+const commands = new Map(effectCommands.map((command) => [command.name, command]));
 const wordsOf = (name: string): readonly string[] =>
   (commands.get(name)!.options as unknown as { as: { value: string } }).as.value.split("|");
 
@@ -13,7 +13,7 @@ it.each([
   ["what undoes an act", true, "resolve obligation"],
 ])("what a STUCK run advises for %s exists: command, method and words", (_, undoing, command) => {
   const place = { run: 2, pos: 3, sub: undoing ? 1 : 0, name: "wire", reason: "exhausted" };
-  const { message } = needsResolving({ ...place, error: new Error("no answer") }, undoing);
+  const { message } = unresolvedEffectError({ ...place, error: new Error("no answer") }, undoing);
   expect(message).toContain("exhausted; the last attempt said: no answer");
   const [, advice] = message.split("resolve it as ");
   const [, named] = /durable-tape ([a-z]+ [a-z]+) </.exec(advice!)!;

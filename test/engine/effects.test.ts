@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
-import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { settled } from "../../src/testing/clock.ts";
 import { type Process, type Stage, stage, tenant, ttlMs, watched } from "./stage.ts";
@@ -99,7 +99,7 @@ describe("inline effects", () => {
   });
 
   it.each([
-    ["Definite", new Definite("no"), {}],
+    ["DefiniteFailure", new DefiniteFailure("no"), {}],
     ["declared", new RangeError("no"), { definite: (error: unknown) => error instanceof RangeError }],
   ])("a failure that is %s is FAILED at once", async (_, error, more) => {
     let tries = 0;

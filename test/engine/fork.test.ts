@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { type ForkRequest, fork, planFork } from "../../src/engine/fork.ts";
-import { expanded } from "../../src/engine/kept.ts";
-import type { RedriveGround } from "../../src/engine/redrive.ts";
+import { expandKeptRecords } from "../../src/engine/kept.ts";
+import type { OperatorDeps } from "../../src/engine/redrive.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
@@ -12,7 +12,7 @@ import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>
   workflow(name, run as never) as unknown as AnyWorkflow;
-const groundOf = (s: Stage, p: Process, store: Store = s.store): RedriveGround => ({
+const groundOf = (s: Stage, p: Process, store: Store = s.store): OperatorDeps => ({
   store,
   keeper: p.keeper,
   tenant,
@@ -157,7 +157,7 @@ describe("a fork", () => {
     const third = await fork(groundOf(s, p), second, request({ id: "third" }));
     expect(await p.over(third)).toMatchObject({ status: "COMPLETED", outcome: { receipt: "receipt 10" } });
     expect(world).toHaveLength(2);
-    expect(expanded(await s.records(third)).filter(({ kind }) => kind === "effect.intended")).toHaveLength(2);
+    expect(expandKeptRecords(await s.records(third)).filter(({ kind }) => kind === "effect.intended")).toHaveLength(2);
     await expect(fork(groundOf(s, p), second, request({ id: "fourth", at: 3 }))).rejects.toMatchObject({
       code: "TAPE_FORK_REPEATS",
     });

@@ -6,7 +6,7 @@ import { isTapeError, TapeError } from "../../src/model/errors.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
-import { AckLost, Definite, NotSent } from "../../src/sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
@@ -25,7 +25,7 @@ describe("errors from the journal", () => {
     const cause = new NotSent("no line", { afterMs: 5 });
     const all = [
       new TapeError("TAPE_BUDGET_EXCEEDED", "too much", { unit: "usd" }, cause),
-      new EffectFailed("wire", "definite", new Definite("no", { about: "attempt" })),
+      new EffectFailed("wire", "definite", new DefiniteFailure("no", { about: "attempt" })),
       cause,
       new AckLost(),
     ];
@@ -46,7 +46,7 @@ describe("errors from the journal", () => {
   it("are handed to the code with the same class live and on replay", async () => {
     const s = await stage({ backend: "sqlite" });
     const drives: unknown[][] = [];
-    const pay = effect("pay", () => Promise.reject(new Definite("no")), {
+    const pay = effect("pay", () => Promise.reject(new DefiniteFailure("no")), {
       businessKey: () => "k",
       compensate: () => {},
     });
@@ -68,7 +68,7 @@ describe("errors from the journal", () => {
     await p.until(async () => (await s.run(id)).status === "WAITING");
     await s.store.intake.signal("t", id, { name: "go", value: 1 });
     const run = await p.over(id);
-    expect(run.outcome).toEqual(["EffectFailed", "Definite", "TapeError", "TapeError", "EffectFailed"]);
+    expect(run.outcome).toEqual(["EffectFailed", "DefiniteFailure", "TapeError", "TapeError", "EffectFailed"]);
     expect(drives).toHaveLength(2);
     expect(drives[1]).toEqual(drives[0]);
   });

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { cancelledError } from "../../src/engine/operations.ts";
 import { redrive } from "../../src/engine/redrive.ts";
-import { whyStuck } from "../../src/engine/stuck.ts";
+import { stuckError } from "../../src/engine/stuck.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { type Resolution, resolve } from "../../src/reactor/resolve.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
@@ -59,7 +59,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     const { s, p, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-1)));
     const stuck = await p.over(id);
     expect([stuck.status, stuck.stuckFrom]).toEqual(["STUCK", "LIVE"]);
-    const error = await whyStuck(s.store, tenant, id);
+    const error = await stuckError(s.store, tenant, id);
     expect(error).toBeInstanceOf(TapeError);
     expect(error.code).toBe("TAPE_RUN_STUCK");
     expect(error.message).toMatch(
@@ -163,7 +163,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     expect([ending.status, ending.stuckFrom]).toEqual(["STUCK", "ENDING"]);
     await ask(id, { as: "failed" }, 1);
     await p.until(async () => (await s.run(id)).stuckFrom === "COMPENSATING");
-    expect((await whyStuck(s.store, tenant, id)).message).toMatch(
+    expect((await stuckError(s.store, tenant, id)).message).toMatch(
       /undoing pay at position 0.*resolve it as happened once it is undone/,
     );
     await expect(ask(id, { as: "failed" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });

@@ -34,14 +34,14 @@ describe("the runs of a process that vanished", () => {
     await s.clock.elapse(ttlMs + 1);
     bodies = 0;
     const [a, b] = [s.process([slow]), s.process([slow])];
-    const found = [await a.worker.begin(100), await a.worker.begin(100), await b.worker.begin(100)];
+    const found = [await a.worker.poll(100), await a.worker.poll(100), await b.worker.poll(100)];
     await settled(60);
     expect(found.map((round) => round.found)).toEqual([16, 0, 16]);
     expect(bodies).toBe(32);
     const untouched = await Promise.all(Array.from({ length: 40 }, (_, k) => begun(s, `slow-${k}`)));
     expect(untouched.filter((reasons) => reasons.length === 1)).toHaveLength(8);
     await s.clock.elapse(5_000); // those that still live are at work: others get their turn beside them
-    expect((await a.worker.begin(100)).found).toBe(8);
+    expect((await a.worker.poll(100)).found).toBe(8);
     const ended = () => s.store.read.runs(tenant, { status: ["COMPLETED"], limit: 100 });
     await a.until(async () => (await ended()).length === 40);
     expect(bodies).toBe(40);
@@ -75,7 +75,7 @@ describe("the runs of a process that vanished", () => {
         },
       };
       for (let k = 0; k < 40 && !dead; k++) {
-        void p.worker.begin(100);
+        void p.worker.poll(100);
         await settled(20);
         if (!dead) await s.clock.elapse(200);
       }
@@ -99,22 +99,22 @@ it("a process that lost its own leases under load does not suspect its own runs"
   await create(s, "stay", 3);
   const p = s.process([stay]);
   for (let k = 0; k < 8; k++) {
-    void p.worker.begin(100);
+    void p.worker.poll(100);
     await settled(30);
     s.clock.stall(ttlMs + 1); // no timer has its turn meanwhile: no heartbeat either
     await settled(5);
   }
   expect((await begun(s, "stay-0")).filter((reason) => reason === "recovery").length).toBeGreaterThanOrEqual(7);
-  expect(p.worker.room).toBeGreaterThan(0);
+  expect(p.worker.capacity).toBeGreaterThan(0);
   expect(await s.kinds("stay-0")).not.toContain("run.suspected");
   expect((await s.run("stay-0")).status).not.toBe("STUCK");
   // Nor do they count when somebody else takes over at last: it is the first crash, not the eighth.
   p.crash();
   await s.clock.elapse(ttlMs + 1);
   const heir = s.process([stay]);
-  void heir.worker.begin(100);
+  void heir.worker.poll(100);
   await settled(30);
-  expect([heir.worker.driving, heir.worker.room > 0]).toEqual([3, true]);
+  expect([heir.worker.driving, heir.worker.capacity > 0]).toEqual([3, true]);
   expect(await s.kinds("stay-0")).not.toContain("run.suspected");
 });
 
@@ -133,7 +133,7 @@ describe("twelve runs with long steps whose process died twice", () => {
     for (let k = 0; k < times; k++) {
       const p = s.process([long, other]);
       for (let look = 0; look < 30 && p.worker.driving < 12; look++) {
-        await p.worker.begin(100);
+        await p.worker.poll(100);
         await settled(30);
         await s.clock.elapse(200);
       }
@@ -151,14 +151,14 @@ describe("twelve runs with long steps whose process died twice", () => {
       const { s, flows, other, bodies } = await diedTwice(times);
       const p = s.process(flows, { concurrency: 20 });
       let waited = 0;
-      await p.worker.begin(100);
+      await p.worker.poll(100);
       await settled(30);
       const id = await p.start(other);
       await settled(30);
       expect((await s.run(id)).status).toBe("COMPLETED");
       for (; bodies() < 12 && waited < 10 * ttlMs; waited += 500) {
         await s.clock.elapse(500);
-        await p.worker.begin(100);
+        await p.worker.poll(100);
         await settled(30);
         const fresh = await p.start(other);
         await settled(20);
@@ -194,7 +194,7 @@ describe("twelve runs with long steps whose process died twice", () => {
         },
       };
       for (let look = 0; look < 130 && !dead && (await s.run("poison-0")).status !== "STUCK"; look++) {
-        void p.worker.begin(100);
+        void p.worker.poll(100);
         await settled(20);
         if (!dead) await s.clock.elapse(500);
       }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { whyStuck } from "../../src/engine/stuck.ts";
+import { stuckError } from "../../src/engine/stuck.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
@@ -86,7 +86,7 @@ describe.each(["memory", "sqlite"] as const)("a run in the middle of its tree, o
     const id = await start("fails");
     const middle = `${id}.2`;
     await p.until(async () => (await s.store.read.run(tenant, middle))?.status === "STUCK");
-    const error = await whyStuck(s.store, tenant, middle);
+    const error = await stuckError(s.store, tenant, middle);
     expect(error.message).toMatch(/undoing book at position 1/);
     const { journal } = await s.run(`${middle}.0`);
     expect(error.details.on).toEqual([{ run: journal, pos: 1, sub: 1 }]);

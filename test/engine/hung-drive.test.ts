@@ -33,7 +33,7 @@ it("a drive that loses its lease while its run closes is over, although its last
   };
   const heir = process(runner, { store: deaf });
   await clock.elapse(ttlMs + 1);
-  expect((await heir.worker.begin(10)).found).toBe(1);
+  expect((await heir.worker.poll(10)).found).toBe(1);
   await settled(20);
   expect(heir.worker.driving).toBe(1);
   await clock.elapse(ttlMs + 1);

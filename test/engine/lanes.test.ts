@@ -46,7 +46,7 @@ describe("two branches with I/O of their own between operations", () => {
         p.crash();
         await s.clock.elapse(30_001);
         p = s.process([flow]);
-        void p.worker.begin(10);
+        void p.worker.poll(10);
       }
       const view = await p.over(id);
       expect([seed, view.status, view.outcome]).toEqual([seed, "COMPLETED", expected]);

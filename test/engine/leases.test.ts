@@ -240,7 +240,7 @@ describe("poison", () => {
     await settled(30);
     await s.clock.elapse(300);
     await settled(30);
-    expect([p.worker.room > 0, (await s.kinds("stay")).at(-1)]).toEqual([true, "run.suspected"]);
+    expect([p.worker.capacity > 0, (await s.kinds("stay")).at(-1)]).toEqual([true, "run.suspected"]);
     const id = await p.start(other);
     await settled(30);
     expect((await s.run(id)).outcome).toBe("done");
@@ -258,13 +258,13 @@ describe("poison", () => {
     await settled(30);
     await s.clock.elapse(300);
     await settled(30);
-    expect(p.worker.room).toBe(0);
+    expect(p.worker.capacity).toBe(0);
     const id = await p.start(other);
     await settled(30);
     expect((await s.run(id)).status).toBe("RUNNABLE");
     await s.clock.elapse(5_000);
     await settled(30);
-    expect(p.worker.room).toBeGreaterThan(0);
+    expect(p.worker.capacity).toBeGreaterThan(0);
     expect((await p.over(id)).outcome).toBe("done");
     expect((await s.records("stay")).at(-1)).toMatchObject({ kind: "run.suspected", data: { crashes: 0 } });
     p.crash();
@@ -319,7 +319,7 @@ describe("drain", () => {
     const [a, b] = [await one.start(quick), await one.start(long)];
     await settled(10);
     const drained = one.worker.drain(5_000);
-    expect(one.worker.room).toBe(0);
+    expect(one.worker.capacity).toBe(0);
     const c = await one.start(quick);
     await s.clock.elapse(5_001);
     await drained;
@@ -327,7 +327,7 @@ describe("drain", () => {
     const last = (await s.records(b)).at(-1)!;
     expect([last.kind, last.data]).toMatchObject(["term.ended", { end: "drained", wants: "recovery" }]);
     const two = s.process([quick, long]);
-    expect((await two.worker.begin(10)).found).toBe(2); // at once: nobody has to wait for a lease to run out
+    expect((await two.worker.poll(10)).found).toBe(2); // at once: nobody has to wait for a lease to run out
     expect((await two.over(b)).outcome).toBe("second try");
     expect((await two.over(c)).outcome).toBe("done");
   });

@@ -110,7 +110,7 @@ describe("a call after the workflow has ended", () => {
     await settled(5);
     s.clock.stall(40_000);
     await settled(5);
-    await p.worker.begin(10);
+    await p.worker.poll(10);
     expect((await p.over(id)).status).toBe("COMPLETED");
     let answered = false;
     contexts[0]!

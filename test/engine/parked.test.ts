@@ -24,7 +24,7 @@ class CountedClock implements Clock {
   mono = systemClock.mono;
   wall = systemClock.wall;
   boot = systemClock.boot;
-  soon = systemClock.soon;
+  immediate = systemClock.immediate;
 
   after(ms: number, fn: () => void): () => void {
     let pending = true;

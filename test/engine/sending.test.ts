@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { assertInTime, sendWithin } from "../../src/engine/sending.ts";
-import { momentOf } from "../../src/lease/belief.ts";
+import { assertStartWindow, sendWindowMs } from "../../src/engine/sending.ts";
+import { readClocks } from "../../src/lease/belief.ts";
 import { timingsOf } from "../../src/lease/timings.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
@@ -16,15 +16,15 @@ describe.each([
 ] as const)("an authorised attempt has %s", (_, ttlMs, beginMs) => {
   it("to begin, and not a moment longer", async () => {
     const clock = new ManualClock();
-    const authorised = momentOf(clock);
+    const authorised = readClocks(clock);
     await clock.elapse(beginMs);
-    expect(() => assertInTime(held(ttlMs), authorised, clock)).not.toThrow();
+    expect(() => assertStartWindow(held(ttlMs), authorised, clock)).not.toThrow();
     await clock.elapse(1);
-    expect(() => assertInTime(held(ttlMs), authorised, clock)).toThrow(NotSent);
+    expect(() => assertStartWindow(held(ttlMs), authorised, clock)).toThrow(NotSent);
   });
 
   it("and says so in the journal, by itself and in the outbox: absence is believed after that and its time-out", async () => {
-    expect(sendWithin(held(ttlMs), 500)).toBe(beginMs + 500);
+    expect(sendWindowMs(held(ttlMs), 500)).toBe(beginMs + 500);
     const s = await stage();
     const own = { semantics: "idempotent", timeout: "700ms" } as const;
     const inline = effect("inline", (_: null) => "done", own);

@@ -68,7 +68,7 @@ describe("a run that was taken ahead of its timer, which another process fires a
     const id = await p.start(naps);
     await parked(s, p, id);
     hold.armed = true;
-    const finding = p.worker.begin(10);
+    const finding = p.worker.poll(10);
     await hold.met;
     await s.clock.elapse(20);
     expect(await fire(s)).toBe(1);
@@ -88,7 +88,7 @@ describe("a run that was taken ahead of its timer, which another process fires a
     const id = await p.start(naps);
     await parked(s, p, id);
     hold.armed = true;
-    expect((await p.worker.begin(10)).found).toBe(1);
+    expect((await p.worker.poll(10)).found).toBe(1);
     await hold.met;
     await s.clock.elapse(20);
     expect(await fire(s)).toBe(1);
@@ -109,7 +109,7 @@ describe("a run that was taken ahead of its timer, which another process fires a
     const p = s.process([slowly]);
     const id = await p.start(slowly);
     await parked(s, p, id);
-    expect((await p.worker.begin(10)).found).toBe(1);
+    expect((await p.worker.poll(10)).found).toBe(1);
     await settled(20);
     expect(gates).toHaveLength(1);
     await s.clock.elapse(20);

@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { expect, onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import { Worker } from "../../src/engine/worker.ts";
+import { RunDriver } from "../../src/engine/worker.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { JournalRecord } from "../../src/model/records.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
@@ -19,7 +19,7 @@ export const ttlMs = 30_000;
 
 /** One process: a keeper, a worker, the reactors. Dropping it is a crash: nothing of it is heard of again. */
 export interface Process {
-  readonly worker: Worker;
+  readonly worker: RunDriver;
   readonly keeper: LeaseKeeper;
   readonly store: Store;
   start(workflow: AnyWorkflow, input?: unknown, more?: Partial<RunSpec>): Promise<string>;
@@ -103,7 +103,7 @@ export async function stage(
       const identity = { owner: `owner-${n}-${seeded.int(2 ** 40)}`, label: `process ${n}` };
       const ground = { store: own.store, tenant, clock, random: seeded, log, runner };
       const keeper = new LeaseKeeper({ ...ground, identity, timings: { ttlMs: more.ttlMs ?? ttlMs } });
-      const worker = new Worker({
+      const worker = new RunDriver({
         ...ground,
         keeper,
         concurrency: more.concurrency ?? 2_000,
@@ -111,7 +111,7 @@ export async function stage(
       });
       const all = [timers, outbox, reconciler, compensation].map((make) => make({ ...ground, keeper }));
       const reactors = async (): Promise<void> => {
-        await worker.begin(1_000);
+        await worker.poll(1_000);
         for (const reactor of all) await reactor.runOnce(1_000);
       };
       const until: Process["until"] = async (done) => {

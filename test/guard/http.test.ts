@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { FencedDoor, fenceHeaders } from "../../src/guard/door.ts";
+import { fenceHeaders, RequestFence } from "../../src/guard/door.ts";
 import { fencedHandler } from "../../src/guard/handler.ts";
-import { type GuardTable, memoryGuards } from "../../src/guard/table.ts";
+import { type GuardTable, memoryGuardTable } from "../../src/guard/table.ts";
 import { TapeError } from "../../src/model/errors.ts";
 
 const headersOf = (token: bigint, name = "sweeper") => {
@@ -17,8 +17,8 @@ const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
 describe("the door", () => {
   it("lets equal and newer tokens through, refuses lower ones, scope by scope", async () => {
-    const door = new FencedDoor();
-    const bring = (token: bigint, name?: string) => codeOf(door.through(headersOf(token, name), () => "in"));
+    const door = new RequestFence();
+    const bring = (token: bigint, name?: string) => codeOf(door.run(headersOf(token, name), () => "in"));
     expect(await bring(9n)).toBe("in");
     expect(await bring(9n)).toBe("in");
     expect(await bring(10n)).toBe("in");
@@ -27,11 +27,11 @@ describe("the door", () => {
   });
 
   it("a newer token waits for requests of older ones, which are told; those of one token run beside each other", async () => {
-    const door = new FencedDoor();
+    const door = new RequestFence();
     const did: string[] = [];
     const leave: (() => void)[] = [];
     const slow = (who: string) =>
-      door.through(headersOf(1n), async ({ abortSignal }) => {
+      door.run(headersOf(1n), async ({ abortSignal }) => {
         did.push(`${who} in`);
         abortSignal.addEventListener("abort", () => did.push(`${who} told`));
         await new Promise<void>((resolve) => void leave.push(resolve));
@@ -40,9 +40,9 @@ describe("the door", () => {
     const old = [slow("a"), slow("b")];
     await turn();
     expect(did).toEqual(["a in", "b in"]);
-    const newer = [2n, 2n].map((token) => door.through(headersOf(token), () => void did.push("newer in")));
+    const newer = [2n, 2n].map((token) => door.run(headersOf(token), () => void did.push("newer in")));
     await turn();
-    expect(await codeOf(door.through(headersOf(1n), () => "in"))).toBe("TAPE_FENCED"); // from the knock on
+    expect(await codeOf(door.run(headersOf(1n), () => "in"))).toBe("TAPE_FENCED"); // from the knock on
     expect(did).toEqual(["a in", "b in", "a told", "b told"]);
     leave[0]!();
     await turn();
@@ -53,12 +53,12 @@ describe("the door", () => {
   });
 
   it("two newer tokens at once: the highest gets in, the other is refused though it waited", async () => {
-    const door = new FencedDoor();
+    const door = new RequestFence();
     let leave = () => {};
-    const old = door.through(headersOf(1n), () => new Promise<void>((resolve) => (leave = resolve)));
+    const old = door.run(headersOf(1n), () => new Promise<void>((resolve) => (leave = resolve)));
     await turn();
-    const middle = codeOf(door.through(headersOf(2n), () => "in"));
-    const highest = codeOf(door.through(headersOf(3n), () => "in"));
+    const middle = codeOf(door.run(headersOf(2n), () => "in"));
+    const highest = codeOf(door.run(headersOf(3n), () => "in"));
     await turn();
     leave();
     await old;
@@ -66,7 +66,7 @@ describe("the door", () => {
   });
 
   it("a shared guard table knows what another process has seen; one that fails is asked again", async () => {
-    const shared = memoryGuards();
+    const shared = memoryGuardTable();
     await shared.raise("default/sweeper", 7n);
     let fails = 1;
     const guards: GuardTable = {
@@ -75,21 +75,21 @@ describe("the door", () => {
         return shared.raise(scope, token);
       },
     };
-    const door = new FencedDoor(guards);
-    await expect(door.through(headersOf(8n), () => "in")).rejects.toThrow("away");
-    expect(await codeOf(door.through(headersOf(6n), () => "in"))).toBe("TAPE_FENCED");
-    expect(await codeOf(door.through(headersOf(8n), () => "in"))).toBe("in");
+    const door = new RequestFence(guards);
+    await expect(door.run(headersOf(8n), () => "in")).rejects.toThrow("away");
+    expect(await codeOf(door.run(headersOf(6n), () => "in"))).toBe("TAPE_FENCED");
+    expect(await codeOf(door.run(headersOf(8n), () => "in"))).toBe("in");
   });
 
   it("names that no header could carry arrive as they are; the key of an effect is a scope, too", async () => {
-    const guards = memoryGuards();
-    const door = new FencedDoor(guards);
+    const guards = memoryGuardTable();
+    const door = new RequestFence(guards);
     const seen: unknown[] = [];
     const note = ({ key, token }: { key: string; token: bigint }) => void seen.push([key, token]);
-    await door.through(headersOf(1n, "Mülleimer\n€"), note);
+    await door.run(headersOf(1n, "Mülleimer\n€"), note);
     const byKey = fenceHeaders({ key: "run-7:2", token: 4n });
     expect(byKey).toEqual({ "idempotency-key": "run-7:2", "tape-fencing-token": "4" });
-    await door.through((name) => byKey[name], note);
+    await door.run((name) => byKey[name], note);
     expect(seen).toEqual([
       ["default/Mülleimer\n€", 1n],
       ["run-7:2", 4n],

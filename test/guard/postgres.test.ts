@@ -1,6 +1,6 @@
 import pg from "pg";
 import { beforeEach, describe, expect, inject, it, onTestFinished } from "vitest";
-import { createGuards, guardElsewhere, guardPostgres } from "../../src/guard/postgres.ts";
+import { createGuardTable, guardExternalPostgres, guardPostgres } from "../../src/guard/postgres.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { makeFence } from "../../src/model/fence.ts";
 import { effect } from "../../src/sdk/effect.ts";
@@ -118,8 +118,8 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     await guardPostgres(client, lease);
     await client.query("commit");
     await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT"); // a mark of before does not help
-    await createGuards(client);
-    await expect(guardElsewhere(client, lease)).rejects.toThrow("TAPE_BAD_INPUT");
+    await createGuardTable(client);
+    await expect(guardExternalPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT");
   });
 
   it("a holder that stops inside its transaction does not hold up its successor for ever, and its write is lost", async () => {
@@ -163,12 +163,12 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
 
   it("elsewhere: not lower than the highest seen, scope by scope, tokens as numbers up to 2^63", async () => {
     const client = await connect();
-    await createGuards(client);
-    await createGuards(client); // twice is once
+    await createGuardTable(client);
+    await createGuardTable(client); // twice is once
     const bring = async (scope: string, token: bigint): Promise<string> => {
       await client.query("begin");
       try {
-        await guardElsewhere(client, { name: scope, token });
+        await guardExternalPostgres(client, { name: scope, token });
         await client.query("commit");
         return "let through";
       } catch (error) {
@@ -188,15 +188,15 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
 
   it("elsewhere: a newer token waits for the older one's transaction, an older one then finds it", async () => {
     const [old, current, late] = [await connect(), await connect(), await connect()];
-    await createGuards(old);
+    await createGuardTable(old);
     for (const client of [old, current, late]) await client.query("begin");
-    await guardElsewhere(old, { name, token: 1n });
-    const next = guardElsewhere(current, { name, token: 2n });
+    await guardExternalPostgres(old, { name, token: 1n });
+    const next = guardExternalPostgres(current, { name, token: 2n });
     const watch = await connect();
     await expect.poll(() => waiting(watch), { timeout: 10_000 }).toBe(1);
     await old.query("commit");
     await next;
-    const stale = guardElsewhere(late, { name, token: 1n }).catch((error: { code: string }) => error.code);
+    const stale = guardExternalPostgres(late, { name, token: 1n }).catch((error: { code: string }) => error.code);
     await expect.poll(() => waiting(watch), { timeout: 10_000 }).toBe(1);
     await current.query("commit");
     expect(await stale).toBe("TAPE_FENCED");

@@ -1,7 +1,7 @@
 import { beforeEach, expect, it } from "vitest";
-import { recordedAct } from "../../src/guard/record.ts";
+import { recordedCall } from "../../src/guard/record.ts";
 import { TapeError } from "../../src/model/errors.ts";
-import { Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
+import { DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
@@ -25,31 +25,31 @@ const lost = async (): Promise<never> => {
 it("acts once and hands the result back ever after, whoever asks", async () => {
   let acts = 0;
   const act = async () => ++acts;
-  expect(await recordedAct(place(), owner(1n), "k", act)).toBe(1);
-  expect(await recordedAct(place(), owner(1n), "k", act)).toBe(1);
-  expect(await recordedAct(place(), owner(2n), "k", act)).toBe(1);
-  expect(await recordedAct(place(), owner(2n), "another", act)).toBe(2);
+  expect(await recordedCall(place(), owner(1n), "k", act)).toBe(1);
+  expect(await recordedCall(place(), owner(1n), "k", act)).toBe(1);
+  expect(await recordedCall(place(), owner(2n), "k", act)).toBe(1);
+  expect(await recordedCall(place(), owner(2n), "another", act)).toBe(2);
 });
 
 it("of two owners at once one acts; a lower token never takes a record from a higher one", async () => {
   let acts = 0;
   const act = async () => ++acts;
-  const both = await Promise.all([1n, 2n].map((token) => codeOf(recordedAct(place(), owner(token), "k", act))));
+  const both = await Promise.all([1n, 2n].map((token) => codeOf(recordedCall(place(), owner(token), "k", act))));
   expect(acts).toBe(1);
   expect(both.sort()).toEqual([1, "TAPE_FENCED"].sort());
-  await codeOf(recordedAct(place(), owner(5n), "j", lost));
+  await codeOf(recordedCall(place(), owner(5n), "j", lost));
   const observe = async () => outcome.absent({ final: true });
-  expect(await codeOf(recordedAct(place(), owner(4n), "j", act, { observe }))).toBe("TAPE_FENCED");
+  expect(await codeOf(recordedCall(place(), owner(4n), "j", act, { observe }))).toBe("TAPE_FENCED");
 });
 
 it("an act whose answer was lost is unknown: not sent again by anybody who cannot look", async () => {
-  expect(await codeOf(recordedAct(place(), owner(1n), "k", lost))).toBe("Error: the answer was lost");
+  expect(await codeOf(recordedCall(place(), owner(1n), "k", lost))).toBe("Error: the answer was lost");
   let acts = 0;
   for (const token of [1n, 2n]) {
-    expect(await codeOf(recordedAct(place(), owner(token), "k", async () => ++acts))).toBe("TAPE_OUTCOME_UNKNOWN");
+    expect(await codeOf(recordedCall(place(), owner(token), "k", async () => ++acts))).toBe("TAPE_OUTCOME_UNKNOWN");
   }
   const observe = async () => outcome.inconclusive("the printer is off");
-  expect(await codeOf(recordedAct(place(), owner(2n), "k", async () => ++acts, { observe }))).toBe(
+  expect(await codeOf(recordedCall(place(), owner(2n), "k", async () => ++acts, { observe }))).toBe(
     "TAPE_OUTCOME_UNKNOWN",
   );
   expect(acts).toBe(0);
@@ -57,37 +57,39 @@ it("an act whose answer was lost is unknown: not sent again by anybody who canno
 
 it("found in the world: completed without acting, and the first owner's completion is refused", async () => {
   let answer = (_: string) => {};
-  const late = codeOf(recordedAct(place(), owner(1n), "k", () => new Promise<string>((resolve) => (answer = resolve))));
+  const late = codeOf(
+    recordedCall(place(), owner(1n), "k", () => new Promise<string>((resolve) => (answer = resolve))),
+  );
   await expect
     .poll(async () => (await store.read.value("default", "tape.act/k"))?.version, { timeout: 10_000 })
     .toBe(1);
   const observe = async () => outcome.confirmed("seen");
-  expect(await recordedAct(place(), owner(2n), "k", async () => "acted", { observe })).toBe("seen");
+  expect(await recordedCall(place(), owner(2n), "k", async () => "acted", { observe })).toBe("seen");
   answer("late");
   expect(await late).toBe("TAPE_FENCED");
-  expect(await recordedAct(place(), owner(3n), "k", async () => "acted")).toBe("seen");
+  expect(await recordedCall(place(), owner(3n), "k", async () => "acted")).toBe("seen");
 });
 
 it("absent proves nothing while the first owner may still send; after that, or when it is final, the next acts", async () => {
-  await codeOf(recordedAct(place(), owner(1n), "k", lost, { sendWithin: "10s" }));
+  await codeOf(recordedCall(place(), owner(1n), "k", lost, { sendWithin: "10s" }));
   const observe = async () => outcome.absent();
   let acts = 0;
   const act = async () => ++acts;
   await clock.elapse(9_999);
-  expect(await codeOf(recordedAct(place(), owner(2n), "k", act, { observe }))).toBe("TAPE_OUTCOME_UNKNOWN");
+  expect(await codeOf(recordedCall(place(), owner(2n), "k", act, { observe }))).toBe("TAPE_OUTCOME_UNKNOWN");
   await clock.elapse(1);
-  expect(await recordedAct(place(), owner(2n), "k", act, { observe })).toBe(1);
-  await codeOf(recordedAct(place(), owner(2n), "j", lost, { sendWithin: "10s" }));
+  expect(await recordedCall(place(), owner(2n), "k", act, { observe })).toBe(1);
+  await codeOf(recordedCall(place(), owner(2n), "j", lost, { sendWithin: "10s" }));
   const final = async () => outcome.absent({ final: true });
-  expect(await recordedAct(place(), owner(3n), "j", act, { observe: final })).toBe(2);
+  expect(await recordedCall(place(), owner(3n), "j", act, { observe: final })).toBe(2);
 });
 
-it.each([new NotSent(), new Definite("out of paper")])(
+it.each([new NotSent(), new DefiniteFailure("out of paper")])(
   "%s leaves no doubt: the next try acts at once",
   async (error) => {
-    const refused = recordedAct(place(), owner(1n), "k", () => Promise.reject(error));
+    const refused = recordedCall(place(), owner(1n), "k", () => Promise.reject(error));
     await expect(refused).rejects.toBe(error);
-    expect(await recordedAct(place(), owner(1n), "k", async () => "acted")).toBe("acted");
+    expect(await recordedCall(place(), owner(1n), "k", async () => "acted")).toBe("acted");
   },
 );
 
@@ -95,7 +97,7 @@ it("a holder that no longer trusts its lease is refused before anything is claim
   const assert = () => {
     throw new TapeError("TAPE_LEASE_LOST", "too late");
   };
-  const asked = recordedAct(place(), { ...owner(1n), assert }, "k", async () => "acted");
+  const asked = recordedCall(place(), { ...owner(1n), assert }, "k", async () => "acted");
   expect(await codeOf(asked)).toBe("TAPE_LEASE_LOST");
   expect(await store.read.value("default", "tape.act/k")).toBeUndefined();
 });

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { beforeEach, expect, it } from "vitest";
-import { guardSqlite, guardSqliteElsewhere } from "../../src/guard/sqlite.ts";
+import { guardExternalSqlite, guardSqlite } from "../../src/guard/sqlite.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { noRunner } from "../host/stage.ts";
 
@@ -54,7 +54,7 @@ it("a transaction that only read so far cannot write once somebody has taken ove
 it("outside a transaction it refuses to pretend; a lost lease is refused by its own word", async () => {
   const lease = await first.leases.acquire(name);
   expect(() => guardSqlite(database, lease)).toThrow("TAPE_BAD_INPUT");
-  expect(() => guardSqliteElsewhere(database, lease)).toThrow("TAPE_BAD_INPUT");
+  expect(() => guardExternalSqlite(database, lease)).toThrow("TAPE_BAD_INPUT");
   const { prepare, exec } = database;
   const nameless = { prepare: prepare.bind(database), exec: exec.bind(database) };
   expect(() => guardSqlite(nameless, lease)).toThrow("TAPE_BAD_INPUT"); // it cannot say whether there is one
@@ -72,7 +72,7 @@ it("elsewhere: not lower than the highest seen, scope by scope, tokens as number
   const bring = (scope: string, token: bigint): string => {
     other.exec("begin immediate");
     try {
-      guardSqliteElsewhere(other, { name: scope, token });
+      guardExternalSqlite(other, { name: scope, token });
       other.exec("commit");
       return "let through";
     } catch (error) {
@@ -95,11 +95,11 @@ it("elsewhere: not lower than the highest seen, scope by scope, tokens as number
 it("a guard that was undone with its transaction has seen nothing", () => {
   const other = new DatabaseSync(join(folder, "other.db"));
   other.exec("begin immediate");
-  guardSqliteElsewhere(other, { name, token: 5n });
+  guardExternalSqlite(other, { name, token: 5n });
   other.exec("rollback; begin immediate");
-  guardSqliteElsewhere(other, { name, token: 4n });
+  guardExternalSqlite(other, { name, token: 4n });
   other.exec("commit; begin immediate");
-  expect(() => guardSqliteElsewhere(other, { name, token: 3n })).toThrow("TAPE_FENCED");
+  expect(() => guardExternalSqlite(other, { name, token: 3n })).toThrow("TAPE_FENCED");
   other.exec("rollback");
   other.close();
 });

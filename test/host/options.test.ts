@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
-import { type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, serve } from "../../src/host/serve.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { type ErrorCode, isTapeError } from "../../src/model/errors.ts";
 import { gate } from "../../src/sdk/gate.ts";
@@ -33,7 +33,7 @@ async function refused(words: RegExp, call: () => unknown, code: ErrorCode = "TA
 }
 
 describe("serve refuses, and listens to nothing", () => {
-  const listen = serve as unknown as (options: unknown) => Promise<Serving>;
+  const listen = serve as unknown as (options: unknown) => Promise<RunningServer>;
   it.each<[string, RegExp, object | undefined]>([
     ["no options at all", /not an object, but undefined/, undefined],
     ["a mistyped key", /no option credential; did you mean credentials\?/, { credential: "required" }],

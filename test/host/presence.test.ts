@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { type AtWork, Presence } from "../../src/host/presence.ts";
+import { type ProcessActivity, ProcessReporter } from "../../src/host/presence.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { Intake, Report, Store } from "../../src/store/contract.ts";
+import type { IntakeOps, ProcessReport, Store } from "../../src/store/contract.ts";
 import { noRunner, setStage, tenant, untilAborted } from "./stage.ts";
 
 interface Body {
@@ -18,10 +18,10 @@ const told = async (store: Store) =>
   (await store.read.processes(tenant)).map(({ owner, body }) => ({ owner, ...(body as Body) }));
 
 /** A store that hands every report and farewell to `say`, which sends it on or not. */
-function listening(say: (send: () => Promise<void>, report: Report | string) => Promise<void>) {
+function listening(say: (send: () => Promise<void>, report: ProcessReport | string) => Promise<void>) {
   return (store: Store): Store => {
-    const report: Intake["report"] = (of, one) => say(() => store.intake.report(of, one), one);
-    const unreport: Intake["unreport"] = (of, owner) => say(() => store.intake.unreport(of, owner), owner);
+    const report: IntakeOps["report"] = (of, one) => say(() => store.intake.report(of, one), one);
+    const unreport: IntakeOps["unreport"] = (of, owner) => say(() => store.intake.unreport(of, owner), owner);
     return { ...store, intake: { ...store.intake, report, unreport } };
   };
 }
@@ -80,14 +80,14 @@ it("an app that drives runs tells what its reactors do; one that does nothing, o
 });
 
 /** A presence of its own over what `look` finds. */
-async function alone(look: () => AtWork, wrap?: (store: Store) => Store) {
+async function alone(look: () => ProcessActivity, wrap?: (store: Store) => Store) {
   const { clock, store } = await setStage(wrap === undefined ? {} : { wrap });
   const identity = { owner: "replica/1", label: "replica" };
   const events: string[] = [];
   const log = (_level: string, event: string) => void events.push(event);
-  return { clock, store, events, presence: new Presence({ store, tenant, identity, clock, log }, look) };
+  return { clock, store, events, presence: new ProcessReporter({ store, tenant, identity, clock, log }, look) };
 }
-const busyWork: AtWork = {
+const busyWork: ProcessActivity = {
   tallies: [],
   singletons: [{ name: "s", state: "standby" } as never],
   driving: 0,
@@ -98,7 +98,7 @@ const busyWork: AtWork = {
 it("rates are of the last minute: what failed long ago is counted, but no error of now", async () => {
   let loop: ReactorLoop | undefined;
   const { clock, store, presence } = await alone(() => ({
-    tallies: loop === undefined ? [] : [loop.tallies],
+    tallies: loop === undefined ? [] : [loop.stats],
     singletons: [],
     driving: 0,
     workflows: [],

@@ -7,7 +7,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { placeOfRun } from "../../src/engine/spans.ts";
+import { spanContextOfRun } from "../../src/engine/spans.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { openTelemetry } from "../../src/host/telemetry.ts";
 import { effect } from "../../src/sdk/effect.ts";
@@ -62,7 +62,7 @@ describe("traces for OpenTelemetry", () => {
     await second.signal("traced", go, 1);
     await (await second.run("traced")).result();
 
-    const place = placeOfRun("default", "traced");
+    const place = spanContextOfRun("default", "traced");
     const drives = named("tape.drive");
     expect(drives).toHaveLength(2);
     for (const drive of drives) {

@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import { describe, it } from "vitest";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
-import { Definite, outcome } from "../../src/sdk/outcomes.ts";
+import { DefiniteFailure, outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
 import type { CrashMode } from "../../src/testing/kit/crash-options.ts";
@@ -29,7 +29,7 @@ const ship = effect("ship", (a: { n: number }, fx) => world.apply("ship", fx, a,
 const mail = effect("mail", (a: { n: number }, fx) => world.applyOnce("mail", fx, a, () => a), {
   semantics: "idempotent",
 });
-const no = effect("no", () => Promise.reject(new Definite("no")), { allowUnsafe: "it does nothing" });
+const no = effect("no", () => Promise.reject(new DefiniteFailure("no")), { allowUnsafe: "it does nothing" });
 const cfo = gate<boolean>("cfo");
 const child = workflow("child", async (tape, n: number) => {
   await tape.sleep("1h");

@@ -15,7 +15,7 @@ describe("virtual time", () => {
     time.after(10, () => told.push("a"));
     time.after(10, () => told.push("b"));
     time.after(15, () => told.push("never"))();
-    time.soon(() => told.push("soon"));
+    time.immediate(() => told.push("soon"));
     await time.elapse(30);
     assert.deepEqual(told, ["soon", "a", "b", "c"]);
     assert.equal(time.now, 30);
@@ -24,7 +24,7 @@ describe("virtual time", () => {
   it("says so when nothing is left to happen, and when something never rests", async () => {
     const time = new VirtualTime();
     await assert.rejects(time.during(new Promise(() => {})), /wait for ever/);
-    const spin = (): void => time.soon(spin);
+    const spin = (): void => time.immediate(spin);
     spin();
     await assert.rejects(time.elapse(1), /stands still/);
   });

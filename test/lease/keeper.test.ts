@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { describe, expect, it } from "vitest";
 import { seededRandom, systemRandom } from "../../src/base/random.ts";
-import { momentOf } from "../../src/lease/belief.ts";
+import { readClocks } from "../../src/lease/belief.ts";
 import { identify } from "../../src/lease/identity.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { Lease } from "../../src/lease/lease.ts";
@@ -108,7 +108,7 @@ describe("adopt", () => {
     const stage = await setStage();
     const a = stage.keeper("a");
     const first = { ...a.identity, reactor: "agent", ttlMs: 6_000, nonce: 7n };
-    const sent = momentOf(stage.clock);
+    const sent = readClocks(stage.clock);
     const [created] = await stage.store.intake.createRuns(tenant, [{ id: "run", workflow: "w", input: 1 }], first);
     if (created?.ok !== true || created.term === undefined) throw new Error("not created");
     return { ...stage, a, term: created.term, sent };
@@ -202,7 +202,7 @@ describe("close", () => {
     expect(await codeOf(a.tryAcquire(name))).toBe("TAPE_STORE_CLOSED");
     expect(await codeOf(a.acquire(name))).toBe("TAPE_STORE_CLOSED");
     expect(await codeOf(a.takeover(name, "ann", "test"))).toBe("TAPE_STORE_CLOSED");
-    expect(() => a.adopt(name, {} as Lease["term"], momentOf(clock))).toThrow("TAPE_STORE_CLOSED");
+    expect(() => a.adopt(name, {} as Lease["term"], readClocks(clock))).toThrow("TAPE_STORE_CLOSED");
     expect(probe.acquires).toEqual([]);
   });
 

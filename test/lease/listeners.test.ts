@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Transition } from "../../src/lease/lease.ts";
+import type { LeaseTransition } from "../../src/lease/lease.ts";
 import { beat, calm, granted, name, setStage, trust } from "./stage.ts";
 
 async function held() {
@@ -10,7 +10,7 @@ async function held() {
 
 it("a listener sees every transition, in order, and each only once", async () => {
   const { clock, probe, lease } = await held();
-  const seen: Transition["to"][] = [];
+  const seen: LeaseTransition["to"][] = [];
   lease.onChange(({ to }) => seen.push(to));
   for (let k = 0; k < 3; k++) {
     probe.next.renew.push("before", "before", "before");
@@ -23,7 +23,7 @@ it("a listener sees every transition, in order, and each only once", async () =>
 
 it("a slow listener misses none", async () => {
   const { clock, probe, lease } = await held();
-  const seen: Transition["to"][] = [];
+  const seen: LeaseTransition["to"][] = [];
   lease.onChange(async ({ to }) => {
     await clock.sleep(60_000);
     seen.push(to);
@@ -38,8 +38,8 @@ it("a slow listener misses none", async () => {
 
 it("what a listener does is told after what it was told", async () => {
   const { clock, probe, lease } = await held();
-  const first: Transition["to"][] = [];
-  const second: Transition["to"][] = [];
+  const first: LeaseTransition["to"][] = [];
+  const second: LeaseTransition["to"][] = [];
   lease.onChange(({ to }) => {
     first.push(to);
     if (to === "unknown") void lease.release();
@@ -95,7 +95,7 @@ it("a loss callback that blocks the thread: the others notice by their own clock
   const neighbour = await granted(keeper.tryAcquire("neighbour"));
   const short = await granted(keeper.tryAcquire("short", { timings: { ttlMs: 12_000 } }));
   lease.onChange(() => clock.stall(11_000));
-  lease.lost("test");
+  lease.end("test");
   expect(short.abortSignal.aborted).toBe(false);
   expect(() => short.assert()).toThrow("TAPE_LEASE_LOST");
   neighbour.assert();

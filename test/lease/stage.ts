@@ -2,9 +2,9 @@ import { expect, onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import type { Identity } from "../../src/lease/identity.ts";
 import { type KeeperOptions, LeaseKeeper, type LeaseStore } from "../../src/lease/keeper.ts";
-import type { Lease, Transition } from "../../src/lease/lease.ts";
+import type { Lease, LeaseTransition } from "../../src/lease/lease.ts";
 import { TapeError } from "../../src/model/errors.ts";
-import type { AcquireRequest, Renewal, TermView } from "../../src/model/lease.ts";
+import type { AcquireRequest, RenewRequest, TermView } from "../../src/model/lease.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock, settled } from "../../src/testing/clock.ts";
@@ -38,7 +38,7 @@ export class Probe implements LeaseStore {
   readonly next: Record<Method, Fate[]> = { acquire: [], renew: [], append: [] };
   readonly standing: Partial<Record<Method, Fate>> = {};
   readonly acquires: AcquireRequest[] = [];
-  readonly renewals: (readonly Renewal[])[] = [];
+  readonly renewals: (readonly RenewRequest[])[] = [];
   appends = 0;
   /** Notifications are lost. */
   deaf = false;
@@ -164,8 +164,8 @@ export async function granted(asked: Promise<Lease | undefined>): Promise<Lease>
 }
 
 /** Every change of a lease, with the time at which it was told. */
-export function changesOf(lease: Lease, now: () => number): [number, Transition["to"]][] {
-  const changes: [number, Transition["to"]][] = [];
+export function changesOf(lease: Lease, now: () => number): [number, LeaseTransition["to"]][] {
+  const changes: [number, LeaseTransition["to"]][] = [];
   lease.onChange(({ to }) => void changes.push([now(), to]));
   return changes;
 }

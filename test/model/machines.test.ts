@@ -94,7 +94,7 @@ describe.each(Object.entries(legal))("the machine of a %s", (name, { machine, st
     }
     for (const to of machine.states) {
       const before = machine.states.filter((from) => words(steps[from]).includes(to));
-      expect([...machine.before(to)].sort()).toEqual(before.sort());
+      expect([...machine.sourcesOf(to)].sort()).toEqual(before.sort());
     }
   });
 

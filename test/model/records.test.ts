@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { encode } from "../../src/base/codec.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "../../src/model/kinds.ts";
-import { bodyOf } from "../../src/model/project.ts";
+import { encodeBody } from "../../src/model/project.ts";
 import { isRecordKind, type RecordKind, recordFault, recordKinds, recordVersion } from "../../src/model/records.ts";
 import { decodeRecord } from "../../src/store/rows.ts";
 import { samples } from "../../src/testing/conformance/misplaced.ts";
@@ -42,12 +42,12 @@ describe("the closed union of records", () => {
 
 describe("reading a stored record", () => {
   it.each(recordKinds)("%s comes back as it was", (kind) => {
-    const record = decodeRecord(stored(kind, bodyOf(samples[kind])));
+    const record = decodeRecord(stored(kind, encodeBody(samples[kind])));
     expect(record).toEqual({ journal: 7, seq: 3, token: 2n ** 62n, at: 5, kind, data: samples[kind] });
   });
 
   it("the version comes first, so that an old reader refuses before it understands", () => {
-    expect(bodyOf({ pos: 1 })).toBe(`{"v":${recordVersion},"pos":1}`);
+    expect(encodeBody({ pos: 1 })).toBe(`{"v":${recordVersion},"pos":1}`);
   });
 
   it.each([

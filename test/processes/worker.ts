@@ -1,7 +1,7 @@
 import { systemClock } from "../../src/base/clock.ts";
 import { systemRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import { momentOf } from "../../src/lease/belief.ts";
+import { readClocks } from "../../src/lease/belief.ts";
 import { identify } from "../../src/lease/identity.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { Lease } from "../../src/lease/lease.ts";
@@ -25,7 +25,7 @@ async function answer(question: Question): Promise<Answer> {
   if (question.do === "take") {
     const { run, ttlMs } = question;
     keeper = new LeaseKeeper({ store, identity, timings: { ttlMs } });
-    const sent = momentOf(systemClock);
+    const sent = readClocks(systemClock);
     const claimant = { ...identity, reactor: "agent", ttlMs };
     const request = { target: { run }, claimant, nonce: systemRandom.bits63(), expect: "free_or_expired" } as const;
     const acquired = await store.claim.acquire(tenant, request);

@@ -197,7 +197,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     // The run may end only once it is undone.
     await s.store.intake.signal(tenant, id, { name: "go", value: true });
     await p.until(async () => {
-      await p.worker.begin(10);
+      await p.worker.poll(10);
       return (await s.run(id)).cause === "completed";
     });
     expect(await ended()).toBe("COMPLETED");

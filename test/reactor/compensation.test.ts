@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { type Effect, type EffectContext, effect, type Semantics } from "../../src/sdk/effect.ts";
-import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import type { Store } from "../../src/store/contract.ts";
 import { record } from "../../src/testing/conformance/frame.ts";
 import { armed, begin, confirmed, decided, ended, type Holder, hold } from "../../src/testing/conformance/scenes.ts";
@@ -76,7 +76,7 @@ describe("compensation", () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0, 1]);
     const { undone, effects } = refund("idempotent", () => {
-      throw new Definite("the account is closed");
+      throw new DefiniteFailure("the account is closed");
     });
     const ground = replica({ effects });
     expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });

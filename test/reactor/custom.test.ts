@@ -85,16 +85,16 @@ describe("a reactor of one's own", () => {
         if (++calls < 3) throw new Error("rotten");
         return 1;
       },
-      { everyMs: 60_000 },
+      { intervalMs: 60_000 },
     );
     let good = 0;
-    const fine = customReactor({ ...ground, name: "fine", app: 0, handler: () => void good++, everyMs: 1_000 });
+    const fine = customReactor({ ...ground, name: "fine", app: 0, handler: () => void good++, intervalMs: 1_000 });
     const loop = new ReactorLoop({ reactors: [bad, fine], store, clock, log: ground.log });
     await loop.start();
     await clock.elapse(400);
     expect([calls, (await store.read.lease(tenant, { name: "reactor mine" }))?.owner]).toEqual([1, null]);
     await clock.elapse(15_000);
-    expect(loop.tallies.mine).toMatchObject({ faults: 2, done: 1 });
+    expect(loop.stats.mine).toMatchObject({ faults: 2, done: 1 });
     expect(good).toBeGreaterThan(2);
     expect(ground.logged).toContain("reactor.failed");
     await loop.stop();
@@ -104,9 +104,9 @@ describe("a reactor of one's own", () => {
     const { store, replica, clock } = await setStage();
     const ground = replica();
     let calls = 0;
-    const mine = on(ground, () => ++calls, { everyMs: 60_000 });
+    const mine = on(ground, () => ++calls, { intervalMs: 60_000 });
     const knobs = { mine: { intervalMs: 5_000, idleMs: 5_000 } };
-    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: ground.log, knobs });
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: ground.log, tuning: knobs });
     await loop.start();
     await clock.elapse(1_000);
     await waiting(store); // every write wakes everybody
@@ -169,10 +169,10 @@ describe("knobs", () => {
     const idle = { name: "idle", runOnce: async () => ({ ...nothing, found: looks++ * 0 }) };
     const knobs = { outbox: { batch: 2, concurrency: 3, perConnector: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
     for (let k = 0; k < 5; k++) await waiting(store);
-    const loop = new ReactorLoop({ reactors: [outbox(ground), idle], store, clock, log: ground.log, knobs });
+    const loop = new ReactorLoop({ reactors: [outbox(ground), idle], store, clock, log: ground.log, tuning: knobs });
     await loop.start();
     await clock.elapse(1_000);
-    expect([called, loop.tallies.outbox?.busy]).toEqual([3, 3]);
+    expect([called, loop.stats.outbox?.busy]).toEqual([3, 3]);
     expect(looks).toBeGreaterThanOrEqual(20);
     for (const answer of answers) answer.give();
     await clock.elapse(1_000);
@@ -183,7 +183,7 @@ describe("knobs", () => {
   it("back-off and the most attempts of an item", async () => {
     const { store, replica, clock } = await setStage();
     const again = { backoff: { baseMs: 100, capMs: 100 }, maxAttempts: 3 };
-    const ground = { ...replica(), again };
+    const ground = { ...replica(), retry: again };
     await waiting(store); // and nobody here has the effect
     const reactor = outbox(ground);
     const found: number[] = [];

@@ -1,14 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
-import type { Counts, Reactor } from "../../src/reactor/reactor.ts";
+import type { Reactor, ReactorCounts } from "../../src/reactor/reactor.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
 import { record } from "../../src/testing/conformance/frame.ts";
 import { begin } from "../../src/testing/conformance/scenes.ts";
 import { calm, type Stage, setStage, signal, waiting } from "./stage.ts";
 
-const counts = (found: number, done = found): Counts => ({ found, done, failed: found - done, lagMs: 0 });
+const counts = (found: number, done = found): ReactorCounts => ({ found, done, failed: found - done, lagMs: 0 });
 
 /** A loop that is stopped before the test ends, whatever happens. */
 async function running<T>(
@@ -35,7 +35,7 @@ describe("the loop", () => {
       await waiting(stage.store);
       await calm();
       expect(stage.world).toHaveLength(1);
-      expect(loop.tallies.outbox).toMatchObject({ found: 1, done: 1, failed: 0, faults: 0, busy: 0 });
+      expect(loop.stats.outbox).toMatchObject({ found: 1, done: 1, failed: 0, faults: 0, busy: 0 });
     });
   });
 
@@ -94,13 +94,13 @@ describe("the loop", () => {
       await calm();
     }
     expect(called).toBe(2);
-    expect(loop.tallies.outbox).toMatchObject({ busy: 2 });
+    expect(loop.stats.outbox).toMatchObject({ busy: 2 });
     answers[0]!.give();
     await calm();
     expect(called).toBe(3);
     for (const answer of answers) answer.give();
     await loop.stop();
-    expect(loop.tallies.outbox).toMatchObject({ found: 3, done: 3, busy: 0 });
+    expect(loop.stats.outbox).toMatchObject({ found: 3, done: 3, busy: 0 });
   });
 
   it("a look that fails is made again, later; the others go on", async () => {
@@ -108,7 +108,7 @@ describe("the loop", () => {
     let looks = 0;
     const bad = {
       name: "bad",
-      runOnce: async (): Promise<Counts> => {
+      runOnce: async (): Promise<ReactorCounts> => {
         if (++looks < 3) throw new Error("the store is away");
         return counts(0);
       },
@@ -116,8 +116,8 @@ describe("the loop", () => {
     let good = 0;
     await running(stage, [bad, { name: "good", runOnce: async () => counts(good++ < 5 ? 1 : 0) }], async (loop) => {
       await stage.clock.elapse(2_000);
-      expect(loop.tallies.bad).toMatchObject({ faults: 2 });
-      expect(loop.tallies.good).toMatchObject({ found: 5 });
+      expect(loop.stats.bad).toMatchObject({ faults: 2 });
+      expect(loop.stats.good).toMatchObject({ found: 5 });
       expect(looks).toBeGreaterThanOrEqual(3);
     });
   });

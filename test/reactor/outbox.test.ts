@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { decode } from "../../src/base/codec.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
-import { AckLost, Definite, NotSent, outcome } from "../../src/sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import { decided, Holder, hold } from "../../src/testing/conformance/scenes.ts";
 import { calm, granting, mortal, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
@@ -26,7 +26,7 @@ describe("outbox", () => {
 
   it("a definite failure is final; what the author calls definite, too", async () => {
     const { store, replica, wire, world } = await setStage();
-    for (const error of [new Definite("no"), new TypeError("declined")]) {
+    for (const error of [new DefiniteFailure("no"), new TypeError("declined")]) {
       const run = await waiting(store, "idempotent");
       const definite = (thrown: unknown) => thrown instanceof TypeError;
       const effects = [

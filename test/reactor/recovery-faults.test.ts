@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Worker } from "../../src/engine/worker.ts";
+import { RunDriver } from "../../src/engine/worker.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
 import { recovery } from "../../src/reactor/recovery.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
@@ -10,7 +10,7 @@ const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 function driver(stage: Stage, workflows: AnyWorkflow[], store?: Store, of = tenant): Replica & { reactor: Reactor } {
   const ground = stage.replica({ workflows, ...(store && { store }) });
-  return { ...ground, reactor: recovery(new Worker({ ...ground, tenant: of, concurrency: 10 })) };
+  return { ...ground, reactor: recovery(new RunDriver({ ...ground, tenant: of, concurrency: 10 })) };
 }
 
 const create = (stage: Stage, id: string, name: string): Promise<unknown> =>

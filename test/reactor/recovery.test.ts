@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { Worker } from "../../src/engine/worker.ts";
+import { RunDriver } from "../../src/engine/worker.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
@@ -7,15 +7,19 @@ import { recovery } from "../../src/reactor/recovery.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
-import { Definite } from "../../src/sdk/outcomes.ts";
+import { DefiniteFailure } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
 import { mortal, type Parts, type Replica, type Stage, setStage, signal, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
-function driver(stage: Stage, parts: Parts, concurrency = 10): { reactor: Reactor; worker: Worker; ground: Replica } {
+function driver(
+  stage: Stage,
+  parts: Parts,
+  concurrency = 10,
+): { reactor: Reactor; worker: RunDriver; ground: Replica } {
   const ground = stage.replica(parts);
-  const worker = new Worker({ ...ground, concurrency });
+  const worker = new RunDriver({ ...ground, concurrency });
   return { reactor: recovery(worker), worker, ground };
 }
 
@@ -113,7 +117,7 @@ describe("recovery", () => {
     const undone: unknown[] = [];
     const compensate = (n: number) => {
       undone.push(n);
-      throw new Definite("cannot be undone");
+      throw new DefiniteFailure("cannot be undone");
     };
     const wire = effect("wire", (n: number) => n, { compensate });
     const fails = workflow("fails", async () => {
@@ -154,8 +158,8 @@ describe("recovery", () => {
     const quick = workflow("quick", () => 1) as AnyWorkflow;
     const { reactor, worker } = driver(stage, { workflows: [slow, quick] }, 2);
     await create(stage, "slow", "slow");
-    const round = await reactor.begin!(10, () => {});
-    expect([round.found, worker.room]).toEqual([1, 1]);
+    const round = await reactor.poll!(10, () => {});
+    expect([round.found, worker.capacity]).toEqual([1, 1]);
     await create(stage, "quick", "quick");
     expect(await reactor.runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await statusOf(stage, "quick")).toBe("COMPLETED");

@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { functionConnector } from "../../src/connector/function.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
-import { type Knobs, ReactorLoop } from "../../src/reactor/loop.ts";
+import { ReactorLoop, type ReactorTuning } from "../../src/reactor/loop.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
-import type { Ground, Reactor } from "../../src/reactor/reactor.ts";
+import type { Reactor, ReactorDeps } from "../../src/reactor/reactor.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
@@ -18,9 +18,9 @@ const never = (): Promise<never> => new Promise(() => {});
 
 /** One loop with these places, on a stage of its own; stopped without waiting for what hangs. */
 async function onLoop(
-  make: (ground: Ground) => Reactor,
+  make: (ground: ReactorDeps) => Reactor,
   effects: Parts["effects"] & {},
-  knobs: Knobs,
+  knobs: ReactorTuning,
   work: (stage: Stage, loop: ReactorLoop) => Promise<void>,
 ): Promise<void> {
   const stage = await setStage();
@@ -78,7 +78,7 @@ describe("places", () => {
     await onLoop(outbox, [slow, wire], { batch: 10, concurrency: 3, perConnector: 2 }, async ({ store }, loop) => {
       for (let k = 0; k < 5; k++) await waiting(store, "idempotent", { name: "slow" });
       await calm();
-      expect([answers.length, loop.tallies.outbox!.busy]).toEqual([2, 2]);
+      expect([answers.length, loop.stats.outbox!.busy]).toEqual([2, 2]);
       for (let k = 0; k < 3; k++) await waiting(store, "idempotent");
       await calm();
       expect(sent).toBe(3);
@@ -86,7 +86,7 @@ describe("places", () => {
       answers = [];
       one!();
       await calm();
-      expect([answers.length, loop.tallies.outbox!.busy]).toEqual([1, 2]);
+      expect([answers.length, loop.stats.outbox!.busy]).toEqual([1, 2]);
     });
   });
 
@@ -104,7 +104,7 @@ describe("places", () => {
       };
       for (let k = 0; k < 6; k++) await owed("hung");
       await calm();
-      expect(loop.tallies.compensation).toMatchObject({ busy: 2 });
+      expect(loop.stats.compensation).toMatchObject({ busy: 2 });
       await owed("wire");
       await calm();
       expect(undone).toBe(1);
@@ -125,7 +125,7 @@ describe("places", () => {
       };
       for (let k = 0; k < 6; k++) await inDoubt("hung");
       await calm();
-      expect(loop.tallies.reconciler).toMatchObject({ busy: 2 });
+      expect(loop.stats.reconciler).toMatchObject({ busy: 2 });
       await inDoubt("wire");
       await calm();
       expect(seen).toBe(1);

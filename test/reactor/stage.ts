@@ -3,7 +3,7 @@ import type { Clock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { Term } from "../../src/model/lease.ts";
-import type { Ground } from "../../src/reactor/reactor.ts";
+import type { ReactorDeps } from "../../src/reactor/reactor.ts";
 import { type Effect, type EffectContext, type EffectOptions, effect } from "../../src/sdk/effect.ts";
 import { type AnyWorkflow, createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract.ts";
@@ -23,7 +23,7 @@ export interface Act {
   readonly args: unknown;
 }
 
-export interface Replica extends Ground {
+export interface Replica extends ReactorDeps {
   /** Events it has logged. */
   readonly logged: string[];
 }

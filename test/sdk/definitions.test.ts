@@ -123,7 +123,7 @@ describe("a runner", () => {
     refused("TAPE_UNSAFE_EFFECT", /wire cannot be sent twice/, () => runner(seeing)); // by which key would it look?
     refused("TAPE_UNSAFE_EFFECT", /wire cannot be sent twice/, () => runner(blind, keyed));
     expect(runner(seeing, keyed).effects.get("wire")?.observe).toBeDefined();
-    expect(runner(undoing).effects.get("wire")?.inverse?.semantics).toBe("non_idempotent");
+    expect(runner(undoing).effects.get("wire")?.compensate?.semantics).toBe("non_idempotent");
     const reckless = effect<unknown, string>("wire", { connector: "bank", allowUnsafe: "a test" });
     expect(runner(blind, reckless).effects.has("wire")).toBe(true);
   });
@@ -162,10 +162,10 @@ describe("a runner", () => {
     expect(await effects.get("own")!.body!("a", fx)).toBe("own a");
     expect(await effects.get("plain")!.observe!("a", fx)).toMatchObject({ why: "connector" });
     expect(await effects.get("own")!.observe!("a", fx)).toMatchObject({ why: "effect" });
-    const { inverse } = effects.get("plain")!;
+    const { compensate: inverse } = effects.get("plain")!;
     expect([inverse!.semantics, inverse!.run("a", "r", fx)]).toEqual(["idempotent", "connector"]);
     expect(await inverse!.observe!({ args: "a", result: "r" }, fx)).toMatchObject({ final: true });
-    expect(effects.get("own")!.inverse!.run("a", "r", fx)).toBe("effect");
-    expect(effects.get("reads")!.inverse).toBeUndefined();
+    expect(effects.get("own")!.compensate!.run("a", "r", fx)).toBe("effect");
+    expect(effects.get("reads")!.compensate).toBeUndefined();
   });
 });

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, serve } from "../../src/host/serve.ts";
 import { routes } from "../../src/protocol/contract.ts";
 import { roles } from "../../src/protocol/route.ts";
 import { ask, bootstrap, stage } from "./stage.ts";
@@ -29,7 +29,7 @@ const rows = (text: string): string[][] =>
   );
 
 describe("the docs' calls, by curl", () => {
-  let serving: Serving;
+  let serving: RunningServer;
   beforeAll(async () => {
     serving = await serve({ store: "memory:", port: 0, credentials: "required", bootstrapToken: bootstrap });
   });

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import type { AnswerOf } from "../../src/protocol/contract.ts";
-import type { Read } from "../../src/store/contract.ts";
+import type { ResponseOf } from "../../src/protocol/contract.ts";
+import type { ReadOps } from "../../src/store/contract.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
 import { record } from "../../src/testing/conformance/frame.ts";
 import {
@@ -23,7 +23,7 @@ afterEach(() => current.close());
 
 const minute = 60_000;
 
-async function opened(wrap: (read: Read) => Read = (read) => read) {
+async function opened(wrap: (read: ReadOps) => ReadOps = (read) => read) {
   const clock = new ManualClock();
   const real = await openStore("memory:", { clock, random: seededRandom("lists") });
   const store = { ...real, read: wrap(real.read) };
@@ -50,7 +50,7 @@ describe("what the overview shows over time", () => {
         return read.rate(tenant, since, sizeMs, buckets);
       },
     }));
-    const look = () => get<AnswerOf<"overview.history">>("/v1/overview/history?minutes=10&buckets=10");
+    const look = () => get<ResponseOf<"overview.history">>("/v1/overview/history?minutes=10&buckets=10");
     const first = await look();
     expect(first.bucketMs).toBe(minute);
     expect(first.runs).toHaveLength(10);
@@ -69,7 +69,7 @@ describe("what the overview shows over time", () => {
 
   it("how late each reactor's work is, once a minute; another tenant has its own", async () => {
     const { clock, get, server } = await opened();
-    const look = () => get<AnswerOf<"overview.history">>("/v1/overview/history");
+    const look = () => get<ResponseOf<"overview.history">>("/v1/overview/history");
     await look();
     await clock.elapse(3 * minute);
     const { reactors, now } = await look();
@@ -98,7 +98,7 @@ describe("what the overview shows over time", () => {
     await clock.elapse(minute);
     broken = false;
     await clock.elapse(minute);
-    const { reactors } = await get<AnswerOf<"overview.history">>("/v1/overview/history");
+    const { reactors } = await get<ResponseOf<"overview.history">>("/v1/overview/history");
     expect(reactors[0]!.samples.map(({ at }) => Math.round((at - reactors[0]!.samples[0]!.at) / minute))).toEqual([
       0, 1, 3,
     ]);
@@ -190,7 +190,7 @@ describe("a tree", () => {
     const child = await startChild(root, 4, `${root.id}.4`);
     const grandchild = await startChild(child, 0, `${child.id}.0`);
     await root.write(...confirmed(5), armed(5), ...confirmed(6), armed(6));
-    const tree = await get<AnswerOf<"runs.tree">>(`/v1/runs/${grandchild.id}/tree`);
+    const tree = await get<ResponseOf<"runs.tree">>(`/v1/runs/${grandchild.id}/tree`);
     expect(tree.root).toBe(root.id);
     expect(tree.runs.map(({ id, parent, parentPos }) => [id, parent, parentPos])).toEqual([
       [root.id, null, null],

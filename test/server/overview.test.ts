@@ -1,6 +1,6 @@
 import { afterEach, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
-import type { Read } from "../../src/store/contract.ts";
+import type { ReadOps } from "../../src/store/contract.ts";
 import { ManualClock } from "../../src/testing/clock.ts";
 import { intent } from "../../src/testing/conformance/scenes.ts";
 import { makeScene, tokenOf } from "./scene.ts";
@@ -48,7 +48,7 @@ it("one look serves all who ask meanwhile, and is kept for a multiple of what it
   const clock = new ManualClock();
   const real = await openStore("memory:", { clock });
   let looks = 0;
-  const runs: Read["runs"] = async (...asked) => {
+  const runs: ReadOps["runs"] = async (...asked) => {
     looks++;
     await clock.elapse(10);
     return real.read.runs(...asked);

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Dashboard, pageAnswer } from "../../src/server/page.ts";
+import { type Dashboard, pageResponse } from "../../src/server/page.ts";
 import { dashboardIn } from "../../src/server/static.ts";
 import { ask, stage } from "./stage.ts";
 
@@ -25,7 +25,7 @@ describe("the dashboard's files", () => {
   afterEach(() => rmSync(folder, { recursive: true, force: true }));
 
   const get = (url: string, headers: Record<string, string> = {}) =>
-    pageAnswer({ method: "GET", url, headers }, dashboard);
+    pageResponse({ method: "GET", url, headers }, dashboard);
 
   it("the page may load nothing but what is ours, and is asked for anew each time", async () => {
     const page = await get("/");
@@ -55,7 +55,7 @@ describe("the dashboard's files", () => {
     expect(await get("/runs/a.b")).toBeUndefined();
     expect(await get("/v1/nowhere", html)).toBeUndefined();
     expect(await get("/assets/gone.js", html)).toBeUndefined();
-    expect(await pageAnswer({ method: "POST", url: "/", headers: html }, dashboard)).toBeUndefined();
+    expect(await pageResponse({ method: "POST", url: "/", headers: html }, dashboard)).toBeUndefined();
   });
 
   it.each([

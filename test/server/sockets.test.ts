@@ -11,7 +11,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import { type ServeOptions, type Serving, serve } from "../../src/host/serve.ts";
+import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
 import { nobodyTrusted } from "../../src/server/address.ts";
 import { Connections } from "../../src/server/connections.ts";
 import { certificate, privateKey } from "../connector/certificate.ts";
@@ -21,7 +21,7 @@ afterEach(async () => {
   for (const work of cleanup.splice(0).reverse()) await work();
 });
 
-async function serving(options: Partial<ServeOptions> = {}): Promise<Serving> {
+async function serving(options: Partial<ServeOptions> = {}): Promise<RunningServer> {
   const one = await serve({ store: "memory:", port: 0, ...options });
   cleanup.push(() => one.stop(1_000));
   return one;

@@ -2,7 +2,7 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Log } from "../../src/base/log.ts";
 import { type Random, seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import type { Exchange, WireAnswer } from "../../src/protocol/wire.ts";
+import type { Transport, WireResponse } from "../../src/protocol/wire.ts";
 import { resolve } from "../../src/reactor/resolve.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import type { TokenLifetimes } from "../../src/server/handler.ts";
@@ -73,7 +73,7 @@ export interface Asking {
 }
 
 /** One call, with JSON on both sides. */
-export async function ask(exchange: Exchange, method: string, url: string, asking: Asking = {}): Promise<Told> {
+export async function ask(exchange: Transport, method: string, url: string, asking: Asking = {}): Promise<Told> {
   const { body, token, key, headers = {} } = asking;
   const answer = await exchange({
     ...{ method, url },
@@ -88,14 +88,14 @@ export async function ask(exchange: Exchange, method: string, url: string, askin
   return { status: answer.status, headers: answer.headers, json: await jsonIn(answer) };
 }
 
-async function jsonIn({ body, headers }: WireAnswer): Promise<unknown> {
+async function jsonIn({ body, headers }: WireResponse): Promise<unknown> {
   if (!(body instanceof Uint8Array)) throw new Error("this is a stream: read its lines");
   const text = new TextDecoder().decode(body);
   return /json/.test(headers["content-type"] ?? "") ? JSON.parse(text) : text;
 }
 
 /** The first lines of a stream, heartbeats left out; then it is let go. */
-export async function firstLines({ body }: WireAnswer, count: number): Promise<unknown[]> {
+export async function firstLines({ body }: WireResponse, count: number): Promise<unknown[]> {
   if (body instanceof Uint8Array) throw new Error("this is no stream");
   const lines: unknown[] = [];
   let rest = "";

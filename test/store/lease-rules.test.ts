@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LeaseRow } from "../../src/model/rows.ts";
-import { beginsBy, mayTake, previousOf, viewOf } from "../../src/store/lease-rules.ts";
+import { mayTake, previousTermOf, startReasonOf, viewOf } from "../../src/store/lease-rules.ts";
 
 const now = 1_000;
 const held: LeaseRow = {
@@ -42,8 +42,8 @@ describe("a doomed lease", () => {
   const claimant = { owner: "p", label: "p", reactor: "agent", ttlMs: 500 };
 
   it("was live when the takeover announced itself: the term ends, and the next begins, by hand", () => {
-    expect(beginsBy(announced, now)).toBe("manual");
-    expect(previousOf(announced, now, 4, "manual")?.end).toBe("manual");
+    expect(startReasonOf(announced, now)).toBe("manual");
+    expect(previousTermOf(announced, now, 4, "manual")?.end).toBe("manual");
   });
 
   it("may be taken by anybody, should the one who announced it never come back", () => {
@@ -53,7 +53,10 @@ describe("a doomed lease", () => {
   });
 
   it("of a restored store was superseded, and the next term recovers from that", () => {
-    expect([beginsBy(restored, now), beginsBy({ ...restored, kind: "run" }, now)]).toEqual(["timeout", "recovery"]);
-    expect(previousOf(restored, now, 4, "timeout")?.end).toBe("superseded");
+    expect([startReasonOf(restored, now), startReasonOf({ ...restored, kind: "run" }, now)]).toEqual([
+      "timeout",
+      "recovery",
+    ]);
+    expect(previousTermOf(restored, now, 4, "timeout")?.end).toBe("superseded");
   });
 });

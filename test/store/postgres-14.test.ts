@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { storeConformance, type TestApi } from "../../src/testing/conformance/index.ts";
+import { storeConformance, type TestRunner } from "../../src/testing/conformance/index.ts";
 import { ownPostgres } from "../postgres/own.ts";
 import { postgresFixtures } from "./postgres-fixture.ts";
 
@@ -11,10 +11,10 @@ const postgresUrl = ownPostgres(14);
  */
 const stride = process.env.TAPE_TEST_EVERY_BOUNDARY === "1" ? 1 : 8;
 let cases = 0;
-const some: TestApi["it"] = (name, run, timeoutMs) => {
+const some: TestRunner["it"] = (name, run, timeoutMs) => {
   if (cases++ % stride === 0) it(name, run, timeoutMs);
 };
-const groups: TestApi["describe"] = (name, body) => {
+const groups: TestRunner["describe"] = (name, body) => {
   describe(name, () => {
     cases = 0; // the first of each group runs
     body();

@@ -2,14 +2,14 @@ import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
 import type { Store } from "../../src/store/contract.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
-import type { Fixture } from "../../src/testing/conformance/index.ts";
+import type { StoreFixture } from "../../src/testing/conformance/index.ts";
 import { freshDatabase } from "../postgres/database.ts";
 
 /**
  * One database and one open store for a whole suite, emptied after each case: creating and migrating a database takes
  * half a second, emptying one a few milliseconds. Further clients are opened per case and closed with it.
  */
-export function postgresFixtures(server: () => string, params = ""): () => Promise<Fixture> {
+export function postgresFixtures(server: () => string, params = ""): () => Promise<StoreFixture> {
   let ready: Promise<{ url: string; store: Store; admin: pg.Client }> | undefined;
   return async () => {
     ready ??= prepare(server(), params);

@@ -1,9 +1,9 @@
 import { z } from "zod";
 import {
-  type Act,
-  type Attempted,
   type Child,
   createRunner,
+  type EffectCall,
+  type EffectResult,
   effect,
   type Fence,
   type GateAnswer,
@@ -23,9 +23,9 @@ const child = workflow("child", async (_tape, n: number) => `${n}`);
 export const positive = workflow("positive", async (tape, input: { day: string }) => {
   inferred(input)<{ day: string }>();
   inferred(await mail({ to: "a" }))<{ id: number }>();
-  inferred(mail.with({ to: "a" }))<Act<{ id: number }>>();
+  inferred(mail.with({ to: "a" }))<EffectCall<{ id: number }>>();
   inferred(await tape.effect(mail.with({ to: "a" })))<{ id: number }>();
-  inferred(await tape.attempt(mail.with({ to: "a" })))<Attempted<{ id: number }>>();
+  inferred(await tape.attempt(mail.with({ to: "a" })))<EffectResult<{ id: number }>>();
   inferred(await tape.gate(yes))<GateAnswer<{ ok: boolean }>>();
   inferred(await tape.step("s", () => 1))<number>();
   inferred(await tape.step("s", async () => "a"))<string>();

@@ -1,12 +1,12 @@
 import { makeFence } from "../../src/model/fence.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import type { Entry, Store } from "../../src/store/contract.ts";
+import type { AppendRequest, Store } from "../../src/store/contract.ts";
 
 /**
  * What must not compile. Never run: `tsc --noEmit` is part of the test command, and an expected error that does not occur
  * is an error itself.
  */
-export async function unfenced(store: Store, entry: Entry): Promise<void> {
+export async function unfenced(store: Store, entry: AppendRequest): Promise<void> {
   // @ts-expect-error a journal write without a fence
   await store.fenced.append(entry);
   // @ts-expect-error a fence written down as an object: it must come from a term that the store granted

@@ -3,7 +3,7 @@ import type { Credential } from "../../src/model/credential.ts";
 import type { Fence } from "../../src/model/fence.ts";
 import type { ForkData, RecordData, RecordKind } from "../../src/model/records.ts";
 import type { SchedulePlan } from "../../src/model/schedule.ts";
-import type { AnswerOf, CallOf, RouteName } from "../../src/protocol/contract.ts";
+import type { CallOf, ResponseOf, RouteName } from "../../src/protocol/contract.ts";
 
 /**
  * Types that the sources derive from zod's schemas, and that are published without zod: the compiler writes out here
@@ -15,12 +15,12 @@ export const writtenOut = {
   "model/credential": { Credential: plain<Credential>() },
   "model/records": { RecordKind: plain<RecordKind>(), RecordData: plain<Records>(), ForkData: plain<ForkData>() },
   "model/schedule": { SchedulePlan: plain<SchedulePlan>() },
-  "protocol/contract": { RouteName: plain<RouteName>(), CallOf: plain<Calls>(), AnswerOf: plain<Answers>() },
+  "protocol/contract": { RouteName: plain<RouteName>(), CallOf: plain<Calls>(), ResponseOf: plain<Responses>() },
 };
 
 type Records = { [K in RecordKind]: RecordData<K> };
 type Calls = { [N in RouteName]: CallOf<N> };
-type Answers = { [N in RouteName]: AnswerOf<N> };
+type Responses = { [N in RouteName]: ResponseOf<N> };
 
 /** Written out down to types that mean more than their shape. */
 type Plain<T> = T extends Fence | Uint8Array

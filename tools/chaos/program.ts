@@ -4,7 +4,7 @@ import type { SingletonContext } from "../../src/host/singleton-term.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { Connector, ConnectorContext } from "../../src/sdk/connector.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
-import { type Act, type Effect, type EffectContext, effect } from "../../src/sdk/effect.ts";
+import { type Effect, type EffectCall, type EffectContext, effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, type Runner, type Workflow, workflow } from "../../src/sdk/workflow.ts";
@@ -135,7 +135,7 @@ export function buildProgram(
   const charge = inline("charge", "no", "idempotent");
 
   /** What surely did not happen is decided anew, under a new key. */
-  const surely = async (tape: TapeContext, act: Act<string>): Promise<string> => {
+  const surely = async (tape: TapeContext, act: EffectCall<string>): Promise<string> => {
     for (;;) {
       const came = await tape.attempt(act);
       if (came.status === "confirmed") return came.value;

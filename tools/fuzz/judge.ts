@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { errorTable } from "../../src/model/errors.ts";
 import { mayDo } from "../../src/protocol/route.ts";
-import { type Matched, matchRoute } from "../../src/server/router.ts";
+import { matchRoute, type RouteMatch } from "../../src/server/router.ts";
 import type { Reply } from "./send.ts";
 import { sentText } from "./sent.ts";
 import { bodyBytes, type Shot } from "./shot.ts";
@@ -132,7 +132,7 @@ function judgeCall(shot: Shot, reply: Reply | undefined, json: unknown, find: Fi
 }
 
 /** An answer is what the contract says that it is. */
-function judgeAnswer({ route }: Matched, reply: Reply, json: unknown, find: Find): void {
+function judgeAnswer({ route }: RouteMatch, reply: Reply, json: unknown, find: Find): void {
   if (route.type !== undefined || reply.status !== 200) return;
   if (!reply.whole && route.stream !== true) return;
   const items = route.stream === true ? ((json ?? []) as unknown[]) : [json];
@@ -156,7 +156,7 @@ export function mustBeRefused(shot: Shot): boolean {
 }
 
 /** Why the contract refuses this request; undefined: it does not. */
-function faultOf(shot: Shot, { route, params, query }: Matched): string | undefined {
+function faultOf(shot: Shot, { route, params, query }: RouteMatch): string | undefined {
   const fault = (part: string, schema: z.ZodType | undefined, value: unknown): string | undefined => {
     if (schema === undefined) return undefined;
     const decoded = safely(() => z.safeDecode(schema, value as never));

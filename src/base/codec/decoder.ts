@@ -109,7 +109,7 @@ const revivals = new Map<string, Revive>();
  * Errors of this name come back as instances of the class whose prototype `revive` answers; undefined: as plain errors.
  * Called where the class is defined, so that whoever can ask for the class gets it.
  */
-export function reviveErrors(name: string, revive: Revive): void {
+export function registerErrorClass(name: string, revive: Revive): void {
   const before = revivals.get(name);
   revivals.set(name, (error) => revive(error) ?? before?.(error));
 }

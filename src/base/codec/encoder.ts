@@ -1,6 +1,6 @@
 import { types } from "node:util";
 import { assign, bigintDigits, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
-import { fieldOfError, mostExtraLetters, redacted, unstored } from "./redact.ts";
+import { fieldOfError, maxExtraChars, redacted, unstored } from "./redact.ts";
 
 /** Whether JSON.stringify keeps all of it. Cycles end at the depth limit; the encoder then finds the reason. */
 export function isPlain(value: unknown, depth: number): boolean {
@@ -177,7 +177,7 @@ class Encoder {
         // A cause is bounded by itself.
         if (key !== "cause")
           letters += typeof stored === "object" ? JSON.stringify(stored).length : String(stored).length;
-        if (letters > mostExtraLetters && key !== "cause") throw new CodecError("too_deep", key, "left out");
+        if (letters > maxExtraChars && key !== "cause") throw new CodecError("too_deep", key, "left out");
         assign(copy, key, stored);
       } catch {
         this.#types.length = before.types;

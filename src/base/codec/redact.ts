@@ -7,7 +7,7 @@
 export const unstored = Symbol.for("durable-tape.unstored");
 
 /** Bytes of what hangs on one error: its fields help people, and a page-long answer does not. */
-export const mostExtraLetters = 64 * 1024;
+export const maxExtraChars = 64 * 1024;
 
 const secretName =
   /^(proxy-?)?authorization$|^(set-?)?cookies?\d?$|pass(word|wd|phrase)|^pass$|secret|token|api[-_]?key|access[-_]?key|private[-_]?key|credential|signature|^auth$|^jwt$|^bearer$/i;

@@ -1,4 +1,4 @@
-import { type Command, Misuse } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
@@ -13,7 +13,7 @@ export function completionCommand(commands: () => readonly Command[]): Command {
       if (shell === "bash") screen.block(bash(all));
       else if (shell === "zsh") screen.block(`autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`);
       else if (shell === "fish") screen.block(fish(all));
-      else throw new Misuse(`completion knows ${shells.join(", ")}, not ${shell}`);
+      else throw new UsageError(`completion knows ${shells.join(", ")}, not ${shell}`);
       return 0;
     },
   };

@@ -1,6 +1,6 @@
 import { describeConfig } from "../../config/describe.ts";
 import { loadConfig } from "../../config/load.ts";
-import { type Command, Misuse } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 import { jsonText } from "../output.ts";
 import type { Screen } from "../screen.ts";
 
@@ -17,7 +17,7 @@ export const config: Command = {
 
 function print(file: string | undefined, output: string | undefined, screen: Screen): number {
   if (output !== undefined && output !== "json" && output !== "text")
-    throw new Misuse(`-o is json or text, not ${output}`);
+    throw new UsageError(`-o is json or text, not ${output}`);
   const loaded = loadConfig({ cwd: process.cwd(), env: process.env, ...(file === undefined ? {} : { file }) });
   const settings = describeConfig(loaded);
   if (output === "json") {

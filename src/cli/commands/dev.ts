@@ -1,7 +1,7 @@
 import { type FlagValue, loadConfig } from "../../config/load.ts";
 import { TapeError } from "../../model/errors.ts";
-import { type Asked, type Command, Misuse } from "../command.ts";
-import { playTreasury } from "../dev/play.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
+import { runTreasuryDemo } from "../dev/play.ts";
 import { runProject } from "../dev/project.ts";
 import { placeOf } from "./serve.ts";
 
@@ -20,7 +20,7 @@ export const dev: Command = {
 
 const paths = { "runner-from": "agent.runner_factory", listen: "tape.server.listen", store: "tape.store.url" } as const;
 
-async function run(asked: Asked): Promise<number> {
+async function run(asked: Invocation): Promise<number> {
   const cwd = process.cwd();
   const file = asked.text("config");
   const flags = Object.entries(paths).flatMap(([option, path]): FlagValue[] => {
@@ -33,7 +33,7 @@ async function run(asked: Asked): Promise<number> {
   const once = asked.given("once");
   const { screen } = asked;
   if (agent.runner_factory !== undefined) {
-    if (once) throw new Misuse("dev --once plays the built-in payment; you have a runner: leave --once out");
+    if (once) throw new UsageError("dev --once plays the built-in payment; you have a runner: leave --once out");
     return runProject({ screen, config, place, cwd, file, runnerFrom: asked.text("runner-from") });
   }
   if (config.file !== undefined || asked.text("store") !== undefined) {
@@ -42,5 +42,5 @@ async function run(asked: Asked): Promise<number> {
       "agent.runner_factory: dev needs your runner, as in ./app/agent.ts#buildRunner",
     );
   }
-  return playTreasury({ screen, place, once });
+  return runTreasuryDemo({ screen, place, once });
 }

@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { isFitNode } from "../../base/node-version.ts";
 import { errorTable } from "../../model/errors.ts";
-import type { Settings, Store } from "../../store/contract.ts";
+import type { Store, StoreSettings } from "../../store/contract.ts";
 import { lasting } from "../output.ts";
-import { lookAround, type Outlook } from "./outlook.ts";
+import { readOverview, type StoreOverview } from "./outlook.ts";
 
 export interface Finding {
   readonly about: string;
@@ -14,18 +14,18 @@ export interface Finding {
 }
 
 /** Beyond this people's clocks and the store's tell different stories; leases do not depend on it. */
-const mostOffsetMs = 2_000;
+const maxOffsetMs = 2_000;
 /** Work that is due is looked at twice, this far apart: what is still there is what no process works on. */
-const patienceMs = 2_500;
+const recheckAfterMs = 2_500;
 /** A holder may be late once; if it is gone for longer, no process has taken its lease over. */
 const staleForMs = 60_000;
 
 const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
 
-export const unservedText = ({ workflow, runs, meant }: Outlook["unserved"][number]): string =>
+export const unservedText = ({ workflow, runs, meant }: StoreOverview["unserved"][number]): string =>
   `${runs} runs wait for workflow ${workflow}, which no process has${meantText(meant)}`;
 
-const unservedEffectText = ({ effect, items, meant }: Outlook["unservedEffects"][number]): string =>
+const unservedEffectText = ({ effect, items, meant }: StoreOverview["unservedEffects"][number]): string =>
   `${items} calls of effect ${effect} wait, and no process has its definition${meantText(meant)}`;
 
 /** Every check in turn; none changes anything. */
@@ -58,7 +58,7 @@ export function nodeFinding(version = process.versions.node): Finding {
   };
 }
 
-function storeFinding({ schema, epoch, durable, facts }: Settings, url: string): Finding {
+function storeFinding({ schema, epoch, durable, facts }: StoreSettings, url: string): Finding {
   const said = `${url}, schema ${schema}, store epoch ${epoch}`;
   if (durable) return { about: "store", state: "fine", says: `${said}, durable` };
   const why = Object.entries(facts).map(([name, value]) => `${name}=${value}`);
@@ -71,7 +71,7 @@ function storeFinding({ schema, epoch, durable, facts }: Settings, url: string):
 }
 
 /** Who can read what passes between us and a database server. */
-function transportFinding({ facts: { transport } }: Settings): Finding[] {
+function transportFinding({ facts: { transport } }: StoreSettings): Finding[] {
   if (transport === undefined) return [];
   if (transport === "local" || transport === "tls") {
     const says = transport === "local" ? "does not leave this machine" : "is encrypted, and the server's name checked";
@@ -90,7 +90,7 @@ function transportFinding({ facts: { transport } }: Settings): Finding[] {
 }
 
 /** Whether a promoted standby has all that was acknowledged, and an isolated primary stops. Only a server has standbys. */
-function failoverFinding({ facts }: Settings): Finding[] {
+function failoverFinding({ facts }: StoreSettings): Finding[] {
   const { synchronousStandbyNames: names, standbys } = facts;
   if (names === undefined) return [];
   if (names !== "") {
@@ -115,7 +115,7 @@ async function clockFinding(store: Store, clock: Clock): Promise<Finding> {
   const there = await store.read.now();
   const offset = Math.round(there - (before + clock.wall()) / 2);
   const says = `the store's clock is ${Math.abs(offset)} ms ${offset < 0 ? "behind" : "ahead of"} this machine's`;
-  if (Math.abs(offset) <= mostOffsetMs) return { about: "clock", state: "fine", says };
+  if (Math.abs(offset) <= maxOffsetMs) return { about: "clock", state: "fine", says };
   return {
     about: "clock",
     state: "look",
@@ -125,9 +125,9 @@ async function clockFinding(store: Store, clock: Clock): Promise<Finding> {
 }
 
 async function work(store: Store, tenant: string, clock: Clock): Promise<Finding[]> {
-  const first = await lookAround(store, tenant);
-  if (first.overdue.length > 0) await clock.sleep(patienceMs);
-  const second = first.overdue.length > 0 ? await lookAround(store, tenant) : first;
+  const first = await readOverview(store, tenant);
+  if (first.overdue.length > 0) await clock.sleep(recheckAfterMs);
+  const second = first.overdue.length > 0 ? await readOverview(store, tenant) : first;
   const waiting = first.overdue.filter((reactor) => second.overdue.includes(reactor));
   const gone = second.stale.filter(({ heldMs, ttlMs }) => heldMs > ttlMs + staleForMs);
   const { doubts, runs, inDoubt } = second;

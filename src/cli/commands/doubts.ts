@@ -4,8 +4,8 @@ import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../reactor/resolve.ts";
 import type { Page } from "../../store/contract.ts";
 import { effectCursor, gateCursor } from "../../store/lists.ts";
-import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
-import { type Asked, type Command, Misuse } from "../command.ts";
+import { jsonOf, operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, lasting, printRows } from "../output.ts";
 import { complain } from "../screen.ts";
 import { effectColumns } from "./inspect.ts";
@@ -18,13 +18,13 @@ const listOptions = {
   ...outputOption,
 } as const;
 
-const afterOf = (asked: Asked): { after?: string } => {
+const afterOf = (asked: Invocation): { after?: string } => {
   const after = asked.text("after");
   return after === undefined ? {} : { after };
 };
 
 /** A page is bounded in rows and in bytes: whoever reads it must know that it is not all. On stderr, beside any output. */
-function sayNext<T>(page: Page<T>, cursorOf: (row: T) => string): void {
+function printNext<T>(page: Page<T>, cursorOf: (row: T) => string): void {
   const last = page.at(-1);
   if (page.more === true && last !== undefined) complain(process.stderr, `there are more: --after ${cursorOf(last)}`);
 }
@@ -48,7 +48,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
         const ids = await runIds(store, tenant, found);
         const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
         printRows(asked, found, [runColumn, ...effectColumns(await store.read.now())], `there are no such ${name}`);
-        if (run === undefined) sayNext(found, effectCursor);
+        if (run === undefined) printNext(found, effectCursor);
         return 0;
       }),
   };
@@ -80,7 +80,7 @@ const gates: Command = {
         ],
         "nobody waits at a gate",
       );
-      sayNext(found, gateCursor);
+      printNext(found, gateCursor);
       return 0;
     }),
 };
@@ -111,13 +111,13 @@ function resolving(what: "effect" | "obligation"): Command {
         value: "JSON",
         help: what === "effect" ? "with happened or undo: what it answered" : "with happened: what it answered",
       },
-      ...personOptions,
+      ...operatorOptions,
       ...storeOptions,
     },
     run: (asked) => {
       const [, pos = "", sub] = /^(\d+)(?:\.(\d+))?$/.exec(asked.arguments.pos!) ?? [];
-      if (pos === "") throw new Misuse(`<pos> is a position as in 3 or 3.1, not ${asked.arguments.pos}`);
-      const person = personOf(asked);
+      if (pos === "") throw new UsageError(`<pos> is a position as in 3 or 3.1, not ${asked.arguments.pos}`);
+      const person = operatorOf(asked);
       const resolution = resolutionOf(asked);
       return withApp(
         asked,
@@ -140,18 +140,18 @@ function resolving(what: "effect" | "obligation"): Command {
   };
 }
 
-function resolutionOf(asked: Asked): Resolution {
+function resolutionOf(asked: Invocation): Resolution {
   const as = asked.text("as");
   const value = asked.text("value");
   if (as === "happened" || as === "undo") {
     return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
   }
-  if (value !== undefined) throw new Misuse("--value goes with --as happened or undo");
+  if (value !== undefined) throw new UsageError("--value goes with --as happened or undo");
   if (as === "failed" || as === "again" || as === "look") return { as };
-  throw new Misuse(`--as is happened, failed, again, look or undo${as === undefined ? "" : `, not ${as}`}`);
+  throw new UsageError(`--as is happened, failed, again, look or undo${as === undefined ? "" : `, not ${as}`}`);
 }
 
-export const doubtCommands: readonly Command[] = [
+export const effectCommands: readonly Command[] = [
   listing("effects", "lists acts on the world and how each stands"),
   listing("obligations", "lists what is owed if a run does not end well"),
   gates,

@@ -1,6 +1,6 @@
 import type { ForkedOperation, ForkPlan } from "../../engine/fork-plan.ts";
-import { outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
-import type { Asked, Command } from "../command.ts";
+import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Command, Invocation } from "../command.ts";
 import { brief, printJson, wantsJson } from "../output.ts";
 
 export const forkCommand: Command = {
@@ -16,7 +16,7 @@ export const forkCommand: Command = {
       help: "effects that were undone, or that the other run may still undo, and that are kept all the same",
     },
     id: { value: "ID", help: "the new run's id; default: a fresh one" },
-    ...personOptions,
+    ...operatorOptions,
     ...storeOptions,
     ...outputOption,
   },
@@ -25,7 +25,7 @@ export const forkCommand: Command = {
     const again = positionsOf(asked, "again");
     const keepCompensated = positionsOf(asked, "keep-compensated");
     const id = asked.text("id");
-    const person = asked.given("plan") ? undefined : personOf(asked);
+    const person = asked.given("plan") ? undefined : operatorOf(asked);
     return withApp(asked, async ({ app }) => {
       const run = asked.arguments.run!;
       const plan = await app.forkPlan(run, at);
@@ -48,11 +48,11 @@ export const forkCommand: Command = {
   },
 };
 
-function positionsOf(asked: Asked, option: string): number[] {
+function positionsOf(asked: Invocation, option: string): number[] {
   return (asked.text(option) ?? "").split(",").flatMap((word) => wholeOf(`--${option}`, word || undefined) ?? []);
 }
 
-function linesOf(asked: Asked, plan: ForkPlan): string[] {
+function linesOf(asked: Invocation, plan: ForkPlan): string[] {
   const { screen } = asked;
   const list = (title: string, some: readonly ForkedOperation[]): string[] =>
     some.length === 0 ? [] : [title, ...some.map(({ pos, what, name }) => `  ${pos}  ${what} ${name}`)];

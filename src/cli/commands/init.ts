@@ -2,7 +2,7 @@ import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, w
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { shellWord } from "../../engine/report.ts";
-import { type Command, Misuse } from "../command.ts";
+import { type Command, UsageError } from "../command.ts";
 import { version } from "../version.ts";
 
 /** Beside dist in the package, beside src in a checkout. */
@@ -18,10 +18,10 @@ export const init: Command = {
     const path = resolve(folder);
     const name = basename(path).toLowerCase();
     if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
-      throw new Misuse(`${basename(path)} is no name for a package: letters, digits, dots and dashes, please`);
+      throw new UsageError(`${basename(path)} is no name for a package: letters, digits, dots and dashes, please`);
     }
     if (existsSync(path) && readdirSync(path).length > 0) {
-      throw new Misuse(`${path} is not empty: name a new folder`);
+      throw new UsageError(`${path} is not empty: name a new folder`);
     }
     mkdirSync(path, { recursive: true });
     cpSync(template, path, { recursive: true });

@@ -7,7 +7,7 @@ import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { FeedRecord } from "../../store/contract.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
-import type { Asked, Command } from "../command.ts";
+import type { Command, Invocation } from "../command.ts";
 import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";
 import { waitsOf } from "./waiting.ts";
 
@@ -179,7 +179,7 @@ export const effectColumns = (now: number): readonly Column<EffectRow>[] => [
   { title: "ARGUMENTS", of: ({ args }) => brief(decode(args), 50) },
 ];
 
-function section<T>(asked: Asked, title: string, rows: readonly T[], columns: readonly Column<T>[]): void {
+function section<T>(asked: Invocation, title: string, rows: readonly T[], columns: readonly Column<T>[]): void {
   if (rows.length === 0) return;
   asked.screen.line();
   asked.screen.line(asked.screen.bold(title));

@@ -1,8 +1,8 @@
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { Store } from "../../store/contract.ts";
-import { outputOption, personOf, personOptions, storeOptions, wholeOf, withApp } from "../app.ts";
-import type { Asked, Command } from "../command.ts";
+import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
+import type { Command, Invocation } from "../command.ts";
 import { type Column, lasting, printJson, printRows, wantsJson } from "../output.ts";
 import { termColumns } from "./inspect.ts";
 
@@ -76,9 +76,9 @@ function taking(name: "takeover" | "release", summary: string): Command {
     name: `lease ${name}`,
     summary,
     arguments: [nameArgument],
-    options: { ...personOptions, ...storeOptions },
+    options: { ...operatorOptions, ...storeOptions },
     run: (asked) => {
-      const person = personOf(asked);
+      const person = operatorOf(asked);
       return withApp(asked, async ({ app, store, tenant }) => {
         const target = await targetOf(store, tenant, asked);
         await app.leases.preempt(target, { ...person, onlyStale: name === "release" });
@@ -90,14 +90,14 @@ function taking(name: "takeover" | "release", summary: string): Command {
 }
 
 /** Runs and names do not share their leases: a run of that id comes first. */
-async function targetOf(store: Store, tenant: string, asked: Asked): Promise<{ run: string } | { name: string }> {
+async function targetOf(store: Store, tenant: string, asked: Invocation): Promise<{ run: string } | { name: string }> {
   const said = asked.arguments.lease!;
   if ((await store.read.lease(tenant, { run: said })) !== undefined) return { run: said };
   if ((await store.read.lease(tenant, { name: said })) !== undefined) return { name: said };
   throw unknown(asked);
 }
 
-function unknown(asked: Asked): TapeError {
+function unknown(asked: Invocation): TapeError {
   const { lease } = asked.arguments;
   return new TapeError("TAPE_LEASE_UNKNOWN", `there is no run and no lease called ${lease}`, { name: lease });
 }

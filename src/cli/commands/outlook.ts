@@ -4,7 +4,7 @@ import type { RunStatus } from "../../model/machines.ts";
 import type { Store } from "../../store/contract.ts";
 
 /** How a tenant is doing, in a few reads that look at nothing finished. */
-export interface Outlook {
+export interface StoreOverview {
   readonly runs: Readonly<Partial<Record<RunStatus, number>>>;
   readonly doubts: {
     readonly effectsUnknown: number;
@@ -29,7 +29,7 @@ export interface Outlook {
 
 const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
 
-export async function lookAround(store: Store, tenant: string): Promise<Outlook> {
+export async function readOverview(store: Store, tenant: string): Promise<StoreOverview> {
   const full = store.limits.pageRows;
   const count = async (rows: Promise<readonly unknown[]>): Promise<number> => (await rows).length;
   const effects = (role: "act" | "inverse", status: string): Promise<number> =>
@@ -45,7 +45,7 @@ export async function lookAround(store: Store, tenant: string): Promise<Outlook>
       store.read.leases(tenant, { held: true, limit: full }),
       store.read.agenda(tenant),
     ]);
-  const counted = Object.fromEntries(live.map((status, k) => [status, runs[k]!])) as Outlook["runs"];
+  const counted = Object.fromEntries(live.map((status, k) => [status, runs[k]!])) as StoreOverview["runs"];
   const overdue = agenda.flatMap(({ reactor = "recovery", inMs }) => (inMs === 0 ? [reactor] : []));
   return {
     runs: counted,

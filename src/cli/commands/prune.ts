@@ -4,8 +4,8 @@ import type { RunStatus } from "../../model/machines.ts";
 import { runMachine } from "../../model/machines.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { RunView } from "../../store/contract.ts";
-import { type Opened, personOf, personOptions, storeOptions, withApp } from "../app.ts";
-import { type Command, Misuse } from "../command.ts";
+import { type OpenedStore, operatorOf, operatorOptions, storeOptions, withApp } from "../app.ts";
+import { type Command, UsageError } from "../command.ts";
 import { jsonText } from "../output.ts";
 
 /** Runs deleted in one transaction: few enough that nobody waits for it. */
@@ -18,16 +18,16 @@ export const prune: Command = {
     older: { value: "DURATION", help: "ended at least so long ago, as in 90d" },
     export: { value: "FILE", help: "a new file that gets them first: a run a line, with its journal" },
     "dry-run": { help: "says how many there are, and deletes none" },
-    ...personOptions,
+    ...operatorOptions,
     ...storeOptions,
   },
   run: (asked) => {
     const older = asked.text("older");
     const age = older === undefined ? undefined : durationMs(older as never);
     if (age === undefined)
-      throw new Misuse(`--older is a duration as in 90d${older === undefined ? "" : `, not ${older}`}`);
+      throw new UsageError(`--older is a duration as in 90d${older === undefined ? "" : `, not ${older}`}`);
     const dry = asked.given("dry-run");
-    const person = dry ? undefined : personOf(asked);
+    const person = dry ? undefined : operatorOf(asked);
     return withApp(asked, async (opened) => {
       const { store, tenant } = opened;
       const { screen } = asked;
@@ -53,7 +53,11 @@ export const prune: Command = {
 };
 
 /** Goes through the finished runs, newest first, and writes those that are old enough. The file must be new. */
-async function exported({ app, store, tenant }: Opened, before: number, file: string | undefined): Promise<number> {
+async function exported(
+  { app, store, tenant }: OpenedStore,
+  before: number,
+  file: string | undefined,
+): Promise<number> {
   const out = file === undefined ? undefined : openSync(file, "wx", 0o600);
   let count = 0;
   try {

@@ -1,7 +1,7 @@
 import { type Quota, type QuotaKind, type QuotaLimits, quotaKinds, unlimited } from "../../model/quota.ts";
 import { allOf } from "../../store/page.ts";
-import { outputOption, personOf, personOptions, storeOptions, withApp } from "../app.ts";
-import { type Asked, type Command, Misuse } from "../command.ts";
+import { operatorOf, operatorOptions, outputOption, storeOptions, withApp } from "../app.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
 import { type Column, printJson, printRows, wantsJson } from "../output.ts";
 
 const whose = {
@@ -44,17 +44,17 @@ const ls: Command = {
     }),
 };
 
-function limitOf(asked: Asked, kind: QuotaKind): Partial<QuotaLimits> {
+function limitOf(asked: Invocation, kind: QuotaKind): Partial<QuotaLimits> {
   const said = asked.text(kind);
   if (said === undefined) return {};
   if (said === "default") return { [kind]: null };
   if (said === "none") return { [kind]: unlimited };
-  if (!/^\d{1,15}$/.test(said)) throw new Misuse(`--${kind} is a whole number, none or default, not ${said}`);
+  if (!/^\d{1,15}$/.test(said)) throw new UsageError(`--${kind} is a whole number, none or default, not ${said}`);
   return { [kind]: Number(said) };
 }
 
-async function set(asked: Asked, change: Partial<QuotaLimits>): Promise<number> {
-  const person = personOf(asked);
+async function set(asked: Invocation, change: Partial<QuotaLimits>): Promise<number> {
+  const person = operatorOf(asked);
   return withApp(asked, async ({ store, tenant: home }) => {
     const quota = await store.intake.setQuota(asked.arguments.tenant, change, { ...person, home });
     if (wantsJson(asked)) printJson(asked, quota);
@@ -71,14 +71,14 @@ const setCommand: Command = {
     ...Object.fromEntries(
       quotaKinds.map((kind) => [kind, { value: "N", help: `${meanings[kind]}: a number, none or default` }]),
     ),
-    ...personOptions,
+    ...operatorOptions,
     ...storeOptions,
     ...outputOption,
   },
   run: (asked) => {
     const change = Object.assign({}, ...quotaKinds.map((kind) => limitOf(asked, kind))) as Partial<QuotaLimits>;
     if (Object.keys(change).length === 0) {
-      throw new Misuse(`quota set needs at least one of ${quotaKinds.map((kind) => `--${kind}`).join(", ")}`);
+      throw new UsageError(`quota set needs at least one of ${quotaKinds.map((kind) => `--${kind}`).join(", ")}`);
     }
     return set(asked, change);
   },
@@ -88,7 +88,7 @@ const unset: Command = {
   name: "quota unset",
   summary: "takes all quotas of a tenant back: the default holds for it again",
   arguments: [whose],
-  options: { ...personOptions, ...storeOptions, ...outputOption },
+  options: { ...operatorOptions, ...storeOptions, ...outputOption },
   run: (asked) => set(asked, { runs: null, bytes: null, schedules: null, streams: null }),
 };
 

@@ -7,8 +7,8 @@ import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunView } from "../../store/contract.ts";
-import { jsonOf, outputOption, personOf, personOptions, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
-import { type Asked, type Command, Misuse } from "../command.ts";
+import { jsonOf, operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
 
@@ -40,7 +40,8 @@ const start: Command = {
         const labels = pairs("--label", asked.all("label"));
         const budget = Object.entries(pairs("--budget", asked.all("budget"))).map(([unit, amount]) => {
           const cap = Math.round(Number(amount) * 1_000_000);
-          if (!Number.isSafeInteger(cap) || cap < 0) throw new Misuse(`--budget ${unit} is an amount, not ${amount}`);
+          if (!Number.isSafeInteger(cap) || cap < 0)
+            throw new UsageError(`--budget ${unit} is an amount, not ${amount}`);
           return [unit, cap] as const;
         });
         const workflow = asked.arguments.workflow!;
@@ -143,14 +144,14 @@ const times = {
   "ended-until": "endedUntil",
 } as const;
 
-function timesOf(asked: Asked, now: number): Partial<Record<(typeof times)[keyof typeof times], number>> {
+function timesOf(asked: Invocation, now: number): Partial<Record<(typeof times)[keyof typeof times], number>> {
   return Object.fromEntries(
     Object.entries(times).flatMap(([option, field]) => {
       const text = asked.text(option);
       if (text === undefined) return [];
       const ago = durationMs(text as never);
       const at = ago === undefined ? Date.parse(text) : now - ago;
-      if (Number.isNaN(at)) throw new Misuse(`--${option} is a time as in 2026-11-16T08:00Z or 2h, not ${text}`);
+      if (Number.isNaN(at)) throw new UsageError(`--${option} is a time as in 2026-11-16T08:00Z or 2h, not ${text}`);
       return [[field, Math.max(0, Math.round(at))]];
     }),
   );
@@ -164,7 +165,7 @@ const signal: Command = {
     value: { value: "JSON", help: "what the gate gets; default: null" },
     key: { value: "TEXT", help: "sent twice with one key, it counts once" },
     binds: { value: "HASH", help: "holds for this very act alone; default: what the open gate binds" },
-    by: personOptions.by,
+    by: operatorOptions.by,
     ...storeOptions,
   },
   run: (asked) =>
@@ -196,10 +197,10 @@ const cancel: Command = {
   name: "cancel",
   summary: "asks a run to stop, to clean up and to undo what it owes",
   arguments: [runArgument],
-  options: { ...personOptions, ...storeOptions },
+  options: { ...operatorOptions, ...storeOptions },
   run: (asked) =>
     withApp(asked, async ({ app }) => {
-      const person = personOf(asked);
+      const person = operatorOf(asked);
       await app.cancel(asked.arguments.run!, person);
       const run = await app.runs.get(asked.arguments.run!);
       const ended = run !== undefined && run.endedAt !== null; // at once, if it never began
@@ -212,10 +213,10 @@ const redrive: Command = {
   name: "redrive",
   summary: "lets a stuck run go on from where it was",
   arguments: [runArgument],
-  options: { ...personOptions, ...storeOptions },
+  options: { ...operatorOptions, ...storeOptions },
   run: (asked) =>
     withApp(asked, async ({ app }) => {
-      const person = personOf(asked);
+      const person = operatorOf(asked);
       await app.redrive(asked.arguments.run!, person);
       asked.screen.line(`${asked.arguments.run} goes on as soon as somebody drives it`);
       return 0;
@@ -230,8 +231,8 @@ function inputOf(text: string | undefined): unknown {
   try {
     return jsonOf("--input", readFileSync(text.slice(1), "utf8"));
   } catch (error) {
-    if (error instanceof Misuse) throw error;
-    throw new Misuse(`--input: ${error instanceof Error ? error.message : String(error)}`);
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--input: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
@@ -239,7 +240,7 @@ function pairs(what: string, words: readonly string[]): Record<string, string> {
   return Object.fromEntries(
     words.map((word) => {
       const cut = word.indexOf("=");
-      if (cut < 1) throw new Misuse(`${what} is KEY=VALUE, not ${word}`);
+      if (cut < 1) throw new UsageError(`${what} is KEY=VALUE, not ${word}`);
       return [word.slice(0, cut), word.slice(cut + 1)];
     }),
   );

@@ -6,12 +6,12 @@ import { errorFields } from "../../base/reason.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import type { Config } from "../../config/schema.ts";
-import { type Serving, serve as serveStore } from "../../host/serve.ts";
+import { type RunningServer, serve as serveStore } from "../../host/serve.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { TokenLifetimes } from "../../server/handler.ts";
 import type { ServerLimits } from "../../server/limits.ts";
 import type { TlsFiles } from "../../server/listen.ts";
-import type { Asked, Command } from "../command.ts";
+import type { Command, Invocation } from "../command.ts";
 import { loadRunner } from "../reactors/module.ts";
 import { folderOf, storeUrl } from "../reactors/place.ts";
 import { version } from "../version.ts";
@@ -29,7 +29,7 @@ export const serve: Command = {
   run,
 };
 
-async function run(asked: Asked): Promise<number> {
+async function run(asked: Invocation): Promise<number> {
   const cwd = process.cwd();
   const file = asked.text("config");
   const config = loadConfig({ cwd, env: process.env, flags: flagsOf(asked), ...(file === undefined ? {} : { file }) });
@@ -82,7 +82,7 @@ export function lifetimesOf(days: {
   return { ...(usual && { defaultMs: usual * dayMs }), ...(most && { maxMs: most * dayMs }) };
 }
 
-function flagsOf(asked: Asked): FlagValue[] {
+function flagsOf(asked: Invocation): FlagValue[] {
   const named = (path: string, option: string): FlagValue[] => {
     const text = asked.text(option);
     return text === undefined ? [] : [{ path, text, flag: `--${option}` }];
@@ -147,7 +147,7 @@ const certificateMs = 60_000;
 /** A certificate that was renewed is shown from the next connection on: nobody has to restart the server for it. */
 export function followCertificate(
   read: () => TlsFiles | undefined,
-  serving: Pick<Serving, "renewTls">,
+  serving: Pick<RunningServer, "renewTls">,
   log: Log,
 ): () => void {
   const textOf = (tls: TlsFiles): string => [tls.cert, tls.key, tls.clientCa ?? ""].map(String).join();

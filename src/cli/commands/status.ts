@@ -4,7 +4,7 @@ import { outputOption, storeOptions, withApp } from "../app.ts";
 import type { Command } from "../command.ts";
 import { printJson, wantsJson } from "../output.ts";
 import { diagnose, type Finding, unservedText } from "./doctor.ts";
-import { lookAround, type Outlook } from "./outlook.ts";
+import { readOverview, type StoreOverview } from "./outlook.ts";
 
 const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
 
@@ -14,14 +14,14 @@ const status: Command = {
   options: { ...storeOptions, ...outputOption },
   run: (asked) =>
     withApp(asked, async ({ store, tenant, url }) => {
-      const outlook = await lookAround(store, tenant);
+      const outlook = await readOverview(store, tenant);
       if (wantsJson(asked)) printJson(asked, { store: url, ...outlook });
       else for (const line of linesOf(outlook)) asked.screen.line(line);
       return outlook.inDoubt > 0 ? 3 : 0;
     }),
 };
 
-function linesOf(outlook: Outlook): string[] {
+function linesOf(outlook: StoreOverview): string[] {
   const { runs, doubts, openGates, held, stale, overdue, full } = outlook;
   const figure = (count: number): string => (count >= full ? `${full} or more` : String(count));
   const counts = live.map((phase) => `${phase} ${figure(runs[phase] ?? 0)}`);

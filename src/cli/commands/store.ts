@@ -2,8 +2,8 @@ import type { Log } from "../../base/log.ts";
 import { grantsOf, planMigration } from "../../host/open-store.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { allOf } from "../../store/page.ts";
-import { outputOption, personOf, personOptions, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
-import { type Asked, type Command, Misuse } from "../command.ts";
+import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
+import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
 
@@ -82,7 +82,7 @@ const migrate: Command = {
   run: async (asked) => {
     const role = asked.text("grants");
     if (asked.given("plan")) {
-      if (role !== undefined) throw new Misuse("--grants is printed after a migration: leave --plan out");
+      if (role !== undefined) throw new UsageError("--grants is printed after a migration: leave --plan out");
       return showPlan(asked);
     }
     const grants = role === undefined ? [] : await grantsOf(settingsOf(asked).url, role);
@@ -110,7 +110,7 @@ const tell: Log = (level, event, fields = {}) => {
   complain(process.stderr, `${event.slice("store.".length).replaceAll("_", " ")}: ${words.join(", ")}`);
 };
 
-async function showPlan(asked: Asked): Promise<number> {
+async function showPlan(asked: Invocation): Promise<number> {
   const steps = await planMigration(settingsOf(asked).url);
   printRows(
     asked,
@@ -130,9 +130,9 @@ async function showPlan(asked: Asked): Promise<number> {
 const restored: Command = {
   name: "store restored",
   summary: "after a restore: raises the store epoch, so that no token is issued twice, and ends every term",
-  options: { ...personOptions, store: storeOptions.store, config: storeOptions.config },
+  options: { ...operatorOptions, store: storeOptions.store, config: storeOptions.config },
   run: (asked) => {
-    const { by, reason } = personOf(asked);
+    const { by, reason } = operatorOf(asked);
     return withApp(
       asked,
       async ({ store, tenant }) => {

@@ -3,10 +3,10 @@ import { systemRandom } from "../../base/random.ts";
 import { isRemote, type RemoteStore } from "../../client/remote.ts";
 import { type Role, roles } from "../../protocol/route.ts";
 import { lifetimeOf, mintToken } from "../../server/credentials.ts";
-import type { ManualAct, Store } from "../../store/contract.ts";
+import type { AuditInfo, Store } from "../../store/contract.ts";
 import { allOf } from "../../store/page.ts";
-import { outputOption, personOf, personOptions, settingsOf, storeOptions, withApp } from "../app.ts";
-import { type Command, Misuse } from "../command.ts";
+import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, withApp } from "../app.ts";
+import { type Command, UsageError } from "../command.ts";
 import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { lifetimesOf } from "./serve.ts";
 
@@ -20,17 +20,18 @@ const create: Command = {
       value: "DURATION",
       help: "how long it holds, as in 90d; default: tape.server.tokens, else until it is revoked",
     },
-    ...personOptions,
+    ...operatorOptions,
     ...storeOptions,
     ...outputOption,
   },
   run: (asked) => {
     const role = roles.find((one) => one === asked.text("role"));
-    if (role === undefined) throw new Misuse(`--role is one of ${roles.join(", ")}`);
+    if (role === undefined) throw new UsageError(`--role is one of ${roles.join(", ")}`);
     const expires = asked.text("expires");
     const expiresInMs = expires === undefined ? undefined : durationMs(expires as never);
-    if (expires !== undefined && expiresInMs === undefined) throw new Misuse(`--expires is a duration, not ${expires}`);
-    const person = personOf(asked);
+    if (expires !== undefined && expiresInMs === undefined)
+      throw new UsageError(`--expires is a duration, not ${expires}`);
+    const person = operatorOf(asked);
     const lifetimeMs = lifetimeOf(expiresInMs, lifetimesOf(settingsOf(asked).config.settings.tape.server.tokens));
     return withApp(
       asked,
@@ -58,14 +59,14 @@ interface Made {
   readonly expiresInMs?: number;
 }
 
-async function madeHere(store: Store, tenant: string, made: Made, person: ManualAct): Promise<string> {
+async function madeHere(store: Store, tenant: string, made: Made, person: AuditInfo): Promise<string> {
   const { id, secret, hash } = mintToken(systemRandom);
   await store.intake.putToken({ id, tenant, hash, ...made }, person);
   return `${id}.${secret}`;
 }
 
 /** The token's tenant, and who made it, are those of the credential that asks. */
-async function madeByServer({ remote }: RemoteStore, made: Made, { reason }: ManualAct): Promise<string> {
+async function madeByServer({ remote }: RemoteStore, made: Made, { reason }: AuditInfo): Promise<string> {
   return (await remote.call("tokens.create", { body: { ...made, reason } })).secret;
 }
 
@@ -103,9 +104,9 @@ const revoke: Command = {
   name: "token revoke",
   summary: "ends an API token, on every replica within five seconds",
   arguments: [{ name: "id", help: "the part before the dot" }],
-  options: { ...personOptions, ...storeOptions },
+  options: { ...operatorOptions, ...storeOptions },
   run: (asked) => {
-    const person = personOf(asked);
+    const person = operatorOf(asked);
     return withApp(asked, async ({ store, tenant }) => {
       const { name } = await store.intake.revokeToken(tenant, asked.arguments.id!, person);
       asked.screen.line(`${asked.arguments.id} (${name}) is revoked`);

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 
 /** A worker process of a demo, and the conversation with it. */
-export class Actor<Said extends object, Heard> {
+export class DemoProcess<Said extends object, Heard> {
   readonly label: string;
   readonly process: ChildProcess;
   readonly #heard: Heard[] = [];
@@ -27,11 +27,11 @@ export class Actor<Said extends object, Heard> {
     });
   }
 
-  say(message: Said): void {
+  send(message: Said): void {
     this.process.send(message);
   }
 
-  async hear(): Promise<Heard> {
+  async receive(): Promise<Heard> {
     for (;;) {
       const next = this.#heard.shift();
       if (next !== undefined) return next;
@@ -42,16 +42,16 @@ export class Actor<Said extends object, Heard> {
     }
   }
 
-  async ask(message: Said): Promise<Heard> {
-    this.say(message);
-    return this.hear();
+  async request(message: Said): Promise<Heard> {
+    this.send(message);
+    return this.receive();
   }
 
   /** Asks it to go, and waits until it has gone. */
   async quit(message: Said): Promise<void> {
     if (this.#gone) return;
     const exit = once(this.process, "exit");
-    this.say(message);
+    this.send(message);
     await exit;
   }
 

@@ -6,7 +6,7 @@ import type { OpenGate } from "../../host/gates.ts";
 import { Tape } from "../../host/tape.ts";
 import { createRunner } from "../../sdk/workflow.ts";
 import type { Screen } from "../screen.ts";
-import { Actor } from "./actor.ts";
+import { DemoProcess } from "./actor.ts";
 import type { FromCrashWorker } from "./crash-worker.ts";
 import { cfo } from "./treasury/agent.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
@@ -15,7 +15,7 @@ import { wires, wireVerdict } from "./wire-verdict.ts";
 const ttlMs = 1_500;
 const day = "2026-11-15";
 const run = `treasury-${day}`;
-type Worker = Actor<never, FromCrashWorker>;
+type Worker = DemoProcess<never, FromCrashWorker>;
 
 /** A process is killed between a wire and the record of it. Another finds out what happened, and does not wire again. */
 export async function crashResumeDemo(screen: Screen): Promise<number> {
@@ -28,7 +28,7 @@ export async function crashResumeDemo(screen: Screen): Promise<number> {
   try {
     return await play(screen, app, fileLedger(path), (label, part) => {
       const program = new URL("crash-worker.ts", import.meta.url);
-      const worker: Worker = new Actor(label, program, [url, path, run, day, String(ttlMs), part]);
+      const worker: Worker = new DemoProcess(label, program, [url, path, run, day, String(ttlMs), part]);
       workers.push(worker);
       return worker;
     });
@@ -50,13 +50,13 @@ async function play(
 
   screen.step("Worker A starts the run", "one SQLite file for Tape, another file for the bank; a lease of 1.5 s");
   const a = start("worker-a", "first");
-  report(screen, a, await a.hear());
+  report(screen, a, await a.receive());
   const open = await gateOf(app);
   screen.line(`   the run waits at the gate ${open.name}, which shows ${JSON.stringify(open.payload)}`);
 
   screen.step("The CFO approves this very wire");
   await app.signal(run, cfo, { approved: true }, { binds: open.binds });
-  report(screen, a, await a.hear());
+  report(screen, a, await a.receive());
 
   screen.step("Worker A is killed (SIGKILL)", "the money has moved; the answer of the bank is lost with the process");
   await a.kill();
@@ -66,8 +66,8 @@ async function play(
 
   screen.step("Worker B starts with the same code and takes over", "it replays: the model is not asked again");
   const b = start("worker-b", "second");
-  let heard = await b.hear();
-  for (; heard.say !== "ended"; heard = await b.hear()) report(screen, b, heard);
+  let heard = await b.receive();
+  for (; heard.say !== "ended"; heard = await b.receive()) report(screen, b, heard);
   report(screen, b, heard);
   return wireVerdict(screen, app, run, world);
 }

@@ -2,38 +2,40 @@ import type { Tape } from "../../host/tape.ts";
 import type { FeedRecord } from "../../store/contract.ts";
 
 /** One thing that a reactor did, and in which process. */
-export interface Deed {
+export interface ReactorEvent {
   readonly reactor: string;
   /** "-" for timers: they hold no lease, so nobody's name is in the journal. */
   readonly label: string;
-  readonly deed: string;
+  readonly event: string;
 }
 
 /** What the journals of a run and of its effects tell about the reactors that worked on them, in order. */
-export async function deedsOf(app: Tape, run: string): Promise<Deed[]> {
+export async function reactorEvents(app: Tape, run: string): Promise<ReactorEvent[]> {
   const effects = new Map(
     [...(await app.effects.list({ run })), ...(await app.obligations.list({ run }))].map((row) => [row.item, row]),
   );
   const { records } = await app.store.read.feed(undefined, 1_000, app.tenant);
   const terms = new Map<number, { readonly reactor: string; readonly label: string }>();
-  return records.flatMap((record): Deed[] => {
+  return records.flatMap((record): ReactorEvent[] => {
     if (record.kind === "timer.fired" && record.in === "inbox") {
-      return [{ reactor: "timers", label: "-", deed: `fired the ${record.data.purpose}` }];
+      return [{ reactor: "timers", label: "-", event: `fired the ${record.data.purpose}` }];
     }
     if (record.in === "inbox") return [];
     if (record.kind === "term.begun") terms.set(record.journal, record.data);
     const term = terms.get(record.journal);
-    const deed = deedIn(record);
+    const deed = eventIn(record);
     if (term === undefined || term.reactor === "agent" || deed === undefined) return [];
     const effect = effects.get(record.journal);
     const { reactor, label } = term;
-    return [{ reactor, label, deed: effect === undefined ? deed : `${deed}: ${effect.name}${undoing[effect.role]}` }];
+    return [
+      { reactor, label, event: effect === undefined ? deed : `${deed}: ${effect.name}${compensating[effect.role]}` },
+    ];
   });
 }
 
-const undoing = { act: "", inverse: ", the undoing" } as const;
+const compensating = { act: "", inverse: ", the undoing" } as const;
 
-function deedIn(record: FeedRecord): string | undefined {
+function eventIn(record: FeedRecord): string | undefined {
   switch (record.kind) {
     case "term.begun":
       return record.data.reactor === "recovery" ? `took the run over (${record.data.reason})` : undefined;

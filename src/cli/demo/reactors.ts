@@ -5,8 +5,8 @@ import { systemClock } from "../../base/clock.ts";
 import { Tape } from "../../host/tape.ts";
 import { createRunner } from "../../sdk/workflow.ts";
 import type { Screen } from "../screen.ts";
-import { Actor } from "./actor.ts";
-import { deedsOf } from "./deeds.ts";
+import { DemoProcess } from "./actor.ts";
+import { reactorEvents } from "./deeds.ts";
 import type { FromTripWorker } from "./reactors-worker.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 
@@ -15,7 +15,7 @@ const ttlMs = { first: 1_500, next: 15_000 } as const;
 const restMs = 1_500;
 const run = "trip-7";
 const right = "book flight, book hotel, cancel hotel, cancel flight";
-type Worker = Actor<never, FromTripWorker>;
+type Worker = DemoProcess<never, FromTripWorker>;
 
 /** A trip whose every worker dies or fails: the five reactors of whoever is left bring it to its right end. */
 export async function reactorsDemo(screen: Screen): Promise<number> {
@@ -28,7 +28,7 @@ export async function reactorsDemo(screen: Screen): Promise<number> {
   try {
     return await play(screen, app, fileLedger(path), (label, part) => {
       const args = [url, path, run, String(ttlMs[part]), String(restMs), part];
-      const worker: Worker = new Actor(label, new URL("reactors-worker.ts", import.meta.url), args);
+      const worker: Worker = new DemoProcess(label, new URL("reactors-worker.ts", import.meta.url), args);
       workers.push(worker);
       return worker;
     });
@@ -82,7 +82,7 @@ async function play(
 }
 
 async function report(screen: Screen, worker: Worker, expected: string): Promise<void> {
-  const { act } = await worker.hear();
+  const { act } = await worker.receive();
   screen.line(`   ${worker.label} ${act === expected ? screen.good(act) : screen.bad(`${act} (not ${expected})`)}`);
 }
 
@@ -127,9 +127,9 @@ async function verdict(screen: Screen, app: Tape, world: Ledger): Promise<number
   let view = await app.runs.get(run);
   for (; view?.endedAt === null; view = await app.runs.get(run)) await systemClock.sleep(20);
   screen.step("Which reactor did what, in which process", "as the journals tell it, in order");
-  const deeds = await deedsOf(app, run);
+  const deeds = await reactorEvents(app, run);
   const width = Math.max(...deeds.map(({ reactor }) => reactor.length));
-  for (const { reactor, label, deed } of deeds) {
+  for (const { reactor, label, event: deed } of deeds) {
     screen.line(`   ${reactor.padEnd(width)}  ${label.padEnd(8)}  ${deed}`);
   }
   const all = ["outbox", "reconciler", "recovery", "timers", "compensation"];

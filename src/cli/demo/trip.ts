@@ -1,16 +1,16 @@
 import { effect } from "../../sdk/effect.ts";
-import { Definite, outcome } from "../../sdk/outcomes.ts";
+import { DefiniteFailure, outcome } from "../../sdk/outcomes.ts";
 import { createRunner, workflow } from "../../sdk/workflow.ts";
 import { findAct, type Ledger } from "./treasury/ledger.ts";
 
 /** What the world of the demo tells whoever watches, after it is in the ledger. */
-export type Told = (act: string) => void | Promise<void>;
+export type TripEvent = (act: string) => void | Promise<void>;
 
 /**
  * An agent that books a trip: a flight by the outbox, a rest of a while, a hotel, and a card that is refused. Neither the
  * airline nor the hotel notices when it is asked twice.
  */
-export function tripOn(ledger: Ledger, told: Told, restMs: number) {
+export function tripOn(ledger: Ledger, told: TripEvent, restMs: number) {
   const act = async (what: string, about: string): Promise<string> => {
     ledger.add({ act: what, about });
     await told(what);
@@ -39,7 +39,7 @@ export function tripOn(ledger: Ledger, told: Told, restMs: number) {
     await tape.sleep(restMs);
     await hotel(input.trip);
     await tape.step("charge the card", () => {
-      throw new Definite("the card is refused");
+      throw new DefiniteFailure("the card is refused");
     });
   });
   return { trip, runner: createRunner({ workflows: [trip], effects: [flight, hotel] }) };

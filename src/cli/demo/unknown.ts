@@ -6,7 +6,7 @@ import { Tape } from "../../host/tape.ts";
 import { createRunner } from "../../sdk/workflow.ts";
 import type { FromWorker, ToWorker } from "../dev/words.ts";
 import type { Screen } from "../screen.ts";
-import { Actor } from "./actor.ts";
+import { DemoProcess } from "./actor.ts";
 import { cfo } from "./treasury/agent.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 import { wires, wireVerdict } from "./wire-verdict.ts";
@@ -15,7 +15,7 @@ const ttlMs = 3_000;
 const day = "2026-11-15";
 const run = `treasury-${day}`;
 const invoice = `sweep-${day}`;
-type Worker = Actor<ToWorker, FromWorker>;
+type Worker = DemoProcess<ToWorker, FromWorker>;
 
 /** The bank acts and its answer is lost. Nobody asks it again: somebody looks, and then everybody knows. */
 export async function unknownDemo(screen: Screen): Promise<number> {
@@ -25,7 +25,7 @@ export async function unknownDemo(screen: Screen): Promise<number> {
   // The director only looks and signals; the worker drives.
   const app = await Tape.open({ store: url, runner: createRunner({ workflows: [] }), work: false });
   const program = new URL("../dev/worker.ts", import.meta.url);
-  const worker: Worker = new Actor("worker-a", program, [url, path, String(ttlMs)]);
+  const worker: Worker = new DemoProcess("worker-a", program, [url, path, String(ttlMs)]);
   try {
     return await play(screen, app, fileLedger(path), worker);
   } finally {
@@ -56,7 +56,7 @@ async function play(screen: Screen, app: Tape, world: Ledger, worker: Worker): P
     "The connection breaks before the answer is here",
     "the bank pays again if it is asked again: nobody asks",
   );
-  worker.say({ do: "lose", invoice });
+  worker.send({ do: "lose", invoice });
   const doubt = await until(async () => {
     const records = await app.store.read.journal(app.tenant, { run });
     return records.find(({ kind, data }) => kind === "effect.settled" && "to" in data && data.to === "UNKNOWN");
@@ -74,7 +74,7 @@ async function play(screen: Screen, app: Tape, world: Ledger, worker: Worker): P
 
 async function heard<S extends FromWorker["say"]>(worker: Worker, say: S): Promise<FromWorker & { readonly say: S }> {
   for (;;) {
-    const message = await worker.hear();
+    const message = await worker.receive();
     if (message.say === say) return message as FromWorker & { readonly say: S };
   }
 }

@@ -1,7 +1,7 @@
 import { systemClock } from "../../base/clock.ts";
 import { systemRandom } from "../../base/random.ts";
 import { openStore } from "../../host/open-store.ts";
-import { momentOf } from "../../lease/belief.ts";
+import { readClocks } from "../../lease/belief.ts";
 import { identify } from "../../lease/identity.ts";
 import { LeaseKeeper } from "../../lease/keeper.ts";
 import { isTapeError } from "../../model/errors.ts";
@@ -22,7 +22,7 @@ const tell = (message: FromWorker): void => void process.send?.(message);
 const store = await openStore(url);
 const identity = identify(process.env, systemRandom);
 const keeper = new LeaseKeeper({ store, identity, timings: { ttlMs: Number(ttl) } });
-const sent = momentOf(systemClock);
+const sent = readClocks(systemClock);
 const claimant = { ...identity, reactor: "agent", ttlMs: Number(ttl) };
 const answer = await store.claim.acquire("default", {
   target: { run },
@@ -68,7 +68,7 @@ process.on("message", async (message: FromDirector) => {
     case "end":
       return write("end of the run", {
         kind: "run.ended",
-        data: { status: "COMPLETED", outcome: { by: identity.label }, taken: 0, term: lease.figures() },
+        data: { status: "COMPLETED", outcome: { by: identity.label }, taken: 0, term: lease.stats() },
       });
     case "renew": {
       const [verdict] = await store.claim.renew([{ fence: term.fence, progress: 0 }]);

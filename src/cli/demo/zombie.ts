@@ -5,7 +5,7 @@ import { systemClock } from "../../base/clock.ts";
 import { openStore } from "../../host/open-store.ts";
 import type { Store } from "../../store/contract.ts";
 import type { Screen } from "../screen.ts";
-import { Actor } from "./actor.ts";
+import { DemoProcess } from "./actor.ts";
 import { ledgerLines } from "./ledger.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 import { wires } from "./wire-verdict.ts";
@@ -15,7 +15,7 @@ import type { FromDirector, FromWorker } from "./zombie-words.ts";
 const ttlMs = 1_500;
 const tenant = "default";
 const run = "payment-2026-11-15";
-type Worker = Actor<FromDirector, FromWorker>;
+type Worker = DemoProcess<FromDirector, FromWorker>;
 
 interface Stage {
   readonly store: Store;
@@ -42,7 +42,7 @@ export async function zombieDemo(screen: Screen, options: { readonly unfenced?: 
   const actors: Worker[] = [];
   const start = (label: string): Worker => {
     const args = [url, run, String(ttlMs), world, ...(unfenced === undefined ? [] : [unfenced])];
-    const actor: Worker = new Actor(label, new URL("zombie-worker.ts", import.meta.url), args);
+    const actor: Worker = new DemoProcess(label, new URL("zombie-worker.ts", import.meta.url), args);
     actors.push(actor);
     return actor;
   };
@@ -66,30 +66,30 @@ async function play(screen: Screen, stage: Stage): Promise<number> {
   await store.intake.createRuns(tenant, [{ id: run, workflow: "payment", input: { amount: 100 } }]);
   screen.step("Worker A takes the run", `one SQLite file, two processes, a lease of ${ttlMs / 1000} s`);
   const a = start("worker-a");
-  report(screen, a, await a.hear());
-  report(screen, a, await a.ask({ do: "step", pos: 0, name: "reserve the funds" }));
+  report(screen, a, await a.receive());
+  report(screen, a, await a.request({ do: "step", pos: 0, name: "reserve the funds" }));
 
   screen.step(
     "Worker A is stopped in the middle of its work (SIGSTOP)",
     "a long pause, a frozen host, a debugger: it does not know",
   );
-  a.say({ do: "stop" });
+  a.send({ do: "stop" });
   await waitForExpiry(screen, store);
 
   screen.step("Worker B sees the expired lease and takes over");
   const b = start("worker-b");
-  report(screen, b, await b.hear());
-  report(screen, b, await b.ask({ do: "pay", pos: 1 }));
+  report(screen, b, await b.receive());
+  report(screen, b, await b.request({ do: "pay", pos: 1 }));
 
   screen.step("Worker A wakes up (SIGCONT) and writes what it had in mind");
   a.process.kill("SIGCONT");
-  const attempts = [await a.ask({ do: "pay", pos: 1 })];
-  if (unfenced === undefined) attempts.push(await a.ask({ do: "renew" }));
-  attempts.push(await a.ask({ do: "end" }));
+  const attempts = [await a.request({ do: "pay", pos: 1 })];
+  if (unfenced === undefined) attempts.push(await a.request({ do: "renew" }));
+  attempts.push(await a.request({ do: "end" }));
   for (const attempt of attempts) report(screen, a, attempt);
 
   screen.step("Worker B finishes the run");
-  report(screen, b, await b.ask({ do: "end" }));
+  report(screen, b, await b.request({ do: "end" }));
   await Promise.all([a.quit({ do: "quit" }), b.quit({ do: "quit" })]);
   return unfenced === undefined ? verdict(screen, stage, attempts) : unfencedVerdict(screen, stage, unfenced);
 }

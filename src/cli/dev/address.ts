@@ -1,13 +1,13 @@
 import type { Log } from "../../base/log.ts";
-import { type ServeOptions, type Serving, serve } from "../../host/serve.ts";
+import { type RunningServer, type ServeOptions, serve } from "../../host/serve.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { Store } from "../../store/contract.ts";
 
 /** So many programs of this kind on one machine are plenty; after them any port will do. */
-const mostTaken = 20;
+const maxPortTries = 20;
 
-export interface Addressed {
-  readonly serving: Serving;
+export interface BoundServer {
+  readonly serving: RunningServer;
   /** The port that was asked for and is somebody else's. */
   readonly taken: number | undefined;
 }
@@ -17,10 +17,10 @@ export async function serveNear(
   store: Store,
   place: { readonly host: string; readonly port: number },
   more: Omit<ServeOptions, "store" | "host" | "port"> & { readonly log: Log },
-): Promise<Addressed> {
+): Promise<BoundServer> {
   const { host, port } = place;
   for (let next = port; ; next += 1) {
-    const tried = next - port >= mostTaken || next > 65_535 ? 0 : next;
+    const tried = next - port >= maxPortTries || next > 65_535 ? 0 : next;
     try {
       const serving = await serve({ ...more, store, host, port: tried });
       return { serving, taken: tried === port ? undefined : port };

@@ -7,7 +7,7 @@ export interface FrameInput {
   readonly payments: readonly Payment[];
   readonly workers: readonly string[];
   /** What has happened lately, oldest first. */
-  readonly told: readonly string[];
+  readonly log: readonly string[];
   readonly keys: string;
   readonly now: number;
   readonly columns: number;
@@ -36,14 +36,14 @@ export const plainPaint: FramePaint = { ...plain, good: (text) => text, bad: (te
 const code = (number: number, text: string): string => (text === "" ? "" : `\u001b[${number}m${text}\u001b[0m`);
 
 /** The widest line that is still easy to read. */
-const mostColumns = 100;
+const maxColumns = 100;
 /** Lines kept for what happened lately. */
-const leastTold = 3;
+const minLogLines = 3;
 
 /** Everything that stands on the terminal, as lines; never more of them, and never longer ones, than fit. */
 export function drawFrame(input: FrameInput, paint: FramePaint): string[] {
-  const { head, payments, workers, told, keys, columns, rows } = input;
-  const width = Math.max(20, Math.min(columns, mostColumns) - 4);
+  const { head, payments, workers, log: told, keys, columns, rows } = input;
+  const width = Math.max(20, Math.min(columns, maxColumns) - 4);
   const latest = payments.at(-1);
   const top = [...head.map((line, k) => (k === 0 ? paint.bold : String)(brief(line, width + 2))), ""];
   const bottom = [
@@ -51,19 +51,19 @@ export function drawFrame(input: FrameInput, paint: FramePaint): string[] {
     paint.dim(brief(`workers ${workers.join(", ")}    ${markMeanings}`, width)),
     paint.bold(brief(keys, width + 2)),
   ];
-  const room = Math.max(leastTold + 4, rows - 1 - top.length - bottom.length);
+  const room = Math.max(minLogLines + 4, rows - 1 - top.length - bottom.length);
   const middle =
     latest === undefined
       ? []
       : [
-          ...paymentLines(latest, input.now, width, paint).slice(0, Math.max(3, room - leastTold - 2)),
+          ...paymentLines(latest, input.now, width, paint).slice(0, Math.max(3, room - minLogLines - 2)),
           `  ${worldLine(latest, paint)}`,
         ];
   const earlier = payments
     .slice(0, -1)
     .map((payment) => paint.dim(`  ${brief(`${payment.run}  ${endOf(payment)}`, width)}`));
   const free = room - middle.length - 1;
-  const before = last(earlier, Math.min(3, free - leastTold));
+  const before = last(earlier, Math.min(3, free - minLogLines));
   const lately = last(told, free - before.length).map((line) => `  ${brief(line, width)}`);
   return last([...top, ...before, ...middle, "", ...lately, ...bottom], rows - 1);
 }

@@ -22,12 +22,12 @@ export function logLineOf(text: string): LogLine | undefined {
 }
 
 /** For people: `12:00:01 warn run.stuck run=r-1`. */
-export function sayLogLine({ at, level, event, fields }: LogLine): string {
-  const said = Object.entries(fields).map(([key, value]) => `${key}=${saidValue(value)}`);
+export function printLogLine({ at, level, event, fields }: LogLine): string {
+  const said = Object.entries(fields).map(([key, value]) => `${key}=${printedValue(value)}`);
   return oneLine([at.slice(11, 19), level, event, ...said].join(" "));
 }
 
-function saidValue(value: unknown): string {
+function printedValue(value: unknown): string {
   if (typeof value === "string") return /^[^\s"=]+$/.test(value) ? value : JSON.stringify(value);
   return JSON.stringify(value) ?? "";
 }

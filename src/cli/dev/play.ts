@@ -17,20 +17,20 @@ import { drawFrame, type FramePaint, paymentLines, plainPaint, terminalPaint, wo
 import { openPage } from "./page.ts";
 import { Stop } from "./stop.ts";
 import { isInteractive, Live, onKeys } from "./terminal.ts";
-import { type Deed, type Payment, Treasury } from "./treasury.ts";
+import { type Fault, type Payment, Treasury } from "./treasury.ts";
 
 /** Short, so that a takeover is seen while one watches; 30 s is the default elsewhere. */
 const ttlMs = 2_000;
 /** Long enough to press a key, and far below the 10 s after which the wire is given up. */
-const answerMs = 4_000;
-const lookMs = 100;
+const responseMs = 4_000;
+const observeMs = 100;
 /** Columns of the band where no terminal says how wide it is. */
 const textWidth = 76;
 
 const keys = "k kill it mid-wire · z make a zombie · u lose the answer · o open page · q quit";
-const deeds: Readonly<Record<string, Deed>> = { k: "kill", z: "zombie", u: "lose" };
+const faultKeys: Readonly<Record<string, Fault>> = { k: "kill", z: "zombie", u: "lose" };
 
-export interface PlayOptions {
+export interface TreasuryDemoOptions {
   readonly screen: Screen;
   readonly place: { readonly host: string; readonly port: number };
   /** Plays one payment with a kill, and ends. */
@@ -38,7 +38,7 @@ export interface PlayOptions {
 }
 
 /** The built-in treasury, in a folder of its own that goes when it ends. */
-export async function playTreasury({ screen, place, once }: PlayOptions): Promise<number> {
+export async function runTreasuryDemo({ screen, place, once }: TreasuryDemoOptions): Promise<number> {
   const folder = await mkdtemp(join(tmpdir(), "tape-dev-"));
   try {
     return await play(folder, { screen, place, once });
@@ -47,7 +47,7 @@ export async function playTreasury({ screen, place, once }: PlayOptions): Promis
   }
 }
 
-async function play(folder: string, { screen, place, once }: PlayOptions): Promise<number> {
+async function play(folder: string, { screen, place, once }: TreasuryDemoOptions): Promise<number> {
   const url = `sqlite:${join(folder, "tape.db")}`;
   const store = await openStore(url, { log: silentLog });
   try {
@@ -90,7 +90,7 @@ async function direct({ screen, store, url, page, head, once, worldFile }: Stage
   let now = await store.read.now();
   const live = new Live(process.stdout, clock, (columns, rows) => {
     const { payments, workers } = treasury;
-    return drawFrame({ head, payments, workers, told, keys, now, columns, rows }, paint);
+    return drawFrame({ head, payments, workers, log: told, keys, now, columns, rows }, paint);
   });
   const tell = (line: string): void => {
     told.push(line);
@@ -99,7 +99,7 @@ async function direct({ screen, store, url, page, head, once, worldFile }: Stage
   };
   await using app = await Tape.open({ store, runner: createRunner({ workflows: [] }), work: false });
   const world = fileLedger(worldFile);
-  const treasury = new Treasury({ app, url, world, worldFile, clock, ttlMs, answerMs, tell });
+  const treasury = new Treasury({ app, url, world, worldFile, clock, ttlMs, answerMs: responseMs, tell });
   using stop = new Stop(() => treasury.kill());
   const buttons = new Buttons(store, app.tenant, (deed) => press(deed, treasury, tell));
   const release = lively ? onKeys((key) => onKey(key, { treasury, stop, tell, page })) : () => {};
@@ -113,7 +113,7 @@ async function direct({ screen, store, url, page, head, once, worldFile }: Stage
       now = await store.read.now();
       if (lively) live.draw();
       if (alone && treasury.done) break;
-      await clock.sleep(lookMs, stop.signal);
+      await clock.sleep(observeMs, stop.signal);
     }
     if (stop.signal.aborted) tell("stopping: the workers drain and give back what they hold");
   } finally {
@@ -136,21 +136,21 @@ function verdict(screen: Screen, payments: readonly Payment[], now: number | und
   return payments.every(({ wires, endedAt }) => (endedAt === undefined ? wires <= 1 : wires === 1)) ? 0 : 1;
 }
 
-interface KeyGround {
+interface KeyContext {
   readonly treasury: Treasury;
   readonly stop: Stop;
   readonly tell: (line: string) => void;
   readonly page: string;
 }
 
-function onKey(key: string, { treasury, stop, tell, page }: KeyGround): void {
-  const deed = deeds[key];
+function onKey(key: string, { treasury, stop, tell, page }: KeyContext): void {
+  const deed = faultKeys[key];
   if (key === "q") stop.ask();
   if (key === "o") openPage(page, tell);
   if (deed !== undefined && !stop.signal.aborted) press(deed, treasury, tell);
 }
 
-function press(deed: Deed, treasury: Treasury, tell: (line: string) => void): void {
+function press(deed: Fault, treasury: Treasury, tell: (line: string) => void): void {
   if (deed === "zombie" && process.platform === "win32") tell("Windows has no SIGSTOP: no zombie there");
   else treasury.press(deed).catch((error: unknown) => tell(`it could not be started: ${String(error)}`));
 }

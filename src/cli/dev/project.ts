@@ -10,7 +10,7 @@ import { folderOf, storeUrl } from "../reactors/place.ts";
 import type { Screen } from "../screen.ts";
 import { version } from "../version.ts";
 import { serveNear } from "./address.ts";
-import { logLineOf, sayLogLine } from "./log-line.ts";
+import { logLineOf, printLogLine } from "./log-line.ts";
 import { openPage } from "./page.ts";
 import { RunnerProcess } from "./runner-process.ts";
 import { Stop } from "./stop.ts";
@@ -45,7 +45,7 @@ export async function runProject(options: ProjectOptions): Promise<number> {
   );
   const drain = config.origins.get("tape.drain_s")?.from === "default" ? drainS : tape.drain_s;
   const tell = (line: string): void => screen.line(line);
-  const log = jsonLog((text) => tell(sayLogLine(logLineOf(text)!)), systemClock.wall, "warn");
+  const log = jsonLog((text) => tell(printLogLine(logLineOf(text)!)), systemClock.wall, "warn");
   const store = await openStore(url, { log });
   const runner = new RunnerProcess({
     args: argsOf(options, drain),

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import type { Clock } from "../../base/clock.ts";
-import { logLineOf, sayLogLine } from "./log-line.ts";
+import { logLineOf, printLogLine } from "./log-line.ts";
 
 export interface RunnerProcessOptions {
   /** As tape-reactors takes them. */
@@ -18,7 +18,7 @@ export interface RunnerProcessOptions {
 }
 
 const firstRestMs = 250;
-const longestRestMs = 10_000;
+const maxRestartDelayMs = 10_000;
 /** A process that lived this long has not died of its start: the next rest is a short one again. */
 const soundMs = 10_000;
 
@@ -95,7 +95,7 @@ export class RunnerProcess {
       if (clock.mono() - begun > soundMs) restMs = firstRestMs;
       tell(`the runner died (${signal ?? `exit code ${code}`}); the next one starts in ${restMs / 1_000} s`);
       await clock.sleep(restMs, this.#rest.signal);
-      restMs = Math.min(restMs * 2, longestRestMs);
+      restMs = Math.min(restMs * 2, maxRestartDelayMs);
     }
   }
 
@@ -116,7 +116,7 @@ export class RunnerProcess {
         started = true;
         tell(`the runner is up: ${(line.fields.reactors as readonly string[]).join(", ")}`);
       } else if (line === undefined) tell(text);
-      else if (!line.event.startsWith("reactors.")) tell(sayLogLine(line)); // its coming and going are told in words
+      else if (!line.event.startsWith("reactors.")) tell(printLogLine(line)); // its coming and going are told in words
     };
     const streams = [child.stdout!, child.stderr!].map((stream) => {
       const lines = createInterface({ input: stream }).on("line", hear);

@@ -2,21 +2,21 @@ import type { Clock } from "../../base/clock.ts";
 import type { Tape } from "../../host/tape.ts";
 import type { LeaseView, TermView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
-import { Actor } from "../demo/actor.ts";
+import { DemoProcess } from "../demo/actor.ts";
 import { cfo } from "../demo/treasury/agent.ts";
 import type { Ledger } from "../demo/treasury/ledger.ts";
 import type { BandRecord } from "./band.ts";
 import type { FromWorker, ToWorker } from "./words.ts";
 
 /** What may be done to a payment between its wire and the record of it. */
-export type Deed = "kill" | "zombie" | "lose";
+export type Fault = "kill" | "zombie" | "lose";
 
 /** One payment as it stands: the director's part of it, and what the store and the world say. */
 export interface Payment {
   readonly run: string;
   readonly invoice: string;
   /** The deed that is done to it, or will be as soon as the bank has acted. */
-  deed: Deed | undefined;
+  fault: Fault | undefined;
   /** Who called the bank; undefined before. */
   sender: string | undefined;
   /** The bank's answer is on its way, or can no longer arrive. */
@@ -46,7 +46,7 @@ export interface TreasuryOptions {
   readonly tell: (line: string) => void;
 }
 
-type Worker = Actor<ToWorker, FromWorker>;
+type Worker = DemoProcess<ToWorker, FromWorker>;
 
 /** One to work and one to stand by: whoever dies is replaced. */
 const replicas = 2;
@@ -80,10 +80,10 @@ export class Treasury {
   }
 
   /** Starts the next payment, and later does that to it. */
-  async pay(deed?: Deed): Promise<void> {
+  async pay(deed?: Fault): Promise<void> {
     const run = `payment-${this.payments.length + 1}`;
     const payment: Payment = {
-      ...{ run, invoice: `sweep-${run}`, deed, sender: undefined, answered: false, stopped: undefined },
+      ...{ run, invoice: `sweep-${run}`, fault: deed, sender: undefined, answered: false, stopped: undefined },
       ...{
         status: "STARTING",
         wire: undefined,
@@ -101,13 +101,13 @@ export class Treasury {
   }
 
   /** To the payment that is under way, if its wire is not answered yet; else to a new one. */
-  async press(deed: Deed): Promise<void> {
+  async press(deed: Fault): Promise<void> {
     const payment = this.latest;
     const open = payment !== undefined && payment.endedAt === undefined && !payment.answered;
     if (!open) return this.pay(deed);
-    if (payment.deed !== undefined) return;
-    payment.deed = deed;
-    if (payment.sender === undefined) this.#options.tell(`${payment.run}: ${promises[deed]}`);
+    if (payment.fault !== undefined) return;
+    payment.fault = deed;
+    if (payment.sender === undefined) this.#options.tell(`${payment.run}: ${announcements[deed]}`);
     else this.#do(payment);
   }
 
@@ -146,7 +146,7 @@ export class Treasury {
     const k = this.#named++;
     const label = `worker-${k < 26 ? String.fromCharCode(97 + k) : k + 1}`;
     const program = new URL("worker.ts", import.meta.url);
-    const worker: Worker = new Actor(label, program, [url, worldFile, String(ttlMs)]);
+    const worker: Worker = new DemoProcess(label, program, [url, worldFile, String(ttlMs)]);
     this.#workers.set(label, worker);
     worker.process.once("exit", () => {
       this.#workers.delete(label);
@@ -159,7 +159,7 @@ export class Treasury {
     for (;;) {
       let heard: FromWorker;
       try {
-        heard = await worker.hear();
+        heard = await worker.receive();
       } catch {
         return; // it has gone: its exit is seen to elsewhere
       }
@@ -180,7 +180,7 @@ export class Treasury {
         payment.sender = label;
         tell(`${label}: the bank has wired the money (${heard.id}); its answer is on its way`);
         if (payment.answered) this.#say(label, { do: "answer", invoice: payment.invoice });
-        else if (payment.deed !== undefined) this.#do(payment);
+        else if (payment.fault !== undefined) this.#do(payment);
         else clock.after(answerMs, () => this.#answer(payment, label));
         break;
       case "looked":
@@ -195,13 +195,13 @@ export class Treasury {
   }
 
   #answer(payment: Payment, label: string): void {
-    if (payment.deed !== undefined || this.#quitting) return;
+    if (payment.fault !== undefined || this.#quitting) return;
     payment.answered = true;
     this.#say(label, { do: "answer", invoice: payment.invoice });
   }
 
   #do(payment: Payment): void {
-    const { invoice, sender, deed } = payment;
+    const { invoice, sender, fault: deed } = payment;
     const { tell } = this.#options;
     if (sender === undefined || deed === undefined) return;
     payment.answered = true;
@@ -220,7 +220,7 @@ export class Treasury {
 
   #say(label: string, message: ToWorker): void {
     const worker = this.#workers.get(label);
-    if (worker?.process.connected) worker.say(message);
+    if (worker?.process.connected) worker.send(message);
   }
 
   async #look(payment: Payment): Promise<void> {
@@ -263,7 +263,7 @@ export class Treasury {
 
 const isOpen = ({ endedAt, stopped }: Payment): boolean => endedAt === undefined || stopped !== undefined;
 
-const promises: Readonly<Record<Deed, string>> = {
+const announcements: Readonly<Record<Fault, string>> = {
   kill: "its worker will be killed as soon as the bank has acted",
   zombie: "its worker will be stopped as soon as the bank has acted",
   lose: "the bank's answer will be lost",

@@ -17,7 +17,7 @@ const source = /\.[cm]?[jt]sx?$/;
 /** Editors write a file in several steps; a build writes many files. */
 const quietMs = 100;
 /** More folders than a project of one's own has: something else lies there, and the system's watches are few. */
-const mostFolders = 500;
+const maxFolders = 500;
 
 /**
  * Watches a project's own files. One watch for each folder instead of a recursive one: node_modules and folders that
@@ -33,7 +33,7 @@ export function watchSources({ folder, file, clock, changed }: WatchOptions): ()
     cancel = clock.after(quietMs, () => changed(name));
   };
   const add = (path: string): void => {
-    if (watchers.has(path) || watchers.size >= mostFolders) return;
+    if (watchers.has(path) || watchers.size >= maxFolders) return;
     try {
       const watcher = watch(path, (event, name) => {
         if (event === "rename" && inside(path)) scan(); // perhaps a new folder
@@ -64,7 +64,7 @@ export function watchSources({ folder, file, clock, changed }: WatchOptions): ()
 
 function foldersIn(folder: string): string[] {
   const found = [folder];
-  for (let k = 0; k < found.length && found.length < mostFolders; k++) {
+  for (let k = 0; k < found.length && found.length < maxFolders; k++) {
     let entries: ReturnType<typeof list>;
     try {
       entries = list(found[k]!);

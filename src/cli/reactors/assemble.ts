@@ -2,15 +2,15 @@ import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import type { ReactorSettings } from "../../config/schema.ts";
-import { Worker } from "../../engine/worker.ts";
+import { RunDriver } from "../../engine/worker.ts";
 import type { Tape } from "../../host/tape.ts";
 import type { Identity } from "../../lease/identity.ts";
 import { LeaseKeeper } from "../../lease/keeper.ts";
 import { compensation } from "../../reactor/compensation.ts";
 import { customReactor, type ReactorHandler } from "../../reactor/custom.ts";
-import { type Knobs, ReactorLoop } from "../../reactor/loop.ts";
+import { ReactorLoop, type ReactorTuning } from "../../reactor/loop.ts";
 import { outbox } from "../../reactor/outbox.ts";
-import type { Ground, Reactor } from "../../reactor/reactor.ts";
+import type { Reactor, ReactorDeps } from "../../reactor/reactor.ts";
 import { reconciler } from "../../reactor/reconciler.ts";
 import { recovery } from "../../reactor/recovery.ts";
 import { timers } from "../../reactor/timers.ts";
@@ -18,14 +18,14 @@ import type { Runner } from "../../sdk/workflow.ts";
 import type { Store } from "../../store/contract.ts";
 
 /** A reactor that is to run: its settings, and the user's function where it has one. */
-export interface Wanted {
+export interface ReactorSpec {
   readonly name: string;
   readonly settings: ReactorSettings;
   readonly handler?: ReactorHandler<Tape>;
 }
 
 export interface AssembleOptions {
-  readonly wanted: readonly Wanted[];
+  readonly wanted: readonly ReactorSpec[];
   readonly store: Store;
   readonly runner: Runner;
   /** The handle that handlers get. */
@@ -40,7 +40,7 @@ export interface AssembleOptions {
   readonly slowMs: number;
 }
 
-export interface Assembled {
+export interface RunningReactors {
   readonly loop: ReactorLoop;
   /** Runs driven now. */
   readonly driving: number;
@@ -53,11 +53,11 @@ export interface Assembled {
 }
 
 /** Reactors with their knobs, in one loop. Those with equal lease timings share a keeper, and so a heartbeat. */
-export function assemble(options: AssembleOptions): Assembled {
+export function startReactors(options: AssembleOptions): RunningReactors {
   const { wanted, store, runner, app, identity, tenant, clock, random, log, drainMs, patienceMs, slowMs } = options;
   const stopping = new AbortController();
   const keepers = new Map<string, LeaseKeeper>();
-  let worker: Worker | undefined;
+  let worker: RunDriver | undefined;
 
   const keeperOf = ({ lease_ttl_s: ttl, heartbeat_s: heartbeat }: ReactorSettings): LeaseKeeper => {
     const key = `${ttl}/${heartbeat}`;
@@ -67,16 +67,16 @@ export function assemble(options: AssembleOptions): Assembled {
     return keeper;
   };
 
-  const build = ({ name, settings, handler }: Wanted): Reactor => {
+  const build = ({ name, settings, handler }: ReactorSpec): Reactor => {
     const { backoff, max_attempts: most } = settings;
     const again = {
       backoff: { baseMs: backoff.base_ms, capMs: backoff.cap_ms, factor: backoff.factor },
       ...(most === "unlimited" ? {} : { maxAttempts: most }),
     };
     const keeper = keeperOf(settings);
-    const ground: Ground = { store, runner, keeper, tenant, clock, random, log, again };
+    const ground: ReactorDeps = { store, runner, keeper, tenant, clock, random, log, retry: again };
     if (handler !== undefined) {
-      const paced = Object.hasOwn(builders, name) || name === "recovery" ? {} : { everyMs: settings.interval_ms };
+      const paced = Object.hasOwn(builders, name) || name === "recovery" ? {} : { intervalMs: settings.interval_ms };
       return customReactor({
         ...{ name, handler, app, keeper, clock, random, log, ...paced },
         backoff: again.backoff,
@@ -84,7 +84,7 @@ export function assemble(options: AssembleOptions): Assembled {
       });
     }
     if (name === "recovery") {
-      worker = new Worker({ ...ground, concurrency: settings.concurrency, patienceMs, slowMs });
+      worker = new RunDriver({ ...ground, concurrency: settings.concurrency, patienceMs, slowMs });
       return recovery(worker);
     }
     return builders[name as keyof typeof builders](ground);
@@ -92,8 +92,8 @@ export function assemble(options: AssembleOptions): Assembled {
 
   const reactors = wanted.map(build);
   const workflows = [...runner.workflows.keys()];
-  const knobs = Object.fromEntries(wanted.map(({ name, settings }) => [name, knobsOf(settings)]));
-  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, knobs, drainMs });
+  const knobs = Object.fromEntries(wanted.map(({ name, settings }) => [name, tuningOf(settings)]));
+  const loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows, tuning: knobs, drainMs });
   return {
     loop,
     get driving() {
@@ -118,7 +118,12 @@ const builders = { reconciler, outbox, timers, compensation };
 /** How long a reactor rests at most when it finds nothing; a custom one that is called less often needs no more. */
 const idleMs = 5_000;
 
-function knobsOf({ batch, concurrency, per_connector: most, interval_ms: intervalMs }: ReactorSettings): Knobs {
+function tuningOf({
+  batch,
+  concurrency,
+  per_connector: most,
+  interval_ms: intervalMs,
+}: ReactorSettings): ReactorTuning {
   const knobs = { batch, concurrency, intervalMs: Math.min(intervalMs, idleMs), idleMs };
   return most === undefined ? knobs : { ...knobs, perConnector: most };
 }

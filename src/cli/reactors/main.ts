@@ -6,7 +6,7 @@ import { suggest } from "../../base/suggest.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import { openStore } from "../../host/open-store.ts";
-import { Presence, type PresenceGround } from "../../host/presence.ts";
+import { ProcessReporter, type ProcessReporterDeps } from "../../host/presence.ts";
 import { Tape } from "../../host/tape.ts";
 import { identify } from "../../lease/identity.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
@@ -14,13 +14,13 @@ import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
 import { complain } from "../screen.ts";
 import { version } from "../version.ts";
-import { type Assembled, assemble, type Wanted } from "./assemble.ts";
+import { type ReactorSpec, type RunningReactors, startReactors } from "./assemble.ts";
 import { loadFunction, loadRunner } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
 import { folderOf, remoteOf, storeUrl, tenantOf } from "./place.ts";
 
 /** How often the counters of each reactor go into the log. */
-const tallyMs = 60_000;
+const statsEveryMs = 60_000;
 
 /** Exit codes: 0 stopped as it was told, 1 refused or failed, 2 usage. */
 export async function main(argv: readonly string[]): Promise<number> {
@@ -58,26 +58,26 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const store = await openStore(url, { log, ...remoteOf(config, url) });
   const identity = identify(process.env, systemRandom);
   let app: Tape | undefined;
-  let reactors: Assembled | undefined;
-  let presence: Presence | undefined;
+  let reactors: RunningReactors | undefined;
+  let presence: ProcessReporter | undefined;
   try {
     const tenant = tenantOf(store, config);
     app = await Tape.open({ store, runner, tenant, log, work: false });
     const seams = { clock: systemClock, random: systemRandom, log };
     const drainMs = tape.drain_s * 1_000;
     const waits = { patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 };
-    reactors = assemble({ wanted, store, runner, app, identity, tenant, drainMs, ...waits, ...seams });
+    reactors = startReactors({ wanted, store, runner, app, identity, tenant, drainMs, ...waits, ...seams });
     await reactors.loop.start();
     const names = wanted.map(({ name }) => name);
     const { label } = identity;
     const place = { store: maskUrl(url), config: config.file, project: project.name };
     log("info", "reactors.started", { reactors: names, replica: label, tenant, ...place });
-    presence = presenceOf(reactors, { store, tenant, identity, ...seams });
-    await tellUntil(reactors, stop, log);
+    presence = reporterOf(reactors, { store, tenant, identity, ...seams });
+    await logStatsUntil(reactors, stop, log);
   } finally {
     await reactors?.stop();
     await presence?.end();
-    if (reactors !== undefined) log("info", "reactors.stopped", { tallies: reactors.loop.tallies });
+    if (reactors !== undefined) log("info", "reactors.stopped", { tallies: reactors.loop.stats });
     await app?.close();
     await store.close();
   }
@@ -89,7 +89,7 @@ async function wantedReactors(
   config: LoadedConfig,
   only: readonly string[] | undefined,
   cwd: string,
-): Promise<Wanted[]> {
+): Promise<ReactorSpec[]> {
   const { reactors } = config.settings.tape;
   for (const name of only ?? []) {
     if (Object.hasOwn(reactors, name)) continue;
@@ -110,7 +110,7 @@ async function wantedReactors(
 }
 
 /** Timers and handlers of one's own execute no code of the runner's. */
-async function runnerOf(config: LoadedConfig, wanted: readonly Wanted[], cwd: string): Promise<Runner> {
+async function runnerOf(config: LoadedConfig, wanted: readonly ReactorSpec[], cwd: string): Promise<Runner> {
   const reference = config.settings.agent.runner_factory;
   if (reference !== undefined) return loadRunner(reference, folderOf(config, "agent.runner_factory", cwd));
   const without = wanted.find(({ name, handler }) => handler === undefined && name !== "timers");
@@ -136,9 +136,9 @@ function stopSignal(log: Log): Promise<void> {
   });
 }
 
-function presenceOf(reactors: Assembled, ground: PresenceGround): Presence {
-  const presence = new Presence(ground, () => ({
-    tallies: [reactors.loop.tallies],
+function reporterOf(reactors: RunningReactors, ground: ProcessReporterDeps): ProcessReporter {
+  const presence = new ProcessReporter(ground, () => ({
+    tallies: [reactors.loop.stats],
     singletons: [],
     driving: reactors.driving,
     workflows: reactors.workflows,
@@ -149,11 +149,11 @@ function presenceOf(reactors: Assembled, ground: PresenceGround): Presence {
 }
 
 /** Waits for the signal; meanwhile the counters go into the log once a minute. */
-async function tellUntil({ loop }: Assembled, stop: Promise<void>, log: Log): Promise<void> {
+async function logStatsUntil({ loop }: RunningReactors, stop: Promise<void>, log: Log): Promise<void> {
   const stopped = new AbortController();
   void stop.then(() => stopped.abort());
   while (!stopped.signal.aborted) {
-    await systemClock.sleep(tallyMs, stopped.signal);
-    if (!stopped.signal.aborted) log("info", "reactors.tally", { tallies: loop.tallies });
+    await systemClock.sleep(statsEveryMs, stopped.signal);
+    if (!stopped.signal.aborted) log("info", "reactors.tally", { tallies: loop.stats });
   }
 }

@@ -1,7 +1,7 @@
 import { BlockList, isIP } from "node:net";
 
 /** An address to connect to, as a resolver answers. */
-export interface Address {
+export interface HostAddress {
   readonly address: string;
   readonly family: 4 | 6;
 }
@@ -38,7 +38,7 @@ function known(): Lists {
 }
 
 /** Whether an address belongs to the public internet. */
-export function isPublic({ address, family }: Address): boolean {
+export function isPublic({ address, family }: HostAddress): boolean {
   if (isIP(address) !== family || address.includes("%")) return false; // a zone names an interface of this machine
   const { refused4, public6, refused6 } = known();
   if (family === 4) return !refused4.check(address, "ipv4");
@@ -46,7 +46,7 @@ export function isPublic({ address, family }: Address): boolean {
 }
 
 /** Addresses that may be reached though they are not public, by explicit order. */
-export function allowed(list: BlockList, { address, family }: Address): boolean {
+export function allowed(list: BlockList, { address, family }: HostAddress): boolean {
   if (isIP(address) !== family || address.includes("%")) return false;
   return list.check(address, family === 4 ? "ipv4" : "ipv6");
 }

@@ -1,4 +1,4 @@
-import type { Answer } from "./exchange.ts";
+import type { HttpResponse } from "./exchange.ts";
 
 /**
  * What an answer says about the act:
@@ -8,7 +8,7 @@ import type { Answer } from "./exchange.ts";
  *   not_sent   this request surely did nothing, and may be made again
  *   doubt      nobody knows
  */
-export type AnswerVerdict = "success" | "failure" | "not_sent" | "doubt";
+export type ResponseVerdict = "success" | "failure" | "not_sent" | "doubt";
 
 /** Client errors that a standard names and that say: refused before anything was done. */
 const refusals: ReadonlySet<number> = new Set([
@@ -27,7 +27,7 @@ const moved: ReadonlySet<number> = new Set([307, 308]);
  * (how many programs answer a form they have accepted), 408 and 5xx (a gateway between us and a server that may have
  * acted), 409 (often: this key is known, or is being worked on), numbers of no standard.
  */
-export function verdictOn(method: string, status: number): AnswerVerdict {
+export function verdictOn(method: string, status: number): ResponseVerdict {
   if (status >= 200 && status < 300) return status === 202 ? "doubt" : "success";
   if (turnedAway.has(status)) return "not_sent";
   if (refusals.has(status) || unable.has(status) || moved.has(status)) return "failure";
@@ -46,12 +46,12 @@ const considered: ReadonlySet<number> = new Set([400, 402, 410, 422, 423, 424, 4
 export const speaksFor = (status: number): "attempt" | "key" => (considered.has(status) ? "key" : "attempt");
 
 /** Longer than any sane pause; whoever asks for more is asked again after it. */
-const longestAfterMs = 3_600_000;
+const maxRetryAfterMs = 3_600_000;
 
 /** Retry-After, in seconds or as a date. */
-export function retryAfterMs(answer: Answer, wallMs: number): number | undefined {
+export function retryAfterMs(answer: HttpResponse, wallMs: number): number | undefined {
   const said = answer.headers["retry-after"];
   if (said === undefined) return undefined;
   const ms = /^\d{1,9}$/.test(said) ? Number(said) * 1_000 : Date.parse(said) - wallMs;
-  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), longestAfterMs) : undefined;
+  return Number.isFinite(ms) ? Math.min(Math.max(0, ms), maxRetryAfterMs) : undefined;
 }

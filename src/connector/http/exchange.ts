@@ -2,10 +2,10 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { network } from "../../base/network.ts";
 import { AckLost, NotSent } from "../../sdk/outcomes.ts";
-import { type Reach, reach, wordsOf } from "./reach.ts";
+import { messageOf, type ReachOptions, reach } from "./reach.ts";
 
 /** A request, ready to be sent. */
-export interface Ask {
+export interface OutgoingRequest {
   readonly method: string;
   readonly url: URL;
   readonly headers: Readonly<Record<string, string>>;
@@ -13,7 +13,7 @@ export interface Ask {
 }
 
 /** What came back. */
-export interface Answer {
+export interface HttpResponse {
   readonly status: number;
   /** Names in lower case. */
   readonly headers: Readonly<Record<string, string>>;
@@ -27,14 +27,19 @@ export interface ExchangeLimits {
 }
 
 /** `flaw`: why the body is not all that the server wanted to say. The status stands all the same. */
-export type Heard = Answer & { readonly flaw: string | undefined };
+export type ExchangeResult = HttpResponse & { readonly flaw: string | undefined };
 
 /**
  * One request, one connection, one answer. Until the connection stands everything that goes wrong is NotSent; from then on
  * everything is AckLost. Connections are not kept: on a reused one, nobody can tell a request that the server closed the
  * door on from one that it took and did not answer.
  */
-export async function exchange(ask: Ask, by: Reach, limits: ExchangeLimits, signal: AbortSignal): Promise<Heard> {
+export async function exchange(
+  ask: OutgoingRequest,
+  by: ReachOptions,
+  limits: ExchangeLimits,
+  signal: AbortSignal,
+): Promise<ExchangeResult> {
   const socket = await reach(ask.url, by, signal);
   if (signal.aborted) {
     socket.destroy();
@@ -46,10 +51,10 @@ export async function exchange(ask: Ask, by: Reach, limits: ExchangeLimits, sign
   for (const one of [signal, over.signal]) one.addEventListener("abort", stop, { once: true });
   try {
     const incoming = await send(ask, socket);
-    return await hear(incoming, limits.answerBytes);
+    return await readResponse(incoming, limits.answerBytes);
   } catch (error) {
     const why = over.signal.aborted ? over.signal.reason : signal.aborted ? signal.reason : error;
-    throw new AckLost(`${ask.method} ${placeOf(ask.url)} was sent and not answered: ${wordsOf(why)}`, { cause: why });
+    throw new AckLost(`${ask.method} ${placeOf(ask.url)} was sent and not answered: ${messageOf(why)}`, { cause: why });
   } finally {
     cancel();
     signal.removeEventListener("abort", stop);
@@ -60,7 +65,7 @@ export async function exchange(ask: Ask, by: Reach, limits: ExchangeLimits, sign
 /** Without the query: it may hold what nobody should find in a journal. */
 export const placeOf = (url: URL): string => `${url.origin}${url.pathname}`;
 
-function send(ask: Ask, socket: Socket): Promise<IncomingMessage> {
+function send(ask: OutgoingRequest, socket: Socket): Promise<IncomingMessage> {
   const { method, url, headers, body } = ask;
   return new Promise((resolve, reject) => {
     const outgoing = network.http.request({
@@ -77,7 +82,7 @@ function send(ask: Ask, socket: Socket): Promise<IncomingMessage> {
   });
 }
 
-async function hear(incoming: IncomingMessage, most: number): Promise<Heard> {
+async function readResponse(incoming: IncomingMessage, most: number): Promise<ExchangeResult> {
   const chunks: Uint8Array[] = [];
   let size = 0;
   let flaw: string | undefined;
@@ -92,7 +97,7 @@ async function hear(incoming: IncomingMessage, most: number): Promise<Heard> {
     }
     if (flaw === undefined && !incoming.complete) flaw = "the answer was cut off";
   } catch (error) {
-    flaw = `the answer was cut off: ${wordsOf(error)}`;
+    flaw = `the answer was cut off: ${messageOf(error)}`;
   }
   const headers: Record<string, string> = {};
   for (const [name, value] of Object.entries(incoming.headers)) {

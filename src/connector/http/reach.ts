@@ -3,27 +3,27 @@ import type { TLSSocket } from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { network } from "../../base/network.ts";
 import { NotSent } from "../../sdk/outcomes.ts";
-import { type Address, allowed, isPublic } from "./addresses.ts";
+import { allowed, type HostAddress, isPublic } from "./addresses.ts";
 
 /** Answers a host name with all its addresses. */
-export type Resolve = (host: string) => Promise<readonly Address[]>;
+export type ResolveHost = (host: string) => Promise<readonly HostAddress[]>;
 
 /** How to get to a server. */
-export interface Reach {
-  readonly resolve: Resolve;
+export interface ReachOptions {
+  readonly resolve: ResolveHost;
   readonly allow: BlockList;
   readonly connectMs: number;
   readonly tls: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   readonly clock: Clock;
 }
 
-export const systemResolve: Resolve = async (host) => {
+export const systemResolve: ResolveHost = async (host) => {
   const found = await network.dns.lookup(host, { all: true, verbatim: true });
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
 /** The address is not one that a request may go to: nothing was sent, and nothing would be next time. */
-export class Closed extends NotSent {}
+export class AddressRefused extends NotSent {}
 
 /**
  * A connection on which nothing has been sent yet; with TLS after its handshake. Whatever goes wrong here is NotSent.
@@ -31,7 +31,7 @@ export class Closed extends NotSent {}
  * The name is resolved once and what was checked is what is connected to: asking again at connect time would let a name
  * server answer differently the second time.
  */
-export async function reach(url: URL, by: Reach, signal: AbortSignal): Promise<Socket> {
+export async function reach(url: URL, by: ReachOptions, signal: AbortSignal): Promise<Socket> {
   const limit = new AbortController();
   const cancel = by.clock.after(by.connectMs, () => limit.abort(new Error(`no connection within ${by.connectMs} ms`)));
   const either = AbortSignal.any([signal, limit.signal]);
@@ -49,13 +49,13 @@ export async function reach(url: URL, by: Reach, signal: AbortSignal): Promise<S
     throw either.aborted ? either.reason : last;
   } catch (error) {
     if (error instanceof NotSent) throw error;
-    throw new NotSent(`no connection to ${url.host}: ${wordsOf(error)}`, { cause: error });
+    throw new NotSent(`no connection to ${url.host}: ${messageOf(error)}`, { cause: error });
   } finally {
     cancel();
   }
 }
 
-async function addressesOf(url: URL, by: Reach): Promise<readonly Address[]> {
+async function addressesOf(url: URL, by: ReachOptions): Promise<readonly HostAddress[]> {
   const host = url.hostname.replace(/^\[(.*)\]$/, "$1");
   const family = isIP(host);
   const found = family === 0 ? await by.resolve(host) : [{ address: host, family: family === 6 ? 6 : 4 } as const];
@@ -63,10 +63,12 @@ async function addressesOf(url: URL, by: Reach): Promise<readonly Address[]> {
   // One closed address among open ones is how a name is made to point inside: none of them is trusted.
   const closed = found.find((address) => !isPublic(address) && !allowed(by.allow, address));
   if (closed === undefined) return found;
-  throw new Closed(`${host} is ${closed.address}, which is not a public address; allow it explicitly if it is meant`);
+  throw new AddressRefused(
+    `${host} is ${closed.address}, which is not a public address; allow it explicitly if it is meant`,
+  );
 }
 
-function open(url: URL, { address, family }: Address, by: Reach, signal: AbortSignal): Promise<Socket> {
+function open(url: URL, { address, family }: HostAddress, by: ReachOptions, signal: AbortSignal): Promise<Socket> {
   const secure = url.protocol === "https:";
   const port = Number(url.port || (secure ? 443 : 80));
   const target = { host: address, port, family };
@@ -106,7 +108,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
 }
 
 /** Errors of the network often have a code and no message. */
-export function wordsOf(error: unknown): string {
+export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message || String((error as { code?: unknown }).code ?? error.name);
 }

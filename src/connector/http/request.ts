@@ -1,7 +1,7 @@
 import { network } from "../../base/network.ts";
 import { fenceMac, macHeader } from "../../model/fence-mac.ts";
 import type { ConnectorContext } from "../../sdk/connector.ts";
-import type { Ask } from "./exchange.ts";
+import type { OutgoingRequest } from "./exchange.ts";
 
 /** What an author asks the other side for. */
 export interface HttpRequest {
@@ -37,13 +37,13 @@ const ours: ReadonlySet<string> = new Set([
 ]);
 
 /** The request as it will be sent; throws where it cannot be, and then nothing was. */
-export function askFor(
+export function buildRequest(
   request: HttpRequest,
   base: URL | undefined,
   shared: Readonly<Record<string, string>>,
   fx: ConnectorContext,
   secret?: string,
-): Ask {
+): OutgoingRequest {
   const { method = "POST" } = request;
   if (!methods.includes(method)) throw bad(`the method ${String(method)} is not one of ${methods.join(", ")}`);
   const url = urlOf(request.url, base);
@@ -84,12 +84,12 @@ function urlOf(text: string, base: URL | undefined): URL {
 }
 
 /** Behind a proxy a path may be decoded more than once. */
-const mostDecodings = 3;
+const maxDecodings = 3;
 
 /** Whether a server that decodes the path first would find a step up in it. An encoded slash alone is a key's own. */
 function climbs(path: string): boolean {
   let text = path;
-  for (let k = 0; k < mostDecodings; k++) {
+  for (let k = 0; k < maxDecodings; k++) {
     text = text.replace(/%(25|2e|2f|5c)/gi, (_, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
     if (text.split(/[/\\]/).some((step) => step === ".." || step === ".")) return true;
   }

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { group } from "../route.ts";
-import { listText, mostSpecs, name, text, value, whole, wholeText } from "../shapes.ts";
+import { listText, maxSpecs, name, text, value, whole, wholeText } from "../shapes.ts";
 import { budgetRow, runStatus } from "../views.ts";
 
 const byId = z.strictObject({ id: name });
@@ -127,8 +127,8 @@ export const overview = group({
     body: z.strictObject({
       at: whole.exactOptional(),
       id: name.exactOptional(),
-      again: z.array(whole).max(mostSpecs).exactOptional(),
-      keepCompensated: z.array(whole).max(mostSpecs).exactOptional(),
+      again: z.array(whole).max(maxSpecs).exactOptional(),
+      keepCompensated: z.array(whole).max(maxSpecs).exactOptional(),
       reason: text.min(1),
       by: name.exactOptional(),
     }),

@@ -8,9 +8,9 @@ import {
   entry,
   fence,
   journal,
+  maxItems,
+  maxSpecs,
   more,
-  mostItems,
-  mostSpecs,
   name,
   names,
   record,
@@ -54,11 +54,11 @@ export const store = group({
       calls: z
         .array(
           z.strictObject({
-            specs: z.array(runSpec).max(mostSpecs),
+            specs: z.array(runSpec).max(maxSpecs),
             first: z.strictObject({ ...claimant.shape, nonce: big }).exactOptional(),
           }),
         )
-        .max(mostItems)
+        .max(maxItems)
         .min(1),
     }),
     answer: z.strictObject({ calls: z.array(z.strictObject({ verdicts: z.array(verdict(created)) })) }),
@@ -71,7 +71,7 @@ export const store = group({
     urgent: true,
     summary: "Appends to many journals in one call: each write with its own fence and its own verdict, sharing commits",
     size: "batch",
-    body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(mostItems).min(1) }),
+    body: z.strictObject({ batch: z.array(z.strictObject({ fence, entry })).max(maxItems).min(1) }),
     answer: z.strictObject({ verdicts: z.array(verdict({ head: whole, notes: whole })) }),
   },
   "store.find": {
@@ -93,7 +93,7 @@ export const store = group({
       share: z
         .strictObject({
           most: rows,
-          busy: z.array(z.strictObject({ callee: text, items: whole })).max(mostItems),
+          busy: z.array(z.strictObject({ callee: text, items: whole })).max(maxItems),
         })
         .exactOptional(),
       ahead: z.strictObject({ withinMs: whole, limit: rowsOrNone }).exactOptional(),
@@ -132,7 +132,7 @@ export const store = group({
     summary: "Renews all leases of a process in one call",
     size: "names",
     body: z.strictObject({
-      renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: text.exactOptional() })).max(mostItems),
+      renewals: z.array(z.strictObject({ fence, progress: whole, progressNote: text.exactOptional() })).max(maxItems),
     }),
     answer: z.strictObject({ verdicts: z.array(verdict({ notes: whole, ttlMs: z.number() })) }),
   },
@@ -178,7 +178,7 @@ export const store = group({
       id: name,
       version: journal,
       nextAt: time.nullable(),
-      runs: z.array(scheduledRun).max(mostItems),
+      runs: z.array(scheduledRun).max(maxItems),
       spec: z.strictObject({ from: document, to: document }).exactOptional(),
     }),
     answer: z.strictObject({ fired: z.boolean() }),

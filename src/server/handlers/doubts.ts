@@ -1,12 +1,12 @@
 import type { doubts } from "../../protocol/routes/doubts.ts";
 import { effectCursor, gateCursor } from "../../store/lists.ts";
-import { doubtOf } from "../doubt.ts";
-import { actOf, type HandlersOf, listed, nextOf, type ServerGround } from "../handler.ts";
+import { inDoubtDetails } from "../doubt.ts";
+import { auditInfoOf, type HandlersOf, listed, nextOf, type ServerDeps } from "../handler.ts";
 
-const usualDoubts = 50;
-const mostDoubts = 200;
+const defaultInDoubt = 50;
+const maxInDoubt = 200;
 
-export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typeof doubts> {
+export function effectHandlers({ store, operator }: ServerDeps): HandlersOf<typeof doubts> {
   const { read } = store;
   return {
     async "effects.list"({ query }, { tenant }) {
@@ -15,16 +15,16 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
       const all = (query.run ?? query.item ?? query.root) === undefined;
       return { ...listed("effects", page), ...(all && nextOf(page, effectCursor)) };
     },
-    async "doubts.list"({ query: { limit = usualDoubts, ...query } }, { tenant }) {
-      const most = Math.min(limit, mostDoubts);
+    async "doubts.list"({ query: { limit = defaultInDoubt, ...query } }, { tenant }) {
+      const most = Math.min(limit, maxInDoubt);
       const found = await read.effects(tenant, { ...query, status: ["UNKNOWN", "STUCK"], limit: most + 1 });
       const oldest = found.slice(0, most).toSorted((a, b) => a.changedAt - b.changedAt);
       // One after the other: each reads journals, which may be long.
-      const doubts: NonNullable<Awaited<ReturnType<typeof doubtOf>>>[] = [];
+      const doubts: NonNullable<Awaited<ReturnType<typeof inDoubtDetails>>>[] = [];
       let bytes = 0;
       for (const effect of oldest) {
         if (bytes >= store.limits.pageBytes) break;
-        const one = await doubtOf(read, tenant, effect);
+        const one = await inDoubtDetails(read, tenant, effect);
         if (one === undefined) continue;
         doubts.push(one);
         bytes += JSON.stringify(one, (_key, value) => (typeof value === "bigint" ? String(value) : value)).length;
@@ -36,7 +36,7 @@ export function doubtHandlers({ store, operator }: ServerGround): HandlersOf<typ
       const { resolution, reason } = body;
       await operator.resolve(who.tenant, {
         ...{ run: id, pos, sub, resolution, reason },
-        ...actOf(who, body),
+        ...auditInfoOf(who, body),
       });
       return {};
     },

@@ -1,10 +1,10 @@
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { leases } from "../../protocol/routes/leases.ts";
-import { actOf, authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import { actorOf, auditInfoOf, type HandlersOf, type ServerDeps } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
-export function leaseHandlers({ store, clock, operator }: ServerGround): HandlersOf<typeof leases> {
+export function leaseHandlers({ store, clock, operator }: ServerDeps): HandlersOf<typeof leases> {
   const { read } = store;
   const existing = async (tenant: string, name: string): Promise<LeaseView> => {
     const lease = await read.lease(tenant, { name });
@@ -37,15 +37,15 @@ export function leaseHandlers({ store, clock, operator }: ServerGround): Handler
     },
     async "leases.takeover"({ params: { name }, body }, who) {
       await existing(who.tenant, name);
-      await operator.takeover(who.tenant, { name }, { ...body, ...actOf(who, body) });
+      await operator.takeover(who.tenant, { name }, { ...body, ...auditInfoOf(who, body) });
       return {};
     },
     async "leases.pause"({ params: { name }, body }, who) {
-      await store.claim.pause(who.tenant, name, true, authorOf(who, body.by), body.reason, who.via);
+      await store.claim.pause(who.tenant, name, true, actorOf(who, body.by), body.reason, who.via);
       return {};
     },
     async "leases.resume"({ params: { name }, body }, who) {
-      await store.claim.pause(who.tenant, name, false, authorOf(who, body.by), body.reason, who.via);
+      await store.claim.pause(who.tenant, name, false, actorOf(who, body.by), body.reason, who.via);
       return {};
     },
   };

@@ -3,30 +3,30 @@ import { unservedEffects, unservedWorkflows } from "../../engine/served.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
-import type { AnswerOf } from "../../protocol/contract.ts";
+import type { ResponseOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
-import type { Read, Store } from "../../store/contract.ts";
-import { authorOf, type HandlersOf, type ServerGround } from "../handler.ts";
+import type { ReadOps, Store } from "../../store/contract.ts";
+import { actorOf, type HandlersOf, type ServerDeps } from "../handler.ts";
 
 /** Counting further would cost more than anybody learns from it. */
-const mostCounted = 100;
-const mostLeases = 500;
-const mostNames = 500;
-const usualBudgets = 20;
-const longestMinutes = 1_440;
-const mostBuckets = 240;
-const latelyMs = 24 * 3_600_000;
+const maxCounted = 100;
+const maxLeases = 500;
+const maxNames = 500;
+const defaultBudgets = 20;
+const maxMinutes = 1_440;
+const maxBuckets = 240;
+const recentMs = 24 * 3_600_000;
 /** A holder that renews but has got nowhere for so many times its lease is worth a look. */
 const stallTimes = 3;
 
 /** As for the log's `run.hung`. */
 const hungMs = 60_000;
 /** More names than this nobody reads at a glance. */
-const mostNamed = 20;
+const maxNamed = 20;
 
 /** What it cost times this is how long an answer is kept. */
 const keptTimes = 20;
-const longestKeptMs = 30_000;
+const maxCacheMs = 30_000;
 
 /** Those that ended well are nobody's business at a glance, and are most of all. */
 const countedStatuses: readonly RunStatus[] = [
@@ -35,29 +35,29 @@ const countedStatuses: readonly RunStatus[] = [
 const inDoubt = ["UNKNOWN", "STUCK"];
 const owed = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
 
-export function overviewHandlers({ store, operator, clock, random, history }: ServerGround): HandlersOf<typeof routes> {
+export function overviewHandlers({ store, operator, clock, random, history }: ServerDeps): HandlersOf<typeof routes> {
   const { read } = store;
-  const sparing = sparingly(clock, (tenant: string) => overviewOf(store, tenant));
+  const sparing = cached(clock, (tenant: string) => overviewOf(store, tenant));
   return {
     async overview(_call, { tenant }) {
       void history.watch(tenant).catch(() => {}); // whoever sees the figures will want to see how they came about
       return sparing(tenant);
     },
     async "overview.history"({ query }, { tenant }) {
-      const minutes = within("minutes", query.minutes ?? 60, longestMinutes);
-      return history.of(tenant, minutes, within("buckets", query.buckets ?? 60, mostBuckets));
+      const minutes = within("minutes", query.minutes ?? 60, maxMinutes);
+      return history.of(tenant, minutes, within("buckets", query.buckets ?? 60, maxBuckets));
     },
     async "runs.rate"({ query: { since, sizeMs, buckets } }, { tenant }) {
       return { rate: await read.rate(tenant, since, sizeMs, buckets) };
     },
-    async "budgets.list"({ query: { limit = usualBudgets } }, { tenant }) {
+    async "budgets.list"({ query: { limit = defaultBudgets } }, { tenant }) {
       const { budgets, units, more } = await read.spend(tenant, limit);
       return { budgets: [...budgets], units: [...units], more };
     },
     async "journals.names"({ query }, { tenant }) {
       const wanted = [...new Set(query.of)];
-      if (wanted.length > mostNames || wanted.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
-        throw new TapeError("TAPE_BAD_INPUT", `query.of: at most ${mostNames} numbers of journals`, { field: "of" });
+      if (wanted.length > maxNames || wanted.some((text) => !/^[1-9]\d{0,14}$/.test(text))) {
+        throw new TapeError("TAPE_BAD_INPUT", `query.of: at most ${maxNames} numbers of journals`, { field: "of" });
       }
       const found = await Promise.all(wanted.map((text) => read.lease(tenant, { journal: Number(text) })));
       return {
@@ -80,7 +80,7 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
       const { id = who.key ?? random.uuid(clock.wall()), by, ...request } = body;
       try {
         return {
-          id: await operator.fork(who.tenant, params.id, { ...request, id, by: authorOf(who, by), via: who.via }),
+          id: await operator.fork(who.tenant, params.id, { ...request, id, by: actorOf(who, by), via: who.via }),
         };
       } catch (error) {
         // The answer to the first call was lost: what it made is what the second asks for.
@@ -92,18 +92,18 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
   };
 }
 
-async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<AnswerOf<"overview">> {
+async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<ResponseOf<"overview">> {
   const { read } = store;
-  const limit = mostCounted + 1;
+  const limit = maxCounted + 1;
   const byStatus = (status: RunStatus) => read.runs(tenant, { status: [status], limit });
   const now = await read.now();
   const [lists, failed, doubts, obligations, gates, leases, unserved, effects] = await Promise.all([
     Promise.all(countedStatuses.map(byStatus)),
-    read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - latelyMs), limit }),
+    read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
     read.effects(tenant, { role: "act", status: inDoubt, limit }),
     read.effects(tenant, { role: "inverse", status: owed, limit }),
     read.gates(tenant, { open: true, limit }),
-    read.leases(tenant, { held: true, limit: mostLeases }),
+    read.leases(tenant, { held: true, limit: maxLeases }),
     unservedWorkflows(store, tenant),
     unservedEffects(store, tenant),
   ]);
@@ -118,19 +118,19 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<A
       held: leases.filter(({ state }) => state === "HELD").length,
       expired: leases.filter(({ state }) => state !== "HELD").length,
       stalling: leases.filter(isStalling).length,
-      more: leases.length === mostLeases,
+      more: leases.length === maxLeases,
     },
     hung: leases
       .filter(mayHang)
       .toSorted((a, b) => b.progressAgoMs - a.progressAgoMs)
-      .slice(0, mostNamed)
+      .slice(0, maxNamed)
       .map(({ name, journal, progressAgoMs, label }) => ({
         run: name ?? String(journal),
         forMs: progressAgoMs,
         owner: label,
       })),
-    unserved: unserved.slice(0, mostNamed).map(withoutNothing),
-    unservedEffects: effects.slice(0, mostNamed).map(withoutNothing),
+    unserved: unserved.slice(0, maxNamed).map(withoutNothing),
+    unservedEffects: effects.slice(0, maxNamed).map(withoutNothing),
   };
 }
 
@@ -138,7 +138,7 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<A
  * Every open page asks for the figures, and counting goes through many rows: one answer serves all who ask meanwhile, and
  * is kept for a multiple of what it cost, so that no number of pages keeps the store busy with it.
  */
-function sparingly<T>(clock: Clock, look: (tenant: string) => Promise<T>): (tenant: string) => Promise<T> {
+function cached<T>(clock: Clock, look: (tenant: string) => Promise<T>): (tenant: string) => Promise<T> {
   const kept = new Map<string, { readonly answer: Promise<T>; until: number }>();
   return (tenant) => {
     const before = kept.get(tenant);
@@ -148,7 +148,7 @@ function sparingly<T>(clock: Clock, look: (tenant: string) => Promise<T>): (tena
     kept.set(tenant, one);
     one.answer.then(
       () => {
-        one.until = clock.mono() + Math.min(longestKeptMs, keptTimes * (clock.mono() - began));
+        one.until = clock.mono() + Math.min(maxCacheMs, keptTimes * (clock.mono() - began));
       },
       () => kept.delete(tenant),
     );
@@ -162,7 +162,7 @@ function within(field: string, value: number, most: number): number {
 }
 
 function counted(found: readonly unknown[]): { count: number; more: boolean } {
-  return { count: Math.min(found.length, mostCounted), more: found.length > mostCounted };
+  return { count: Math.min(found.length, maxCounted), more: found.length > maxCounted };
 }
 
 /** A run that is held, renewed and silent for longer: its body may be at work, or may never end. */
@@ -178,13 +178,13 @@ function isStalling({ state, progressAgoMs, ttlMs, maxStallMs }: LeaseView): boo
   return state === "HELD" && progressAgoMs > (maxStallMs ?? stallTimes * ttlMs);
 }
 
-async function forkedFrom(read: Read, tenant: string, run: string): Promise<string | undefined> {
+async function forkedFrom(read: ReadOps, tenant: string, run: string): Promise<string | undefined> {
   const [first] = await read.journal(tenant, { run }, { limit: 1 });
   return first?.kind === "run.created" ? first.data.forkedFrom : undefined;
 }
 
 /** Along a journal seq is dense from 1: doubling and halving find the last one in few looks at the key. */
-async function headOf(read: Read, tenant: string, journal: number): Promise<number> {
+async function headOf(read: ReadOps, tenant: string, journal: number): Promise<number> {
   const exists = async (seq: number): Promise<boolean> =>
     (await read.journal(tenant, { journal }, { from: seq, limit: 1 })).length > 0;
   let [low, high] = [0, 1];

@@ -1,8 +1,8 @@
 import { TapeError } from "../../model/errors.ts";
 import type { quotas as routes } from "../../protocol/routes/quotas.ts";
-import { actOf, type Call, type HandlersOf, listed, type ServerGround } from "../handler.ts";
+import { auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
 
-export function quotaHandlers({ store, service }: ServerGround): HandlersOf<typeof routes> {
+export function quotaHandlers({ store, service }: ServerDeps): HandlersOf<typeof routes> {
   /** No tenant sets its own limits, nor sees what others have. */
   const athome = ({ tenant }: Call, needs: string): void => {
     if (tenant === service.home) return;
@@ -16,7 +16,7 @@ export function quotaHandlers({ store, service }: ServerGround): HandlersOf<type
     },
     async "quotas.set"({ body: { tenant, set, ...said } }, who) {
       athome(who, "admin");
-      return store.intake.setQuota(tenant, set, { ...actOf(who, said), home: service.home });
+      return store.intake.setQuota(tenant, set, { ...auditInfoOf(who, said), home: service.home });
     },
   };
 }

@@ -4,15 +4,15 @@ import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
 import { started } from "../authority.ts";
-import { actOf, authorOf, type Call, type HandlersOf, listed, type ServerGround } from "../handler.ts";
+import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
 /** A proxy between may give up after a minute; whoever wants to wait longer asks again. */
-const longestWaitMs = 30_000;
+const maxWaitMs = 30_000;
 /** Nobody looks at a larger one at once. */
-const mostInTree = 500;
+const maxInTree = 500;
 
-export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
+export function runHandlers(ground: ServerDeps): HandlersOf<typeof runs> {
   const { store, clock, random, operator, runner, served } = ground;
   const { read } = store;
 
@@ -43,7 +43,7 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
     },
     "runs.get": ({ params }, { tenant }) => existing(tenant, params.id),
     async "runs.result"({ params: { id }, query }, who) {
-      const until = clock.mono() + Math.min(query.waitMs ?? 0, longestWaitMs);
+      const until = clock.mono() + Math.min(query.waitMs ?? 0, maxWaitMs);
       let run = await progressOf(who.tenant, id);
       if (run.ended || clock.mono() >= until) return run;
       who.waits();
@@ -81,34 +81,34 @@ export function runHandlers(ground: ServerGround): HandlersOf<typeof runs> {
     },
     async "runs.tree"({ params: { id }, query }, { tenant }) {
       const { root } = await existing(tenant, id);
-      const limit = Math.min(query.limit ?? mostInTree, mostInTree);
+      const limit = Math.min(query.limit ?? maxInTree, maxInTree);
       const top = (await read.lease(tenant, { journal: root }))?.name ?? id;
       const [first, below, obligations] = await Promise.all([
         existing(tenant, top),
         read.runs(tenant, { below: root, limit }),
-        read.effects(tenant, { root, limit: mostInTree }),
+        read.effects(tenant, { root, limit: maxInTree }),
       ]);
-      const more = below.length === limit || obligations.length === mostInTree;
+      const more = below.length === limit || obligations.length === maxInTree;
       return { root: top, runs: [first, ...below].map(nodeOf), obligations, more };
     },
     async "runs.signal"({ params: { id }, body }, who) {
       await assertGateValue(runner, body.name, body.value);
-      const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
+      const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
       const signal = { ...body, ...by, ...stamped(who) } as Parameters<typeof who.intake.signal>[2];
       return who.intake.signal(who.tenant, id, signal);
     },
     async "runs.cancel"({ params: { id }, body }, who) {
-      const by = body.by === undefined && who.token === undefined ? {} : { by: authorOf(who, body.by) };
+      const by = body.by === undefined && who.token === undefined ? {} : { by: actorOf(who, body.by) };
       const noted = await who.intake.cancel(who.tenant, id, { ...body, ...by, ...stamped(who) });
       await operator.endUnbegun(who.tenant, id);
       return noted;
     },
     async "runs.takeover"({ params: { id }, body }, who) {
-      await operator.takeover(who.tenant, { run: id }, { ...body, ...actOf(who, body) });
+      await operator.takeover(who.tenant, { run: id }, { ...body, ...auditInfoOf(who, body) });
       return {};
     },
     async "runs.redrive"({ params: { id }, body }, who) {
-      await operator.redrive(who.tenant, id, actOf(who, body));
+      await operator.redrive(who.tenant, id, auditInfoOf(who, body));
       return {};
     },
   };
@@ -131,7 +131,7 @@ function unknownRun(id: string): TapeError {
 
 /** Until `done` says so, or the time is over, or the caller has gone. */
 async function waitFor(
-  { store, clock }: ServerGround,
+  { store, clock }: ServerDeps,
   { signal }: Call,
   journal: number,
   until: number,

@@ -6,17 +6,17 @@ import type { ApiToken } from "../../store/contract.ts";
 import { isForeign } from "../../store/follow.ts";
 import { mapPage, pageOf } from "../../store/page.ts";
 import { lifetimeOf, mintToken } from "../credentials.ts";
-import { actOf, authorOf, type Call, type HandlersOf, listed, type ServerGround } from "../handler.ts";
+import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
-export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes> {
+export function serviceHandlers(ground: ServerDeps): HandlersOf<typeof routes> {
   const { store, clock, random, service, lifetimes, turns } = ground;
   const { read, claim } = store;
   let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
   let described: Record<string, unknown> | undefined;
   const health = healthOn(ground);
-  const act = (who: Call, reason: string) => actOf(who, { reason });
+  const act = (who: Call, reason: string) => auditInfoOf(who, { reason });
 
   return {
     async whoami(_call, { tenant, role, name }) {
@@ -61,7 +61,7 @@ export function serviceHandlers(ground: ServerGround): HandlersOf<typeof routes>
           needs: "admin",
         });
       }
-      return claim.restored(reason, authorOf(who, by), who.via, service.home);
+      return claim.restored(reason, actorOf(who, by), who.via, service.home);
     },
     async "tokens.list"({ query }, { tenant }) {
       return listed("tokens", mapPage(await read.tokens(tenant, query), viewOf));

@@ -1,12 +1,12 @@
 import { isTapeError, TapeError } from "../../model/errors.ts";
-import type { Term, Verdict } from "../../model/lease.ts";
+import type { ItemResult, Term } from "../../model/lease.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { store as routes } from "../../protocol/routes/store.ts";
 import { fenceOf } from "../../protocol/shapes.ts";
-import type { Created, Entry, Wake } from "../../store/contract.ts";
+import type { AppendRequest, CreateResult, WakeHint } from "../../store/contract.ts";
 import { Authority } from "../authority.ts";
-import { authorOf, type HandlersOf, listed, type ServerGround } from "../handler.ts";
-import { followWakes } from "../wakes.ts";
+import { actorOf, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
+import { streamWakeHints } from "../wakes.ts";
 
 /** Stretches of items of the same call. */
 function stretches<Item extends { readonly call: number }>(items: readonly Item[]): Item[][] {
@@ -19,7 +19,7 @@ function stretches<Item extends { readonly call: number }>(items: readonly Item[
 }
 
 /** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
-export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
+export function storeHandlers(ground: ServerDeps): HandlersOf<typeof routes> {
   const { store, service, turns } = ground;
   const { read, intake, claim, fenced } = store;
   const authority = new Authority(read);
@@ -48,14 +48,14 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
         );
         return (await Promise.all(all)).flat();
       });
-      const calls = asked.map((): Verdict<Created>[] => []);
+      const calls = asked.map((): ItemResult<CreateResult>[] => []);
       for (const [k, verdict] of verdicts.entries()) calls[each[k]!.call]!.push(verdict);
       const created = verdicts.flatMap((verdict) => (verdict.ok ? [verdict] : []));
       service.granted(created.flatMap(({ term }) => (term === undefined ? [] : [term])));
       return { calls: calls.map((ofCall) => ({ verdicts: ofCall })) };
     },
     async "store.append"({ body }, who) {
-      const sent = body.batch.map(({ fence, entry }) => [fenceOf(who.tenant, fence), entry as Entry] as const);
+      const sent = body.batch.map(({ fence, entry }) => [fenceOf(who.tenant, fence), entry as AppendRequest] as const);
       const judged = await authority.judged(who, sent);
       const good = judged.flatMap((item) => (isTapeError(item) ? [] : [item]));
       const written = await turns.each(who.tenant, good, (slice) => fenced.appendAll(slice));
@@ -75,7 +75,7 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
           needs: "admin",
         });
       }
-      const by = body.by === undefined ? {} : { by: authorOf(who, body.by) };
+      const by = body.by === undefined ? {} : { by: actorOf(who, body.by) };
       const answer = await claim.acquire(who.tenant, { ...body, ...by });
       if (answer.ok) seen(who.tenant, [answer.term]);
       return answer;
@@ -130,8 +130,8 @@ export function storeHandlers(ground: ServerGround): HandlersOf<typeof routes> {
     async "store.terms"({ body: { target } }, { tenant }) {
       return { terms: await read.terms(tenant, target) };
     },
-    async "store.wakes"(_call, { tenant, signal }): Promise<AsyncIterable<readonly Wake[]>> {
-      return followWakes(ground, tenant, signal);
+    async "store.wakes"(_call, { tenant, signal }): Promise<AsyncIterable<readonly WakeHint[]>> {
+      return streamWakeHints(ground, tenant, signal);
     },
   };
 }

@@ -1,10 +1,10 @@
 import { TapeError } from "../../model/errors.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { values } from "../../protocol/routes/values.ts";
-import { type Caller, type HandlersOf, listed, type ServerGround } from "../handler.ts";
+import { type Caller, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
 import { follow, streamPage } from "../streams.ts";
 
-export function valueHandlers({ store, clock }: ServerGround): HandlersOf<typeof values> {
+export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof values> {
   const { read } = store;
   return {
     async "values.list"({ query: { prefix = "", limit, above } }, { tenant }) {

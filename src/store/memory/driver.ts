@@ -1,21 +1,39 @@
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
-import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
-import { positionOf } from "../calls.ts";
+import { parseCursor } from "../calls.ts";
 import type { CheckedEntry } from "../check.ts";
-import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import type {
+  AppendResult,
+  AuditEntry,
+  CreateResult,
+  FeedPage,
+  FindRequest,
+  StoreHealth,
+  StoreSettings,
+  WakeHint,
+} from "../contract.ts";
 import { FeedTail } from "../feed-tail.ts";
 import { auditEntryOf } from "../rows.ts";
-import type { Driver } from "../sql/driver.ts";
-import { type Answer, ask, askRow, askRows, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
+import type { SqlBackend } from "../sql/driver.ts";
+import {
+  type Plan,
+  type PlanContext,
+  type Query,
+  type QueryResult,
+  query,
+  queryRow,
+  queryRows,
+  runPlan,
+} from "../sql/plan.ts";
 import { appendPlan } from "../sql/plans/append.ts";
-import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import { acquirePlan, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
-import type { Wakes } from "../wakes.ts";
+import type { WakeHub } from "../wakes.ts";
 import type { Times } from "./statement.ts";
 import { answer } from "./statements.ts";
 import type { Tables } from "./tables.ts";
@@ -24,7 +42,7 @@ export interface MemoryDriverOptions {
   readonly tables: Tables;
   readonly clock: Clock;
   readonly limits: Limits;
-  readonly wakes: Wakes;
+  readonly wakes: WakeHub;
 }
 
 /**
@@ -33,7 +51,7 @@ export interface MemoryDriverOptions {
  *
  *   open ──close──▶ closed (refuses everything; what was submitted before is still carried out)
  */
-export class MemoryDriver implements Driver {
+export class MemoryDriver implements SqlBackend {
   readonly backend = "memory" as const;
   readonly feedParts = 1 as const;
   readonly transactionBoundMs = 0; // a transaction never outlives a turn
@@ -53,7 +71,7 @@ export class MemoryDriver implements Driver {
     this.limits = options.limits;
   }
 
-  write<T>(make: (ground: Ground) => Plan<T>, _tenant?: string, bytes = 0): Promise<T> {
+  write<T>(make: (ground: PlanContext) => Plan<T>, _tenant?: string, bytes = 0): Promise<T> {
     const { pendingItems, pendingBytes } = this.limits;
     if (this.#closed) return Promise.reject(closed());
     if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
@@ -76,58 +94,58 @@ export class MemoryDriver implements Driver {
     return this.#run(plan);
   }
 
-  append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
+  append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
     return this.write((ground) => appendPlan(ground, fence, entry), fence.tenant, entry.bytes);
   }
 
-  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     return this.write((ground) => createPlan(ground, tenant, data, first));
   }
 
   /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
-  preempt<T>(make: (ground: Ground) => Plan<T>): Promise<T> {
+  preempt<T>(make: (ground: PlanContext) => Plan<T>): Promise<T> {
     return this.write(make);
   }
 
-  acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
+  acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
     return this.write((ground) => acquirePlan(ground, tenant, request));
   }
 
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
-    const terms = journals.map((journal) => this.write(() => takeFoundPlan(journal, request)));
+    const terms = journals.map((journal) => this.write(() => claimFoundPlan(journal, request)));
     return (await Promise.all(terms)).filter((term) => term !== undefined);
   }
 
-  renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
+  renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
     return this.write(function* () {
-      const verdicts: Renewed[] = [];
+      const verdicts: RenewResult[] = [];
       for (const renewal of renewals) verdicts.push(yield* renewPlan(renewal));
       return verdicts;
     });
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    return this.read(feedPlan(positionOf(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
+    return this.read(feedPlan(parseCursor(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
-    const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
-    const rows = await this.read(askRows(tenant === undefined ? "audit.all" : "audit.page", params));
+    const params = { before: parseCursor(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const rows = await this.read(queryRows(tenant === undefined ? "audit.all" : "audit.page", params));
     return rows.map(auditEntryOf);
   }
 
-  async health(): Promise<Health> {
+  async health(): Promise<StoreHealth> {
     if (this.#closed) throw closed();
     return {};
   }
 
-  async settings(): Promise<Settings> {
-    const row = await this.read(askRow("meta.get"));
+  async settings(): Promise<StoreSettings> {
+    const row = await this.read(queryRow("meta.get"));
     const facts = { exclusive: this.exclusive, storeId: String(row?.store_id) };
     return { schema: 0, epoch: Number(row?.epoch), durable: false, facts };
   }
 
-  onWake(listener: (wake: Wake) => void): () => void {
+  onWake(listener: (wake: WakeHint) => void): () => void {
     return this.#options.wakes.on(listener);
   }
 
@@ -137,7 +155,7 @@ export class MemoryDriver implements Driver {
   }
 
   #enqueue(job: () => void): void {
-    if (this.#queue.push(job) === 1) this.#options.clock.soon(() => this.#flush());
+    if (this.#queue.push(job) === 1) this.#options.clock.immediate(() => this.#flush());
   }
 
   #flush(): void {
@@ -148,13 +166,13 @@ export class MemoryDriver implements Driver {
   }
 
   /** Wakes are sent once nothing can take the transaction back. */
-  #transact<T>(make: (ground: Ground) => Plan<T>): T {
+  #transact<T>(make: (ground: PlanContext) => Plan<T>): T {
     const { tables, wakes } = this.#options;
-    const sent: Wake[] = [];
-    const ground: Ground = {
+    const sent: WakeHint[] = [];
+    const ground: PlanContext = {
       limits: this.limits,
       locksRelease: false,
-      allocate: () => Number(this.#run(ask("journals.block", { size: 1 })).rows[0]?.first),
+      allocate: () => Number(this.#run(query("journals.block", { size: 1 })).rows[0]?.first),
       wake: (wake) => sent.push(wake),
     };
     const value = tables.undo.transaction(() => this.#run(make(ground)));
@@ -166,7 +184,7 @@ export class MemoryDriver implements Driver {
     const { tables, clock } = this.#options;
     const steady = Math.floor(upOf(clock)) + this.#anchor;
     const times: Times = { at: Math.floor(clock.wall()), now: Math.floor(clock.mono()), steady };
-    return runPlan(plan, (call: Call): Answer => answer(tables, call, times));
+    return runPlan(plan, (call: Query): QueryResult => answer(tables, call, times));
   }
 }
 

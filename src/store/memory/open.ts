@@ -3,11 +3,11 @@ import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
-import { bodyOf } from "../../model/project.ts";
+import { encodeBody } from "../../model/project.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { Store } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
-import { Wakes } from "../wakes.ts";
+import { WakeHub } from "../wakes.ts";
 import { MemoryDriver } from "./driver.ts";
 import { storeJournal } from "./journals.ts";
 import { blank } from "./leases.ts";
@@ -24,7 +24,7 @@ export interface MemoryOptions {
 export async function openMemory(options: MemoryOptions = {}): Promise<Store> {
   const { clock = systemClock, random = systemRandom, log = silentLog } = options;
   const limits = limitsOf(options.limits);
-  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
+  const wakes = new WakeHub((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
   const tables = layGround(Buffer.from(random.bytes(16)).toString("hex"));
   let key: string | undefined;
   tables.cursorKey = () => {
@@ -42,7 +42,7 @@ function layGround(store_id: string): Tables {
   tables.undo.transaction(() => {
     tables.meta.insert({ store_id, epoch: 0, token_floor: 0n, next_journal: journal + 1, last_id: 1 });
     tables.leases.insert({ ...blank(0), journal, kind: "store", tenant: "", run: journal, workflow: "", token: 0n });
-    const record = { journal, seq: 1, token: 0n, at: 0, kind: "store.restored", body: bodyOf(created) };
+    const record = { journal, seq: 1, token: 0n, at: 0, kind: "store.restored", body: encodeBody(created) };
     tables.records.insert({ id: 1, ...record });
   });
   return tables;

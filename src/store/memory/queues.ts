@@ -1,4 +1,4 @@
-import type { Answer } from "../sql/plan.ts";
+import type { QueryResult } from "../sql/plan.ts";
 import { listed, page, passes, rows, type Statements, type Times } from "./statement.ts";
 import { keyOf } from "./table.ts";
 import type { LeaseRow, Tables } from "./tables.ts";
@@ -127,9 +127,9 @@ function hasRoom(t: Tables, { full }: Looking): (lease: LeaseRow) => boolean {
   return ({ kind, journal }) => kind !== "item" || !callees.has(calleeOf(t, journal));
 }
 
-const numbers = (found: readonly LeaseRow[]): Answer => rows(found.map(({ journal }) => ({ journal })));
+const numbers = (found: readonly LeaseRow[]): QueryResult => rows(found.map(({ journal }) => ({ journal })));
 
-function placesOf(p: Among, leases: readonly LeaseRow[]): Answer {
+function placesOf(p: Among, leases: readonly LeaseRow[]): QueryResult {
   const places = new Map<string, Place>();
   for (const { tenant, workflow } of leases) {
     if (passes(p.tenant, tenant)) places.set(keyOf(tenant, workflow), { tenant, workflow });
@@ -144,7 +144,7 @@ function placesOf(p: Among, leases: readonly LeaseRow[]): Answer {
   );
 }
 
-function tenantsOf({ limit }: { limit: number }, waiting: readonly { readonly tenant: string }[]): Answer {
+function tenantsOf({ limit }: { limit: number }, waiting: readonly { readonly tenant: string }[]): QueryResult {
   const tenants = [...new Set(waiting.map(({ tenant }) => tenant))].sort().slice(0, limit);
   return rows(tenants.map((tenant) => ({ tenant })));
 }

@@ -1,6 +1,6 @@
 import { sizeOf } from "../../base/codec.ts";
 import { everyTenant, type QuotaKind, quotaKinds } from "../../model/quota.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
 import { changed, compare, none, page, row, rows, type Statements, type Times } from "./statement.ts";
 import type { QuotaRow, Tables } from "./tables.ts";
 
@@ -31,7 +31,7 @@ const withUse = (t: Tables, quota: QuotaRow): Row => ({
   all_schedules: t.schedules.by.tenant(quota.tenant).length,
 });
 
-function seen(t: Tables, p: Of, { at }: Times): Answer {
+function seen(t: Tables, p: Of, { at }: Times): QueryResult {
   const quota = t.quotas.get(p.tenant);
   return row(quota && { ...withDefault(t, quota), at });
 }

@@ -1,7 +1,7 @@
 import type { RunStatus } from "../../model/machines.ts";
 import { runMachine } from "../../model/machines.ts";
 import { statusOf } from "../rows.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
 import { chainsOf, unsettled } from "./effects.ts";
 import { limited } from "./quotas.ts";
 import {
@@ -48,7 +48,7 @@ const inDoubt: readonly string[] = ["UNKNOWN", "STUCK"];
 const openActs: readonly string[] = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const final: readonly string[] = runMachine.final;
 
-function createRun(t: Tables, p: Do<"run.create"> & { readonly admitted?: boolean }, { at }: Times): Answer {
+function createRun(t: Tables, p: Do<"run.create"> & { readonly admitted?: boolean }, { at }: Times): QueryResult {
   const parent = p.parent === null ? undefined : t.runs.get(p.parent);
   const tenant = p.tenant ?? parent!.tenant;
   const { journal, id, workflow, version } = p;
@@ -186,7 +186,7 @@ function inRange({ since, through, before, edge }: Range, time: number, journal:
   return time >= since && time <= through && (time < edge || (time === edge && journal < before));
 }
 
-function newest(t: Tables, p: Newest, fits: (run: RunRow) => boolean): Answer {
+function newest(t: Tables, p: Newest, fits: (run: RunRow) => boolean): QueryResult {
   const few = { ...p, status: null };
   return listedRuns(t, ofTenant(t, few), few, (run) => run.journal < p.before && fits(run), [(run) => -run.journal]);
 }
@@ -197,7 +197,7 @@ function listedRuns(
   p: Few,
   fits: (run: RunRow) => boolean,
   order: readonly ((run: RunRow) => string | number)[],
-): Answer {
+): QueryResult {
   const { startedSince = null, startedUntil = null, endedSince = null, endedUntil = null, doubt = false } = p;
   const found = among.filter(
     (run) =>

@@ -1,5 +1,5 @@
 import type { Change, ChangeKind } from "../../model/changes.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
 import type { Tables } from "./tables.ts";
 
 /** Store time of one transaction: wall for people and dates, monotonic for leases. Whole milliseconds. */
@@ -15,7 +15,7 @@ export interface Times {
  * statement is as it is and whether it is fenced; here it is said only where this store differs. Each declares the
  * parameters it takes, as a statement of SQL does: `never` lets all of them stand in one record.
  */
-export type Statement = (tables: Tables, params: never, times: Times) => Answer;
+export type Statement = (tables: Tables, params: never, times: Times) => QueryResult;
 export type Statements = Readonly<Record<string, Statement>>;
 
 /** The parameters of a statement that carries out a change. */
@@ -23,12 +23,12 @@ export type Do<Kind extends ChangeKind> = Extract<Change, { readonly do: Kind }>
 /** With the tenant under whose fence it is carried out, where it may reach into a journal that a record names. */
 export type DoAs<Kind extends ChangeKind> = Do<Kind> & { readonly tenant: string };
 
-export const rows = (found: readonly Row[]): Answer => ({ rows: found, count: found.length });
-export const row = (found: Row | undefined): Answer => rows(present(found));
+export const rows = (found: readonly Row[]): QueryResult => ({ rows: found, count: found.length });
+export const row = (found: Row | undefined): QueryResult => rows(present(found));
 /** The row, if there is one, for what works on all that were found. */
 export const present = <R>(found: R | undefined): R[] => (found === undefined ? [] : [found]);
-export const none: Answer = rows([]);
-export const changed = (count: number): Answer => ({ rows: [], count });
+export const none: QueryResult = rows([]);
+export const changed = (count: number): QueryResult => ({ rows: [], count });
 
 type Column<R> = (row: R) => string | number;
 

@@ -1,7 +1,7 @@
 import type { ChangeKind } from "../../model/changes.ts";
 import { TapeError } from "../../model/errors.ts";
 import { cutPage, payloads } from "../sql/paging.ts";
-import type { Answer, Call } from "../sql/plan.ts";
+import type { Query, QueryResult } from "../sql/plan.ts";
 import { effects } from "./effects.ts";
 import { journals } from "./journals.ts";
 import { leases } from "./leases.ts";
@@ -48,7 +48,7 @@ export const without: Readonly<Record<string, string>> = {
   "witness.purge": "as above",
 };
 
-export function answer(tables: Tables, call: Call, times: Times): Answer {
+export function answer(tables: Tables, call: Query, times: Times): QueryResult {
   if (!Object.hasOwn(statements, call.sql)) {
     throw new TapeError("TAPE_INVARIANT", `there is no statement ${call.sql}`, { name: call.sql });
   }

@@ -1,6 +1,6 @@
 import type { QuotaKind } from "../../model/quota.ts";
 import type * as model from "../../model/rows.ts";
-import type { ApiToken, RepeatKey } from "../contract.ts";
+import type { ApiToken, IdempotencyKey } from "../contract.ts";
 import { keyOf, Table, UndoLog } from "./table.ts";
 
 /** snake_case, as the columns of the SQL stores are called: the shared code reads rows of every store alike. */
@@ -26,7 +26,7 @@ export type RecordRow = {
   readonly kind: string;
   readonly body: string;
 };
-export type RepeatRow = Stored<RepeatKey> & { readonly answer: string; readonly at: number };
+export type RepeatRow = Stored<IdempotencyKey> & { readonly answer: string; readonly at: number };
 export type ProcessRow = {
   readonly tenant: string;
   readonly owner: string;
@@ -113,7 +113,7 @@ export class Tables {
 
   readonly claims = new Table(
     this.undo,
-    (row: Stored<model.ClaimRow>) => keyOf(row.tenant, row.scope, row.business_key),
+    (row: Stored<model.BusinessKeyRow>) => keyOf(row.tenant, row.scope, row.business_key),
     { run: (row) => row.run },
   );
 

@@ -5,12 +5,12 @@ import type { Limits } from "../../model/limits.ts";
 import type { Row } from "../sql/plan.ts";
 import { type Queued, TurnQueue } from "../turn-queue.ts";
 import type { Connections } from "./connections.ts";
-import { faultOf, unclear } from "./faults.ts";
-import type { Patience } from "./patience.ts";
+import { classifyError, outcomeUnknown } from "./faults.ts";
+import type { OutageRetry } from "./patience.ts";
 import type { Writer } from "./writer.ts";
 
 /** One kind of hot write: a multi-row statement, and what to do with an item that got no answer in it. */
-export interface HotWrite<Item, Result> {
+export interface BatchedWrite<Item, Result> {
   readonly sql: string;
   /** Asked after a lost answer: which items are in the store. */
   readonly checkSql: string;
@@ -22,13 +22,13 @@ export interface HotWrite<Item, Result> {
   readonly params: (batch: readonly Item[]) => Record<string, unknown>;
   readonly result: (item: Item, row: Row) => Result;
   /** In a transaction of its own, waiting for locks, with the reason where it is refused. */
-  readonly alone: (item: Item) => Promise<Result>;
+  readonly single: (item: Item) => Promise<Result>;
 }
 
 export interface BatcherOptions {
   readonly connections: Connections;
   readonly writer: Writer;
-  readonly patience: Patience;
+  readonly patience: OutageRetry;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
@@ -36,12 +36,12 @@ export interface BatcherOptions {
 }
 
 /** Two cores serve four batches at once best; more only fight for them. All kinds of hot writes share the lanes. */
-const mostLanes = 4;
-const mostItems = 256;
+const maxLanes = 4;
+const maxItems = 256;
 /** A batch takes no further item after so many bytes: some ten milliseconds of work, here and on the server. */
 const mostBytes = 1024 * 1024;
 /** Below this a batch is not split among free lanes: a round trip costs more than it saves. */
-const leastShare = 64;
+const minShare = 64;
 
 /** The connections that batches may use at once. Kinds that wait for one get it in turn: none is free while one waits. */
 export class Lanes {
@@ -49,7 +49,7 @@ export class Lanes {
   readonly #waiting = new Set<() => void>();
 
   get free(): number {
-    return mostLanes - this.#busy;
+    return maxLanes - this.#busy;
   }
 
   take(): void {
@@ -71,7 +71,7 @@ export class Lanes {
   }
 }
 
-interface Waiting<Item, Result> extends Queued {
+interface QueuedWrite<Item, Result> extends Queued {
   readonly item: Item;
   /** Whose it is: a journal that another tenant's item names is not its. */
   readonly tenant: string;
@@ -85,9 +85,9 @@ interface Waiting<Item, Result> extends Queued {
  * a time: the next one's predecessor must be visible to it.
  */
 export class Batcher<Item, Result> {
-  readonly #write: HotWrite<Item, Result>;
+  readonly #write: BatchedWrite<Item, Result>;
   readonly #options: BatcherOptions;
-  readonly #queue: TurnQueue<Waiting<Item, Result>>;
+  readonly #queue: TurnQueue<QueuedWrite<Item, Result>>;
   /** Batches under way, and items that are tried alone. */
   #underway = 0;
   #scheduled = false;
@@ -98,7 +98,7 @@ export class Batcher<Item, Result> {
   readonly #beside = new Set<string>();
   readonly #whenIdle: (() => void)[] = [];
 
-  constructor(write: HotWrite<Item, Result>, options: BatcherOptions) {
+  constructor(write: BatchedWrite<Item, Result>, options: BatcherOptions) {
     this.#write = write;
     this.#options = options;
     this.#queue = new TurnQueue(options.limits);
@@ -125,7 +125,7 @@ export class Batcher<Item, Result> {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#options.clock.soon(() => this.#pump());
+    this.#options.clock.immediate(() => this.#pump());
   }
 
   #pump(): void {
@@ -147,7 +147,7 @@ export class Batcher<Item, Result> {
   /** A lane is ours. What is written because of the answers of the lane's last batch is to come along. */
   readonly #granted = (): void => {
     const { clock, lanes } = this.#options;
-    clock.soon(() => {
+    clock.immediate(() => {
       const batch = this.#nextBatch(1);
       if (batch.length === 0) return lanes.give();
       this.#launch(batch);
@@ -156,7 +156,7 @@ export class Batcher<Item, Result> {
   };
 
   /** On a lane that is taken. What the batch left out is tried alone, without it: one tenant's must not keep the lanes. */
-  #launch(batch: Waiting<Item, Result>[]): void {
+  #launch(batch: QueuedWrite<Item, Result>[]): void {
     this.#underway++;
     void this.#flush(batch).then((late) => {
       this.#options.lanes.give();
@@ -171,11 +171,11 @@ export class Batcher<Item, Result> {
     if (this.#underway === 0 && this.#queue.length === 0) for (const done of this.#whenIdle.splice(0)) done();
   }
 
-  #nextBatch(freeLanes: number): Waiting<Item, Result>[] {
+  #nextBatch(freeLanes: number): QueuedWrite<Item, Result>[] {
     const queue = this.#queue;
-    const most = Math.min(mostItems, Math.max(leastShare, Math.ceil(queue.length / freeLanes)));
-    const batch: Waiting<Item, Result>[] = [];
-    const held: Waiting<Item, Result>[] = [];
+    const most = Math.min(maxItems, Math.max(minShare, Math.ceil(queue.length / freeLanes)));
+    const batch: QueuedWrite<Item, Result>[] = [];
+    const held: QueuedWrite<Item, Result>[] = [];
     const all = queue.takeAll(most, mostBytes);
     if (all === undefined) {
       for (let bytes = 0; batch.length < most && bytes < mostBytes && queue.length > 0; ) {
@@ -190,7 +190,7 @@ export class Batcher<Item, Result> {
   }
 
   /** false: an item of its journal and tenant is in flight, or its journal is in the batch, whose answer names it once. */
-  #takesOff({ item, tenant }: Waiting<Item, Result>, batch: readonly Waiting<Item, Result>[]): boolean {
+  #takesOff({ item, tenant }: QueuedWrite<Item, Result>, batch: readonly QueuedWrite<Item, Result>[]): boolean {
     const journal = this.#write.journal(item);
     const holder = this.#inFlight.get(journal);
     if (holder === tenant || (this.#beside.size > 0 && this.#beside.has(besideKey(journal, tenant)))) return false;
@@ -200,14 +200,14 @@ export class Batcher<Item, Result> {
     return true;
   }
 
-  #lands({ item, tenant }: Waiting<Item, Result>): void {
+  #lands({ item, tenant }: QueuedWrite<Item, Result>): void {
     const journal = this.#write.journal(item);
     if (this.#inFlight.get(journal) === tenant) this.#inFlight.delete(journal);
     else this.#beside.delete(besideKey(journal, tenant));
   }
 
   /** Answers what the batch left out. */
-  async #flush(batch: Waiting<Item, Result>[]): Promise<Waiting<Item, Result>[]> {
+  async #flush(batch: QueuedWrite<Item, Result>[]): Promise<QueuedWrite<Item, Result>[]> {
     const { journal, result } = this.#write;
     batch.sort((a, b) => journal(a.item) - journal(b.item));
     let answered: Map<number, Row>;
@@ -220,7 +220,7 @@ export class Batcher<Item, Result> {
       }
       return [];
     }
-    const late: Waiting<Item, Result>[] = [];
+    const late: QueuedWrite<Item, Result>[] = [];
     for (const waiting of batch) {
       const row = answered.get(journal(waiting.item));
       if (row === undefined) {
@@ -247,7 +247,7 @@ export class Batcher<Item, Result> {
       client.release();
       return byJournal(rows);
     } catch (error) {
-      const lost = faultOf(error).kind === "connection";
+      const lost = classifyError(error).kind === "connection";
       client.release(lost);
       if (!lost) return new Map(); // one bad item spoils the statement
       if (!(await writer.landed(id, error))) return new Map();
@@ -260,15 +260,15 @@ export class Batcher<Item, Result> {
     const { connections, patience } = this.#options;
     const check = () => connections.ask(this.#write.checkSql, params, undefined, true);
     try {
-      return byJournal((await patience.insist(check)).rows);
+      return byJournal((await patience.run(check)).rows);
     } catch {
-      throw unclear(cause);
+      throw outcomeUnknown(cause);
     }
   }
 
-  async #alone(waiting: Waiting<Item, Result>): Promise<void> {
+  async #alone(waiting: QueuedWrite<Item, Result>): Promise<void> {
     try {
-      const result = await this.#write.alone(waiting.item);
+      const result = await this.#write.single(waiting.item);
       this.#lands(waiting);
       waiting.resolve(result);
     } catch (error) {

@@ -3,10 +3,10 @@ import { type Clock, systemClock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import { defaultLimits } from "../../model/limits.ts";
 import { sqlFiles } from "../sql/files.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
 import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statement.ts";
 import { isOutdatedPlan } from "./faults.ts";
-import { boundedAnswer, boundedSource } from "./paging/pages.ts";
+import { boundedResult, boundedSource } from "./paging/pages.ts";
 import { Slots } from "./slots.ts";
 import { type Transport, transportOf } from "./transport.ts";
 import type { PostgresSettings } from "./url.ts";
@@ -28,7 +28,7 @@ export const types = {
  * say it themselves, too: LIMIT 1 makes a look-up no join, and `= any (array[x])` is an equality that cannot be used the
  * other way round, beginning with the whole table.
  */
-const plans = {
+const plannerSettings = {
   enable_seqscan: "off",
   enable_hashjoin: "off",
   enable_mergejoin: "off",
@@ -46,7 +46,7 @@ const plans = {
  * would read all of it for as long as the connection lives, however much it has grown. Made anew, it sees how large the
  * tables are.
  */
-const firstLife = 32;
+const firstReplanAfter = 32;
 
 /**
  * Said each time, because a role or a database may have another default: under an older snapshot a takeover would not
@@ -115,7 +115,7 @@ export class Connections {
     // short, it never runs out. That for the statement does.
     const waits = `set local lock_timeout = ${waitMs}; set local statement_timeout = ${waitMs}`;
     if (this.settings.pooler === "none") return waitMs === bound ? begin : `${begin}; ${waits}`;
-    const pins = Object.entries(plans).map(([key, value]) => `set local ${key} = ${value}`);
+    const pins = Object.entries(plannerSettings).map(([key, value]) => `set local ${key} = ${value}`);
     return [
       begin,
       waits,
@@ -173,7 +173,7 @@ export class Connections {
     params: Readonly<Record<string, unknown>>,
     tenant?: string,
     entitled = false,
-  ): Promise<Answer> {
+  ): Promise<QueryResult> {
     const client = await this.connect(tenant, entitled);
     try {
       const answer = await this.query(client, name, params);
@@ -198,7 +198,7 @@ export class Connections {
     }
   }
 
-  async query(client: Client, name: string, params: Readonly<Record<string, unknown>>): Promise<Answer> {
+  async query(client: Client, name: string, params: Readonly<Record<string, unknown>>): Promise<QueryResult> {
     const statement = this.statement(name);
     if (this.settings.pooler === "none" && this.#outgrown(client)) await client.query("discard plans");
     const values = statement.params.map((param) => {
@@ -215,7 +215,7 @@ export class Connections {
       if (preparation === this.#preparation) this.#preparation++;
       result = await this.#sendAgain(client, statement, values, error);
     }
-    return boundedAnswer({ rows: result.rows as Row[], count: result.rowCount ?? 0 }, params.pageBytes);
+    return boundedResult({ rows: result.rows as Row[], count: result.rowCount ?? 0 }, params.pageBytes);
   }
 
   /**
@@ -238,7 +238,7 @@ export class Connections {
 
   /** Whether the plans of this connection are to be made anew. */
   #outgrown(client: Client): boolean {
-    const life = this.#lives.get(client) ?? { statements: 0, next: firstLife };
+    const life = this.#lives.get(client) ?? { statements: 0, next: firstReplanAfter };
     if (life.statements === 0) this.#lives.set(client, life);
     if (++life.statements < life.next) return false;
     life.next *= 2;
@@ -263,7 +263,7 @@ const isWhole = (param: string, name: string): boolean =>
 function startupOptions(settings: PostgresSettings): string {
   const bound = settings.transactionBoundMs;
   const all = {
-    ...plans,
+    ...plannerSettings,
     statement_timeout: bound,
     lock_timeout: bound,
     idle_in_transaction_session_timeout: bound,

@@ -1,86 +1,104 @@
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
-import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
-import { positionOf } from "../calls.ts";
-import { type CheckedEntry, isRise } from "../check.ts";
-import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { parseCursor } from "../calls.ts";
+import { type CheckedEntry, isSleepEnd } from "../check.ts";
+import type {
+  AppendResult,
+  AuditEntry,
+  CreateResult,
+  FeedPage,
+  FindRequest,
+  StoreHealth,
+  StoreSettings,
+  WakeHint,
+} from "../contract.ts";
 import { auditEntryOf } from "../rows.ts";
-import type { Driver } from "../sql/driver.ts";
-import { type Answer, askRow, askRows, awaitPlan, type Call, type Ground, type Plan, type Row } from "../sql/plan.ts";
+import type { SqlBackend } from "../sql/driver.ts";
+import {
+  awaitPlan,
+  type Plan,
+  type PlanContext,
+  type Query,
+  type QueryResult,
+  queryRow,
+  queryRows,
+  type Row,
+} from "../sql/plan.ts";
 import { wakeOf } from "../sql/plans/append.ts";
-import { acquirePlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import { acquirePlan, claimFoundPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
-import type { Wakes } from "../wakes.ts";
+import type { WakeHub } from "../wakes.ts";
 import type { Batcher } from "./batcher.ts";
 import type { Connections } from "./connections.ts";
 import { readFault } from "./faults.ts";
 import { PostgresFeed } from "./feed.ts";
 import {
-  type Appending,
-  appendAlone,
-  type Creating,
-  creating,
-  type Fired,
+  type AppendItem,
+  appendSingle,
+  type CreateItem,
+  createItemOf,
+  type FireResult,
   isEnd,
   isPark,
-  type Parked,
+  type ParkResult,
   type Queue,
 } from "./hot.ts";
-import type { Journals } from "./journals.ts";
+import type { JournalAllocator } from "./journals.ts";
 import type { Notifier } from "./notifier.ts";
-import type { Patience } from "./patience.ts";
+import type { OutageRetry } from "./patience.ts";
 import { renewAll } from "./renewals.ts";
-import { takeManyPlan } from "./taking.ts";
+import { claimManyPlan } from "./taking.ts";
 import type { Timeline } from "./timeline.ts";
 import type { Writer } from "./writer.ts";
 
-export interface PostgresDriverOptions {
+export interface PostgresBackendOptions {
   readonly connections: Connections;
   readonly writer: Writer;
-  readonly journals: Journals;
-  readonly hot: HotWrites;
+  readonly journals: JournalAllocator;
+  readonly hot: BatchedWrites;
   readonly notifier: Notifier;
-  readonly wakes: Wakes;
+  readonly wakes: WakeHub;
   readonly limits: Limits;
   readonly clock: Clock;
   readonly schema: number;
   readonly durable: boolean;
   readonly stop: () => void;
-  readonly patience: Patience;
+  readonly patience: OutageRetry;
   readonly timeline: Timeline;
 }
 
 /** The batchers of the hot writes. */
-export interface HotWrites {
-  readonly append: Batcher<Appending, Appended>;
-  readonly rise: Batcher<Appending, Appended>;
-  readonly park: Batcher<Appending, Parked>;
-  readonly end: Batcher<Appending, Appended>;
-  readonly create: Batcher<Creating, Created>;
-  readonly createCounted: Batcher<Creating, Created>;
+export interface BatchedWrites {
+  readonly append: Batcher<AppendItem, AppendResult>;
+  readonly endSleep: Batcher<AppendItem, AppendResult>;
+  readonly park: Batcher<AppendItem, ParkResult>;
+  readonly end: Batcher<AppendItem, AppendResult>;
+  readonly create: Batcher<CreateItem, CreateResult>;
+  readonly createCounted: Batcher<CreateItem, CreateResult>;
   /** Tenants that were found to have a quota on runs. */
   readonly counted: ReadonlySet<string>;
-  readonly fire: Batcher<TimerRef, Fired>;
+  readonly fire: Batcher<TimerRef, FireResult>;
 }
 
 /** A takeover waits so long for open guarded transactions before it announces itself. */
-const politeMs = 50;
+const announceAfterMs = 50;
 
-export class PostgresDriver implements Driver {
+export class PostgresBackend implements SqlBackend {
   readonly backend = "postgres" as const;
   readonly feedParts = 3 as const;
   readonly exclusive = false;
   readonly limits: Limits;
   readonly transactionBoundMs: number;
-  readonly #options: PostgresDriverOptions;
+  readonly #options: PostgresBackendOptions;
   readonly #feed: PostgresFeed;
   #closing: Promise<void> | undefined;
 
-  constructor(options: PostgresDriverOptions) {
+  constructor(options: PostgresBackendOptions) {
     this.#options = options;
     this.limits = options.limits;
     this.#feed = new PostgresFeed(
@@ -91,9 +109,9 @@ export class PostgresDriver implements Driver {
     this.transactionBoundMs = options.connections.settings.transactionBoundMs;
   }
 
-  async write<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+  async write<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     this.#assertOpen();
-    return this.#options.writer.perform(make, { tenant });
+    return this.#options.writer.run(make, { tenant });
   }
 
   async read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T> {
@@ -105,27 +123,27 @@ export class PostgresDriver implements Driver {
     }
   }
 
-  #ask(name: string, params: Readonly<Record<string, unknown>>, tenant?: string): Promise<Answer> {
+  #ask(name: string, params: Readonly<Record<string, unknown>>, tenant?: string): Promise<QueryResult> {
     const { connections, patience } = this.#options;
-    return patience.insist(() => connections.ask(name, params, tenant));
+    return patience.run(() => connections.ask(name, params, tenant));
   }
 
-  async append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
+  async append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
     this.#assertOpen();
-    const { append, rise, park, end } = this.#options.hot;
+    const { append, endSleep: rise, park, end } = this.#options.hot;
     if (entry.plain) return append.submit({ fence, entry });
-    if (isRise(entry)) return rise.submit({ fence, entry });
+    if (isSleepEnd(entry)) return rise.submit({ fence, entry });
     if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
       const { queue, ...appended } = await park.submit({ fence, entry });
       return this.#released(fence, first.data.wants, appended, queue);
     }
-    return appendAlone(this.#options.writer, { fence, entry });
+    return appendSingle(this.#options.writer, { fence, entry });
   }
 
   /** Who waits for this journal, and who is wanted next, should know. */
-  #released(fence: Fence, wants: string | undefined, appended: Appended, queue?: Queue): Appended {
+  #released(fence: Fence, wants: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
     const { notifier } = this.#options;
     if (wants !== undefined)
       notifier.send(queue === undefined ? { of: "reactor", reactor: wants } : wakeIn(wants, queue));
@@ -133,23 +151,23 @@ export class PostgresDriver implements Driver {
     return appended;
   }
 
-  async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
+  async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     this.#assertOpen();
     if (data.budget !== undefined || data.fork !== undefined) {
       return this.write((ground) => createPlan(ground, tenant, data, first), tenant);
     }
     const { hot, journals, notifier } = this.#options;
     const batch = hot.counted.has(tenant) ? hot.createCounted : hot.create;
-    const created = await batch.submit(creating(await journals.one(), tenant, data, first));
+    const created = await batch.submit(createItemOf(await journals.one(), tenant, data, first));
     if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
     return created;
   }
 
-  preempt<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+  preempt<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.#takeOver(true, make, tenant);
   }
 
-  acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
+  acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
     return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request), tenant);
   }
 
@@ -157,7 +175,7 @@ export class PostgresDriver implements Driver {
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
     const together = journals.length === 1 ? new Map<number, Term>() : await this.#takeMany(journals, request);
     const terms = journals.map((journal) => {
-      return together.get(journal) ?? this.#takeOver(false, () => takeFoundPlan(journal, request), request.tenant);
+      return together.get(journal) ?? this.#takeOver(false, () => claimFoundPlan(journal, request), request.tenant);
     });
     return (await Promise.all(terms)).filter((term) => term !== undefined);
   }
@@ -167,7 +185,10 @@ export class PostgresDriver implements Driver {
     const { writer, timeline } = this.#options;
     await timeline.look();
     try {
-      return await writer.transact(() => takeManyPlan(journals, request), { allocates: false, tenant: request.tenant });
+      return await writer.transact(() => claimManyPlan(journals, request), {
+        allocates: false,
+        tenant: request.tenant,
+      });
     } catch {
       return new Map(); // each says for itself what is the matter; what was taken nevertheless is known by its nonce
     }
@@ -187,16 +208,20 @@ export class PostgresDriver implements Driver {
    * together they never let go. So: a short polite try; then `doomed` is committed, which needs no lock of theirs and
    * lets no new one begin; then the takeover proper waits only for those already open.
    */
-  async #takeOver<T>(force: boolean, make: (ground: Ground) => Plan<T>, tenant: string | undefined): Promise<T> {
+  async #takeOver<T>(force: boolean, make: (ground: PlanContext) => Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     const { writer, timeline } = this.#options;
     await timeline.look();
-    let taking: Call | undefined;
-    const notice = (call: Call): void => {
+    let taking: Query | undefined;
+    const notice = (call: Query): void => {
       if (call.sql === "lease.take") taking = call;
     };
     try {
-      return await writer.transact(make, { tenant, notice, waitMs: Math.min(politeMs, this.transactionBoundMs) });
+      return await writer.transact(make, {
+        tenant,
+        notice,
+        waitMs: Math.min(announceAfterMs, this.transactionBoundMs),
+      });
     } catch (error) {
       if (error instanceof TapeError) throw error;
       if (taking !== undefined) {
@@ -209,7 +234,7 @@ export class PostgresDriver implements Driver {
     }
   }
 
-  async renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
+  async renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
     this.#assertOpen();
     // On a promoted server the terms of before are over: the epoch is raised, and each holder hears that it is fenced.
     await this.#options.timeline.look();
@@ -230,17 +255,17 @@ export class PostgresDriver implements Driver {
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
-    const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
-    const rows = await this.read(askRows(tenant === undefined ? "audit.all" : "audit.page", params), tenant);
+    const params = { before: parseCursor(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const rows = await this.read(queryRows(tenant === undefined ? "audit.all" : "audit.page", params), tenant);
     return rows.map(auditEntryOf);
   }
 
-  async health(): Promise<Health> {
-    const blocker = await this.read(askRow("feed.blocker"), undefined);
+  async health(): Promise<StoreHealth> {
+    const blocker = await this.read(queryRow("feed.blocker"), undefined);
     return blocker === undefined || Number(blocker.seconds) < 1 ? {} : { feedBlockedBy: describe(blocker) };
   }
 
-  async settings(): Promise<Settings> {
+  async settings(): Promise<StoreSettings> {
     const { connections, schema, durable } = this.#options;
     this.#assertOpen();
     let row: Row;
@@ -269,7 +294,7 @@ export class PostgresDriver implements Driver {
     };
   }
 
-  onWake(listener: (wake: Wake) => void): () => void {
+  onWake(listener: (wake: WakeHint) => void): () => void {
     this.#options.notifier.listen();
     return this.#options.wakes.on(listener);
   }
@@ -293,7 +318,7 @@ export class PostgresDriver implements Driver {
   }
 }
 
-const wakeIn = (reactor: string, { tenant, workflow }: Queue): Wake => wakeOf(reactor, tenant, workflow);
+const wakeIn = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
 
 function describe(row: Readonly<Record<string, unknown>>): string {
   return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;

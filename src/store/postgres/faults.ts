@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 
 /** What an error of the database means for the transaction that met it. */
-export type Fault =
+export type ErrorClass =
   | { readonly kind: "refused"; readonly code: string; readonly constraint: string | undefined } // the statement is wrong here
   | { readonly kind: "again" } // rolled back for a reason that has nothing to do with us
   | { readonly kind: "slow" } // a time-out of ours or of the operator's
@@ -19,7 +19,7 @@ const transient = new Set(["40001", "40P01"]);
 /** Query cancelled, idle in transaction, transaction time-out. */
 const timeouts = new Set(["57014", "25P03", "25P04"]);
 
-export function faultOf(error: unknown): Fault {
+export function classifyError(error: unknown): ErrorClass {
   const { code, constraint, severity } = error as DatabaseError;
   if (code === "55P03") return { kind: "blocked" };
   if ((code !== undefined && transient.has(code)) || isOutdatedPlan(error)) return { kind: "again" };
@@ -55,11 +55,11 @@ export function forbidden(cause: unknown): TapeError {
 /** For work that changes nothing, or whose change may be repeated. */
 export function readFault(error: unknown): TapeError {
   if (error instanceof TapeError) return error;
-  if (faultOf(error).kind === "connection") return unreachable(error);
+  if (classifyError(error).kind === "connection") return unreachable(error);
   return isForbidden(error) ? forbidden(error) : busy(error);
 }
 
-export function unclear(cause: unknown): TapeError {
+export function outcomeUnknown(cause: unknown): TapeError {
   const message = "the answer to a commit was lost, and the database could not be asked whether it happened";
   return new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, cause);
 }

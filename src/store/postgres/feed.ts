@@ -6,10 +6,10 @@ import { feedPageOf } from "../feed.ts";
 import { FeedTail } from "../feed-tail.ts";
 import { pageOf } from "../page.ts";
 import { feedRecordOf } from "../rows.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
 import { spansOf } from "../sql/plans/feed.ts";
 
-type Ask = (sql: string, params: Row, tenant?: string) => Promise<Answer>;
+type Ask = (sql: string, params: Row, tenant?: string) => Promise<QueryResult>;
 
 type Place = Readonly<Record<"stamp" | "journal" | "seq", string>>;
 

@@ -1,33 +1,33 @@
 import { encode } from "../../base/codec.ts";
 import { isTapeError } from "../../model/errors.ts";
 import { type Fence, makeFence } from "../../model/fence.ts";
-import { bodyOf } from "../../model/project.ts";
+import { encodeBody } from "../../model/project.ts";
 import type { RecordData } from "../../model/records.ts";
 import type { CheckedEntry } from "../check.ts";
-import type { Appended, Created } from "../contract.ts";
-import { appendPlan, repeatPlan } from "../sql/plans/append.ts";
+import type { AppendResult, CreateResult } from "../contract.ts";
+import { appendPlan, appendRetryPlan } from "../sql/plans/append.ts";
 import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
-import type { HotWrite } from "./batcher.ts";
+import type { BatchedWrite } from "./batcher.ts";
 import type { Writer } from "./writer.ts";
 
 /** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */
 
-export interface Appending {
+export interface AppendItem {
   readonly fence: Fence;
   readonly entry: CheckedEntry;
 }
 
 /** One append in a transaction of its own. */
-export async function appendAlone(writer: Writer, { fence, entry }: Appending): Promise<Appended> {
+export async function appendSingle(writer: Writer, { fence, entry }: AppendItem): Promise<AppendResult> {
   const { tenant } = fence;
   try {
-    return await writer.perform((ground) => appendPlan(ground, fence, entry), { tenant });
+    return await writer.run((ground) => appendPlan(ground, fence, entry), { tenant });
   } catch (error) {
     // The unique index refused it and with that ended the transaction: whether it is a repeat is asked in another one.
     if (!isTapeError(error, "TAPE_NOT_HEAD")) throw error;
-    return writer.perform(() => repeatPlan(fence, entry), { tenant });
+    return writer.run(() => appendRetryPlan(fence, entry), { tenant });
   }
 }
 
@@ -38,16 +38,16 @@ export interface Queue {
 }
 
 /** Absent: those who should know have been told. */
-export type Parked = Appended & { readonly queue?: Queue };
+export type ParkResult = AppendResult & { readonly queue?: Queue };
 
 const queueOf = (row: Readonly<Record<string, unknown>>): Queue => ({
   tenant: row.tenant as string,
   workflow: row.workflow as string,
 });
 
-type Alone<Item, Result> = (item: Item) => Promise<Result>;
+type WriteSingle<Item, Result> = (item: Item) => Promise<Result>;
 
-const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
+const fenceParams = (batch: readonly AppendItem[]): Record<string, string> => ({
   tenants: textsLiteral(batch.map(({ fence }) => fence.tenant)),
   journals: numbersLiteral(batch.map(({ fence }) => fence.journal)),
   tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
@@ -56,25 +56,25 @@ const fenceParams = (batch: readonly Appending[]): Record<string, string> => ({
 });
 
 /** Of entries with one record each. */
-const entryParams = (batch: readonly Appending[]): Record<string, string> => ({
+const entryParams = (batch: readonly AppendItem[]): Record<string, string> => ({
   ...fenceParams(batch),
   bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
 });
 
-const ofFence = {
+const fenceFields = {
   checkSql: "append.check",
-  journal: ({ fence }: Appending) => fence.journal,
-  tenant: ({ fence }: Appending) => fence.tenant,
-  bytes: ({ entry }: Appending) => entry.bytes,
-  result: ({ entry }: Appending, row: Readonly<Record<string, unknown>>): Appended => ({
+  journal: ({ fence }: AppendItem) => fence.journal,
+  tenant: ({ fence }: AppendItem) => fence.tenant,
+  bytes: ({ entry }: AppendItem) => entry.bytes,
+  result: ({ entry }: AppendItem, row: Readonly<Record<string, unknown>>): AppendResult => ({
     head: entry.after + entry.records.length,
     notes: Number(row.notes),
   }),
 };
 
 /** Plain records: nothing but facts for the journal. */
-export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
-  ...ofFence,
+export const appendWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
+  ...fenceFields,
   sql: "append",
   params: (batch) => {
     if (batch.every(({ entry }) => entry.records.length === 1)) {
@@ -85,33 +85,35 @@ export const appendWrite = (alone: Alone<Appending, Appended>): HotWrite<Appendi
       };
     }
     return {
-      ...fenceParams(batch.flatMap((item) => Array<Appending>(item.entry.records.length).fill(item))),
+      ...fenceParams(batch.flatMap((item) => Array<AppendItem>(item.entry.records.length).fill(item))),
       bodies: joinedTexts(batch.flatMap(({ entry }) => entry.bodies)),
       seqs: numbersLiteral(batch.flatMap(({ entry }) => entry.records.map((_, k) => entry.after + 1 + k))),
       kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
     };
   },
-  alone,
+  single: alone,
 });
 
 /** A sleep that is over: its timer is fired by the holder of its run, together with the record that says so. */
-export const riseWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
-  ...ofFence,
+export const endSleepWrite = (
+  alone: WriteSingle<AppendItem, AppendResult>,
+): BatchedWrite<AppendItem, AppendResult> => ({
+  ...fenceFields,
   sql: "rise",
   params: (batch) => ({
     ...entryParams(batch),
     poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"timer.passed">).pos)),
   }),
-  alone,
+  single: alone,
 });
 
-const endedOf = ({ entry }: Appending): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
+const endedOf = ({ entry }: AppendItem): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
 
 /** A term that ends with nothing else to say: a run parks, a lease is given back. */
-export const parkWrite = (alone: Alone<Appending, Parked>): HotWrite<Appending, Parked> => ({
-  ...ofFence,
+export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWrite<AppendItem, ParkResult> => ({
+  ...fenceFields,
   sql: "park",
-  result: (item, row) => ({ ...ofFence.result(item, row), queue: queueOf(row) }),
+  result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
   params: (batch) => ({
     ...entryParams(batch),
     takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
@@ -119,14 +121,14 @@ export const parkWrite = (alone: Alone<Appending, Parked>): HotWrite<Appending, 
     wantses: textsLiteral(batch.map((item) => endedOf(item).wants ?? null)),
     inMses: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).inMs ?? 0))),
   }),
-  alone,
+  single: alone,
 });
 
-const outcomeOf = ({ entry }: Appending): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
+const outcomeOf = ({ entry }: AppendItem): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
 
 /** A run without a parent that is decided and ended at once, with nothing open. */
-export const endWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending, Appended> => ({
-  ...ofFence,
+export const endWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
+  ...fenceFields,
   sql: "end",
   params: (batch) => ({
     ...entryParams(batch),
@@ -134,7 +136,7 @@ export const endWrite = (alone: Alone<Appending, Appended>): HotWrite<Appending,
     statuses: textsLiteral(batch.map((item) => outcomeOf(item).status)),
     outcomes: textsLiteral(batch.map((item) => encode(outcomeOf(item).outcome))),
   }),
-  alone,
+  single: alone,
 });
 
 export function isPark({ records }: CheckedEntry): boolean {
@@ -148,7 +150,7 @@ export function isEnd({ records }: CheckedEntry): boolean {
   return status !== "COMPENSATED" && outcome !== undefined && parent === undefined;
 }
 
-export interface Creating {
+export interface CreateItem {
   readonly journal: number;
   readonly tenant: string;
   readonly data: RecordData<"run.created">;
@@ -156,23 +158,23 @@ export interface Creating {
   readonly body: string;
 }
 
-export function creating(
+export function createItemOf(
   journal: number,
   tenant: string,
   data: RecordData<"run.created">,
   first: FirstTerm | undefined,
-): Creating {
+): CreateItem {
   return {
     journal,
     tenant,
     data,
     first,
-    body: bodyOf(first === undefined ? data : { ...data, holder: holderOf(first) }),
+    body: encodeBody(first === undefined ? data : { ...data, holder: holderOf(first) }),
   };
 }
 
 /** A run without a budget (its caps are rows of their own). */
-export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating, Created> => ({
+export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
   sql: "create",
   checkSql: "create.check",
   journal: ({ journal }) => journal,
@@ -211,16 +213,16 @@ export const createWrite = (alone: Alone<Creating, Created>): HotWrite<Creating,
     } as const;
     return { journal, fresh: true, term };
   },
-  alone,
+  single: alone,
 });
 
 /** Tenants with a quota on runs are told apart, so that the others pay nothing for it. */
-export const countedWrite = (alone: Alone<Creating, Created>): HotWrite<Creating, Created> => ({
+export const countedWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
   ...createWrite(alone),
   sql: "create.counted",
 });
 
-export interface Fired {
+export interface FireResult {
   readonly fired: boolean;
   /** Whether somebody holds the run; undefined: those who should know have been told. */
   readonly held?: boolean;
@@ -228,7 +230,7 @@ export interface Fired {
 }
 
 /** A timer that is due, of a run that goes on: it is fired and its note is left. */
-export const fireWrite = (alone: Alone<TimerRef, Fired>): HotWrite<TimerRef, Fired> => ({
+export const fireWrite = (alone: WriteSingle<TimerRef, FireResult>): BatchedWrite<TimerRef, FireResult> => ({
   sql: "fire",
   checkSql: "fire.check",
   journal: ({ run }) => run,
@@ -239,10 +241,10 @@ export const fireWrite = (alone: Alone<TimerRef, Fired>): HotWrite<TimerRef, Fir
     journals: numbersLiteral(batch.map(({ run }) => run)),
     poses: numbersLiteral(batch.map(({ pos }) => pos)),
     purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
-    bodies: joinedTexts(batch.map(({ pos, purpose }) => bodyOf({ pos, purpose }))),
+    bodies: joinedTexts(batch.map(({ pos, purpose }) => encodeBody({ pos, purpose }))),
   }),
   result: (_, row) => ({ fired: true, held: Boolean(row.held), queue: queueOf(row) }),
-  alone,
+  single: alone,
 });
 
 const nullableLiteral = (values: readonly (number | bigint | undefined)[]): string =>

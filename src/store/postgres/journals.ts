@@ -1,6 +1,6 @@
 import type { Connections } from "./connections.ts";
 import { readFault } from "./faults.ts";
-import type { Patience } from "./patience.ts";
+import type { OutageRetry } from "./patience.ts";
 
 /** Journal numbers are taken from the store in blocks of at least so many; an unused rest is lost, which harms nobody. */
 const blockSize = 2_000;
@@ -19,9 +19,9 @@ interface Range {
  * Numbers for journals that come to be. Each is handed to one caller in the same turn in which it was seen to be there:
  * were it looked for first and taken later, many callers at once would all see the same ones.
  */
-export class Journals {
+export class JournalAllocator {
   readonly #connections: Connections;
-  readonly #patience: Patience;
+  readonly #patience: OutageRetry;
   readonly #moved: () => Promise<void>;
   #free: Range[] = [];
   #left = 0;
@@ -30,7 +30,7 @@ export class Journals {
   #filling: Promise<void> | undefined;
 
   /** `moved` is called when the store hands out no numbers because its server is another one than before. */
-  constructor(connections: Connections, patience: Patience, moved: () => Promise<void>) {
+  constructor(connections: Connections, patience: OutageRetry, moved: () => Promise<void>) {
     this.#connections = connections;
     this.#patience = patience;
     this.#moved = moved;
@@ -110,7 +110,7 @@ export class Journals {
     const connections = this.#connections;
     try {
       const ask = () => connections.ask("journals.block", { size });
-      return (await this.#patience.insist(ask)).rows[0]?.first;
+      return (await this.#patience.run(ask)).rows[0]?.first;
     } catch (error) {
       throw readFault(error);
     }

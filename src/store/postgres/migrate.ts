@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
 import {
-  type Applied,
+  type AppliedMigration,
   appliedOf,
   loadMigrations,
   type Migration,
@@ -24,7 +24,7 @@ export interface MigrateOptions extends SessionOptions {
 /** A batch holds its rows for some milliseconds; heartbeats of theirs wait no longer than that. */
 const batchRows = 1_000;
 /** Between two looks whether the other process that migrates is done. */
-const lookMs = 250;
+const pollMs = 250;
 
 /**
  * Brings the schema up to date, and returns its version. One process migrates, under an advisory lock, and the others wait
@@ -33,7 +33,7 @@ const lookMs = 250;
  */
 export async function migrate(options: MigrateOptions): Promise<number> {
   const { connections, migrations: known = migrations } = options;
-  const look = (client: MigrationClient): Promise<Applied[] | undefined> => appliedBefore(client, options);
+  const look = (client: MigrationClient): Promise<AppliedMigration[] | undefined> => appliedBefore(client, options);
   const pool = await connections.connect();
   try {
     if (isDone(known, await look(pool))) return newestOf(known);
@@ -60,7 +60,7 @@ function ownersWork(error: unknown, schema: string): TapeError {
   return new TapeError("TAPE_STORE_FORBIDDEN", message, { schema }, error);
 }
 
-const isDone = (known: readonly Migration[], applied: Applied[] | undefined): boolean =>
+const isDone = (known: readonly Migration[], applied: AppliedMigration[] | undefined): boolean =>
   applied !== undefined && pendingMigrations(known, applied).length === 0;
 
 /** Waits until this connection is the one that migrates; false: another has finished all of it meanwhile. */
@@ -70,7 +70,7 @@ async function alone(session: Session, options: MigrateOptions, progress: Progre
     const [lock] = await session.ask("lock", { schema: connections.settings.schema });
     if (lock?.mine === true) return true;
     await progress.look("another process migrates");
-    await clock.sleep(lookMs);
+    await clock.sleep(pollMs);
     if (isDone(known, await appliedBefore(session.client, options))) return false;
   }
 }
@@ -179,7 +179,10 @@ async function record(client: MigrationClient, migration: Migration, { connectio
 }
 
 /** undefined: the schema is not there yet. */
-async function appliedBefore(client: MigrationClient, { connections }: MigrateOptions): Promise<Applied[] | undefined> {
+async function appliedBefore(
+  client: MigrationClient,
+  { connections }: MigrateOptions,
+): Promise<AppliedMigration[] | undefined> {
   const { rows } = await client.query("select to_regclass($1) as found", [
     `"${connections.settings.schema}".migrations`,
   ]);

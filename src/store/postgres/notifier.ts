@@ -4,14 +4,14 @@ import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
-import type { Wake } from "../contract.ts";
-import type { Wakes } from "../wakes.ts";
+import type { WakeHint } from "../contract.ts";
+import type { WakeHub } from "../wakes.ts";
 import type { Connections } from "./connections.ts";
 import { transportOf, warnOfTransport } from "./transport.ts";
 
 export interface NotifierOptions {
   readonly connections: Connections;
-  readonly wakes: Wakes;
+  readonly wakes: WakeHub;
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
@@ -20,14 +20,14 @@ export interface NotifierOptions {
 }
 
 /** More hints than this in one go say no more than "look everywhere". A payload may have 8000 bytes. */
-const mostHints = 40;
+const maxHints = 40;
 /** Between two notifications: a burst of commits becomes one. */
 const quietMs = 5;
 
 /** Between two of "look everywhere". */
 const anyMs = 100;
 /** No name of ours is longer. */
-const mostName = 4_096;
+const maxNameChars = 4_096;
 
 /**
  * Hints between processes: NOTIFY after the commit, never inside it (there it takes a lock of the whole database and
@@ -37,7 +37,7 @@ export class Notifier {
   readonly #options: NotifierOptions;
   readonly #sender: string;
   readonly #channel: string;
-  #hints = new Map<string, Wake>();
+  #hints = new Map<string, WakeHint>();
   #sending = false;
   #listener: pg.Client | undefined;
   #listening = false;
@@ -52,12 +52,12 @@ export class Notifier {
   }
 
   /** A hint of our own: our listeners at once, other processes soon. */
-  send(wake: Wake): void {
+  send(wake: WakeHint): void {
     this.#options.wakes.emit(wake);
     this.#hints.set(JSON.stringify(wake), wake);
     if (this.#sending || this.#closed) return;
     this.#sending = true;
-    this.#options.clock.soon(() => void this.#drain());
+    this.#options.clock.immediate(() => void this.#drain());
   }
 
   async #drain(): Promise<void> {
@@ -69,7 +69,7 @@ export class Notifier {
   }
 
   async #notify(): Promise<void> {
-    const hints = this.#hints.size > mostHints ? [{ of: "any" }] : [...this.#hints.values()];
+    const hints = this.#hints.size > maxHints ? [{ of: "any" }] : [...this.#hints.values()];
     this.#hints.clear();
     const payload = JSON.stringify({ from: this.#sender, hints });
     try {
@@ -156,7 +156,9 @@ export class Notifier {
 }
 
 /** undefined: not a message of ours. */
-function hintsIn(payload: string | undefined): { readonly from: string; readonly hints: readonly Wake[] } | undefined {
+function hintsIn(
+  payload: string | undefined,
+): { readonly from: string; readonly hints: readonly WakeHint[] } | undefined {
   let said: unknown;
   try {
     said = JSON.parse(payload ?? "");
@@ -164,12 +166,12 @@ function hintsIn(payload: string | undefined): { readonly from: string; readonly
     return undefined;
   }
   const { from, hints } = (said ?? {}) as { from?: unknown; hints?: unknown };
-  if (!isName(from) || !Array.isArray(hints) || hints.length > mostHints) return undefined;
+  if (!isName(from) || !Array.isArray(hints) || hints.length > maxHints) return undefined;
   const wakes = hints.map(heardWake);
   return wakes.every((wake) => wake !== undefined) ? { from, hints: wakes } : undefined;
 }
 
-function heardWake(hint: unknown): Wake | undefined {
+function heardWake(hint: unknown): WakeHint | undefined {
   const { of, reactor, tenant, workflow, key, journal } = (hint ?? {}) as Record<string, unknown>;
   if (of === "any") return { of };
   if (of === "reactor" && isName(reactor)) {
@@ -180,4 +182,4 @@ function heardWake(hint: unknown): Wake | undefined {
   return known ? { of: "journal", tenant, journal: journal as number } : undefined;
 }
 
-const isName = (value: unknown): value is string => typeof value === "string" && value.length <= mostName;
+const isName = (value: unknown): value is string => typeof value === "string" && value.length <= maxNameChars;

@@ -4,33 +4,33 @@ import { type Random, systemRandom } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
-import type { Store, Wake } from "../contract.ts";
+import type { Store, WakeHint } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
 import type { Row } from "../sql/plan.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
-import { Wakes } from "../wakes.ts";
+import { WakeHub } from "../wakes.ts";
 import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
-import { type HotWrites, PostgresDriver } from "./driver.ts";
-import { faultOf, forbidden, isForbidden, unreachable } from "./faults.ts";
+import { type BatchedWrites, PostgresBackend } from "./driver.ts";
+import { classifyError, forbidden, isForbidden, unreachable } from "./faults.ts";
 import {
-  type Appending,
-  appendAlone,
+  type AppendItem,
+  appendSingle,
   appendWrite,
-  type Creating,
+  type CreateItem,
   countedWrite,
   createWrite,
+  endSleepWrite,
   endWrite,
   fireWrite,
   parkWrite,
-  riseWrite,
 } from "./hot.ts";
-import { Journals } from "./journals.ts";
+import { JournalAllocator } from "./journals.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
-import { Patience } from "./patience.ts";
+import { OutageRetry } from "./patience.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
 import { parsePostgresUrl } from "./url.ts";
@@ -69,18 +69,18 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const meta = await metaOf(connections);
     const durable = checkServer(meta, connections, log);
     const channel = String(meta.channel);
-    const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
+    const wakes = new WakeHub((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
     const notifier = new Notifier({ connections, wakes, clock, random, log, channel });
-    const patience = new Patience({ clock, random, boundMs: connections.settings.transactionBoundMs });
+    const patience = new OutageRetry({ clock, random, boundMs: connections.settings.transactionBoundMs });
     const timeline: Timeline = new Timeline({ connections, patience, writer: () => writer, log });
-    const journals = new Journals(connections, patience, () => timeline.look(true));
-    const wake = (hint: Wake): void => notifier.send(hint);
+    const journals = new JournalAllocator(connections, patience, () => timeline.look(true));
+    const wake = (hint: WakeHint): void => notifier.send(hint);
     const writer = new Writer({ connections, journals, patience, random, limits, wake });
     await timeline.look();
     const hot = hotWrites({ connections, writer, patience, clock, random, limits, lanes: new Lanes() });
     const stop = purgeWitnesses(connections, clock);
     const parts = { connections, writer, journals, hot, notifier, wakes, patience, timeline };
-    const driver = new PostgresDriver({ ...parts, limits, clock, schema, durable, stop });
+    const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable, stop });
     return assembleStore(driver, random);
   } catch (error) {
     await connections.close();
@@ -104,22 +104,22 @@ function notOpened(error: unknown, connections: Connections): unknown {
   if (error instanceof TapeError) return error;
   if (isForbidden(error)) return forbidden(error);
   // FATAL: no such database, wrong password. Nobody let us in.
-  return faultOf(error).kind === "connection" || severity === "FATAL" ? unreachable(error) : error;
+  return classifyError(error).kind === "connection" || severity === "FATAL" ? unreachable(error) : error;
 }
 
 /** Tenants whose starts go straight to the batch that counts; the others try the plain one first. */
 const maxCounted = 10_000;
 
-function hotWrites(options: BatcherOptions): HotWrites {
+function hotWrites(options: BatcherOptions): BatchedWrites {
   const { writer } = options;
-  const alone = (item: Appending) => appendAlone(writer, item);
-  const create = ({ tenant, data, first }: Creating) =>
-    writer.perform((ground) => createPlan(ground, tenant, data, first), { tenant });
+  const alone = (item: AppendItem) => appendSingle(writer, item);
+  const create = ({ tenant, data, first }: CreateItem) =>
+    writer.run((ground) => createPlan(ground, tenant, data, first), { tenant });
   const counted = new Set<string>();
   return {
     append: new Batcher(appendWrite(alone), options),
     park: new Batcher(parkWrite(alone), options),
-    rise: new Batcher(riseWrite(alone), options),
+    endSleep: new Batcher(endSleepWrite(alone), options),
     end: new Batcher(endWrite(alone), options),
     counted,
     create: new Batcher(
@@ -141,7 +141,7 @@ function hotWrites(options: BatcherOptions): HotWrites {
     fire: new Batcher(
       fireWrite(async (timer) => {
         const { tenant } = timer;
-        return { fired: await writer.perform((ground) => fireTimerPlan(ground, timer), { tenant }) };
+        return { fired: await writer.run((ground) => fireTimerPlan(ground, timer), { tenant }) };
       }),
       options,
     ),

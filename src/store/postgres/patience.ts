@@ -2,9 +2,9 @@ import { backoffMs } from "../../base/backoff.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
-import { type Fault, faultOf } from "./faults.ts";
+import { classifyError, type ErrorClass } from "./faults.ts";
 
-export interface PatienceOptions {
+export interface OutageRetryOptions {
   readonly clock: Clock;
   readonly random: Random;
   readonly boundMs: number;
@@ -14,10 +14,10 @@ export interface PatienceOptions {
  * A broken connection is met with another try over another one, but no longer than a transaction may last: a restart of
  * the database goes unnoticed, and no call hangs. Only for work that may be repeated.
  */
-export class Patience {
-  readonly #options: PatienceOptions;
+export class OutageRetry {
+  readonly #options: OutageRetryOptions;
 
-  constructor(options: PatienceOptions) {
+  constructor(options: OutageRetryOptions) {
     this.#options = options;
   }
 
@@ -36,17 +36,17 @@ export class Patience {
   }
 
   /** Throws the last error as it came. */
-  async insist<T>(work: () => Promise<T>, again: (fault: Fault) => boolean = brokeDown): Promise<T> {
+  async run<T>(work: () => Promise<T>, again: (fault: ErrorClass) => boolean = isOutage): Promise<T> {
     const until = this.until();
     for (let tries = 1; ; tries++) {
       try {
         return await work();
       } catch (error) {
-        if (error instanceof TapeError || this.over(until) || !again(faultOf(error))) throw error;
+        if (error instanceof TapeError || this.over(until) || !again(classifyError(error))) throw error;
       }
       await this.pause(tries);
     }
   }
 }
 
-const brokeDown = (fault: Fault): boolean => fault.kind === "connection";
+const isOutage = (fault: ErrorClass): boolean => fault.kind === "connection";

@@ -1,48 +1,48 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
-import type { Renewal, Renewed } from "../../model/lease.ts";
+import type { RenewRequest, RenewResult } from "../../model/lease.ts";
 import { staleError } from "../calls.ts";
-import type { Answer } from "../sql/plan.ts";
+import type { QueryResult } from "../sql/plan.ts";
 import { renewPlan } from "../sql/plans/claim.ts";
 import { numbersLiteral, textsLiteral } from "./arrays.ts";
-import { faultOf, unreachable } from "./faults.ts";
+import { classifyError, unreachable } from "./faults.ts";
 import type { Writer } from "./writer.ts";
 
 export interface RenewalsOptions {
-  readonly ask: (name: string, params: Readonly<Record<string, unknown>>) => Promise<Answer>;
+  readonly ask: (name: string, params: Readonly<Record<string, unknown>>) => Promise<QueryResult>;
   readonly writer: Writer;
 }
 
-const mostAtOnce = 1_000;
+const maxAtOnce = 1_000;
 
 /** Renews in one statement; a second tells whose term is over; only who got no verdict from either is tried alone. */
-export async function renewAll(options: RenewalsOptions, renewals: readonly Renewal[]): Promise<Renewed[]> {
-  const verdicts = new Map<string, Renewed>();
+export async function renewAll(options: RenewalsOptions, renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
+  const verdicts = new Map<string, RenewResult>();
   const sorted = [...renewals].sort((a, b) => a.fence.journal - b.fence.journal);
-  for (let k = 0; k < sorted.length; k += mostAtOnce) {
-    const some = sorted.slice(k, k + mostAtOnce);
+  for (let k = 0; k < sorted.length; k += maxAtOnce) {
+    const some = sorted.slice(k, k + maxAtOnce);
     await renewSome(options, some, verdicts);
     const rest = some.filter(({ fence }) => !verdicts.has(keyOf(fence)));
     if (rest.length > 0) await refuseLost(options, rest, verdicts);
   }
   return Promise.all(
     renewals.map(
-      async (renewal): Promise<Renewed> => verdicts.get(keyOf(renewal.fence)) ?? renewAlone(options, renewal),
+      async (renewal): Promise<RenewResult> => verdicts.get(keyOf(renewal.fence)) ?? renewAlone(options, renewal),
     ),
   );
 }
 
 async function renewSome(
   { ask }: RenewalsOptions,
-  renewals: readonly Renewal[],
-  verdicts: Map<string, Renewed>,
+  renewals: readonly RenewRequest[],
+  verdicts: Map<string, RenewResult>,
 ): Promise<void> {
   const params = {
     ...termsOf(renewals),
     progresses: numbersLiteral(renewals.map((r) => r.progress)),
     progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
   };
-  for (const row of await answersOf(() => ask("renew", params))) {
+  for (const row of await resultsOf(() => ask("renew", params))) {
     // One journal may be asked for under two tokens, or by two tenants.
     verdicts.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
       ok: true,
@@ -55,10 +55,10 @@ async function renewSome(
 /** A quarter of a million fences that nobody has must not become as many transactions. */
 async function refuseLost(
   { ask }: RenewalsOptions,
-  renewals: readonly Renewal[],
-  verdicts: Map<string, Renewed>,
+  renewals: readonly RenewRequest[],
+  verdicts: Map<string, RenewResult>,
 ): Promise<void> {
-  for (const row of await answersOf(() => ask("renew.lost", termsOf(renewals)))) {
+  for (const row of await resultsOf(() => ask("renew.lost", termsOf(renewals)))) {
     const { fence } = renewals[Number(row.at) - 1]!;
     const found = row.token === null ? undefined : row;
     verdicts.set(keyOf(fence), { ok: false, error: staleError(fence, found) });
@@ -66,9 +66,9 @@ async function refuseLost(
 }
 
 /** A row that somebody keeps locked gets no verdict yet; the verdicts of the others must not be lost with it. */
-async function renewAlone({ writer }: RenewalsOptions, renewal: Renewal): Promise<Renewed> {
+async function renewAlone({ writer }: RenewalsOptions, renewal: RenewRequest): Promise<RenewResult> {
   try {
-    return await writer.perform(() => renewPlan(renewal), { allocates: false, tenant: renewal.fence.tenant });
+    return await writer.run(() => renewPlan(renewal), { allocates: false, tenant: renewal.fence.tenant });
   } catch (error) {
     if (error instanceof TapeError) return { ok: false, error };
     throw error;
@@ -76,17 +76,17 @@ async function renewAlone({ writer }: RenewalsOptions, renewal: Renewal): Promis
 }
 
 /** A renewal may be repeated: whether this one happened is no question. Whoever gets no verdict is tried alone. */
-async function answersOf(ask: () => Promise<Answer>): Promise<Answer["rows"]> {
+async function resultsOf(ask: () => Promise<QueryResult>): Promise<QueryResult["rows"]> {
   try {
     return (await ask()).rows;
   } catch (error) {
     if (error instanceof TapeError) throw error;
-    if (faultOf(error).kind === "connection") throw unreachable(error);
+    if (classifyError(error).kind === "connection") throw unreachable(error);
     return [];
   }
 }
 
-const termsOf = (renewals: readonly Renewal[]): Record<string, string> => ({
+const termsOf = (renewals: readonly RenewRequest[]): Record<string, string> => ({
   journals: numbersLiteral(renewals.map((r) => r.fence.journal)),
   tenants: textsLiteral(renewals.map((r) => r.fence.tenant)),
   tokens: numbersLiteral(renewals.map((r) => r.fence.token)),

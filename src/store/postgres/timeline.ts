@@ -4,12 +4,12 @@ import type { Row } from "../sql/plan.ts";
 import { restoredPlan } from "../sql/plans/claim.ts";
 import type { Connections } from "./connections.ts";
 import { readFault } from "./faults.ts";
-import type { Patience } from "./patience.ts";
+import type { OutageRetry } from "./patience.ts";
 import type { Writer } from "./writer.ts";
 
 export interface TimelineOptions {
   readonly connections: Connections;
-  readonly patience: Patience;
+  readonly patience: OutageRetry;
   /** Given when it is needed first: the writer needs us too. */
   readonly writer: () => Writer;
   readonly log: Log;
@@ -47,7 +47,7 @@ export class Timeline {
     const { connections, patience, writer, log } = this.#options;
     this.#suspect = connections.settings.pooler !== "none";
     try {
-      const { timeline, timeline_now: current } = await patience.insist(() => metaOf(connections));
+      const { timeline, timeline_now: current } = await patience.run(() => metaOf(connections));
       if (timeline === null || current === null || timeline === current) return;
       const plan = () => restoredPlan(`timeline ${timeline} became ${current}`, "meta.promoted");
       const raised = await writer().transact(plan, { allocates: false });

@@ -2,20 +2,20 @@ import type pg from "pg";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { Wake } from "../contract.ts";
-import { awaitPlan, type Call, type Ground, type Plan } from "../sql/plan.ts";
+import type { WakeHint } from "../contract.ts";
+import { awaitPlan, type Plan, type PlanContext, type Query } from "../sql/plan.ts";
 import type { Connections } from "./connections.ts";
-import { busy, type Fault, faultOf, forbidden, isForbidden, unclear, unreachable } from "./faults.ts";
-import { type Journals, NumbersExhausted, type ReservedNumbers } from "./journals.ts";
-import type { Patience } from "./patience.ts";
+import { busy, classifyError, type ErrorClass, forbidden, isForbidden, outcomeUnknown, unreachable } from "./faults.ts";
+import { type JournalAllocator, NumbersExhausted, type ReservedNumbers } from "./journals.ts";
+import type { OutageRetry } from "./patience.ts";
 
 export interface WriterOptions {
   readonly connections: Connections;
-  readonly journals: Journals;
-  readonly patience: Patience;
+  readonly journals: JournalAllocator;
+  readonly patience: OutageRetry;
   readonly random: Random;
   readonly limits: Limits;
-  readonly wake: (wake: Wake) => void;
+  readonly wake: (wake: WakeHint) => void;
 }
 
 export interface TransactionOptions {
@@ -24,13 +24,13 @@ export interface TransactionOptions {
   /** How long a statement may wait; default: the transaction bound. Who sets it knows what to do when it runs out. */
   readonly waitMs?: number;
   /** Told of each call before it is made. */
-  readonly notice?: (call: Call) => void;
+  readonly notice?: (call: Query) => void;
   /** false: the plan takes no journal numbers, so none need be at hand. */
   readonly allocates?: boolean;
 }
 
 /** Deadlocks and serialization failures are rolled back by the server: so many times we simply ask again. */
-const mostTries = 8;
+const maxTries = 8;
 /** Numbers set aside for a transaction: one for each record that it may append. */
 const usualNumbers = 1_001;
 
@@ -47,7 +47,7 @@ export class Writer {
   }
 
   /** Refuses with a TapeError, whatever goes wrong. */
-  async perform<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
+  async run<T>(make: (ground: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     try {
       return await this.transact(make, options);
     } catch (error) {
@@ -55,7 +55,7 @@ export class Writer {
     }
   }
 
-  async transact<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
+  async transact<T>(make: (ground: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     const { patience } = this.#options;
     const until = patience.until();
     let numbers = options.allocates === false ? 0 : usualNumbers;
@@ -70,7 +70,7 @@ export class Writer {
       if (fault.kind === "blocked") throw error; // the caller knows what to do about a lock
       if (fault.kind === "slow") throw options.waitMs === undefined ? busy(error) : error;
       if (fault.kind === "refused") throw refusal(error, fault);
-      if (fault.kind === "again" ? tries >= mostTries : patience.over(until)) {
+      if (fault.kind === "again" ? tries >= maxTries : patience.over(until)) {
         throw fault.kind === "again" ? busy(error) : unreachable(error);
       }
       await patience.pause(tries);
@@ -81,7 +81,7 @@ export class Writer {
   async connect(tenant?: string): Promise<pg.PoolClient> {
     const { connections, patience } = this.#options;
     try {
-      return await patience.insist(() => connections.connect(tenant));
+      return await patience.run(() => connections.connect(tenant));
     } catch (error) {
       throw error instanceof TapeError ? error : unreachable(error);
     }
@@ -91,7 +91,11 @@ export class Writer {
    * Numbers are set aside before there is a connection, and everybody who finds too few waits for the same block: were
    * there no bound to how many do, each block would wake all of them for two to be served.
    */
-  async #once<T>(make: (ground: Ground) => Plan<T>, options: TransactionOptions, count: number): Promise<Outcome<T>> {
+  async #once<T>(
+    make: (ground: PlanContext) => Plan<T>,
+    options: TransactionOptions,
+    count: number,
+  ): Promise<Outcome<T>> {
     if (count === 0) return this.#numbered(make, options, 0);
     const { transactions } = this.#options.connections;
     await transactions.take(options.tenant).catch((error: unknown) => {
@@ -105,7 +109,7 @@ export class Writer {
   }
 
   async #numbered<T>(
-    make: (ground: Ground) => Plan<T>,
+    make: (ground: PlanContext) => Plan<T>,
     options: TransactionOptions,
     count: number,
   ): Promise<Outcome<T>> {
@@ -118,14 +122,14 @@ export class Writer {
   }
 
   async #try<T>(
-    make: (ground: Ground) => Plan<T>,
+    make: (ground: PlanContext) => Plan<T>,
     options: TransactionOptions,
     numbers: ReservedNumbers,
   ): Promise<Outcome<T>> {
     const { random } = this.#options;
     const client = await this.connect(options.tenant);
     const witness = random.bits63();
-    const wakes: Wake[] = [];
+    const wakes: WakeHint[] = [];
     let broken: Error | undefined;
     try {
       const value = await this.#perform(client, make, witness, { wakes, numbers }, options);
@@ -159,9 +163,9 @@ export class Writer {
 
   async #perform<T>(
     client: pg.PoolClient,
-    make: (ground: Ground) => Plan<T>,
+    make: (ground: PlanContext) => Plan<T>,
     witness: bigint,
-    { wakes, numbers }: { readonly wakes: Wake[]; readonly numbers: ReservedNumbers },
+    { wakes, numbers }: { readonly wakes: WakeHint[]; readonly numbers: ReservedNumbers },
     options: TransactionOptions,
   ): Promise<T> {
     const { connections, limits } = this.#options;
@@ -169,7 +173,7 @@ export class Writer {
     // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
     const begin = connections.begin(options.waitMs ?? transactionBoundMs);
     await client.query(`${begin}; ${connections.textOf("witness.create", { id: witness })}`);
-    const ground: Ground = {
+    const ground: PlanContext = {
       limits,
       locksRelease: true,
       allocate: () => numbers.next(),
@@ -187,18 +191,19 @@ export class Writer {
     try {
       // Whatever goes wrong is no answer: so long as the first transaction is open, ours waits for it.
       const ask = () => connections.ask("witness.settle", { id: witness }, undefined, true);
-      return (await patience.insist(ask, () => true)).rows[0]?.void === false;
+      return (await patience.run(ask, () => true)).rows[0]?.void === false;
     } catch {
-      throw unclear(cause);
+      throw outcomeUnknown(cause);
     }
   }
 }
 
-type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fault: Fault };
+type Outcome<T> = { readonly value: T } | { readonly error: unknown; readonly fault: ErrorClass };
 
-const faultIn = (error: unknown): Fault => (error instanceof NumbersExhausted ? { kind: "again" } : faultOf(error));
+const faultIn = (error: unknown): ErrorClass =>
+  error instanceof NumbersExhausted ? { kind: "again" } : classifyError(error);
 
-function refusal(error: unknown, fault: Extract<Fault, { kind: "refused" }>): TapeError {
+function refusal(error: unknown, fault: Extract<ErrorClass, { kind: "refused" }>): TapeError {
   if (fault.code === "23505" && fault.constraint === "records_head") {
     return new TapeError("TAPE_NOT_HEAD", "another writer of this term was faster", {}, error);
   }

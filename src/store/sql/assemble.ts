@@ -1,10 +1,10 @@
 import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
-import { eachVerdict } from "../calls.ts";
+import { runBatch } from "../calls.ts";
 import { checkEntry, checkFence, checkList, pageLimit } from "../check.ts";
-import type { Claim, Fenced, Page, Read, Store } from "../contract.ts";
+import type { ClaimOps, FencedOps, Page, ReadOps, Store } from "../contract.ts";
 import { sealUnder } from "../cursor-seal.ts";
-import { guarded } from "../entrance.ts";
+import { validated } from "../entrance.ts";
 import { leaseViewOf } from "../lease-rules.ts";
 import { mapPage } from "../page.ts";
 import {
@@ -17,10 +17,10 @@ import {
   timerRowOf,
   valueRowOf,
 } from "../rows.ts";
-import type { Driver } from "./driver.ts";
+import type { SqlBackend } from "./driver.ts";
 import { intakesOf } from "./intake.ts";
-import { askPage } from "./paging.ts";
-import { askRow, askRows, type Plan, type Row } from "./plan.ts";
+import { queryPage } from "./paging.ts";
+import { type Plan, queryRow, queryRows, type Row } from "./plan.ts";
 import { pausePlan, peekPlan, restoredPlan } from "./plans/claim.ts";
 import * as lists from "./plans/lists.ts";
 import { agendaPlan, duePlan, findPlan, unservedPlan } from "./plans/queues.ts";
@@ -31,12 +31,12 @@ import { findTarget } from "./plans/target.ts";
 type Turn = string | undefined;
 
 /** Four reports may be lost before a process is taken for gone. */
-const reportedMs = 60_000;
+const processTimeoutMs = 60_000;
 
 /** The contract over a driver: encode the input, then run one plan. The entrance has looked at every argument. */
-export function assembleStore(driver: Driver, random: Random): Store {
+export function assembleStore(driver: SqlBackend, random: Random): Store {
   const { backend, limits, transactionBoundMs, exclusive } = driver;
-  return guarded({
+  return validated({
     backend,
     limits,
     transactionBoundMs,
@@ -51,9 +51,9 @@ export function assembleStore(driver: Driver, random: Random): Store {
   });
 }
 
-function fencedOf(driver: Driver, limits: Limits): Fenced {
+function fencedOf(driver: SqlBackend, limits: Limits): FencedOps {
   // Not an async function: handing a promise on through one costs the hot path three more turns of the microtask queue.
-  const append: Fenced["append"] = (fence, entry) => {
+  const append: FencedOps["append"] = (fence, entry) => {
     try {
       checkFence(fence);
       return driver.append(fence, checkEntry(entry, limits));
@@ -64,7 +64,7 @@ function fencedOf(driver: Driver, limits: Limits): Fenced {
   return {
     append,
     async appendAll(batch) {
-      return eachVerdict(batch, limits, async (item) => {
+      return runBatch(batch, limits, async (item) => {
         checkList("a batch's item", item);
         return append(item[0], item[1]);
       });
@@ -72,7 +72,7 @@ function fencedOf(driver: Driver, limits: Limits): Fenced {
   };
 }
 
-function claimOf(driver: Driver, random: Random): Claim {
+function claimOf(driver: SqlBackend, random: Random): ClaimOps {
   return {
     async acquire(tenant, request) {
       return (await driver.read(peekPlan(tenant, request), tenant)) ?? driver.acquire(tenant, request);
@@ -99,17 +99,17 @@ function claimOf(driver: Driver, random: Random): Claim {
   };
 }
 
-function readOf(driver: Driver, limits: Limits, random: Random): Read {
-  const seal = sealUnder(async () => String((await driver.read(askRow("feed.key"), undefined))?.key), random);
+function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
+  const seal = sealUnder(async () => String((await driver.read(queryRow("feed.key"), undefined))?.key), random);
   const rows = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T[]> => {
     const plan = function* (): Plan<T[]> {
-      return (yield* askRows(sql, params)).map(map);
+      return (yield* queryRows(sql, params)).map(map);
     };
     return driver.read(plan(), tenant);
   };
   const row = <T>(tenant: Turn, sql: string, params: Row, map: (row: Row) => T): Promise<T | undefined> => {
     const plan = function* (): Plan<T | undefined> {
-      const found = yield* askRow(sql, params);
+      const found = yield* queryRow(sql, params);
       return found === undefined ? undefined : map(found);
     };
     return driver.read(plan(), tenant);
@@ -119,7 +119,7 @@ function readOf(driver: Driver, limits: Limits, random: Random): Read {
   type Listed = Row & { readonly limit: number };
   const list = <T>(tenant: Turn, sql: string, params: Listed, map: (row: Row) => T): Promise<Page<T>> => {
     const plan = function* (): Plan<Page<T>> {
-      return mapPage(yield* askPage(sql, { ...params, pageBytes }), map);
+      return mapPage(yield* queryPage(sql, { ...params, pageBytes }), map);
     };
     return driver.read(plan(), tenant);
   };
@@ -191,7 +191,7 @@ function readOf(driver: Driver, limits: Limits, random: Random): Read {
     quotas: async ({ above = "", limit } = {}) =>
       list(undefined, "quota.list", { above, limit: pageLimit(limit, limits) }, quotaOf),
     processes: async (tenant) =>
-      list(tenant, "process.list", { tenant, olderMs: reportedMs, limit: limits.pageRows }, processOf),
+      list(tenant, "process.list", { tenant, olderMs: processTimeoutMs, limit: limits.pageRows }, processOf),
     settings: () => driver.settings(),
     now: async () => (await row(undefined, "meta.get", {}, (r) => Number(r.at))) ?? 0,
   };

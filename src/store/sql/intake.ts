@@ -2,47 +2,54 @@ import { encode } from "../../base/codec.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { everyTenant } from "../../model/quota.ts";
-import { checkBatch, eachVerdict } from "../calls.ts";
-import { checkPayload, checkReport, checkRunSpec, encodeRecord, verdictOf } from "../check.ts";
-import type { Intake, RepeatKey } from "../contract.ts";
+import { checkBatch, runBatch } from "../calls.ts";
+import { checkPayload, checkReport, checkRunSpec, encodeRecord, toItemResult } from "../check.ts";
+import type { IdempotencyKey, IntakeOps } from "../contract.ts";
 import { valueRowOf } from "../rows.ts";
-import type { Driver } from "./driver.ts";
-import { ask, type Ground, type Plan } from "./plan.ts";
+import type { SqlBackend } from "./driver.ts";
+import { type Plan, type PlanContext, query } from "./plan.ts";
 import { actedBy, auditPlan, storeJournal } from "./plans/audit.ts";
 import * as plans from "./plans/intake.ts";
 import { beginMeterPlan, flagRunsPlan, keepCountPlan, meterPlan, recountPlan, setQuotaPlan } from "./plans/quotas.ts";
-import { type Answering, oncePlan, purgePlan, putTokenPlan, reportPlan, revokeTokenPlan } from "./plans/service.ts";
+import {
+  type Answering,
+  idempotentPlan,
+  purgePlan,
+  putTokenPlan,
+  reportPlan,
+  revokeTokenPlan,
+} from "./plans/service.ts";
 
 /** One write of the intake, by its name and in its tenant's turn. */
 type Write = <T>(
   [what, tenant]: readonly [what: string, tenant?: string],
-  make: (ground: Ground) => Plan<T>,
+  make: (ground: PlanContext) => Plan<T>,
   answering?: Answering<T>,
 ) => Promise<T>;
 
 export interface Intakes {
-  readonly intake: Intake;
-  once(key: RepeatKey): Intake;
+  readonly intake: IntakeOps;
+  once(key: IdempotencyKey): IntakeOps;
 }
 
 /** A look for old answers among so many calls: it costs next to nothing then, and finds at most as many as came. */
 const callsPerPurge = 128;
 
-export function intakesOf(driver: Driver, limits: Limits): Intakes {
+export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
   let calls = 0;
   const writeOnce =
-    (key: RepeatKey): Write =>
+    (key: IdempotencyKey): Write =>
     async ([what, tenant], make, answering) => {
       // One key for two kinds of calls is a mistake that the caller's hash may not show.
       const repeat = { ...key, hash: `${what} ${key.hash}` };
-      const answer = await driver.write((ground) => oncePlan(repeat, make(ground), answering), tenant);
+      const answer = await driver.write((ground) => idempotentPlan(repeat, make(ground), answering), tenant);
       // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
       if (answer instanceof TapeError) throw answer;
       return answer;
     };
   const written = intakeOf(driver, limits, ([, tenant], make) => driver.write(make, tenant));
-  const plain: Intake =
+  const plain: IntakeOps =
     driver.fire === undefined
       ? written
       : { ...written, fireTimer: async (tenant, { run, pos, purpose }) => driver.fire!({ tenant, run, pos, purpose }) };
@@ -55,8 +62,8 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
         async createRuns(tenant, specs, first) {
           if (first !== undefined) return plain.createRuns(tenant, specs, first);
           checkBatch(specs, limits);
-          const runs = specs.map((spec) => verdictOf(() => checkRunSpec(spec, limits)));
-          const create = (ground: Ground) => plans.createAllPlan(ground, tenant, runs);
+          const runs = specs.map((spec) => toItemResult(() => checkRunSpec(spec, limits)));
+          const create = (ground: PlanContext) => plans.createAllPlan(ground, tenant, runs);
           return write(["createRuns", tenant], create, { refused: (verdicts) => verdicts.every(({ ok }) => !ok) });
         },
       };
@@ -64,10 +71,10 @@ export function intakesOf(driver: Driver, limits: Limits): Intakes {
   };
 }
 
-function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
+function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
   return {
     async createRuns(tenant, specs, first) {
-      const verdicts = await eachVerdict(specs, limits, async (spec) =>
+      const verdicts = await runBatch(specs, limits, async (spec) =>
         driver.create(tenant, checkRunSpec(spec, limits), first),
       );
       const refused = verdicts.some((verdict) => !verdict.ok && isTapeError(verdict.error, "TAPE_QUOTA"));
@@ -95,7 +102,7 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     },
     async putValue(tenant, key, value, when) {
       const text = checkPayload("value", () => encode(value), limits);
-      const put = (ground: Ground) => plans.putValuePlan(ground, tenant, key, text, when);
+      const put = (ground: PlanContext) => plans.putValuePlan(ground, tenant, key, text, when);
       return valueRowOf(await write(["putValue", tenant], put, plans.withoutValue(tenant, key, text)));
     },
     async deleteValue(tenant, key, version) {
@@ -109,7 +116,7 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
     },
     async deleteSchedule(tenant, id) {
       return write(["deleteSchedule", tenant], function* (): Plan<boolean> {
-        return (yield* ask("schedule.delete", { tenant, id })).count > 0;
+        return (yield* query("schedule.delete", { tenant, id })).count > 0;
       });
     },
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
@@ -144,7 +151,7 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
       return write(["recordAudit", tenant], () => auditPlan({ tenant, journal: storeJournal, subject: null, body }));
     },
     async touchToken(id) {
-      await driver.write(() => ask("token.touch", { id }));
+      await driver.write(() => query("token.touch", { id }));
     },
     async report(tenant, report) {
       const { owner, label } = report;
@@ -152,7 +159,7 @@ function intakeOf(driver: Driver, limits: Limits, write: Write): Intake {
       await driver.write(() => reportPlan({ tenant, owner, label, body }), tenant);
     },
     async unreport(tenant, owner) {
-      await driver.write(() => ask("process.drop", { tenant, owner }), tenant);
+      await driver.write(() => query("process.drop", { tenant, owner }), tenant);
     },
   };
 }

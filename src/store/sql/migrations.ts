@@ -94,13 +94,13 @@ function assertRepeatable(file: string, { text, batch }: Step): void {
   throw new Error(`${file} is online and has a statement that cannot be repeated: ${text.slice(0, 80)}`);
 }
 
-export interface Applied {
+export interface AppliedMigration {
   readonly number: number;
   readonly name: string;
   readonly checksum: string;
 }
 
-export const appliedOf = (rows: readonly Row[]): Applied[] =>
+export const appliedOf = (rows: readonly Row[]): AppliedMigration[] =>
   rows.map(({ number, name, checksum }) => ({
     number: Number(number),
     name: String(name),
@@ -108,7 +108,7 @@ export const appliedOf = (rows: readonly Row[]): Applied[] =>
   }));
 
 /** What is left to do; refuses a schema that is newer than this code, or one whose past was edited. */
-export function pendingMigrations(known: readonly Migration[], applied: readonly Applied[]): Migration[] {
+export function pendingMigrations(known: readonly Migration[], applied: readonly AppliedMigration[]): Migration[] {
   const newest = newestOf(known);
   for (const done of applied) {
     if (done.number > newest) {

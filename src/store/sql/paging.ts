@@ -1,6 +1,6 @@
 import type { Page } from "../contract.ts";
 import { pageOf } from "../page.ts";
-import type { Answer, Plan, Row } from "./plan.ts";
+import type { Plan, QueryResult, Row } from "./plan.ts";
 
 /**
  * Pages are bounded in rows and in bytes: a page ends with the row that fills it, and never holds less than one. The
@@ -33,11 +33,11 @@ export const payloads: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** One page of a list. */
-export function* askPage(
+export function* queryPage(
   sql: string,
   params: Row & { readonly limit: number; readonly pageBytes: number },
 ): Plan<Page<Row>> {
-  const answer: Answer = yield { sql, params };
+  const answer: QueryResult = yield { sql, params };
   return pageOf(answer.rows, answer.more === true || answer.rows.length >= params.limit);
 }
 
@@ -52,7 +52,11 @@ export function sizeOfRow(row: Row, columns: readonly string[]): number {
 }
 
 /** The rows of one page, read one after the other until it is full. */
-export function cutPage(rows: Iterable<Row>, columns: readonly string[], pageBytes: number): Answer & { rows: Row[] } {
+export function cutPage(
+  rows: Iterable<Row>,
+  columns: readonly string[],
+  pageBytes: number,
+): QueryResult & { rows: Row[] } {
   const kept: Row[] = [];
   let bytes = 0;
   for (const row of rows) {

@@ -1,21 +1,21 @@
 import type { Limits } from "../../model/limits.ts";
-import type { Wake } from "../contract.ts";
+import type { WakeHint } from "../contract.ts";
 
 /**
  * A plan is one transaction, written once for every SQL store: a generator that asks for named statements and gets
  * their answers. SQLite runs it to its end within one turn of the event loop, inside the group's transaction;
  * PostgreSQL awaits each statement on one connection. A plan that throws has written nothing.
  */
-export type Plan<T> = Generator<Call, T, Answer>;
+export type Plan<T> = Generator<Query, T, QueryResult>;
 
-export interface Call {
+export interface Query {
   readonly sql: string;
   readonly params: Readonly<Record<string, unknown>>;
 }
 
 export type Row = Readonly<Record<string, unknown>>;
 
-export interface Answer {
+export interface QueryResult {
   readonly rows: readonly Row[];
   /** Rows changed or returned. */
   readonly count: number;
@@ -24,35 +24,35 @@ export interface Answer {
 }
 
 /** What a plan may know of the store that runs it. */
-export interface Ground {
+export interface PlanContext {
   readonly limits: Limits;
   /** true where a fenced statement needs a stronger lock to end a term. */
   readonly locksRelease: boolean;
   /** A fresh journal number from this process's block. */
   allocate(): number;
   /** Hints for others, sent once the transaction has committed. */
-  wake(wake: Wake): void;
+  wake(wake: WakeHint): void;
 }
 
 const none: Readonly<Record<string, unknown>> = {};
 
-export function* ask(sql: string, params = none): Plan<Answer> {
+export function* query(sql: string, params = none): Plan<QueryResult> {
   return yield { sql, params };
 }
 
-export function* askRows(sql: string, params = none): Plan<readonly Row[]> {
+export function* queryRows(sql: string, params = none): Plan<readonly Row[]> {
   return (yield { sql, params }).rows;
 }
 
-export function* askRow(sql: string, params = none): Plan<Row | undefined> {
+export function* queryRow(sql: string, params = none): Plan<Row | undefined> {
   return (yield { sql, params }).rows[0];
 }
 
 /** Runs a plan to its end with a synchronous store. */
-export function runPlan<T>(plan: Plan<T>, answer: (call: Call) => Answer): T {
+export function runPlan<T>(plan: Plan<T>, answer: (call: Query) => QueryResult): T {
   let step = plan.next();
   while (!step.done) {
-    let reply: Answer;
+    let reply: QueryResult;
     try {
       reply = answer(step.value);
     } catch (error) {
@@ -65,10 +65,10 @@ export function runPlan<T>(plan: Plan<T>, answer: (call: Call) => Answer): T {
 }
 
 /** Runs a plan to its end with an asynchronous store. */
-export async function awaitPlan<T>(plan: Plan<T>, answer: (call: Call) => Promise<Answer>): Promise<T> {
+export async function awaitPlan<T>(plan: Plan<T>, answer: (call: Query) => Promise<QueryResult>): Promise<T> {
   let step = plan.next();
   while (!step.done) {
-    let reply: Answer;
+    let reply: QueryResult;
     try {
       reply = await answer(step.value);
     } catch (error) {

@@ -9,7 +9,7 @@ import { isBusy, Statements, type Times } from "./database.ts";
 import { Group, type Session, type Witness } from "./session.ts";
 
 /** One write waiting for its turn. `work` runs inside the transaction and may be run again alone. */
-interface Waiting {
+interface QueuedWrite {
   readonly tenant: string | undefined;
   readonly work: (session: Session) => unknown;
   /** Checks before it writes, as a rule: no savepoint to undo it. If it is refused after all, each of its group alone. */
@@ -47,7 +47,7 @@ export class Committer {
   readonly #options: CommitterOptions;
   #db: DatabaseSync;
   #statements: Statements;
-  readonly #queue: TurnQueue<Waiting>;
+  readonly #queue: TurnQueue<QueuedWrite>;
   readonly #courtesy: Courtesy;
   #scheduled = false;
   #busySince: number | undefined;
@@ -61,7 +61,7 @@ export class Committer {
 
   constructor(options: CommitterOptions) {
     this.#options = options;
-    this.#queue = new TurnQueue<Waiting>(options.limits);
+    this.#queue = new TurnQueue<QueuedWrite>(options.limits);
     this.#courtesy = new Courtesy(options.clock, options.random);
     this.#db = options.connect();
     this.#statements = new Statements(this.#db);
@@ -109,7 +109,7 @@ export class Committer {
   #schedule(): void {
     if (this.#scheduled) return;
     this.#scheduled = true;
-    this.#options.clock.soon(() => this.#flush());
+    this.#options.clock.immediate(() => this.#flush());
   }
 
   #flush(): void {
@@ -211,13 +211,13 @@ export class Committer {
     }
   }
 
-  #runAll(session: Group, all: readonly Waiting[]): void {
+  #runAll(session: Group, all: readonly QueuedWrite[]): void {
     this.#noticeTenant(all[0]?.tenant);
     for (const item of all) this.#runItem(session, item);
   }
 
   /** What is next in turn, up to both bounds; one item at least, however much it is. What has been taken is in `group`. */
-  #runInTurn(session: Group, group: Waiting[], until: number | undefined): void {
+  #runInTurn(session: Group, group: QueuedWrite[], until: number | undefined): void {
     for (let writes = 0; writes < groupWrites; ) {
       const item = this.#queue.shift();
       if (item === undefined) return;
@@ -235,7 +235,7 @@ export class Committer {
     this.#tenant = tenant;
   }
 
-  #runItem(session: Group, item: Waiting): void {
+  #runItem(session: Group, item: QueuedWrite): void {
     const mark = session.mark();
     if (!item.atomic) this.#statements.savepoint();
     try {
@@ -251,7 +251,7 @@ export class Committer {
   }
 
   /** A group without a record that only it could write leaves a row that says it was here. */
-  #bearWitness(session: Group, group: readonly Waiting[]): void {
+  #bearWitness(session: Group, group: readonly QueuedWrite[]): void {
     if (session.witness !== undefined || group.every((item) => "error" in item.outcome!)) return;
     const id = this.#options.random.bits63();
     session.statements.run("witness.create", { id }, session.times);
@@ -259,7 +259,7 @@ export class Committer {
     if (++this.#witnesses % 1_000 === 0) session.statements.run("witness.purge", { olderMs: witnessMs }, session.times);
   }
 
-  #eachAlone(group: readonly Waiting[]): void {
+  #eachAlone(group: readonly QueuedWrite[]): void {
     for (const item of group) {
       this.submit(item.tenant, item.work, { bytes: item.bytes, writes: item.writes }).then(item.resolve, item.reject);
     }
@@ -274,7 +274,7 @@ export class Committer {
    * COMMIT failed, which does not say that nothing was committed. A new connection sees what the file holds: the witness
    * that the group wrote is there, or it never will be, because the old connection is closed.
    */
-  #landed(error: unknown, session: Group, group: readonly Waiting[]): boolean {
+  #landed(error: unknown, session: Group, group: readonly QueuedWrite[]): boolean {
     this.#disconnect();
     this.#options.forget();
     try {

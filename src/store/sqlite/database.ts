@@ -3,7 +3,7 @@ import { DatabaseSync, type SQLInputValue, type StatementSync } from "node:sqlit
 import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
 import { cutPage, payloads } from "../sql/paging.ts";
-import type { Answer, Row } from "../sql/plan.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
 import { loadStatements, type Statement } from "../sql/statement.ts";
 
 /** A seam: tests give a database whose COMMIT fails after it was carried out. */
@@ -155,7 +155,7 @@ export class Statements {
     return found;
   }
 
-  run(name: string, params: Readonly<Record<string, unknown>>, times: Times): Answer {
+  run(name: string, params: Readonly<Record<string, unknown>>, times: Times): QueryResult {
     const { sql, statement, plainInsert } = this.get(name);
     const values: SQLInputValue[] = [];
     for (const param of statement.params) {

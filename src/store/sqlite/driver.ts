@@ -1,37 +1,46 @@
 import { TapeError } from "../../model/errors.ts";
 import { type Fence, makeFence } from "../../model/fence.ts";
-import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../model/lease.ts";
+import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
-import { positionOf } from "../calls.ts";
-import { type CheckedEntry, isRise } from "../check.ts";
-import type { Appended, AuditEntry, Created, FeedPage, FindRequest, Health, Settings, Wake } from "../contract.ts";
+import { parseCursor } from "../calls.ts";
+import { type CheckedEntry, isSleepEnd } from "../check.ts";
+import type {
+  AppendResult,
+  AuditEntry,
+  CreateResult,
+  FeedPage,
+  FindRequest,
+  StoreHealth,
+  StoreSettings,
+  WakeHint,
+} from "../contract.ts";
 import { FeedTail } from "../feed-tail.ts";
 import { auditEntryOf } from "../rows.ts";
-import type { Driver } from "../sql/driver.ts";
-import { type Answer, askRow, type Call, type Ground, type Plan, runPlan } from "../sql/plan.ts";
-import { appendPlan, refusalOf, repeatPlan } from "../sql/plans/append.ts";
-import { acquirePlan, renewPlan, takeFoundPlan } from "../sql/plans/claim.ts";
+import type { SqlBackend } from "../sql/driver.ts";
+import { type Plan, type PlanContext, type Query, type QueryResult, queryRow, runPlan } from "../sql/plan.ts";
+import { appendPlan, appendRetryPlan, refusalOf } from "../sql/plans/append.ts";
+import { acquirePlan, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
-import type { Wakes } from "../wakes.ts";
+import type { WakeHub } from "../wakes.ts";
 import type { Committer } from "./committer.ts";
 import { isBusy, type Times } from "./database.ts";
 import { boundOf, type HeadCache } from "./heads.ts";
-import { type Neighbours, watchNeighbours } from "./neighbours.ts";
+import { type ChangeWatch, watchOtherProcesses } from "./neighbours.ts";
 import type { Session } from "./session.ts";
 
-export interface SqliteDriverOptions {
+export interface SqliteBackendOptions {
   readonly committer: Committer;
   readonly heads: HeadCache;
-  readonly wakes: Wakes;
+  readonly wakes: WakeHub;
   readonly limits: Limits;
   readonly exclusive: boolean;
   readonly durable: boolean;
   readonly schema: number;
   readonly busyMs: number;
   readonly times: () => Times;
-  readonly neighbours: Neighbours;
+  readonly neighbours: ChangeWatch;
 }
 
 /** What the statement of the fence is asked with. */
@@ -42,15 +51,15 @@ type FenceParams = Readonly<
 /** Journal numbers are taken from the file in blocks of this size. */
 const blockSize = 1_000;
 /** A process with more leases than this is rare; a commit for each part of them costs it little. */
-const renewalsAtOnce = 250;
+const maxRenewals = 250;
 
-export class SqliteDriver implements Driver {
+export class SqliteBackend implements SqlBackend {
   readonly backend = "sqlite" as const;
   readonly feedParts = 1 as const;
   readonly limits: Limits;
   readonly transactionBoundMs: number;
   readonly exclusive: boolean;
-  readonly #options: SqliteDriverOptions;
+  readonly #options: SqliteBackendOptions;
   /** The fence that the plan under way has passed. */
   #admitted: { readonly journal: number; readonly token: bigint } | undefined;
   readonly #tail = new FeedTail();
@@ -58,7 +67,7 @@ export class SqliteDriver implements Driver {
   #journalsLeft = 0;
   #bareEnd: unknown;
 
-  constructor(options: SqliteDriverOptions) {
+  constructor(options: SqliteBackendOptions) {
     this.#options = options;
     this.limits = options.limits;
     this.exclusive = options.exclusive;
@@ -67,7 +76,7 @@ export class SqliteDriver implements Driver {
     this.transactionBoundMs = 0;
   }
 
-  write<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+  write<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.#options.committer.submit(tenant, (session) => this.#perform(session, make));
   }
 
@@ -88,13 +97,13 @@ export class SqliteDriver implements Driver {
     }
   }
 
-  append(fence: Fence, entry: CheckedEntry): Promise<Appended> {
+  append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
     const { committer } = this.#options;
     const { bytes, records, releases } = entry;
     const { tenant } = fence;
     // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
     const atomic = releases && records.length === 1;
-    if (isRise(entry)) return committer.submit(tenant, (s) => this.#rise(s, fence, entry), { atomic: true, bytes });
+    if (isSleepEnd(entry)) return committer.submit(tenant, (s) => this.#rise(s, fence, entry), { atomic: true, bytes });
     if (entry.plain)
       return committer.submit(tenant, (s) => this.#appendPlain(s, fence, entry), { atomic: true, bytes });
     const append = (session: Session) => this.#perform(session, (ground) => appendPlan(ground, fence, entry));
@@ -102,11 +111,11 @@ export class SqliteDriver implements Driver {
   }
 
   /** Fence and head once for the entry, then plain inserts. Everything is checked before the first of them. */
-  #appendPlain(session: Session, fence: Fence, entry: CheckedEntry): Appended {
+  #appendPlain(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
     const { journal, token } = fence;
     const { statements, times } = session;
     const head = this.#options.heads.admit(session, fence, entry.after);
-    if (head === undefined) return this.#perform(session, () => repeatPlan(fence, entry));
+    if (head === undefined) return this.#perform(session, () => appendRetryPlan(fence, entry));
     // Items and named leases take few kinds, and the plan knows which. It too checks before it writes.
     if (head.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
     const insert = statements.get("record.append").sql;
@@ -121,7 +130,7 @@ export class SqliteDriver implements Driver {
   }
 
   /** A sleep that is over: the timer first, which is what may refuse, then its record. */
-  #rise(session: Session, fence: Fence, entry: CheckedEntry): Appended {
+  #rise(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
     const { heads } = this.#options;
     const head = heads.admit(session, fence, entry.after);
     if (head?.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
@@ -132,8 +141,8 @@ export class SqliteDriver implements Driver {
     return this.#appendPlain(session, fence, entry);
   }
 
-  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<Created> {
-    const create = (session: Session): Created => {
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
+    const create = (session: Session): CreateResult => {
       const created = this.#perform(session, (ground) => createPlan(ground, tenant, data, first));
       // With more than its first record it is an old one, created by a call whose answer was lost.
       if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
@@ -144,11 +153,11 @@ export class SqliteDriver implements Driver {
   }
 
   /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
-  preempt<T>(make: (ground: Ground) => Plan<T>, tenant?: string): Promise<T> {
+  preempt<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.write(make, tenant);
   }
 
-  acquire(tenant: string, request: AcquireRequest): Promise<Acquired> {
+  acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
     return this.write((ground) => acquirePlan(ground, tenant, request), tenant);
   }
 
@@ -156,7 +165,7 @@ export class SqliteDriver implements Driver {
     const { committer, heads } = this.#options;
     const terms = journals.map((journal) =>
       committer.submit(request.tenant, (session) => {
-        const term = this.#perform(session, () => takeFoundPlan(journal, request));
+        const term = this.#perform(session, () => claimFoundPlan(journal, request));
         if (term !== undefined) heads.remember(term, false);
         return term;
       }),
@@ -165,11 +174,11 @@ export class SqliteDriver implements Driver {
   }
 
   /** Part by part, each with its own verdicts: others have their turn in between, however much one renews. */
-  async renew(renewals: readonly Renewal[]): Promise<Renewed[]> {
-    const renewed: Renewed[] = [];
-    for (let k = 0; k < renewals.length; k += renewalsAtOnce) {
-      const some = renewals.slice(k, k + renewalsAtOnce);
-      const work = (session: Session): Renewed[] =>
+  async renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
+    const renewed: RenewResult[] = [];
+    for (let k = 0; k < renewals.length; k += maxRenewals) {
+      const some = renewals.slice(k, k + maxRenewals);
+      const work = (session: Session): RenewResult[] =>
         some.map((renewal) => this.#perform(session, () => renewPlan(renewal)));
       // Of many tenants at times, and what keeps all of them alive: a turn of its own.
       renewed.push(...(await this.#options.committer.submit(undefined, work, { writes: some.length })));
@@ -178,11 +187,11 @@ export class SqliteDriver implements Driver {
   }
 
   async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
-    return this.read(feedPlan(positionOf(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
+    return this.read(feedPlan(parseCursor(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
   }
 
   async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
-    const params = { before: positionOf(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const params = { before: parseCursor(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
     const { rows } = this.#options.committer.statements.run(
       tenant === undefined ? "audit.all" : "audit.page",
       params,
@@ -191,12 +200,12 @@ export class SqliteDriver implements Driver {
     return rows.map(auditEntryOf);
   }
 
-  async health(): Promise<Health> {
-    await this.read(askRow("meta.get"));
+  async health(): Promise<StoreHealth> {
+    await this.read(queryRow("meta.get"));
     return {};
   }
 
-  async settings(): Promise<Settings> {
+  async settings(): Promise<StoreSettings> {
     const { committer, durable, exclusive, schema } = this.#options;
     const row = committer.statements.run("meta.get", {}, this.#options.times()).rows[0];
     return {
@@ -212,9 +221,9 @@ export class SqliteDriver implements Driver {
     };
   }
 
-  onWake(listener: (wake: Wake) => void): () => void {
+  onWake(listener: (wake: WakeHint) => void): () => void {
     const stop = this.#options.wakes.on(listener);
-    const leave = watchNeighbours(this.#options.neighbours);
+    const leave = watchOtherProcesses(this.#options.neighbours);
     return () => {
       stop();
       leave();
@@ -225,12 +234,12 @@ export class SqliteDriver implements Driver {
     await this.#options.committer.close();
   }
 
-  #perform<T>(session: Session, make: (ground: Ground) => Plan<T>): T {
+  #perform<T>(session: Session, make: (ground: PlanContext) => Plan<T>): T {
     this.#admitted = undefined;
     return runPlan(make(this.#ground(session)), (call) => this.#answer(session, call));
   }
 
-  #answer(session: Session, call: Call): Answer {
+  #answer(session: Session, call: Query): QueryResult {
     if (call.sql === "fence") {
       const { tenant, journal, token, nonce, after } = call.params as FenceParams;
       const head = this.#options.heads.admit(session, makeFence(tenant, journal, token, nonce), after);
@@ -254,7 +263,7 @@ export class SqliteDriver implements Driver {
   }
 
   /** RETURNING would go through a table of its own, which costs half the statement's time: the token is known before. */
-  #beginFirst(session: Session, { sql, params }: Call): Answer {
+  #beginFirst(session: Session, { sql, params }: Query): QueryResult {
     const token = this.#options.heads.tokenFloor(session) + 1n;
     session.changed();
     session.statements.run(sql, { ...params, token: boundOf(token) }, session.times);
@@ -262,16 +271,16 @@ export class SqliteDriver implements Driver {
   }
 
   /** A bare run has nothing open and owes nothing: both statements of its end would look into empty tables. */
-  #knownOf({ sql, params }: Call): Answer | undefined {
+  #knownOf({ sql, params }: Query): QueryResult | undefined {
     if (sql === "run.settled") {
-      this.#bareEnd = this.#options.heads.isBare(params.journal) ? params.journal : undefined;
+      this.#bareEnd = this.#options.heads.isPlainRun(params.journal) ? params.journal : undefined;
       if (this.#bareEnd !== undefined) return { rows: [{ ok: 1 }], count: 1 };
     }
     // After its record, which drops the head: what was known of it before still holds in this transaction.
     return sql === "obligations.discharge" && params.run === this.#bareEnd ? { rows: [], count: 0 } : undefined;
   }
 
-  #ground(session: Session): Ground {
+  #ground(session: Session): PlanContext {
     return {
       limits: this.limits,
       locksRelease: false,

@@ -1,7 +1,7 @@
 import { type Fence, makeFence } from "../../model/fence.ts";
 import type { Term } from "../../model/lease.ts";
 import type { JournalKind } from "../../model/rows.ts";
-import type { Call } from "../sql/plan.ts";
+import type { Query } from "../sql/plan.ts";
 import { Statements } from "./database.ts";
 import type { Session } from "./session.ts";
 
@@ -15,7 +15,7 @@ export interface Head {
   readonly bound: number | bigint;
   seq: number;
   /** A run that was created here and has had nothing but plain records since: it has no effect, gate, timer or child. */
-  readonly bare: boolean;
+  readonly plainRun: boolean;
 }
 
 /**
@@ -53,7 +53,7 @@ export class HeadCache {
       notes: Number(row.notes),
       bound: boundOf(token),
       seq: after,
-      bare: false,
+      plainRun: false,
     };
     this.#set(head);
     return head;
@@ -70,12 +70,12 @@ export class HeadCache {
       notes,
       bound: boundOf(fence.token),
       seq: head,
-      bare,
+      plainRun: bare,
     });
   }
 
-  isBare(journal: unknown): boolean {
-    return typeof journal === "number" && this.#heads.get(journal)?.bare === true;
+  isPlainRun(journal: unknown): boolean {
+    return typeof journal === "number" && this.#heads.get(journal)?.plainRun === true;
   }
 
   #set(head: Head): void {
@@ -92,7 +92,7 @@ export class HeadCache {
   }
 
   /** Called before each statement of a plan. */
-  noticeWrite(call: Call): void {
+  noticeWrite(call: Query): void {
     if (call.sql === "meta.restored") this.#floor = undefined;
     if (!touchesHeads(call.sql)) return;
     const { journal } = call.params;

@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { Log } from "../../base/log.ts";
 import { sqlFiles } from "../sql/files.ts";
 import {
-  type Applied,
+  type AppliedMigration,
   appliedOf,
   loadMigrations,
   type Migration,
@@ -53,7 +53,8 @@ export function isBehind(db: DatabaseSync, known: readonly Migration[] = migrati
   }
 }
 
-const applied = (statements: Statements): Applied[] => appliedOf(statements.run("migrations.list", {}, noTimes).rows);
+const applied = (statements: Statements): AppliedMigration[] =>
+  appliedOf(statements.run("migrations.list", {}, noTimes).rows);
 
 function inTransaction<T>(db: DatabaseSync, statements: Statements, work: () => T): T {
   statements.begin();

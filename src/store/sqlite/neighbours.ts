@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 
 /** Other processes on the same file cannot notify us; a look at the file's version counter costs microseconds. */
-export interface Neighbours {
+export interface ChangeWatch {
   readonly clock: Clock;
   /** Changes when another connection has committed. */
   readonly version: () => unknown;
@@ -11,7 +11,7 @@ export interface Neighbours {
 }
 
 /** Looks as long as somebody listens. Returns the function that stops listening. */
-export function watchNeighbours(neighbours: Neighbours): () => void {
+export function watchOtherProcesses(neighbours: ChangeWatch): () => void {
   const { state } = neighbours;
   if (state.watchers++ === 0) {
     state.seen = neighbours.version();
@@ -25,7 +25,7 @@ export function watchNeighbours(neighbours: Neighbours): () => void {
   };
 }
 
-function look(neighbours: Neighbours): void {
+function look(neighbours: ChangeWatch): void {
   const { state, clock } = neighbours;
   state.cancel = clock.after(neighbours.everyMs, () => {
     if (state.watchers === 0) return;

@@ -7,10 +7,10 @@ import { type Limits, limitsOf } from "../../model/limits.ts";
 import type { Store } from "../contract.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import { type Migration, newestOf } from "../sql/migrations.ts";
-import { Wakes } from "../wakes.ts";
+import { WakeHub } from "../wakes.ts";
 import { Committer } from "./committer.ts";
 import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
-import { SqliteDriver } from "./driver.ts";
+import { SqliteBackend } from "./driver.ts";
 import { prepareFile, takeIdentity } from "./file.ts";
 import { HeadCache } from "./heads.ts";
 import { isBehind, migrate, migrations } from "./migrate.ts";
@@ -64,7 +64,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
       db.close();
     }
   };
-  const committer = await patiently({ clock, busyMs, log, behind }, () => {
+  const committer = await retryWhileBusy({ clock, busyMs, log, behind }, () => {
     const opened = new Committer({
       connect: connectAgain,
       clock,
@@ -76,7 +76,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     });
     try {
       migrate(opened.db, log, options.migrations);
-      anchor = noticeBoot(opened.statements, clock, times(), anchor);
+      anchor = handleReboot(opened.statements, clock, times(), anchor);
       if (!isMemory(file)) takeIdentity(opened.statements, file, times(), options.restored === true);
       return opened;
     } catch (error) {
@@ -85,7 +85,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     }
   });
   const schema = newestOf(options.migrations ?? migrations);
-  const wakes = new Wakes((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
+  const wakes = new WakeHub((error) => log("error", "wake.listener_failed", { ...errorFields(error) }));
   const neighbours = {
     clock,
     version: () => (committer.closed ? undefined : committer.statements.dataVersion()),
@@ -93,7 +93,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     everyMs: 50, // 20 looks a second at some microseconds each; a hand-over between processes takes that long at worst
     state: { watchers: exclusive ? 1 : 0 }, // an exclusive file has no neighbours: never look
   };
-  const driver = new SqliteDriver({
+  const driver = new SqliteBackend({
     committer,
     heads,
     wakes,
@@ -112,7 +112,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
  * A new boot of the machine began a new lease clock: every term of before has expired. Answers how far the wall clock was
  * ahead of the boot's clock when the first process of this boot came.
  */
-function noticeBoot(statements: Statements, clock: Clock, times: Times, anchor: number): number {
+function handleReboot(statements: Statements, clock: Clock, times: Times, anchor: number): number {
   statements.begin();
   const begun = statements.run("meta.boot", { boot: clock.boot(), anchor }, times).count > 0;
   if (begun) statements.run("leases.reboot", {}, times);
@@ -122,7 +122,7 @@ function noticeBoot(statements: Statements, clock: Clock, times: Times, anchor: 
   return Number(row?.anchor);
 }
 
-interface Patience {
+interface BusyRetry {
   readonly clock: Clock;
   readonly busyMs: number;
   readonly log: Log;
@@ -134,7 +134,7 @@ interface Patience {
  * Opening may meet another process that opens, migrates or recovers: wait for it, with the event loop free. A migration of
  * a large file takes as long as it takes.
  */
-async function patiently<T>({ clock, busyMs, log, behind }: Patience, work: () => T): Promise<T> {
+async function retryWhileBusy<T>({ clock, busyMs, log, behind }: BusyRetry, work: () => T): Promise<T> {
   let start = clock.mono();
   for (;;) {
     try {

@@ -3,7 +3,7 @@ import { type Random, seededRandom } from "../../base/random.ts";
 import { isTapeError } from "../../model/errors.ts";
 import { makeFence } from "../../model/fence.ts";
 import type { Claimant, Term } from "../../model/lease.ts";
-import type { Entry, Store } from "../../store/contract.ts";
+import type { AppendRequest, Store } from "../../store/contract.ts";
 import { checkLinearizable, type Operation, type Verdict } from "../linearizable.ts";
 import { type TermInput, type TermOutput, type TermState, termModelFrom } from "../term-model.ts";
 import { type Cases, claimant, nonce, record, refused, step, tenant } from "./frame.ts";
@@ -224,7 +224,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
         for (let n = 0; n < 3; n++) {
           const batch = [...held.values()].map(({ fence, head }) => {
             const mark = `thief ${k} round ${round} write ${n} journal ${fence.journal}`;
-            return { fence, head, mark, entry: { after: head, records: [step(n, mark)] } satisfies Entry };
+            return { fence, head, mark, entry: { after: head, records: [step(n, mark)] } satisfies AppendRequest };
           });
           const zombies: Term["fence"][] = [];
           const verdicts = await own.fenced.appendAll(batch.map(({ fence, entry }) => [fence, entry] as const));

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { JournalRecord } from "../../model/records.ts";
 import type { FeedRecord, Store } from "../../store/contract.ts";
-import { bigintText, type Cases, type Fixture, record, refused, spec, step, tenant } from "./frame.ts";
+import { bigintText, type Cases, record, refused, type StoreFixture, spec, step, tenant } from "./frame.ts";
 import { armed, begin, confirmed, dispatched, ended, intent, settled, startChild } from "./scenes.ts";
 
 const line = (one: JournalRecord, inside: "journal" | "inbox"): string =>
@@ -70,7 +70,7 @@ async function busyStore(store: Store): Promise<void> {
 }
 
 /** Waits until the feed has caught up with what is written: other transactions may hold it back for a while. */
-async function caughtUp({ store, elapse }: Fixture, ...tenants: readonly string[]): Promise<string[]> {
+async function caughtUp({ store, elapse }: StoreFixture, ...tenants: readonly string[]): Promise<string[]> {
   const expected = await direct(store, ...tenants);
   for (let tries = 0; tries < 200; tries++) {
     const { records } = await page(store, 500);

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { TapeError } from "../../model/errors.ts";
 import { makeFence } from "../../model/fence.ts";
-import type { Intake, Store } from "../../store/contract.ts";
+import type { IntakeOps, Store } from "../../store/contract.ts";
 import { act, type Case, type Named, outcomeOf, secret, table } from "./foreign-calls.ts";
 import {
   bigintText,
@@ -163,8 +163,8 @@ export const foreign: Cases = ({ it }, fresh) => {
     await store.once(repeat).putValue(tenant, "once", secret, "unconditional");
     const before = await statesOf(store, tenant);
     for (const [name, call] of Object.entries(table.intake)) {
-      const once = (me: string, of: Named): Intake => store.once({ ...repeat, tenant: me, key: `once-${of.run}` });
-      await compare(store, victim, `once ${name}`, call as Case<Intake>, once);
+      const once = (me: string, of: Named): IntakeOps => store.once({ ...repeat, tenant: me, key: `once-${of.run}` });
+      await compare(store, victim, `once ${name}`, call as Case<IntakeOps>, once);
       assert.equal(await statesOf(store, tenant), before, `once ${name} changed what is another's`);
     }
     const again = await store.once(repeat).putValue(tenant, "once", secret, "unconditional");

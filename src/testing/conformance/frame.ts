@@ -7,7 +7,7 @@ import { encodeSchedule, type SchedulePlan } from "../../model/schedule.ts";
 import type { RunSpec, Store } from "../../store/contract.ts";
 
 /** The test runner's words; vitest's and node:test's both fit. */
-export interface TestApi {
+export interface TestRunner {
   describe(name: string, body: () => void): void;
   it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
   beforeEach(body: () => Promise<void>): void;
@@ -15,7 +15,7 @@ export interface TestApi {
 }
 
 /** One empty store, and what the suite must be able to do to it. */
-export interface Fixture {
+export interface StoreFixture {
   readonly store: Store;
   /** A second client of the same data: another connection, another process's view. The same object where there is none. */
   another(): Promise<Store>;
@@ -26,7 +26,7 @@ export interface Fixture {
 }
 
 /** A group of cases, added to the suite by name. `fresh` gives the fixture of the running case. */
-export type Cases = (api: TestApi, fresh: () => Fixture) => void;
+export type Cases = (api: TestRunner, fresh: () => StoreFixture) => void;
 
 /** Short, so that a store on real time does not sleep long; long enough that a busy machine does not lose it by itself. */
 export const ttlMs = 400;

@@ -1,8 +1,16 @@
 import { strict as assert } from "node:assert";
 import type { ErrorCode } from "../../model/errors.ts";
-import type { Acquired, AcquireRequest, LeaseView, Renewed, Target, Term, TermView } from "../../model/lease.ts";
+import type {
+  AcquireRequest,
+  AcquireResult,
+  LeaseTarget,
+  LeaseView,
+  RenewResult,
+  Term,
+  TermView,
+} from "../../model/lease.ts";
 import type { RecordData, TermEnd } from "../../model/records.ts";
-import type { Appended, FindRequest, Store } from "../../store/contract.ts";
+import type { AppendResult, FindRequest, Store } from "../../store/contract.ts";
 import { acquired, bigintText, claimant, nonce, record, request, spec, tenant, unique } from "./frame.ts";
 
 /** Words for cases about holders: how long they hold, how they let go, what the ledger says of them. */
@@ -31,19 +39,19 @@ export async function letGo(
   term: Term,
   more: Partial<RecordData<"term.ended">> = {},
   after = term.head,
-): Promise<Appended> {
+): Promise<AppendResult> {
   const ended = record("term.ended", { end: "released", taken: 0, ...more });
   return store.fenced.append(term.fence, { after, records: [ended] });
 }
 
 /** Asserts that the claim was refused with this code; returns what was said about the present holder. */
-export function turnedAway(code: ErrorCode, answer: Acquired): LeaseView | undefined {
+export function turnedAway(code: ErrorCode, answer: AcquireResult): LeaseView | undefined {
   assert.ok(!answer.ok, `expected ${code}, but a term was granted`);
   assert.equal(answer.error.code, code, answer.error.message);
   return answer.holder;
 }
 
-export async function renewOne(store: Store, term: Term, progress = 0, progressNote?: string): Promise<Renewed> {
+export async function renewOne(store: Store, term: Term, progress = 0, progressNote?: string): Promise<RenewResult> {
   const renewal = { fence: term.fence, progress, ...(progressNote === undefined ? {} : { progressNote }) };
   const verdicts = await store.claim.renew([renewal]);
   assert.equal(verdicts.length, 1);
@@ -61,7 +69,7 @@ export async function notRenewed(code: ErrorCode, store: Store, term: Term, prog
   assert.equal(verdict.error.code, code, verdict.error.message);
 }
 
-export async function leaseOf(store: Store, target: Target): Promise<LeaseView> {
+export async function leaseOf(store: Store, target: LeaseTarget): Promise<LeaseView> {
   const view = await store.read.lease(tenant, target);
   assert.ok(view !== undefined, "a lease is never deleted");
   return view;
@@ -74,11 +82,11 @@ export function timeless(view: LeaseView): Omit<LeaseView, "remainingMs" | "held
 }
 
 /** The ledger in short: token, why begun, why ended. */
-export async function storyOf(store: Store, target: Target): Promise<[bigint, string, TermEnd | undefined][]> {
+export async function storyOf(store: Store, target: LeaseTarget): Promise<[bigint, string, TermEnd | undefined][]> {
   return (await store.read.terms(tenant, target)).map(({ token, begunBy, end }) => [token, begunBy, end]);
 }
 
-export async function lastTerm(store: Store, target: Target): Promise<TermView> {
+export async function lastTerm(store: Store, target: LeaseTarget): Promise<TermView> {
   return (await store.read.terms(tenant, target)).at(-1)!;
 }
 

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import { runIdExtra } from "../../model/schedule.ts";
+import { runIdSuffixLength } from "../../model/schedule.ts";
 import type { Store } from "../../store/contract.ts";
 import { type Cases, claimant, nonce, record, refused, request, scheduleSpec, spec, step, tenant } from "./frame.ts";
 import { begin, dataOf, hold, intent, unchanged, viewOf } from "./scenes.ts";
@@ -184,7 +184,7 @@ export const hostile: Cases = ({ it }, fresh) => {
     const verdicts = await store.intake.createRuns(tenant, specs);
     assert.ok(verdicts.every((verdict) => verdict.ok && verdict.fresh));
     // A schedule's id leaves room for the time in its runs' ids.
-    const scheduled = oddIds.filter((id) => id.length + runIdExtra <= store.limits.nameLength);
+    const scheduled = oddIds.filter((id) => id.length + runIdSuffixLength <= store.limits.nameLength);
     for (const id of oddIds) {
       const view = await viewOf(store, id);
       assert.deepEqual([view.id, view.workflow, view.version, view.labels], [id, id, id, { [id]: id }]);

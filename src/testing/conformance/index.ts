@@ -8,7 +8,7 @@ import { faults } from "./faults.ts";
 import { feed } from "./feed.ts";
 import { finding } from "./finding.ts";
 import { foreign } from "./foreign.ts";
-import type { Cases, Fixture, TestApi } from "./frame.ts";
+import type { Cases, StoreFixture, TestRunner } from "./frame.ts";
 import { hostile } from "./hostile.ts";
 import { leases } from "./leases.ts";
 import { ledger } from "./ledger.ts";
@@ -36,7 +36,7 @@ import { trees } from "./trees.ts";
 import { budgets, values } from "./values.ts";
 import { gates, timers } from "./waits.ts";
 
-export type { Fixture, TestApi } from "./frame.ts";
+export type { StoreFixture, TestRunner } from "./frame.ts";
 
 const groups: Readonly<Record<string, Cases>> = {
   append,
@@ -90,9 +90,9 @@ const groups: Readonly<Record<string, Cases>> = {
  *   return { store, another: async () => openMine(), elapse: (ms) => sleep(ms), close: () => store.close() };
  * });
  */
-export function storeConformance(name: string, api: TestApi, open: () => Promise<Fixture>): void {
+export function storeConformance(name: string, api: TestRunner, open: () => Promise<StoreFixture>): void {
   api.describe(`store conformance: ${name}`, () => {
-    let fixture: Fixture | undefined;
+    let fixture: StoreFixture | undefined;
     api.beforeEach(async () => {
       fixture = await open();
     });

@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import type { Expectation } from "../../model/lease.ts";
+import type { AcquireCondition } from "../../model/lease.ts";
 import {
   acquired,
   type Cases,
@@ -187,7 +187,7 @@ export const leases: Cases = ({ it }, fresh) => {
   it("an acquire succeeds exactly where its expectation holds", async () => {
     const { store, elapse } = fresh();
     type Now = { readonly owner: string | null; readonly token: bigint };
-    const kinds: readonly (readonly [string, (now: Now) => Expectation, readonly string[]])[] = [
+    const kinds: readonly (readonly [string, (now: Now) => AcquireCondition, readonly string[]])[] = [
       ["free", () => "free", ["FREE"]],
       ["expired", () => "expired", ["EXPIRED"]],
       ["free_or_expired", () => "free_or_expired", ["FREE", "EXPIRED"]],

@@ -1,13 +1,13 @@
 import { strict as assert } from "node:assert";
 import { seededRandom } from "../../base/random.ts";
-import type { Read, Store } from "../../store/contract.ts";
+import type { ReadOps, Store } from "../../store/contract.ts";
 import { checkProjection } from "../projection.ts";
-import { type Cases, type Fixture, spec, tenant } from "./frame.ts";
+import { type Cases, type StoreFixture, spec, tenant } from "./frame.ts";
 import { armed, begin, confirmed, ended, intent, startChild } from "./scenes.ts";
 import { Workload } from "./workload.ts";
 
 /** The checker's verdict once the feed has caught up: other transactions may hold it back for a while. */
-async function verdict({ store, elapse }: Fixture, ...tenants: readonly string[]): Promise<string[]> {
+async function verdict({ store, elapse }: StoreFixture, ...tenants: readonly string[]): Promise<string[]> {
   let faults = await checkProjection(store, tenants);
   for (let tries = 0; tries < 50 && faults.length > 0 && store.backend === "postgres"; tries++) {
     await elapse(20);
@@ -17,7 +17,7 @@ async function verdict({ store, elapse }: Fixture, ...tenants: readonly string[]
 }
 
 /** The same store, one of whose readings lies. */
-function lying(store: Store, lies: Partial<Read>): Store {
+function lying(store: Store, lies: Partial<ReadOps>): Store {
   return { ...store, read: { ...store.read, ...lies } };
 }
 
@@ -53,7 +53,7 @@ export const projection: Cases = ({ it }, fresh) => {
     await child.write(ended("COMPLETED", { outcome: 1, parent: { journal: run.journal, pos: 2, id: child.id } }));
     assert.deepEqual(await verdict(fixture, tenant), []);
     const first = <T>(rows: T[], more: Partial<T>): T[] => rows.map((row, k) => (k === 0 ? { ...row, ...more } : row));
-    const lies: Record<string, Partial<Read>> = {
+    const lies: Record<string, Partial<ReadOps>> = {
       "a run's status": { runs: async (...args) => first(await read.runs(...args), { status: "STUCK" }) },
       "a run's notes": { runs: async (...args) => first(await read.runs(...args), { notes: 7 }) },
       "a missing run": {
@@ -80,7 +80,7 @@ export const projection: Cases = ({ it }, fresh) => {
     const whole = await read.feed(undefined);
     for (const [k, record] of whole.records.entries()) {
       if (record.journal === 1) continue;
-      const without: Partial<Read> = {
+      const without: Partial<ReadOps> = {
         feed: async (cursor, limit, of) => {
           const page = await read.feed(cursor, limit, of);
           return { ...page, records: page.records.filter((one) => one.cursor !== record.cursor) };

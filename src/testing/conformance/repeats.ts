@@ -1,5 +1,5 @@
 import { strict as assert } from "node:assert";
-import type { Appended, Created, Intake, RunSpec, Store } from "../../store/contract.ts";
+import type { AppendResult, CreateResult, IntakeOps, RunSpec, Store } from "../../store/contract.ts";
 import {
   acquired,
   type Cases,
@@ -41,7 +41,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     const attempt = { run: run.journal, pos: 0, token: run.term.fence.token, nonce: run.term.fence.nonce };
     const deep = { value: [1n, undefined, { at: new Date(5) }] };
     const token = { id: unique("token"), tenant, name: "n", role: "reader", hash: "h" };
-    const calls: Readonly<Record<string, (intake: Intake) => Promise<unknown>>> = {
+    const calls: Readonly<Record<string, (intake: IntakeOps) => Promise<unknown>>> = {
       signal: (intake) => intake.signal(tenant, run.id, { name: "s", value: 1 }),
       cancel: (intake) => intake.cancel(tenant, run.id, { reason: "r" }),
       leaveEvidence: (intake) => intake.leaveEvidence(tenant, attempt, { happened: true, value: 1 }),
@@ -75,7 +75,7 @@ export const repeats: Cases = ({ it }, fresh) => {
       5,
       "one act each: prune, setQuota, putToken, revokeToken, recordAudit",
     );
-    const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as Created[];
+    const created = (await calls.createRuns!(store.once(repeatOf("createRuns")))) as CreateResult[];
     assert.deepEqual(
       created.map(({ fresh: isFresh }) => isFresh),
       [true, true],
@@ -261,7 +261,7 @@ export const lostAnswers: Cases = ({ it }, fresh) => {
       { after: 4, records: confirmed(3) },
       { after: 7, records: [record("gate.opened", { pos: 4, name: "g" })] },
     ];
-    const answers: Appended[] = [];
+    const answers: AppendResult[] = [];
     for (const entry of entries) answers.push(await store.fenced.append(run.fence, entry));
     await unchanged(store, async () => {
       for (const [k, entry] of entries.entries()) {

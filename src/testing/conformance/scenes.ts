@@ -1,9 +1,9 @@
 import { strict as assert } from "node:assert";
 import type { ErrorCode, TapeError } from "../../model/errors.ts";
-import type { AcquireRequest, Claimant, Target, Term } from "../../model/lease.ts";
+import type { AcquireRequest, Claimant, LeaseTarget, Term } from "../../model/lease.ts";
 import type { JournalRecord, NewRecord, RecordData, RecordKind } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
-import type { Appended, RunSpec, RunView, Store } from "../../store/contract.ts";
+import type { AppendResult, RunSpec, RunView, Store } from "../../store/contract.ts";
 import {
   acquired,
   bigintText,
@@ -41,7 +41,7 @@ export class Holder {
     return this.term.journal;
   }
 
-  async write(...records: readonly NewRecord[]): Promise<Appended> {
+  async write(...records: readonly NewRecord[]): Promise<AppendResult> {
     const done = await this.store.fenced.append(this.term.fence, { after: this.head, records });
     this.head = done.head;
     return done;
@@ -53,7 +53,7 @@ export class Holder {
   }
 
   /** Ends the term: parks a run, hands an item on. */
-  release(taken = 0, more: Partial<RecordData<"term.ended">> = {}): Promise<Appended> {
+  release(taken = 0, more: Partial<RecordData<"term.ended">> = {}): Promise<AppendResult> {
     return this.write(record("term.ended", { end: "released", taken, ...more }));
   }
 
@@ -82,7 +82,7 @@ export async function begin(store: Store, more: Partial<RunSpec> = {}): Promise<
 export async function hold(
   store: Store,
   id: string,
-  target: Target = { run: id },
+  target: LeaseTarget = { run: id },
   more: Partial<AcquireRequest> = {},
 ): Promise<Holder> {
   const term = await acquired(store, request(target, { claimant: claimant(undefined, lasting), ...more }));
@@ -195,7 +195,7 @@ export function childEnded(
   pos: number,
   status: RecordData<"run.ended">["status"] = "COMPLETED",
   more: Partial<RecordData<"run.ended">> = {},
-): Promise<Appended> {
+): Promise<AppendResult> {
   return child.write(ended(status, { parent: { journal: parent.journal, pos, id: child.id }, ...more }));
 }
 

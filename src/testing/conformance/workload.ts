@@ -3,7 +3,7 @@ import { TapeError } from "../../model/errors.ts";
 import type { Term } from "../../model/lease.ts";
 import type { NewRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
-import type { Fixture } from "./frame.ts";
+import type { StoreFixture } from "./frame.ts";
 import { record, request, spec, step, tenant, unique } from "./frame.ts";
 import {
   armed,
@@ -25,7 +25,7 @@ import {
  * the other, so that the feed's order is the order of the commits on every store.
  */
 export class Workload {
-  readonly #fixture: Fixture;
+  readonly #fixture: StoreFixture;
   readonly #random: Random;
   #runs: Holder[] = [];
   #items: Holder[] = [];
@@ -35,7 +35,7 @@ export class Workload {
   readonly refusals: Record<string, number> = {};
   readonly done: Record<string, number> = {};
 
-  constructor(fixture: Fixture, random: Random) {
+  constructor(fixture: StoreFixture, random: Random) {
     this.#fixture = fixture;
     this.#random = random;
   }

@@ -4,7 +4,7 @@ import type { StartOptions } from "../../host/tape.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
 import type { Runner, Workflow } from "../../sdk/workflow.ts";
 import type { Store } from "../../store/contract.ts";
-import type { Round } from "./round.ts";
+import type { CrashRound } from "./round.ts";
 import type { WorldLedger } from "./world.ts";
 
 /** `crash`: the process is gone. `zombie`: it is stopped, another takes over, then it goes on where it was. */
@@ -36,5 +36,5 @@ export interface CrashOptions<I, O> {
   /** What of the outcome must be as in the uncrashed run; default all of it. */
   readonly outcome?: (outcome: unknown) => unknown;
   /** More to check after each round, while its store is open; throws. */
-  readonly check?: (round: Round) => void | Promise<void>;
+  readonly check?: (round: CrashRound) => void | Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { CrashOptions } from "./crash-options.ts";
-import { playRound } from "./play.ts";
+import { runRound } from "./play.ts";
 import type { Boundary } from "./process.ts";
 import { roundFaults } from "./round.ts";
 
@@ -24,7 +24,7 @@ export interface CrashReport {
  */
 export async function crashAtEveryBoundary<I, O>(options: CrashOptions<I, O>): Promise<CrashReport> {
   const first = new BoundaryCount();
-  const calm = await playRound(options, "calm", (boundary) => {
+  const calm = await runRound(options, "calm", (boundary) => {
     first.take(boundary);
     return undefined;
   });
@@ -39,7 +39,7 @@ export async function crashAtEveryBoundary<I, O>(options: CrashOptions<I, O>): P
       const count = new BoundaryCount();
       const strike = (met: Boundary) => (count.take(met) === boundary ? mode : undefined);
       try {
-        const round = await playRound(options, `${mode}-${index}`, strike);
+        const round = await runRound(options, `${mode}-${index}`, strike);
         if (round.struck) struck++;
         const { status } = round.run;
         statuses[status] = (statuses[status] ?? 0) + 1;

@@ -4,8 +4,8 @@ import { Tape } from "../../host/tape.ts";
 import type { RunView, Store } from "../../store/contract.ts";
 import type { CrashMode, CrashOptions } from "./crash-options.ts";
 import { type Boundary, TestProcess } from "./process.ts";
-import { type Round, roundFaults } from "./round.ts";
-import { type Call, runnerIn } from "./runner.ts";
+import { type CrashRound, roundFaults } from "./round.ts";
+import { type BodyCall, runnerIn } from "./runner.ts";
 import { isSettled, quietMs } from "./settle.ts";
 import { openVirtualStore } from "./virtual-tape.ts";
 import { VirtualTime } from "./virtual-time.ts";
@@ -19,11 +19,11 @@ const firstLookMs = 100;
 const lastLookMs = 5_000;
 
 /** One round: the workflow from its start to its end, with the first process struck where `strike` says so. */
-export async function playRound<I, O>(
+export async function runRound<I, O>(
   options: CrashOptions<I, O>,
   tenant: string,
   strike: (boundary: Boundary) => CrashMode | undefined,
-): Promise<Round> {
+): Promise<CrashRound> {
   options.ledger?.clear();
   await options.fresh?.();
   const stage = await Stage.open(options, tenant);
@@ -46,7 +46,7 @@ class Stage {
   readonly #store: Store;
   readonly #watch: Watch;
   readonly #tapes: { readonly process: TestProcess; readonly tape: Tape }[] = [];
-  readonly #calls: Call[] = [];
+  readonly #calls: BodyCall[] = [];
   readonly #ttlMs: number;
   #until: number;
 
@@ -68,7 +68,10 @@ class Stage {
     return new Stage(options, tenant, store, time);
   }
 
-  async play<I, O>(options: CrashOptions<I, O>, strike: (boundary: Boundary) => CrashMode | undefined): Promise<Round> {
+  async play<I, O>(
+    options: CrashOptions<I, O>,
+    strike: (boundary: Boundary) => CrashMode | undefined,
+  ): Promise<CrashRound> {
     const { workflow, input } = options;
     const start = { ...options.start, id: runId };
     let struck: CrashMode | undefined;
@@ -103,7 +106,7 @@ class Stage {
       }
     }
     const effects = await this.#during(this.#store.read.effects(this.#tenant));
-    const round: Round = {
+    const round: CrashRound = {
       tenant: this.#tenant,
       store: this.#store,
       run: run!,

@@ -1,7 +1,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
-import type { Exchange } from "../../protocol/wire.ts";
-import type { Store, Wake } from "../../store/contract.ts";
+import type { Transport } from "../../protocol/wire.ts";
+import type { Store, WakeHint } from "../../store/contract.ts";
 import { sleepOn } from "./virtual-time.ts";
 
 /** A place where a process can be cut: just before or just after a store call or an act on the world. */
@@ -20,7 +20,7 @@ export interface Boundary {
  * `fail`: the call does not reach the store, or its answer is lost. `busy`: the store refuses it for now. `hangMs`: the
  * request, or its answer, is on its way for so long, and is carried out however late it comes.
  */
-export type Strike = "crash" | "pause" | "fail" | "busy" | { readonly hangMs: number } | undefined;
+export type CrashPoint = "crash" | "pause" | "fail" | "busy" | { readonly hangMs: number } | undefined;
 
 export interface ProcessOptions {
   readonly name: string;
@@ -28,13 +28,13 @@ export interface ProcessOptions {
   readonly clock: Clock;
   readonly store: Store;
   /** Asked at every boundary: what happens to the process there. */
-  readonly strike?: (boundary: Boundary) => Strike;
+  readonly strike?: (boundary: Boundary) => CrashPoint;
   /** By how much the wall clock of this process is wrong, now; default: not at all. */
   readonly wallOffMs?: () => number;
   /** How long a request or an answer travels; default: not at all. */
   readonly travelMs?: () => number;
   /** false: this hint gets lost. */
-  readonly hears?: (wake: Wake) => boolean;
+  readonly hears?: (wake: WakeHint) => boolean;
 }
 
 /**
@@ -64,7 +64,7 @@ export class TestProcess {
       wall: () => clock.wall() + (options.wallOffMs?.() ?? 0),
       boot: () => clock.boot(),
       after: (ms, fn) => this.#after(ms, fn),
-      soon: (fn) => clock.soon(() => this.#enter(fn)),
+      immediate: (fn) => clock.immediate(() => this.#enter(fn)),
       sleep: (ms, signal) => sleepOn(this.clock, ms, signal),
     };
     this.store = this.inside(store);
@@ -86,7 +86,7 @@ export class TestProcess {
   }
 
   /** A way to a server as this process has it: what has left arrives, whatever becomes of its sender. */
-  exchange(way: Exchange): Exchange {
+  exchange(way: Transport): Transport {
     const back = <T>(work: () => Promise<T>): Promise<T> =>
       new Promise((resolve, reject) =>
         this.#enter(() =>
@@ -135,7 +135,7 @@ export class TestProcess {
     this.#state = "running";
     const held = this.#held;
     this.#held = [];
-    for (const fn of held) this.#options.clock.soon(() => this.#enter(fn));
+    for (const fn of held) this.#options.clock.immediate(() => this.#enter(fn));
   }
 
   /** Calls into the world. A crash before it: never called; after it: the world has seen it, nobody hears the answer. */
@@ -184,7 +184,7 @@ export class TestProcess {
     else if (this.#state === "paused") this.#held.push(fn);
   }
 
-  #strike(boundary: Boundary): Strike {
+  #strike(boundary: Boundary): CrashPoint {
     if (this.#state !== "running") return undefined;
     const strike = this.#options.strike?.(boundary);
     if (strike === "crash") this.crash();
@@ -198,7 +198,7 @@ export class TestProcess {
     return k;
   }
 
-  #onWake(store: Store, listener: (wake: Wake) => void): () => void {
+  #onWake(store: Store, listener: (wake: WakeHint) => void): () => void {
     let listening = true;
     const deaf = store.onWake((wake) => {
       if (this.#options.hears?.(wake) === false) return;
@@ -262,9 +262,9 @@ export class TestProcess {
   }
 }
 
-const hangOf = (strike: Strike): number => (typeof strike === "object" ? strike.hangMs : 0);
+const hangOf = (strike: CrashPoint): number => (typeof strike === "object" ? strike.hangMs : 0);
 
-function refusalOf(strike: Strike, name: string): TapeError | undefined {
+function refusalOf(strike: CrashPoint, name: string): TapeError | undefined {
   if (strike === "fail")
     return new TapeError("TAPE_STORE_UNREACHABLE", `${name} was not sent (injected)`, { injected: true });
   if (strike === "busy") return new TapeError("TAPE_STORE_BUSY", `${name} has to wait (injected)`, { injected: true });

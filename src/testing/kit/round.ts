@@ -3,17 +3,17 @@ import type { EffectRow } from "../../model/rows.ts";
 import { NotSent } from "../../sdk/outcomes.ts";
 import type { RunView, Store } from "../../store/contract.ts";
 import { checkProjection } from "../projection.ts";
-import type { Call } from "./runner.ts";
+import type { BodyCall } from "./runner.ts";
 import type { WorldLedger } from "./world.ts";
 
 /** What one round came to. */
-export interface Round {
+export interface CrashRound {
   readonly tenant: string;
   readonly store: Store;
   readonly run: RunView;
   readonly effects: readonly EffectRow[];
   /** Every call of a body, an observer or an inverse, as the world saw it. */
-  readonly calls: readonly Call[];
+  readonly calls: readonly BodyCall[];
   readonly struck: boolean;
   readonly ledger: WorldLedger | undefined;
   /** Found while the store was open. */
@@ -22,8 +22,8 @@ export interface Round {
 
 /** What is wrong with a round, alone (while its store is open) or beside the round without a crash. */
 export async function roundFaults(
-  round: Round,
-  calm: Round | undefined,
+  round: CrashRound,
+  calm: CrashRound | undefined,
   outcome: (outcome: unknown) => unknown = (value) => value,
 ): Promise<string[]> {
   if (calm === undefined)
@@ -31,9 +31,9 @@ export async function roundFaults(
   return [...(round.faults ?? []), ...ending(round, calm, outcome), ...lost(round, calm)];
 }
 
-function twice(round: Round): string[] {
+function twice(round: CrashRound): string[] {
   const faults = (round.ledger?.twice() ?? []).map((what) => `the world has done it twice: ${what}`);
-  const sent = new Map<string, Call>();
+  const sent = new Map<string, BodyCall>();
   for (const call of round.calls) {
     if (call.semantics !== "non_idempotent" || call.role === "look") continue;
     const before = sent.get(call.key);
@@ -50,7 +50,7 @@ function twice(round: Round): string[] {
   return faults;
 }
 
-function ending(round: Round, calm: Round, pick: (outcome: unknown) => unknown): string[] {
+function ending(round: CrashRound, calm: CrashRound, pick: (outcome: unknown) => unknown): string[] {
   const { status } = round.run;
   const acts = round.effects.filter(({ role }) => role === "act");
   if (status === calm.run.status) {
@@ -68,7 +68,7 @@ function ending(round: Round, calm: Round, pick: (outcome: unknown) => unknown):
 }
 
 /** An act of the calm round that a completed round does not have. */
-function lost(round: Round, calm: Round): string[] {
+function lost(round: CrashRound, calm: CrashRound): string[] {
   if (round.run.status !== "COMPLETED") return [];
   const done = tally(round);
   return [...tally(calm)].flatMap(([what, times]) => {
@@ -78,7 +78,7 @@ function lost(round: Round, calm: Round): string[] {
 }
 
 /** How often each act was done, under whatever key: one that surely did not happen may be done under another. */
-function tally(round: Round): Map<string, number> {
+function tally(round: CrashRound): Map<string, number> {
   const acts = round.calls.filter((call) => succeeded(call) && call.role !== "look" && call.semantics !== "read");
   const counts = new Map<string, number>();
   for (const act of new Set(acts.map(({ role, effect, key }) => `${role} ${effect}\n${key}`))) {
@@ -88,10 +88,10 @@ function tally(round: Round): Map<string, number> {
   return counts;
 }
 
-const succeeded = ({ came }: Call): boolean => came !== undefined && "value" in came;
+const succeeded = ({ came }: BodyCall): boolean => came !== undefined && "value" in came;
 
 /** Undone is what was confirmed, if and only if the run did not end well. */
-function undone(round: Round): string[] {
+function undone(round: CrashRound): string[] {
   const { status } = round.run;
   const inverses = round.effects.filter(({ role, surplus }) => role === "inverse" && !surplus);
   const called = (key: string): boolean => round.calls.some((call) => call.role === "inverse" && call.key === key);

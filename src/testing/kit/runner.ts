@@ -1,11 +1,11 @@
 import type { TapeContext } from "../../sdk/context.ts";
-import { runWith } from "../../sdk/current.ts";
-import type { Act, EffectContext, EffectDefinition, InverseDefinition } from "../../sdk/effect.ts";
+import { withContext } from "../../sdk/current.ts";
+import type { CompensateDefinition, EffectCall, EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import type { AnyWorkflow, Runner } from "../../sdk/workflow.ts";
 import type { TestProcess } from "./process.ts";
 
 /** One call of user code that touches the world, as the world side sees it. */
-export interface Call {
+export interface BodyCall {
   readonly process: string;
   readonly role: "act" | "inverse" | "look";
   readonly effect: string;
@@ -23,7 +23,7 @@ export interface Call {
 }
 
 /** The runner as this process has it: whatever acts on the world goes through the process, and is written down. */
-export function runnerIn(process: TestProcess, runner: Runner, calls: Call[] = []): Runner {
+export function runnerIn(process: TestProcess, runner: Runner, calls: BodyCall[] = []): Runner {
   const known = new Map<EffectDefinition, EffectDefinition>();
   const inside = (definition: EffectDefinition): EffectDefinition => {
     const made = known.get(definition) ?? effectIn(process, definition, calls);
@@ -35,10 +35,10 @@ export function runnerIn(process: TestProcess, runner: Runner, calls: Call[] = [
   return { workflows: new Map(workflows), effects: new Map(effects) };
 }
 
-function effectIn(process: TestProcess, definition: EffectDefinition, calls: Call[]): EffectDefinition {
-  const { name, semantics, body, observe, inverse } = definition;
+function effectIn(process: TestProcess, definition: EffectDefinition, calls: BodyCall[]): EffectDefinition {
+  const { name, semantics, body, observe, compensate: inverse } = definition;
   const through = async <T>(
-    role: Call["role"],
+    role: BodyCall["role"],
     args: unknown,
     fx: EffectContext,
     work: () => T | Promise<T>,
@@ -48,7 +48,7 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Cal
     const kind = role === "inverse" ? (inverse?.semantics ?? semantics) : semantics;
     return process.act(role === "act" ? name : `${role} ${name}`, async () => {
       const { at } = process;
-      const call: Call = {
+      const call: BodyCall = {
         process: process.name,
         role,
         effect: name,
@@ -73,7 +73,7 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Cal
       }
     });
   };
-  const undo = (one: InverseDefinition): InverseDefinition => {
+  const undo = (one: CompensateDefinition): CompensateDefinition => {
     const look = one.observe;
     return {
       ...one,
@@ -85,24 +85,24 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Cal
     ...definition,
     body: body === undefined ? undefined : (args, fx) => through("act", args, fx, () => body(args, fx)),
     observe: observe === undefined ? undefined : (args, fx) => through("look", args, fx, () => observe(args, fx)),
-    inverse: inverse === undefined ? undefined : undo(inverse),
+    compensate: inverse === undefined ? undefined : undo(inverse),
   };
 }
 
 function workflowIn(workflow: AnyWorkflow, inside: (definition: EffectDefinition) => EffectDefinition): AnyWorkflow {
-  const act = <R>(given: Act<R>): Act<R> => ({ ...given, effect: inside(given.effect) });
+  const act = <R>(given: EffectCall<R>): EffectCall<R> => ({ ...given, effect: inside(given.effect) });
   return {
     ...workflow,
     run: (tape, input) => {
       const context: TapeContext = new Proxy(tape, {
         get(target, key) {
-          if (key === "effect") return <R>(given: Act<R>) => target.effect(act(given));
-          if (key === "attempt") return <R>(given: Act<R>) => target.attempt(act(given));
+          if (key === "effect") return <R>(given: EffectCall<R>) => target.effect(act(given));
+          if (key === "attempt") return <R>(given: EffectCall<R>) => target.attempt(act(given));
           const member: unknown = Reflect.get(target, key, target);
           return typeof member === "function" ? member.bind(target) : member;
         },
       });
-      return runWith(context, () => workflow.run(context, input));
+      return withContext(context, () => workflow.run(context, input));
     },
   };
 }

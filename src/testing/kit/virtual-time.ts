@@ -64,7 +64,7 @@ export class VirtualTime implements Clock {
     };
   }
 
-  soon(fn: () => void): void {
+  immediate(fn: () => void): void {
     this.#soon.push(fn);
   }
 
@@ -143,7 +143,7 @@ export class VirtualTime implements Clock {
 
 /** Everything that promises can do by themselves is done. */
 function rest(): Promise<void> {
-  return new Promise((resolve) => systemClock.soon(resolve));
+  return new Promise((resolve) => systemClock.immediate(resolve));
 }
 
 /** `sleep` for a clock that has `after`. */

@@ -1,13 +1,13 @@
 import { fingerprint } from "../../base/canonical.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { EffectContext } from "../../sdk/effect.ts";
-import { AckLost, Definite, NotSent } from "../../sdk/outcomes.ts";
+import { AckLost, DefiniteFailure, NotSent } from "../../sdk/outcomes.ts";
 
 /** What a body tells the world about itself. */
-export type Caller = Pick<EffectContext, "runId" | "key" | "token" | "attempt" | "businessKey">;
+export type WorldCaller = Pick<EffectContext, "runId" | "key" | "token" | "attempt" | "businessKey">;
 
 /** One request that reached the world. */
-export interface Seen {
+export interface WorldRequest {
   readonly name: string;
   readonly runId: string;
   readonly key: string;
@@ -30,7 +30,7 @@ export interface Seen {
  *   lost       it was carried out and its answer got lost
  *   vanished   it got lost itself, but the sender cannot tell
  */
-export type Trouble = "not_sent" | "refused" | "lost" | "vanished";
+export type RequestFault = "not_sent" | "refused" | "lost" | "vanished";
 
 /**
  * What the world saw: a record of its own, beside the journal. Whether something happened once is judged here.
@@ -47,38 +47,38 @@ export type Trouble = "not_sent" | "refused" | "lost" | "vanished";
  */
 export class WorldLedger {
   readonly #clock: Pick<Clock, "wall"> | undefined;
-  readonly #seen: Seen[] = [];
-  #troubles: { readonly name: string; readonly trouble: Trouble; times: number }[] = [];
+  readonly #seen: WorldRequest[] = [];
+  #troubles: { readonly name: string; readonly trouble: RequestFault; times: number }[] = [];
 
   constructor(clock?: Pick<Clock, "wall">) {
     this.#clock = clock;
   }
 
-  get seen(): readonly Seen[] {
+  get seen(): readonly WorldRequest[] {
     return this.#seen;
   }
 
   /** The other side does what it is asked to, every time. */
-  apply<R>(name: string, caller: Caller, asked: unknown, answer: () => R): R {
+  apply<R>(name: string, caller: WorldCaller, asked: unknown, answer: () => R): R {
     return this.#request(name, caller, asked, answer, false);
   }
 
   /** The other side recognises a key that it has seen, and answers as it did then. */
-  applyOnce<R>(name: string, caller: Caller, asked: unknown, answer: () => R): R {
+  applyOnce<R>(name: string, caller: WorldCaller, asked: unknown, answer: () => R): R {
     return this.#request(name, caller, asked, answer, true);
   }
 
   /** The next `times` requests of this name go wrong. */
-  trouble(name: string, trouble: Trouble, times = 1): void {
+  trouble(name: string, trouble: RequestFault, times = 1): void {
     this.#troubles.push({ name, trouble, times });
   }
 
   /** What was carried out for a business key. */
-  find(name: string, businessKey: string | undefined): Seen | undefined {
+  find(name: string, businessKey: string | undefined): WorldRequest | undefined {
     return this.#seen.find((one) => one.applied && one.name === name && one.businessKey === businessKey);
   }
 
-  applied(name?: string): Seen[] {
+  applied(name?: string): WorldRequest[] {
     return this.#seen.filter((one) => one.applied && (name === undefined || one.name === name));
   }
 
@@ -93,10 +93,10 @@ export class WorldLedger {
     this.#troubles = [];
   }
 
-  #request<R>(name: string, caller: Caller, asked: unknown, answer: () => R, dedupes: boolean): R {
+  #request<R>(name: string, caller: WorldCaller, asked: unknown, answer: () => R, dedupes: boolean): R {
     const trouble = this.#take(name);
     if (trouble === "not_sent") throw new NotSent();
-    if (trouble === "refused") throw new Definite(`${name} was refused`);
+    if (trouble === "refused") throw new DefiniteFailure(`${name} was refused`);
     if (trouble === "vanished") throw new AckLost("the connection broke");
     const { runId, key, token, attempt, businessKey } = caller;
     const before = dedupes ? this.#seen.find((one) => one.name === name && one.key === key && one.applied) : undefined;
@@ -119,7 +119,7 @@ export class WorldLedger {
     return result;
   }
 
-  #take(name: string): Trouble | undefined {
+  #take(name: string): RequestFault | undefined {
     const found = this.#troubles.find((one) => one.name === name && one.times > 0);
     if (found !== undefined) found.times--;
     return found?.trouble;

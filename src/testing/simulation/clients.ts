@@ -9,7 +9,7 @@ import type { programs } from "./program.ts";
 import { type Stage, tenant } from "./stage.ts";
 
 /** Something that a client was told is done. */
-export interface Acknowledged {
+export interface AcknowledgedCall {
   readonly what: "run" | "signal" | "cancel";
   readonly run: string;
   /** Of a signal. */
@@ -34,11 +34,11 @@ const answerMs = 3_000;
 /** After the last fault: whoever is put off for longer is put off for ever. */
 const patienceMs = 1_200_000;
 
-export type Told<T> = { readonly value: T } | { readonly error: unknown } | undefined;
+export type ClientReport<T> = { readonly value: T } | { readonly error: unknown } | undefined;
 
 /** People and programs outside: they ask whoever is up, and insist. */
 export class Clients {
-  readonly acknowledged: Acknowledged[] = [];
+  readonly acknowledged: AcknowledgedCall[] = [];
   readonly faults: string[] = [];
   /** Codes of refusals that were in order. */
   readonly met = new Set<string>();
@@ -57,13 +57,13 @@ export class Clients {
   }
 
   /** Asks one of those that are up. undefined: nobody is, or nobody has answered in time. */
-  async ask<T>(work: (tape: Tape) => Promise<T>): Promise<Told<T>> {
+  async ask<T>(work: (tape: Tape) => Promise<T>): Promise<ClientReport<T>> {
     const up = this.#tapes();
     const tape = up[this.#random.int(Math.max(1, up.length))];
     if (tape === undefined) return undefined;
     const asked = work(tape).then(
-      (value): Told<T> => ({ value }),
-      (error: unknown): Told<T> => ({ error }),
+      (value): ClientReport<T> => ({ value }),
+      (error: unknown): ClientReport<T> => ({ error }),
     );
     return Promise.race([asked, this.#stage.time.sleep(answerMs).then(() => undefined)]);
   }
@@ -194,7 +194,7 @@ export class Clients {
   async #whenThere(
     run: string,
     work: (tape: Tape) => Promise<void>,
-    done: Omit<Acknowledged, "at" | "asked">,
+    done: Omit<AcknowledgedCall, "at" | "asked">,
   ): Promise<void> {
     const asked = this.#stage.time.wall();
     for (;;) {
@@ -216,7 +216,7 @@ export class Clients {
     }
   }
 
-  acknowledge(done: Omit<Acknowledged, "at">): void {
+  acknowledge(done: Omit<AcknowledgedCall, "at">): void {
     this.acknowledged.push({ ...done, at: this.#stage.time.wall() });
   }
 }

@@ -1,13 +1,13 @@
 import type { Clock } from "../../base/clock.ts";
 import { type Effect, type EffectContext, type EffectOptions, effect } from "../../sdk/effect.ts";
-import { AckLost, Definite, NotSent, type Observation, outcome } from "../../sdk/outcomes.ts";
-import { type Trouble, WorldLedger } from "../kit/world.ts";
+import { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "../../sdk/outcomes.ts";
+import { type RequestFault, WorldLedger } from "../kit/world.ts";
 
 /**
  * `late`: the sender is told nothing, and long after its deadline the request is carried out nevertheless. `twice`: where
  * the other side is careless it carries one request out two times, and its answer gets lost.
  */
-export type SimulatedTrouble = Trouble | "late" | "twice" | "ok";
+export type SimulatedTrouble = RequestFault | "late" | "twice" | "ok";
 
 /** What an act is asked to do, and what becomes of each attempt: part of the input, so that a seed says it all. */
 export interface ActArgs {
@@ -113,7 +113,7 @@ export class SimulatedEffects {
     await this.#clock.sleep(args.travelMs);
     const known = dedupes && this.ledger.seen.some((one) => one.name === name && one.key === fx.key);
     if (trouble === "refused" && !known) this.#refused.add(fx.key); // who dedupes does not refuse what it has done
-    if (this.#refused.has(fx.key)) throw new Definite("refused");
+    if (this.#refused.has(fx.key)) throw new DefiniteFailure("refused");
     if (trouble === "vanished") throw new AckLost("the connection broke");
     const done = { done: args.id };
     const carryOut = (): SimulatedResult =>

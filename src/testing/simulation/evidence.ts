@@ -1,19 +1,19 @@
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
-import type { AuditEntry, FeedRecord, RunView, Value } from "../../store/contract.ts";
+import type { AuditEntry, FeedRecord, RunView, StoredValue } from "../../store/contract.ts";
 import type { ValueTransition } from "../../store/values.ts";
-import type { Call } from "../kit/runner.ts";
-import type { Seen, WorldLedger } from "../kit/world.ts";
+import type { BodyCall } from "../kit/runner.ts";
+import type { WorldLedger, WorldRequest } from "../kit/world.ts";
 import { checkProjection } from "../projection.ts";
-import type { Acknowledged } from "./clients.ts";
+import type { AcknowledgedCall } from "./clients.ts";
 import type { GuardedStory } from "./guarded.ts";
 import type { Handed } from "./lanes.ts";
 import { type KeyHistory, keptOf, type Measured, type QuotaStory } from "./neighbours.ts";
-import type { ManualDeed } from "./operator.ts";
+import type { OperatorAction } from "./operator.ts";
 import type { Plan } from "./plan.ts";
 import type { Lost } from "./rewinder.ts";
 import type { ScheduleStory } from "./schedule-clients.ts";
 import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
-import { type Bite, type Stage, tenant } from "./stage.ts";
+import { type FaultHit, type Stage, tenant } from "./stage.ts";
 import { unstepped } from "./stepped-clock.ts";
 import type { StrangerStory } from "./strangers.ts";
 import type { Knock, Sweep } from "./sweeper.ts";
@@ -23,7 +23,7 @@ import type { WalkStory } from "./walkers.ts";
 
 /** What the clients of a simulation know. */
 export interface ClientView {
-  readonly acknowledged: readonly Acknowledged[];
+  readonly acknowledged: readonly AcknowledgedCall[];
   /** What keyless signals said. */
   readonly said: readonly { readonly run: string; readonly text: string; readonly acknowledged: boolean }[];
   readonly results: readonly { readonly run: string; readonly status: string; readonly outcome: string }[];
@@ -48,10 +48,10 @@ export interface Evidence {
     readonly spent: number;
   }[];
   /** What the world carried out. */
-  readonly world: readonly Seen[];
+  readonly world: readonly WorldRequest[];
   /** Every call of a body, an observer or an inverse. */
-  readonly calls: readonly Call[];
-  readonly bites: readonly Bite[];
+  readonly calls: readonly BodyCall[];
+  readonly bites: readonly FaultHit[];
   /** What branches in lanes were handed. */
   readonly handed: readonly Handed[];
   /** Codes with which the store refused somebody, and how often. */
@@ -59,13 +59,13 @@ export interface Evidence {
   readonly client: ClientView;
   readonly projection: readonly string[];
   readonly orphans: readonly string[];
-  readonly deeds: readonly ManualDeed[];
+  readonly deeds: readonly OperatorAction[];
   /** Newest first. */
   readonly audit: readonly AuditEntry[];
   readonly values: readonly ValueOperation[];
   readonly watched: readonly (readonly ValueTransition[])[];
   /** What is left of the keys that clients have written. */
-  readonly valueLogs: readonly { readonly key: string; readonly found: readonly Value[] }[];
+  readonly valueLogs: readonly { readonly key: string; readonly found: readonly StoredValue[] }[];
   readonly schedules: readonly ScheduleStory[];
   readonly strangers: readonly StrangerStory[];
   readonly guarded: readonly GuardedStory[];

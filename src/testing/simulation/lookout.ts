@@ -4,7 +4,7 @@ import type { RunView } from "../../store/contract.ts";
 import type { SharedStore } from "./shared-store.ts";
 
 /** What the tables say at one moment. A simulation is small: one page holds each of them. */
-export interface Sight {
+export interface OrphanReport {
   readonly runs: readonly RunView[];
   readonly leases: readonly LeaseView[];
   readonly effects: readonly EffectRow[];
@@ -14,16 +14,16 @@ export interface Sight {
   readonly schedules: readonly ScheduleRow[];
 }
 
-const nothing: Sight = { runs: [], leases: [], effects: [], gates: [], timers: [], schedules: [] };
+const nothing: OrphanReport = { runs: [], leases: [], effects: [], gates: [], timers: [], schedules: [] };
 
 /** Looks at the tables on behalf of everybody who watches, and only if something was written since the last look. */
-export class Lookout {
+export class OrphanWatch {
   readonly #shared: SharedStore;
   readonly #tenant: string;
   /** What a time of the store's is, whatever was done to its clock. */
   readonly #right: (ms: number) => number;
-  #seen: { readonly changes: number; readonly sight: Sight } | undefined;
-  #judged: { readonly sight: Sight; readonly orphans: readonly string[] } | undefined;
+  #seen: { readonly changes: number; readonly sight: OrphanReport } | undefined;
+  #judged: { readonly sight: OrphanReport; readonly orphans: readonly string[] } | undefined;
 
   constructor(shared: SharedStore, tenant: string, right: (ms: number) => number = (ms) => ms) {
     this.#shared = shared;
@@ -31,7 +31,7 @@ export class Lookout {
     this.#right = right;
   }
 
-  async look(): Promise<Sight> {
+  async look(): Promise<OrphanReport> {
     const { changes, store } = this.#shared;
     if (this.#seen?.changes === changes) return this.#seen.sight;
     if (this.#shared.away) return this.#seen?.sight ?? nothing;
@@ -85,7 +85,7 @@ export class Lookout {
   }
 }
 
-function orphansIn({ runs, leases, gates, timers, effects }: Sight): string[] {
+function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): string[] {
   const awaited = new Set<number>();
   const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.wants !== null]));
   const live = runs.filter(({ endedAt }) => endedAt === null);

@@ -1,8 +1,8 @@
 import { isTapeError } from "../../model/errors.ts";
-import { bodyOf } from "../../model/project.ts";
+import { encodeBody } from "../../model/project.ts";
 import { type QuotaLimits, unlimited } from "../../model/quota.ts";
 import type { NewRecord } from "../../model/records.ts";
-import type { RunSpec, RunView, Store, Value } from "../../store/contract.ts";
+import type { RunSpec, RunView, Store, StoredValue } from "../../store/contract.ts";
 import { scheduleSpec } from "../conformance/frame.ts";
 import type { NeighbourDeed } from "./plan-neighbours.ts";
 import { wholeFeed } from "./shared-store.ts";
@@ -31,8 +31,8 @@ export interface QuotaStory {
 /** What is left of a key, and what should be. */
 export interface KeyHistory {
   readonly key: string;
-  readonly expected: readonly Pick<Value, "version" | "value" | "deleted">[];
-  readonly found: readonly Value[];
+  readonly expected: readonly Pick<StoredValue, "version" | "value" | "deleted">[];
+  readonly found: readonly StoredValue[];
 }
 
 /** Bytes of the neighbours' records: as the quota has counted them, and one by one. */
@@ -200,7 +200,7 @@ export class Neighbours {
     const { read, intake } = this.#stage.shared.store;
     const { used } = await intake.setQuota(tenant, { bytes: plenty }, act).then(() => read.quota(tenant));
     const feed = await wholeFeed(this.#stage.shared.store, tenant);
-    const found = feed.reduce((sum, { data }) => sum + Buffer.byteLength(bodyOf(data)), 0);
+    const found = feed.reduce((sum, { data }) => sum + Buffer.byteLength(encodeBody(data)), 0);
     this.measured = { counted: used.bytes, found };
     for (const [key, expected] of this.#kept) {
       this.histories.push({ key, expected, found: await keptOf(this.#stage.shared.store, tenant, key) });
@@ -209,7 +209,7 @@ export class Neighbours {
 }
 
 /** Whatever is left of a key; nothing, where the store says that it has thrown a part of it away. */
-export async function keptOf({ read }: Pick<Store, "read">, of: string, key: string): Promise<readonly Value[]> {
+export async function keptOf({ read }: Pick<Store, "read">, of: string, key: string): Promise<readonly StoredValue[]> {
   return read.valueHistory(of, key, 0).catch((error: unknown) => {
     if (isTapeError(error, "TAPE_VALUE_COMPACTED")) return [];
     throw error;

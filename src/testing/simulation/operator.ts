@@ -1,12 +1,12 @@
 import type { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { Clients } from "./clients.ts";
-import type { Deed } from "./plan-others.ts";
+import type { PlannedAction } from "./plan-others.ts";
 import type { Stage } from "./stage.ts";
 import { sweeperName } from "./sweeper.ts";
 
 /** A manual action as whoever took it knows it. */
-export interface ManualDeed {
+export interface OperatorAction {
   readonly who: string;
   readonly what: string;
   /** Wall time at which it was told, and at which it was acknowledged; undefined: it was refused, or nobody knows. */
@@ -37,8 +37,8 @@ const fine: ReadonlySet<string> = new Set([
 const pauseMs = 3_000;
 
 /** Does by hand what the plan says, and keeps a list of it. */
-export class OperatorAtWork {
-  readonly deeds: ManualDeed[] = [];
+export class SimulatedOperator {
+  readonly deeds: OperatorAction[] = [];
   readonly faults: string[] = [];
   readonly #stage: Stage;
   readonly #clients: Clients;
@@ -54,7 +54,7 @@ export class OperatorAtWork {
 
   /** Tells one deed, and remembers what became of it. Also used by those who settle doubts. */
   async tell(who: string, what: string, work: (tape: Tape) => Promise<unknown>): Promise<boolean> {
-    const deed: ManualDeed = { who, what, asked: this.#stage.time.wall(), at: undefined };
+    const deed: OperatorAction = { who, what, asked: this.#stage.time.wall(), at: undefined };
     this.deeds.push(deed);
     const told = await this.#clients.ask(work);
     if (told === undefined) return false;
@@ -75,7 +75,7 @@ export class OperatorAtWork {
     return runs.some(({ id, status }) => id === run && status === "STUCK");
   }
 
-  async #do({ atMs, what, run }: Deed, by: string): Promise<void> {
+  async #do({ atMs, what, run }: PlannedAction, by: string): Promise<void> {
     const { time } = this.#stage;
     await time.sleep(atMs);
     const act = { by, reason: "the plan says so" };

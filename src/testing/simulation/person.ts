@@ -2,21 +2,21 @@ import { type Random, seededRandom } from "../../base/random.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { Resolution } from "../../reactor/resolve.ts";
 import type { WorldLedger } from "../kit/world.ts";
-import type { OperatorAtWork } from "./operator.ts";
+import type { SimulatedOperator } from "./operator.ts";
 import type { Stage } from "./stage.ts";
 
 /** Longer than a request is under way at most: what is not in the ledger by then never will be. */
 const surelyMs = 30_000;
 /** Somebody who looks into the world's ledger and settles what nobody else can. Never guesses either. */
-export class Person {
+export class SimulatedResolver {
   readonly #stage: Stage;
   readonly #ledger: WorldLedger;
-  readonly #operator: OperatorAtWork;
+  readonly #operator: SimulatedOperator;
   readonly #random: Random;
   readonly #redriven = new Set<string>();
   #deeds = 0;
 
-  constructor(stage: Stage, ledger: WorldLedger, operator: OperatorAtWork) {
+  constructor(stage: Stage, ledger: WorldLedger, operator: SimulatedOperator) {
     this.#stage = stage;
     this.#ledger = ledger;
     this.#operator = operator;

@@ -1,6 +1,6 @@
 import { seededRandom } from "../../base/random.ts";
 import { chance, pick, times } from "./draw.ts";
-import { type ValueDeed, valueDeedsOf } from "./plan-others.ts";
+import { type PlannedValueWrite, valueWritesOf } from "./plan-others.ts";
 
 /** Another tenant of the same store, with a quota and values of the same names as ours; and those who walk through lists. */
 export interface PlannedNeighbours {
@@ -49,7 +49,7 @@ const neighbourShare = 0.06;
 export const noNeighbours: PlannedNeighbours = { deeds: [], walks: [] };
 
 /** Not in a store that goes back: what neighbours and walkers have seen would be worth nothing then. */
-export function withNeighbours<P extends { readonly rewind: unknown; readonly values: readonly ValueDeed[] }>(
+export function withNeighbours<P extends { readonly rewind: unknown; readonly values: readonly PlannedValueWrite[] }>(
   seed: number | string,
   plan: P,
 ): P & { readonly neighbours: PlannedNeighbours } {
@@ -67,6 +67,6 @@ export function withNeighbours<P extends { readonly rewind: unknown; readonly va
     rows: 1 + random.int(3),
     pauseMs: pick(random, [50, 700, 700]),
   }));
-  const values = plan.values.length > 0 ? plan.values : valueDeedsOf(random); // of the same keys as the neighbours'
+  const values = plan.values.length > 0 ? plan.values : valueWritesOf(random); // of the same keys as the neighbours'
   return { ...plan, values, neighbours: { deeds: deeds.toSorted((a, b) => a.atMs - b.atMs), walks } };
 }

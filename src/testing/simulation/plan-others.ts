@@ -4,7 +4,7 @@ import { opsOf, type PlannedRun } from "./plan-runs.ts";
 import type { Program } from "./program.ts";
 
 /** What an operator does by hand, besides settling doubts. */
-export interface Deed {
+export interface PlannedAction {
   readonly atMs: number;
   readonly what:
     | "take over"
@@ -30,7 +30,7 @@ export interface PlannedSchedule {
 }
 
 /** One thing that a client from outside does to a value. */
-export interface ValueDeed {
+export interface PlannedValueWrite {
   readonly client: number;
   readonly atMs: number;
   readonly key: string;
@@ -44,7 +44,7 @@ export interface PlannedSingleton {
   readonly throws: boolean;
 }
 
-export function deedsOf(random: Random, runs: readonly PlannedRun[], singleton: boolean): Deed[] {
+export function actionsOf(random: Random, runs: readonly PlannedRun[], singleton: boolean): PlannedAction[] {
   const whats = ["take over", "take over", "take over if stale", "redrive", "redrive", "fork", "fork"] as const;
   const more = ["pause the singleton", "take the singleton"] as const;
   return times(1 + random.int(2), () => ({
@@ -69,7 +69,7 @@ export function scheduleOf(random: Random): PlannedSchedule {
   };
 }
 
-export function valueDeedsOf(random: Random): ValueDeed[] {
+export function valueWritesOf(random: Random): PlannedValueWrite[] {
   const whats = ["create", "put", "swap", "swap", "swap", "delete", "read", "update", "update"] as const;
   return times(4 + random.int(8), () => ({
     client: random.int(3),

@@ -1,7 +1,7 @@
 import { seededRandom } from "../../base/random.ts";
 import { chance, pick, times } from "./draw.ts";
 import { approver } from "./guarded-gate.ts";
-import type { Deed, PlannedSchedule } from "./plan-others.ts";
+import type { PlannedAction, PlannedSchedule } from "./plan-others.ts";
 import { opsOf, owingOf, type PlannedRun } from "./plan-runs.ts";
 import type { Op, Program } from "./program.ts";
 
@@ -95,7 +95,7 @@ export function unbegunOf(seed: number | string): PlannedUnbegun | undefined {
 const forkShare = 0.05;
 
 /** The run owes something from its beginning. */
-export function withForks<P extends { readonly runs: readonly PlannedRun[]; readonly deeds: readonly Deed[] }>(
+export function withForks<P extends { readonly runs: readonly PlannedRun[]; readonly deeds: readonly PlannedAction[] }>(
   seed: number | string,
   plan: P,
 ): P {

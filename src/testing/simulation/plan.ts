@@ -3,13 +3,13 @@ import { chance, pick, times } from "./draw.ts";
 import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
 import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import {
-  type Deed,
-  deedsOf,
+  actionsOf,
+  type PlannedAction,
   type PlannedSchedule,
   type PlannedSingleton,
+  type PlannedValueWrite,
   scheduleOf,
-  type ValueDeed,
-  valueDeedsOf,
+  valueWritesOf,
 } from "./plan-others.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withLanes } from "./plan-runs.ts";
 import {
@@ -40,9 +40,9 @@ export interface Plan {
   readonly runs: readonly PlannedRun[];
   readonly signals: readonly PlannedSignal[];
   readonly schedules: readonly PlannedSchedule[];
-  readonly values: readonly ValueDeed[];
+  readonly values: readonly PlannedValueWrite[];
   readonly singleton: PlannedSingleton | undefined;
-  readonly deeds: readonly Deed[];
+  readonly deeds: readonly PlannedAction[];
   /** What another tenant tries with the numbers, names and secrets of ours. */
   readonly strangers: readonly StrangerDeed[];
   /** Signals to a gate that is for one person and takes numbers only. */
@@ -82,9 +82,9 @@ export function planOf(seed: number | string): Plan {
     runs: withLanes(seed, runs),
     signals: runs.flatMap((run) => signalsOf(random, run)),
     schedules: some(random, 0.05, () => [scheduleOf(random)]) ?? [],
-    values: some(random, 0.06, () => valueDeedsOf(random)) ?? [],
+    values: some(random, 0.06, () => valueWritesOf(random)) ?? [],
     deeds:
-      some(random, singleton === undefined ? 0.1 : 0.7, () => deedsOf(random, runs, singleton !== undefined)) ?? [],
+      some(random, singleton === undefined ? 0.1 : 0.7, () => actionsOf(random, runs, singleton !== undefined)) ?? [],
     strangers: strangersOf(seed),
     unbegun: unbegunOf(seed),
     faults: times(struck, () => faultOf(random, shape)),

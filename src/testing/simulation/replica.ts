@@ -4,7 +4,7 @@ import { openRemote } from "../../client/store.ts";
 import { Tape } from "../../host/tape.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { WireRequest } from "../../protocol/wire.ts";
-import { type Boundary, type Strike, TestProcess } from "../kit/process.ts";
+import { type Boundary, type CrashPoint, TestProcess } from "../kit/process.ts";
 import { runnerIn } from "../kit/runner.ts";
 import { describeFault, type Fault, rightClock } from "./plan-faults.ts";
 import { type Stage, tenant } from "./stage.ts";
@@ -131,7 +131,7 @@ export class Replica {
     return offMs + Math.round((drift * time.now) / 1_000) + stepped;
   }
 
-  #strike(boundary: Boundary): Strike {
+  #strike(boundary: Boundary): CrashPoint {
     const { refusals, time } = this.#stage;
     const { answer } = boundary;
     if (isTapeError(answer)) refusals.set(answer.code, (refusals.get(answer.code) ?? 0) + 1);

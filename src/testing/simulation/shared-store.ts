@@ -4,8 +4,8 @@ import { type Random, seededRandom } from "../../base/random.ts";
 import { openStore } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
-import type { Renewal, Renewed } from "../../model/lease.ts";
-import type { FeedRecord, Store, Wake } from "../../store/contract.ts";
+import type { RenewRequest, RenewResult } from "../../model/lease.ts";
+import type { FeedRecord, Store, WakeHint } from "../../store/contract.ts";
 import { VirtualTime } from "../kit/virtual-time.ts";
 import { ReusedDatabase } from "./reused-database.ts";
 import { tenant } from "./tenants.ts";
@@ -45,7 +45,7 @@ export class SharedStore {
   readonly store: Store;
   readonly #time: VirtualTime;
   readonly #random: Random;
-  readonly #listeners = new Map<(wake: Wake) => void, () => void>();
+  readonly #listeners = new Map<(wake: WakeHint) => void, () => void>();
   #db: DatabaseSync;
   #behind: Store;
   #away = false;
@@ -127,7 +127,7 @@ export class SharedStore {
     return this.#behind.close();
   }
 
-  #onWake(listener: (wake: Wake) => void): () => void {
+  #onWake(listener: (wake: WakeHint) => void): () => void {
     this.#listeners.set(listener, this.#behind.onWake(listener));
     return () => {
       this.#listeners.get(listener)?.();
@@ -158,7 +158,7 @@ export class SharedStore {
     this.fences.set(fence.journal, fence);
   }
 
-  async #renewed(asked: readonly Renewal[], answer: Promise<Renewed[]>): Promise<Renewed[]> {
+  async #renewed(asked: readonly RenewRequest[], answer: Promise<RenewResult[]>): Promise<RenewResult[]> {
     const verdicts = await answer;
     const at = this.#time.wall();
     for (const [k, { fence }] of asked.entries()) {
@@ -176,7 +176,7 @@ export class SharedStore {
     };
     // A renewal moves nothing but the end of a term.
     if (name === "claim.renew") {
-      return (asked: readonly Renewal[]) => this.#renewed(asked, call([asked]) as Promise<Renewed[]>);
+      return (asked: readonly RenewRequest[]) => this.#renewed(asked, call([asked]) as Promise<RenewResult[]>);
     }
     if (name.startsWith("read.")) return (...args: unknown[]) => call(args);
     return async (...args: unknown[]) => {

@@ -13,10 +13,10 @@ import { type Evidence, gather, type Witnesses } from "./evidence.ts";
 import { GuardedClients } from "./guarded.ts";
 import { approver, guardedName } from "./guarded-gate.ts";
 import { type Handed, LocalWork } from "./lanes.ts";
-import { Lookout, type Sight } from "./lookout.ts";
+import { type OrphanReport, OrphanWatch } from "./lookout.ts";
 import { Neighbours } from "./neighbours.ts";
-import { OperatorAtWork } from "./operator.ts";
-import { Person } from "./person.ts";
+import { SimulatedOperator } from "./operator.ts";
+import { SimulatedResolver } from "./person.ts";
 import type { Plan } from "./plan.ts";
 import { programs } from "./program.ts";
 import { Replica } from "./replica.ts";
@@ -64,7 +64,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const stage: Stage = {
     ...ground,
     runnerOn: (process) => runnerOf(programsOn(process)),
-    lookout: new Lookout(shared, tenant, unstepped(plan.wallStep)),
+    lookout: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(ground),
     sweeper: new Sweeper(time, plan.seed),
     calls: [],
@@ -74,7 +74,7 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
     log: options.log ? log : silentLog,
     healed: false,
   };
-  const play = new Play(stage, workflows, effects.ledger);
+  const play = new SimulationRun(stage, workflows, effects.ledger);
   try {
     await time.during(play.run());
     return await time.during(gather(stage, effects.ledger, play));
@@ -84,9 +84,9 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
 }
 
 /** One simulation: the replicas, everybody around them, and time. */
-class Play implements Witnesses {
+class SimulationRun implements Witnesses {
   readonly clients: Clients;
-  readonly operator: OperatorAtWork;
+  readonly operator: SimulatedOperator;
   readonly values: ValueClients;
   readonly schedules: ScheduleClients;
   readonly strangers: Strangers;
@@ -101,14 +101,14 @@ class Play implements Witnesses {
   settledAt: number | undefined;
   readonly #stage: Stage;
   readonly #replicas: Replica[];
-  readonly #person: Person;
-  #noted: Sight | undefined;
+  readonly #person: SimulatedResolver;
+  #noted: OrphanReport | undefined;
 
   constructor(stage: Stage, workflows: ReturnType<typeof programs>, ledger: WorldLedger) {
     this.#stage = stage;
     this.#replicas = Array.from({ length: stage.plan.replicas }, (_, k) => new Replica(stage, k));
     this.clients = new Clients(stage, workflows, () => this.#tapes);
-    this.operator = new OperatorAtWork(stage, this.clients);
+    this.operator = new SimulatedOperator(stage, this.clients);
     this.values = new ValueClients(stage, this.clients);
     this.schedules = new ScheduleClients(stage, this.clients, workflows);
     this.strangers = new Strangers(stage);
@@ -116,7 +116,7 @@ class Play implements Witnesses {
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
-    this.#person = new Person(stage, ledger, this.operator);
+    this.#person = new SimulatedResolver(stage, ledger, this.operator);
   }
 
   get #tapes(): readonly Tape[] {

@@ -1,13 +1,13 @@
 import type { Log } from "../../base/log.ts";
 import { seededRandom } from "../../base/random.ts";
-import { type Resolving, resolve } from "../../reactor/resolve.ts";
+import { type ResolveRequest, resolve } from "../../reactor/resolve.ts";
 import type { Runner } from "../../sdk/workflow.ts";
 import { TapeServer } from "../../server/server.ts";
 import type { TestProcess } from "../kit/process.ts";
-import type { Call } from "../kit/runner.ts";
+import type { BodyCall } from "../kit/runner.ts";
 import type { VirtualTime } from "../kit/virtual-time.ts";
 import type { Handed } from "./lanes.ts";
-import type { Lookout } from "./lookout.ts";
+import type { OrphanWatch } from "./lookout.ts";
 import type { Plan } from "./plan.ts";
 import type { Fault } from "./plan-faults.ts";
 import type { SharedStore } from "./shared-store.ts";
@@ -17,7 +17,7 @@ import { tenant } from "./tenants.ts";
 export { tenant } from "./tenants.ts";
 
 /** A fault that has bitten. */
-export interface Bite {
+export interface FaultHit {
   readonly fault: Fault;
   readonly at: number;
   readonly boundary: string;
@@ -28,15 +28,15 @@ export interface Stage {
   readonly plan: Plan;
   readonly time: VirtualTime;
   readonly shared: SharedStore;
-  readonly lookout: Lookout;
+  readonly lookout: OrphanWatch;
   readonly runner: Runner;
   /** The same in a process, whose work of its own takes the time of its clock. */
   readonly runnerOn: (process: Pick<TestProcess, "name" | "clock">) => Runner;
   /** Behind it is the same store; replicas that are connected reach it through the wire. */
   readonly server: TapeServer;
   readonly sweeper: Sweeper;
-  readonly calls: Call[];
-  readonly bites: Bite[];
+  readonly calls: BodyCall[];
+  readonly bites: FaultHit[];
   readonly handed: Handed[];
   /** Codes with which the store refused somebody, and how often. */
   readonly refusals: Map<string, number>;
@@ -54,7 +54,7 @@ export function serverOn(stage: Pick<Stage, "plan" | "time" | "shared" | "runner
     version: "simulated",
     credentials: "none",
     limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // an hour of calls comes in a moment
-    resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving as Resolving),
+    resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving as ResolveRequest),
     clock: time,
     random: seededRandom(`server ${plan.seed}`),
   });

@@ -10,7 +10,7 @@ export function steppedClock(time: VirtualTime, step: WallStep | undefined): Clo
     wall: () => time.wall() + (time.now >= step.atMs ? step.byMs : 0),
     boot: () => time.boot(),
     after: (ms, fn) => time.after(ms, fn),
-    soon: (fn) => time.soon(fn),
+    immediate: (fn) => time.immediate(fn),
     sleep: (ms, signal) => time.sleep(ms, signal),
   };
 }

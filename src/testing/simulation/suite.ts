@@ -28,7 +28,7 @@ export interface SuiteReport {
 /** One seed in so many is played twice. */
 const twiceEvery = 50;
 /** Explaining takes its time: the first few failures tell enough. */
-const mostExplained = 3;
+const maxExplained = 3;
 
 /** One seed, once or twice: the same seed must write the same feed, also in a database that nobody has used before. */
 export async function simulateSeed(seed: number | string, twice = false): Promise<SeedReport> {
@@ -58,7 +58,7 @@ export async function simulateSeeds(
     const report = await simulateSeed(seed, count++ % twiceEvery === 0);
     figures = sumOf(figures, report.figures);
     for (const mark of report.marks) coverage[mark]!++;
-    if (report.broken.length > 0) failures.push(await explain(report, failures.length < mostExplained));
+    if (report.broken.length > 0) failures.push(await explain(report, failures.length < maxExplained));
     onSeed(report);
   }
   return { seeds: count, failures, coverage, figures };

@@ -1,6 +1,6 @@
 import { seededRandom } from "../../base/random.ts";
-import { FencedDoor, fenceHeaders } from "../../guard/door.ts";
-import { type GuardTable, memoryGuards } from "../../guard/table.ts";
+import { fenceHeaders, RequestFence } from "../../guard/door.ts";
+import { type GuardTable, memoryGuardTable } from "../../guard/table.ts";
 import type { SingletonBody } from "../../host/singleton-term.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { TestProcess } from "../kit/process.ts";
@@ -37,7 +37,7 @@ export class Sweeper {
   readonly knocks: Knock[] = [];
   readonly #time: VirtualTime;
   readonly #random;
-  readonly #door: FencedDoor;
+  readonly #door: RequestFence;
   /** The resource takes no token lower than the highest that it has seen. */
   #highest = -1n;
   #thrown = 0;
@@ -45,7 +45,7 @@ export class Sweeper {
   constructor(time: VirtualTime, seed: number | string) {
     this.#time = time;
     this.#random = seededRandom(`door ${seed}`);
-    this.#door = new FencedDoor(this.#guards());
+    this.#door = new RequestFence(this.#guards());
   }
 
   body(process: TestProcess, { everyMs, throws }: PlannedSingleton): SingletonBody {
@@ -79,7 +79,7 @@ export class Sweeper {
     await time.sleep(travels);
     note("came");
     try {
-      await this.#door.through(
+      await this.#door.run(
         (name) => headers[name],
         async () => {
           note("in");
@@ -94,7 +94,7 @@ export class Sweeper {
 
   /** Takes its time, and fails now and then: before it has written, or after. */
   #guards(): GuardTable {
-    const table = memoryGuards();
+    const table = memoryGuardTable();
     return {
       raise: async (scope, token) => {
         const [before, after] = [chance(this.#random, 0.04), chance(this.#random, 0.04)];

@@ -1,10 +1,10 @@
 import { seededRandom } from "../../base/random.ts";
 import { isTapeError } from "../../model/errors.ts";
-import type { Store, Value, ValueCondition } from "../../store/contract.ts";
+import type { Store, StoredValue, ValueCondition } from "../../store/contract.ts";
 import { updateValue, type ValueTransition, watchValue } from "../../store/values.ts";
 import type { Operation } from "../linearizable.ts";
 import type { Clients } from "./clients.ts";
-import type { ValueDeed } from "./plan-others.ts";
+import type { PlannedValueWrite } from "./plan-others.ts";
 import { type Stage, tenant } from "./stage.ts";
 
 export type ValueInput =
@@ -56,7 +56,7 @@ export class ValueClients {
     });
   }
 
-  async #client(deeds: readonly ValueDeed[]): Promise<void> {
+  async #client(deeds: readonly PlannedValueWrite[]): Promise<void> {
     const { time } = this.#stage;
     for (const deed of [...deeds].sort((a, b) => a.atMs - b.atMs)) {
       await time.sleep(Math.max(0, deed.atMs - time.now));
@@ -64,7 +64,7 @@ export class ValueClients {
     }
   }
 
-  async #do({ key, what }: ValueDeed, store: Pick<Store, "read" | "intake">): Promise<void> {
+  async #do({ key, what }: PlannedValueWrite, store: Pick<Store, "read" | "intake">): Promise<void> {
     const value = `write ${++this.#writes}`;
     const { read, intake } = store;
     switch (what) {
@@ -109,7 +109,7 @@ export class ValueClients {
         throw error;
       }
     };
-    const versionOf = ({ version }: Value): ValueOutput => ({ version });
+    const versionOf = ({ version }: StoredValue): ValueOutput => ({ version });
     return {
       read: {
         ...store.read,

@@ -1,4 +1,4 @@
-import type { Read } from "../../store/contract.ts";
+import type { ReadOps } from "../../store/contract.ts";
 import { neighbourWord } from "./neighbours.ts";
 import type { PlannedWalk } from "./plan-neighbours.ts";
 import { tenant as ours, type Stage } from "./stage.ts";
@@ -21,7 +21,12 @@ interface Page<Cursor> {
 }
 
 type Cursor = string | number;
-type Reader = (read: Read, tenant: string, rows: number | undefined, at: Cursor | undefined) => Promise<Page<Cursor>>;
+type Reader = (
+  read: ReadOps,
+  tenant: string,
+  rows: number | undefined,
+  at: Cursor | undefined,
+) => Promise<Page<Cursor>>;
 
 const runPage =
   (named: boolean): Reader =>

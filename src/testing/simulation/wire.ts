@@ -1,11 +1,11 @@
 import { TapeError } from "../../model/errors.ts";
 import { problemOf, problemType, statusOf } from "../../protocol/problem.ts";
-import type { Exchange, WireAnswer, WireRequest } from "../../protocol/wire.ts";
+import type { Transport, WireRequest, WireResponse } from "../../protocol/wire.ts";
 import type { VirtualTime } from "../kit/virtual-time.ts";
 import type { Fault } from "./plan-faults.ts";
 
 export interface WireOptions {
-  readonly exchange: Exchange;
+  readonly exchange: Transport;
   readonly time: VirtualTime;
   readonly travelMs: () => number;
   /** What happens to the next request. */
@@ -16,12 +16,12 @@ export interface WireOptions {
 const answerMs = 35_000;
 
 /** The way to the server: requests and answers take their time, and each of them can go wrong by itself. */
-export function wireTo(options: WireOptions): Exchange {
+export function wireTo(options: WireOptions): Transport {
   const { exchange, time, travelMs, fate } = options;
   /** Arrives whatever its sender is told. */
   const later = (request: WireRequest, ms: number): void =>
     void time.after(ms, () => void exchange(request).catch(() => {}));
-  const carried = async (request: WireRequest): Promise<WireAnswer> => {
+  const carried = async (request: WireRequest): Promise<WireResponse> => {
     await time.sleep(travelMs());
     const answer = await exchange(request);
     await time.sleep(travelMs());
@@ -59,7 +59,7 @@ export function wireTo(options: WireOptions): Exchange {
   };
 }
 
-function overloaded(): WireAnswer {
+function overloaded(): WireResponse {
   const error = new TapeError("TAPE_OVERLOADED", "too many (injected)");
   const body = Buffer.from(JSON.stringify(problemOf(error)));
   return { status: statusOf(error.code), headers: { "content-type": problemType }, body };

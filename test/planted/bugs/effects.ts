@@ -117,12 +117,12 @@ export const effectBugs: readonly Bug[] = [
         file: "engine/acts.ts",
         find: 'if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);',
         replace: `if (timeout.signal.aborted && effect.semantics === "non_idempotent") {
-    drive.active++;
+    drive.activeBodies++;
     void answer
       ?.then((late) => ("value" in late && !drive.over ? confirm(drive, act, turn, late.value) : evidence(late)))
       .finally(() => {
-        drive.active--;
-        drive.settle();
+        drive.activeBodies--;
+        drive.parkIfIdle();
       });
   }`,
       },
@@ -142,8 +142,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/acts.ts",
-        find: "    key: keyOf(drive, turn.pos),\n    token: lease.token,",
-        replace: "    key: `$" + "{keyOf(drive, turn.pos)}/$" + "{attempt}`,\n    token: lease.token,",
+        find: "    key: idempotencyKeyOf(drive, turn.pos),\n    token: lease.token,",
+        replace: "    key: `$" + "{idempotencyKeyOf(drive, turn.pos)}/$" + "{attempt}`,\n    token: lease.token,",
       },
     ],
     tellers: ["keysAreIntended", "idempotentOnce"],
@@ -171,7 +171,7 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/reconciler.ts",
-        find: '[[...item.confirmed("duplicate", seen), ...(await surplus(ground, item, seen.refs))], done]',
+        find: '[[...item.confirmed("duplicate", seen), ...(await surplusObligations(ground, item, seen.refs))], done]',
         replace: '[[...item.confirmed("duplicate", seen)], done]',
       },
     ],

@@ -39,7 +39,7 @@ export const endingBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/item.ts",
-        find: '    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armed(value)];',
+        find: '    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armedObligation(value)];',
         replace: '    return [this.settled({ to: "CONFIRMED", reason, value })];',
       },
     ],
@@ -83,15 +83,15 @@ export const endingBugs: readonly Bug[] = [
     patches: [
       {
         file: "engine/operations.ts",
-        find: "    if (drive.cancelled && operation.always !== true) return handled(Promise.reject(cancelledError()));\n",
+        find: "    if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));\n",
         replace: "",
       },
       {
         file: "engine/turn.ts",
-        find: "if (drive.over || (drive.cancelling && this.#operation.always !== true)) return;",
-        replace: "if (drive.over) return;",
+        find: "if (drive.finished || (drive.cancelRequested && this.#operation.evenIfCancelled !== true)) return;",
+        replace: "if (drive.finished) return;",
       },
-      { file: "engine/drive.ts", find: "    this.context.refuseWaits();\n", replace: "" },
+      { file: "engine/drive.ts", find: "    this.context.cancelWaits();\n", replace: "" },
     ],
     tellers: ["noIntentAfterCancel"],
     within: 50,

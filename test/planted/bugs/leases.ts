@@ -9,9 +9,9 @@ const noFence: readonly Patch[] = [
   },
   {
     file: "store/sql/plans/append.ts",
-    find: '  const { after, records } = entry;\n  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* askRow(sql, { tenant, journal, token, nonce, after });\n',
+    find: '  const { after, records } = entry;\n  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* queryRow(sql, { tenant, journal, token, nonce, after });\n',
     replace:
-      '  const { records } = entry;\n  const after = Number((yield* askRow("journal.head", { journal }))?.head);\n  const row = yield* askRow("lease.read", { journal });\n',
+      '  const { records } = entry;\n  const after = Number((yield* queryRow("journal.head", { journal }))?.head);\n  const row = yield* queryRow("lease.read", { journal });\n',
   },
   {
     file: "store/sql/plans/append.ts",
@@ -197,7 +197,7 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "engine/sending.ts",
-        find: "if (elapsedSince(authorised, clock) <= beginWithin(lease)) return;",
+        find: "if (elapsedSince(authorised, clock) <= startWindowMs(lease)) return;",
         replace: "if (elapsedSince(authorised, clock) >= 0) return;",
       },
     ],

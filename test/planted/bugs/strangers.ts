@@ -123,7 +123,7 @@ export const strangerBugs: readonly Bug[] = [
       },
       {
         file: "engine/cancel.ts",
-        find: " || first.data.holder !== undefined || since.length + 1 === mostTerms",
+        find: " || first.data.holder !== undefined || since.length + 1 === maxTerms",
         replace: "",
       },
     ],
@@ -138,8 +138,8 @@ export const strangerBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sql/plans/audit.ts",
-        find: '  yield* ask("audit.seal", { tenant, hash });\n',
-        replace: '  yield* ask("audit.seal", { tenant, hash: "" });\n',
+        find: '  yield* query("audit.seal", { tenant, hash });\n',
+        replace: '  yield* query("audit.seal", { tenant, hash: "" });\n',
       },
     ],
     tellers: ["auditIsSealed"],

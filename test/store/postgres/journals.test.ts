@@ -3,9 +3,9 @@ import { systemClock } from "../../../src/base/clock.ts";
 import { systemRandom } from "../../../src/base/random.ts";
 import type { Store } from "../../../src/store/contract.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
-import { Journals } from "../../../src/store/postgres/journals.ts";
+import { JournalAllocator } from "../../../src/store/postgres/journals.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
-import { Patience } from "../../../src/store/postgres/patience.ts";
+import { OutageRetry } from "../../../src/store/postgres/patience.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
@@ -42,8 +42,8 @@ describe("numbers of journals on PostgreSQL", () => {
   it("however many starts find none, they wait for two blocks: the next one is large enough for all", async () => {
     const connections = new Connections(parsePostgresUrl(url));
     const ask = vi.spyOn(connections, "ask");
-    const patience = new Patience({ clock: systemClock, random: systemRandom, boundMs: 5_000 });
-    const journals = new Journals(connections, patience, async () => {});
+    const patience = new OutageRetry({ clock: systemClock, random: systemRandom, boundMs: 5_000 });
+    const journals = new JournalAllocator(connections, patience, async () => {});
     const numbers = await Promise.all(Array.from({ length: 20_000 }, () => journals.one()));
     expect(new Set(numbers).size).toBe(20_000);
     expect(ask.mock.calls.length).toBeLessThan(5); // of 2,000 each: ten

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { Store, Wake } from "../../../src/store/contract.ts";
+import type { Store, WakeHint } from "../../../src/store/contract.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import {
   acquired,
@@ -88,7 +88,7 @@ describe("behind a transaction pooler", () => {
   it("values are compared and set, and hints arrive over an address of their own", async () => {
     const url = `${pooler.url}?pooler=transaction&listen_url=${encodeURIComponent(direct)}`;
     const listening = await openPostgres({ url });
-    const wakes: Wake[] = [];
+    const wakes: WakeHint[] = [];
     const stop = listening.onWake((wake) => wakes.push(wake));
     await until(async () => wakes.length > 0, "it does not listen"); // the first look around
     const key = unique("key");

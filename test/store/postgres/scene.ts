@@ -8,7 +8,7 @@ import type { Store } from "../../../src/store/contract.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
-import type { Answer } from "../../../src/store/sql/plan.ts";
+import type { QueryResult } from "../../../src/store/sql/plan.ts";
 import type { Statement } from "../../../src/store/sql/statement.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
@@ -36,7 +36,7 @@ export interface Hand {
   readonly client: pg.PoolClient;
   readonly pid: number;
   statement(name: string): Statement;
-  run(name: string, params: Readonly<Record<string, unknown>>): Promise<Answer>;
+  run(name: string, params: Readonly<Record<string, unknown>>): Promise<QueryResult>;
   sql(text: string): Promise<pg.QueryResult>;
 }
 

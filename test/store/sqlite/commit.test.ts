@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store, Wake } from "../../../src/store/contract.ts";
+import type { Store, WakeHint } from "../../../src/store/contract.ts";
 import {
   acquired,
   claimant,
@@ -78,7 +78,7 @@ describe("a COMMIT that fails", () => {
 
   it("after it was carried out, is found out: the callers get their verdicts, nothing is written twice", async () => {
     const runs = await Promise.all(Array.from({ length: 10 }, () => held(store)));
-    const wakes: Wake[] = [];
+    const wakes: WakeHint[] = [];
     store.onWake((wake) => wakes.push(wake));
     faults.next = "after";
     const value = store.intake.putValue(tenant, "k", 1, "must_create");

@@ -1,6 +1,6 @@
 import { effect } from "../../../sdk/effect.ts";
 import { gate } from "../../../sdk/gate.ts";
-import { Definite, outcome } from "../../../sdk/outcomes.ts";
+import { DefiniteFailure, outcome } from "../../../sdk/outcomes.ts";
 import { createRunner, type Runner, workflow } from "../../../sdk/workflow.ts";
 import { type Bank, bankOn, type Receipt, type WireOrder } from "./bank.ts";
 import { addOnce, type Ledger, memoryLedger } from "./ledger.ts";
@@ -52,7 +52,8 @@ export function treasuryOn({ bank, books, model }: World) {
     let wired = await tape.attempt(act);
     for (let tries = 1; wired.status === "failed" && wired.reason !== "definite" && tries < 3; tries++)
       wired = await tape.attempt(act);
-    if (wired.status === "failed") throw new Definite(`the wire failed: ${wired.reason}`, { cause: wired.error });
+    if (wired.status === "failed")
+      throw new DefiniteFailure(`the wire failed: ${wired.reason}`, { cause: wired.error });
 
     await book(wired.value);
     return { done: true as const, receipt: wired.value };
@@ -67,7 +68,7 @@ export function worldOn(ledger: Ledger, options: { readonly closed?: boolean } =
     bank: bankOn(ledger),
     books: {
       async enter(key, receipt) {
-        if (options.closed === true) throw new Definite("the day is closed");
+        if (options.closed === true) throw new DefiniteFailure("the day is closed");
         addOnce(ledger, { act: "book", about: receipt.invoice, key });
       },
     },

@@ -6,7 +6,7 @@ import type { SessionOptions } from "./session.ts";
 
 /** So long a migration may take without a word; then a word each time twice as much has passed, up to ten seconds. */
 const quietMs = 2_000;
-const mostQuietMs = 10_000;
+const maxQuietMs = 10_000;
 
 const text = loadStatements(sqlFiles(new URL("sql/", import.meta.url)), (position) => `$${position}`).get(
   "progress",
@@ -60,7 +60,7 @@ export class Progress {
     const { clock, connections, log } = this.#options;
     if (clock.mono() - this.#said < this.#quietMs) return;
     this.#said = clock.mono();
-    this.#quietMs = Math.min(mostQuietMs, this.#quietMs * 2);
+    this.#quietMs = Math.min(maxQuietMs, this.#quietMs * 2);
     const row = await connections.askText(text).then(
       ({ rows }) => rows.find((found: Row) => found.phase !== null) ?? rows[0],
       () => undefined, // the work itself will say what is the matter
@@ -68,12 +68,12 @@ export class Progress {
     log("warn", "store.migration_progress", {
       migration: about,
       ...this.#batch,
-      ...(row === undefined ? {} : told(row)),
+      ...(row === undefined ? {} : reported(row)),
     });
   }
 }
 
-function told(row: Row): Record<string, unknown> {
+function reported(row: Row): Record<string, unknown> {
   const of = (done: unknown, total: unknown): number | undefined =>
     Number(total) > 0 ? Math.floor((100 * Number(done)) / Number(total)) : undefined;
   const percent = of(row.tuples_done, row.tuples_total) ?? of(row.blocks_done, row.blocks_total);

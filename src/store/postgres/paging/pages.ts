@@ -1,6 +1,6 @@
 import { sqlFiles } from "../../sql/files.ts";
 import { payloads } from "../../sql/paging.ts";
-import type { Answer, Row } from "../../sql/plan.ts";
+import type { QueryResult, Row } from "../../sql/plan.ts";
 
 const around = sqlFiles(new URL("sql/", import.meta.url)).get("page.sql") ?? "";
 
@@ -17,7 +17,7 @@ export function boundedSource(name: string, source: string): string {
 }
 
 /** Says of a page whether it was full. */
-export function boundedAnswer(answer: Answer, pageBytes: unknown): Answer {
+export function boundedResult(answer: QueryResult, pageBytes: unknown): QueryResult {
   const last: Row | undefined = answer.rows.at(-1);
   if (typeof pageBytes !== "number" || last?.page_bytes === undefined) return answer;
   return Number(last.page_bytes) >= pageBytes ? { ...answer, more: true } : answer;

@@ -1,35 +1,35 @@
 import { type Change, isRequired, refusals } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { Fence } from "../../../model/fence.ts";
-import { changesOf, type Place } from "../../../model/project.ts";
+import { changesOf, type RecordContext } from "../../../model/project.ts";
 import type { JournalKind } from "../../../model/rows.ts";
 import { staleError } from "../../calls.ts";
 import type { CheckedEntry } from "../../check.ts";
-import type { Appended, Wake } from "../../contract.ts";
-import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
+import type { AppendResult, WakeHint } from "../../contract.ts";
+import { type Plan, type PlanContext, query, queryRow, queryRows, type Row } from "../plan.ts";
 import { auditRecords } from "./audit.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
-export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): Plan<Appended> {
+export function* appendPlan(ground: PlanContext, fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
   const { tenant, journal, token, nonce } = fence;
   const { after, records } = entry;
   const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";
-  const row = yield* askRow(sql, { tenant, journal, token, nonce, after });
-  if (row === undefined) return yield* repeatPlan(fence, entry);
-  const place = placeOf(ground, fence, row);
+  const row = yield* queryRow(sql, { tenant, journal, token, nonce, after });
+  if (row === undefined) return yield* appendRetryPlan(fence, entry);
+  const place = recordContextOf(ground, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
   const changes = records.flatMap((record) => changesOf(record, place));
   // What only asks, and would see no other record of this entry, asks first too.
   const [first, ...others] = changes;
   const asks = records.length === 1 && first?.do === "run.settled";
   if (asks) yield* applyChange(ground, first, place.tenant);
-  if (records.length === 1) for (const change of changes) yield* checkNotes(change, row);
+  if (records.length === 1) for (const change of changes) yield* assertNotesTaken(change, row);
   for (const [k, record] of records.entries()) {
     const seq = after + 1 + k;
-    const { count } = yield* ask("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k] });
+    const { count } = yield* query("record.append", { journal, seq, token, kind: record.kind, body: entry.bodies[k] });
     if (count > 0) continue;
-    if (k === 0) return yield* repeatPlan(fence, entry);
-    throw yield* whyRefused(fence, after);
+    if (k === 0) return yield* appendRetryPlan(fence, entry);
+    throw yield* explainRefusal(fence, after);
   }
   for (const change of asks ? others : changes) yield* applyChange(ground, change, place.tenant);
   yield* auditRecords(place, entry);
@@ -37,14 +37,14 @@ export function* appendPlan(ground: Ground, fence: Fence, entry: CheckedEntry): 
 }
 
 /** The counter stands still under the fence's lock (see fence.release): no need to find out by writing. */
-function* checkNotes(change: Change, row: Row): Plan<void> {
+function* assertNotesTaken(change: Change, row: Row): Plan<void> {
   if (change.do !== "lease.release" || row.kind === "name" || Number(row.notes) === change.taken) return;
   throw yield* refusalOf(change, row.tenant as string);
 }
 
-export type FencedPlace = Place & { readonly tenant: string };
+export type FencedRecordContext = RecordContext & { readonly tenant: string };
 
-export function placeOf(ground: Ground, fence: Fence, row: Row): FencedPlace {
+export function recordContextOf(ground: PlanContext, fence: Fence, row: Row): FencedRecordContext {
   return {
     journal: fence.journal,
     kind: row.kind as JournalKind,
@@ -60,9 +60,9 @@ export function placeOf(ground: Ground, fence: Fence, row: Row): FencedPlace {
  * Carries out one change by the statement of its name; throws its refusal where its condition does not hold. The tenant
  * is the fence's: statements that reach into a journal which a record names compare it.
  */
-export function* applyChange(ground: Ground, change: Change, tenant: string): Plan<void> {
+export function* applyChange(ground: PlanContext, change: Change, tenant: string): Plan<void> {
   if (change.do === "note.create") return yield* createNote(ground, change, tenant);
-  const answer = yield* ask(change.do, { ...change, tenant });
+  const answer = yield* query(change.do, { ...change, tenant });
   if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
     case "lease.create":
@@ -77,7 +77,7 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
       ground.wake({ of: "journal", tenant, journal: change.journal });
       return;
     case "value.log":
-      if (change.through > 0) yield* ask("value.forget", { ...change, tenant });
+      if (change.through > 0) yield* query("value.forget", { ...change, tenant });
       return ground.wake({ of: "value", tenant, key: change.key });
     case "timer.create":
       return ground.wake(wakeOf("timers", tenant));
@@ -86,31 +86,31 @@ export function* applyChange(ground: Ground, change: Change, tenant: string): Pl
 }
 
 /** Only those who serve this tenant, and this workflow where it is a run's, need to look. */
-export function wakeOf(reactor: string, tenant: string, workflow = ""): Wake {
+export function wakeOf(reactor: string, tenant: string, workflow = ""): WakeHint {
   return { of: "reactor", reactor, tenant, ...(workflow === "" ? {} : { workflow }) };
 }
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
-function* createNote(ground: Ground, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
+function* createNote(ground: PlanContext, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
   const { kind, body, must } = note;
   for (let { journal } = note; ; ) {
     const sent = yield* sendNote(ground, { tenant, journal }, kind, body, must);
     if (sent !== undefined || !note.orAbove) return;
-    const parent = (yield* askRow("run.parent", { journal }))?.parent ?? null;
+    const parent = (yield* queryRow("run.parent", { journal }))?.parent ?? null;
     if (parent === null) return;
     journal = Number(parent);
   }
 }
 
 export function* sendNote(
-  ground: Ground,
+  ground: PlanContext,
   to: { readonly tenant: string; readonly journal: number },
   kind: string,
   body: string,
   must: boolean,
 ): Plan<number | undefined> {
   const { tenant, journal } = to;
-  const row = yield* askRow("note.count", { tenant, journal });
+  const row = yield* queryRow("note.count", { tenant, journal });
   if (row === undefined) {
     if (!must) return undefined;
     throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
@@ -120,7 +120,7 @@ export function* sendNote(
     const message = `the inbox has taken ${ground.limits.inboxNotes} notes, which is all it takes`;
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
-  yield* ask("note.create", { journal, seq, kind, body });
+  yield* query("note.create", { journal, seq, kind, body });
   if (row.wakes !== null) ground.wake(wakeOf(row.wakes as string, row.tenant as string, row.workflow as string));
   ground.wake({ of: "journal", tenant, journal });
   return seq;
@@ -141,7 +141,7 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       return new TapeError(code, `the run cannot become ${change.to} from where it is`, { ...change });
     case "claim.create": {
       const { scope, businessKey } = change;
-      const owner = yield* askRow("claim.find", { tenant, scope, businessKey });
+      const owner = yield* queryRow("claim.find", { tenant, scope, businessKey });
       const run = owner?.run_id;
       return new TapeError(code, `${scope} ${businessKey} belongs to run ${run}`, { scope, businessKey, run });
     }
@@ -153,7 +153,8 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
       return new TapeError(code, `notes beyond ${change.taken} wait in the inbox`, { ...change });
     case "run.create": {
       const { id } = change;
-      const taken = (yield* askRow("run.find", { tenant, id })) ?? (yield* askRow("tombstone.find", { tenant, id }));
+      const taken =
+        (yield* queryRow("run.find", { tenant, id })) ?? (yield* queryRow("tombstone.find", { tenant, id }));
       if (taken !== undefined) return new TapeError(code, `run ${id} exists already, or existed`, { id });
       return new TapeError("TAPE_ILLEGAL_TRANSITION", "a run that is ending or stuck starts no children", { id });
     }
@@ -165,13 +166,13 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
 }
 
 /** Token first: a stale owner is told that it is stale, whatever else is wrong with its write. */
-export function* whyRefused(fence: Fence, after: number): Plan<TapeError> {
+export function* explainRefusal(fence: Fence, after: number): Plan<TapeError> {
   return refusalFromRow(fence, after, yield* whyFenced(fence));
 }
 
 /** The lease row that a fence was compared with; undefined also where it is another tenant's. */
 export function* whyFenced({ tenant, journal }: Fence): Plan<Row | undefined> {
-  return yield* askRow("fence.why", { tenant, journal });
+  return yield* queryRow("fence.why", { tenant, journal });
 }
 
 /**
@@ -179,14 +180,14 @@ export function* whyFenced({ tenant, journal }: Fence): Plan<Row | undefined> {
  * it was, which is true whatever happened since: the records are there, under this token. Only a writer who still holds
  * the term is told so, or one who ended it by this very write; a stale one is told that it is stale.
  */
-export function* repeatPlan(fence: Fence, entry: CheckedEntry): Plan<Appended> {
+export function* appendRetryPlan(fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
   const { journal, token } = fence;
   const { after, records, bodies } = entry;
   const row = yield* whyFenced(fence);
   const refusal = refusalFromRow(fence, after, row);
   const stale = refusal.code === "TAPE_FENCED";
   if (row === undefined || (stale && !entry.releases)) throw refusal;
-  const written = yield* askRows("journal.page", { journal, from: after + 1, limit: records.length, tenant: null });
+  const written = yield* queryRows("journal.page", { journal, from: after + 1, limit: records.length, tenant: null });
   const isSame = (one: Row, k: number): boolean =>
     one.token === String(token) && one.kind === records[k]!.kind && one.body === bodies[k];
   if (written.length < records.length || !written.every(isSame)) throw refusal;

@@ -1,15 +1,15 @@
-import type { Place } from "../../../model/project.ts";
+import type { RecordContext } from "../../../model/project.ts";
 import type { RecordData } from "../../../model/records.ts";
 import { auditHash } from "../../audit.ts";
 import type { CheckedEntry } from "../../check.ts";
-import type { ManualAct } from "../../contract.ts";
+import type { AuditInfo } from "../../contract.ts";
 import { auditEntryOf } from "../../rows.ts";
-import { ask, askRow, type Plan } from "../plan.ts";
+import { type Plan, query, queryRow } from "../plan.ts";
 
 /** The store's own journal, for what concerns no other. */
 export const storeJournal = 1;
 
-export interface Audited {
+export interface AuditedAction {
   readonly tenant: string;
   readonly journal: number;
   readonly subject: string | null;
@@ -21,26 +21,26 @@ export interface Audited {
  * One more entry of the tenant's audit, sealed by a hash over it and the hash before it. The last thing in a transaction:
  * the next who writes an entry of this tenant waits for it.
  */
-export function* auditPlan({ tenant, journal, subject, body }: Audited): Plan<void> {
-  const head = (yield* askRow("audit.head", { tenant }))!;
+export function* auditPlan({ tenant, journal, subject, body }: AuditedAction): Plan<void> {
+  const head = (yield* queryRow("audit.head", { tenant }))!;
   const moment = Number(head.at);
   const row = { tenant, n: Number(head.n), at: moment, journal, subject, body };
   const hash = auditHash(head.hash as string, auditEntryOf({ ...row, id: 0, hash: "" }));
-  yield* ask("audit.add", { ...row, moment, hash });
-  yield* ask("audit.seal", { tenant, hash });
+  yield* query("audit.add", { ...row, moment, hash });
+  yield* query("audit.seal", { tenant, hash });
 }
 
 /** An entry for each operator's action among the records of an append. */
-export function* auditRecords(place: Place & { readonly tenant: string }, entry: CheckedEntry): Plan<void> {
+export function* auditRecords(place: RecordContext & { readonly tenant: string }, entry: CheckedEntry): Plan<void> {
   const { journal, tenant } = place;
   for (const [k, record] of entry.records.entries()) {
     if (record.kind !== "operator.acted") continue;
-    const subject = ((yield* askRow("audit.subject", { journal }))?.subject ?? null) as string | null;
+    const subject = ((yield* queryRow("audit.subject", { journal }))?.subject ?? null) as string | null;
     yield* auditPlan({ tenant, journal, subject, body: entry.bodies[k]! });
   }
 }
 
-export function actedBy(action: string, act: ManualAct, detail?: unknown): RecordData<"operator.acted"> {
+export function actedBy(action: string, act: AuditInfo, detail?: unknown): RecordData<"operator.acted"> {
   const { by: who, reason, via } = act;
   return { who, action, reason, ...(detail === undefined ? {} : { detail }), ...(via === undefined ? {} : { via }) };
 }

@@ -1,28 +1,28 @@
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
-import type { Acquired, AcquireRequest, Renewal, Renewed, Term } from "../../../model/lease.ts";
-import { bodyOf } from "../../../model/project.ts";
+import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../../model/lease.ts";
+import { encodeBody } from "../../../model/project.ts";
 import type { Credential, RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
 import { staleError } from "../../calls.ts";
-import type { FindRequest, ManualAct } from "../../contract.ts";
-import { beginsBy, leaseRowOf, leaseViewOf, mayOpen, mayTake, previousOf } from "../../lease-rules.ts";
-import { ask, askRow, type Ground, type Plan } from "../plan.ts";
+import type { AuditInfo, FindRequest } from "../../contract.ts";
+import { leaseRowOf, leaseViewOf, mayOpen, mayTake, previousTermOf, startReasonOf } from "../../lease-rules.ts";
+import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { whyFenced } from "./append.ts";
 import { auditPlan } from "./audit.ts";
-import { recordAct } from "./service.ts";
+import { recordOperatorAction } from "./service.ts";
 import { findTarget, openTarget } from "./target.ts";
 
 /**
  * Read, decide, CAS on (owner, token) as read, then the head with a newer snapshot, then the term record: in this order,
  * because a stale holder may have appended until the moment of the CAS.
  */
-export function* acquirePlan(ground: Ground, tenant: string, request: AcquireRequest): Plan<Acquired> {
+export function* acquirePlan(ground: PlanContext, tenant: string, request: AcquireRequest): Plan<AcquireResult> {
   const unopened = mayOpen(request);
   const found = unopened === undefined ? undefined : yield* findTarget(tenant, request.target);
   if (unopened !== undefined && found === undefined && "name" in request.target) return { ok: false, error: unopened };
   const journal = found ?? (yield* openTarget(ground, tenant, request.target));
-  const row = yield* askRow("lease.read", { journal });
+  const row = yield* queryRow("lease.read", { journal });
   if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
   const lease = leaseRowOf(row);
   const now = Number(row.now);
@@ -33,7 +33,7 @@ export function* acquirePlan(ground: Ground, tenant: string, request: AcquireReq
   if (refusal !== undefined) return { ok: false, error: refusal, holder: leaseViewOf(row) };
   const taken = yield* takeTerm(lease, now, request);
   if (taken !== undefined) return { ok: true, term: taken };
-  const current = yield* askRow("lease.read", { journal });
+  const current = yield* queryRow("lease.read", { journal });
   return {
     ok: false,
     error: new TapeError("TAPE_LEASE_HELD", "another claimant was faster", { journal, remainingMs: 0 }),
@@ -42,9 +42,9 @@ export function* acquirePlan(ground: Ground, tenant: string, request: AcquireReq
 }
 
 /** A standby's question, answered without a transaction while the answer is no. undefined: it is worth trying. */
-export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquired | undefined> {
+export function* peekPlan(tenant: string, request: AcquireRequest): Plan<AcquireResult | undefined> {
   const journal = yield* findTarget(tenant, request.target);
-  const row = journal === undefined ? undefined : yield* askRow("lease.read", { journal });
+  const row = journal === undefined ? undefined : yield* queryRow("lease.read", { journal });
   if (row === undefined) return undefined;
   const lease = leaseRowOf(row);
   if (lease.nonce === request.nonce) return undefined;
@@ -52,14 +52,14 @@ export function* peekPlan(tenant: string, request: AcquireRequest): Plan<Acquire
   return error === undefined ? undefined : { ok: false, error, holder: leaseViewOf(row) };
 }
 
-type Taking = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "why">;
+type TakeOptions = Pick<AcquireRequest, "claimant" | "nonce" | "expect" | "reason" | "by" | "why">;
 
-export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Term | undefined> {
+export function* takeTerm(lease: LeaseRow, now: number, taking: TakeOptions): Plan<Term | undefined> {
   const { journal } = lease;
   const { claimant, nonce } = taking;
-  const reason = taking.reason ?? beginsBy(lease, now);
+  const reason = taking.reason ?? startReasonOf(lease, now);
   const { maxStallMs = null } = claimant;
-  const taken = yield* askRow("lease.take", {
+  const taken = yield* queryRow("lease.take", {
     ...claimant,
     maxStallMs,
     journal,
@@ -70,13 +70,13 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Te
   });
   if (taken === undefined) return undefined;
   const token = BigInt(taken.token as string);
-  const head = Number((yield* askRow("journal.head", { journal }))?.head);
-  yield* ask("record.append", {
+  const head = Number((yield* queryRow("journal.head", { journal }))?.head);
+  yield* query("record.append", {
     journal,
     seq: head + 1,
     token,
     kind: "term.begun",
-    body: begun(lease, now, head, taking, reason),
+    body: termStartedBody(lease, now, head, taking, reason),
   });
   const { kind, tenant, run } = lease;
   const fence = makeFence(tenant, journal, token, nonce);
@@ -93,9 +93,15 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: Taking): Plan<Te
   };
 }
 
-export function begun(lease: LeaseRow, now: number, head: number, taking: Taking, reason: TermReason): string {
+export function termStartedBody(
+  lease: LeaseRow,
+  now: number,
+  head: number,
+  taking: TakeOptions,
+  reason: TermReason,
+): string {
   const { owner, label, reactor, ttlMs } = taking.claimant;
-  const previous = previousOf(lease, now, head, reason);
+  const previous = previousTermOf(lease, now, head, reason);
   const data: RecordData<"term.begun"> = {
     owner,
     label,
@@ -106,7 +112,7 @@ export function begun(lease: LeaseRow, now: number, head: number, taking: Taking
     ...(taking.why === undefined ? {} : { why: taking.why }),
     ...(previous === undefined ? {} : { previous }),
   };
-  return bodyOf(data);
+  return encodeBody(data);
 }
 
 /** The term that an attempt of this nonce was granted, if it is still the current one. */
@@ -115,7 +121,7 @@ export function* ownTerm(
   tenant: string,
   { owner, nonce }: { owner: string; nonce: bigint },
 ): Plan<Term | undefined> {
-  const row = yield* askRow("lease.read", { journal });
+  const row = yield* queryRow("lease.read", { journal });
   if (row === undefined) return undefined;
   const lease = leaseRowOf(row);
   return isOwn(lease, tenant, owner, nonce) ? yield* heldTerm(lease) : undefined;
@@ -131,20 +137,20 @@ const isOf = (lease: LeaseRow, tenant: string | undefined): boolean => tenant ==
 
 function* heldTerm(lease: LeaseRow): Plan<Term> {
   const { journal, kind, tenant, run, ttlMs, notes, token, nonce, reason } = lease;
-  const head = Number((yield* askRow("journal.head", { journal }))?.head);
+  const head = Number((yield* queryRow("journal.head", { journal }))?.head);
   const fence = makeFence(tenant, journal, token, nonce!);
   return { fence, journal, kind, tenant, run, ttlMs, head, notes, reason: reason ?? "start" };
 }
 
-export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {
-  const row = yield* askRow("lease.read", { journal });
+export function* claimFoundPlan(journal: number, request: FindRequest): Plan<Term | undefined> {
+  const row = yield* queryRow("lease.read", { journal });
   if (row === undefined) return undefined;
   const lease = leaseRowOf(row);
   const now = Number(row.now);
   const { claimant, nonce } = request;
   const name = row.name === null ? {} : { name: String(row.name) };
   if (isOwn(lease, request.tenant, claimant.owner, nonce)) return { ...(yield* heldTerm(lease)), ...name };
-  const found = foundAs(lease, now, request);
+  const found = claimableAs(lease, now, request);
   if (found === undefined) return undefined;
   const term = yield* takeTerm(lease, now, { claimant, nonce, expect: "free_or_expired" });
   if (term === undefined) return undefined;
@@ -155,7 +161,7 @@ export function* takeFoundPlan(journal: number, request: FindRequest): Plan<Term
 export type Found = Pick<Term, "lagMs" | "early" | "takenFrom">;
 
 /** As what a find takes this lease; undefined: it is none of its business, or not free. */
-export function foundAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
+export function claimableAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
   const { claimant, wants, staleOf, ahead } = request;
   if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
@@ -170,18 +176,18 @@ export function foundAs(lease: LeaseRow, now: number, request: FindRequest): Fou
   };
 }
 
-export function* renewPlan(renewal: Renewal): Plan<Renewed> {
+export function* renewPlan(renewal: RenewRequest): Plan<RenewResult> {
   const { fence, progress, progressNote = null } = renewal;
-  const row = yield* askRow("lease.renew", { ...fence, progress, progressNote });
+  const row = yield* queryRow("lease.renew", { ...fence, progress, progressNote });
   if (row !== undefined) return { ok: true, notes: Number(row.notes), ttlMs: Number(row.ttl_ms) };
   return yield* lostPlan(renewal);
 }
 
 /** Why a renewal was refused: stalled, or no longer ours. */
-export function* lostPlan(renewal: Renewal): Plan<Renewed> {
+export function* lostPlan(renewal: RenewRequest): Plan<RenewResult> {
   const { fence, progress } = renewal;
   const { journal } = fence;
-  const stalled = yield* askRow("lease.stall", { ...fence, progress });
+  const stalled = yield* queryRow("lease.stall", { ...fence, progress });
   if (stalled !== undefined) {
     const error = new TapeError("TAPE_LEASE_STALLED", "renewed without progress for longer than maxStall", { journal });
     return { ok: false, error };
@@ -191,17 +197,17 @@ export function* lostPlan(renewal: Renewal): Plan<Renewed> {
 
 /** Pausing takes the lease over first, so that a live holder is fenced, and says so in the journal. */
 export function* pausePlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
   name: string,
   paused: boolean,
   act: { by: string; why: string; nonce: bigint; via: Credential | undefined },
 ): Plan<void> {
   const journal = yield* openTarget(ground, tenant, { name });
-  const row = yield* askRow("lease.read", { journal });
+  const row = yield* queryRow("lease.read", { journal });
   const lease = leaseRowOf(row!);
   if (lease.paused === paused) return; // done already: a repeated resume must not throw out whoever holds it by now
-  if (!paused) yield* ask("lease.pause", { journal, paused });
+  if (!paused) yield* query("lease.pause", { journal, paused });
   const { by, why, nonce, via } = act;
   const claimant = { owner: by, label: by, reactor: "operator", ttlMs: 1_000 };
   const taking = { claimant, nonce, expect: "any", reason: "manual", by, why } as const;
@@ -211,11 +217,17 @@ export function* pausePlan(
   const action = paused ? "lease.pause" : "lease.resume";
   const acted: RecordData<"operator.acted"> = { who: by, action, reason: why, ...(via && { via }) };
   const ended: RecordData<"term.ended"> = { end: "manual", taken: 0 };
-  yield* ask("record.append", { journal, seq: term.head + 1, token, kind: "operator.acted", body: bodyOf(acted) });
-  yield* ask("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: bodyOf(ended) });
-  yield* ask("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
-  if (paused) yield* ask("lease.pause", { journal, paused });
-  yield* auditPlan({ tenant, journal, subject: name, body: bodyOf(acted) });
+  yield* query("record.append", {
+    journal,
+    seq: term.head + 1,
+    token,
+    kind: "operator.acted",
+    body: encodeBody(acted),
+  });
+  yield* query("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: encodeBody(ended) });
+  yield* query("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
+  if (paused) yield* query("lease.pause", { journal, paused });
+  yield* auditPlan({ tenant, journal, subject: name, body: encodeBody(acted) });
   ground.wake({ of: "journal", tenant, journal });
 }
 
@@ -223,14 +235,14 @@ export function* pausePlan(
 export function* restoredPlan(
   reason: string,
   sql: "meta.restored" | "meta.promoted" = "meta.restored",
-  act?: ManualAct,
+  act?: AuditInfo,
 ): Plan<{ epoch: number; ended: number } | undefined> {
-  const row = yield* askRow(sql);
+  const row = yield* queryRow(sql);
   if (row === undefined) return undefined;
   const epoch = Number(row.epoch);
-  const { count: ended } = yield* ask("leases.doom");
+  const { count: ended } = yield* query("leases.doom");
   const data: RecordData<"store.restored"> = { epoch, reason, ended };
-  yield* ask("store.record", { kind: "store.restored", body: bodyOf(data) });
-  if (act !== undefined) yield* recordAct("store.restored", act, { tenant: act.home ?? "", epoch, ended });
+  yield* query("store.record", { kind: "store.restored", body: encodeBody(data) });
+  if (act !== undefined) yield* recordOperatorAction("store.restored", act, { tenant: act.home ?? "", epoch, ended });
   return { epoch, ended };
 }

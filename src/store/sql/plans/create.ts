@@ -3,8 +3,8 @@ import { makeFence } from "../../../model/fence.ts";
 import type { Claimant } from "../../../model/lease.ts";
 import { changesOfCreation } from "../../../model/project.ts";
 import type { RecordData } from "../../../model/records.ts";
-import type { Created } from "../../contract.ts";
-import { ask, askRow, type Ground, type Plan } from "../plan.ts";
+import type { CreateResult } from "../../contract.ts";
+import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { applyChange } from "./append.ts";
 import { ownTerm } from "./claim.ts";
 import { admitRun } from "./quotas.ts";
@@ -13,15 +13,15 @@ export type FirstTerm = Claimant & { readonly nonce: bigint };
 
 /** Creates a run, or finds the same one; with `first`, its creator holds the first term from the same transaction. */
 export function* createPlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
   data: RecordData<"run.created">,
   first?: FirstTerm,
-): Plan<Created> {
+): Plan<CreateResult> {
   if (data.fork !== undefined) {
     // A record that names another tenant's journal is not written, as one is not that names none.
     const { journal: source } = data.fork;
-    if ((yield* askRow("run.place", { tenant, journal: source })) === undefined) {
+    if ((yield* queryRow("run.place", { tenant, journal: source })) === undefined) {
       const known = yield* existingRun(tenant, data, first);
       if (known !== undefined) return known;
       const message = `the fork names journal ${source}, and no run has it`;
@@ -35,17 +35,17 @@ export function* createPlan(
   let token = 0n;
   for (const change of changes) {
     if (change.do === "run.create") {
-      const { count } = yield* ask("run.root", { ...change, admitted: false });
+      const { count } = yield* query("run.root", { ...change, admitted: false });
       if (count === 0) {
         const known = yield* existingRun(tenant, data, first);
         if (known !== undefined) return known;
         yield* admitRun(tenant);
         // Another may have been faster, where statements of two transactions can interleave.
-        if ((yield* ask("run.root", { ...change, admitted: true })).count === 0)
+        if ((yield* query("run.root", { ...change, admitted: true })).count === 0)
           return (yield* existingRun(tenant, data, first)) ?? gone(data.id);
       }
     } else if (first !== undefined && change.do === "lease.create") {
-      const row = yield* askRow("lease.first", {
+      const row = yield* queryRow("lease.first", {
         journal,
         tenant,
         workflow,
@@ -88,10 +88,10 @@ function* existingRun(
   tenant: string,
   data: RecordData<"run.created">,
   first: FirstTerm | undefined,
-): Plan<Created | undefined> {
-  const row = yield* askRow("run.find", { tenant, id: data.id });
+): Plan<CreateResult | undefined> {
+  const row = yield* queryRow("run.find", { tenant, id: data.id });
   if (row === undefined) {
-    const tombstone = yield* askRow("tombstone.find", { tenant, id: data.id });
+    const tombstone = yield* queryRow("tombstone.find", { tenant, id: data.id });
     return tombstone === undefined ? undefined : gone(data.id);
   }
   if (row.workflow !== data.workflow || row.input_hash !== data.inputHash) {

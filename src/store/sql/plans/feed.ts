@@ -4,8 +4,8 @@ import { feedPageOf } from "../../feed.ts";
 import type { FeedTail, Span } from "../../feed-tail.ts";
 import { mapPage } from "../../page.ts";
 import { feedRecordOf } from "../../rows.ts";
-import { askPage } from "../paging.ts";
-import { askRow, askRows, type Plan, type Row } from "../plan.ts";
+import { queryPage } from "../paging.ts";
+import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
 
 /** The feed of a store whose records are numbered in the order of their commits. */
 export function* feedPlan(
@@ -15,12 +15,12 @@ export function* feedPlan(
   { limits, tail }: { readonly limits: Limits; readonly tail: FeedTail },
 ): Plan<FeedPage> {
   // The end first: what another process commits after this look is behind it, and is not passed over.
-  const newest = Number((yield* askRow("feed.edge"))?.id ?? 0);
+  const newest = Number((yield* queryRow("feed.edge"))?.id ?? 0);
   const end = Math.max(after, newest);
   type Rest = { readonly edge: number; readonly more: boolean };
   const within = function* (from: number, upTo: number, rest: (edge: number) => Rest): Plan<FeedPage> {
     const params = { after: from, edge: upTo, tenant: tenant ?? null, limit, pageBytes: limits.pageBytes };
-    const records = mapPage(yield* askPage("feed.page", params), (row) => feedRecordOf(row, String(row.id)));
+    const records = mapPage(yield* queryPage("feed.page", params), (row) => feedRecordOf(row, String(row.id)));
     const { edge, more } = rest(upTo);
     return feedPageOf(records, { cursor: String(edge), more });
   };
@@ -40,18 +40,18 @@ export function* feedPlan(
 }
 
 /** How many looks behind the end the tail may be before it is begun again there: nobody has read for long. */
-const mostBehind = 20;
+const maxBehind = 20;
 
 /** Looks on from the tail's edge, a bounded part. Returns how far everything is known. */
 function* lookOn(tail: FeedTail, end: number, scan: number): Plan<number> {
   const { edge } = tail;
-  if (edge === undefined || edge > end || end - edge > mostBehind * scan) {
+  if (edge === undefined || edge > end || end - edge > maxBehind * scan) {
     tail.begin(end);
     return end;
   }
   if (edge === end) return end;
   const to = Math.min(end, edge + scan);
-  tail.add(to, spansOf(yield* askRows("feed.tenants", { after: edge, edge: to })));
+  tail.add(to, spansOf(yield* queryRows("feed.tenants", { after: edge, edge: to })));
   return to;
 }
 

@@ -1,5 +1,5 @@
 import type { Share } from "../../contract.ts";
-import { askRows, type Plan, type Row } from "../plan.ts";
+import { type Plan, queryRows, type Row } from "../plan.ts";
 
 /** What a find has come upon: journals by number, and of items in a share whom work on them calls. */
 export class Findings {
@@ -42,7 +42,7 @@ export class Findings {
   *#calleesOf(rows: readonly Row[]): Plan<readonly (readonly [journal: number, callee: string])[]> {
     const journals = rows.map(({ journal }) => Number(journal));
     if (this.#share === undefined || journals.length === 0) return journals.map((journal) => [journal, ""]);
-    const answer = yield* askRows("item.callees", { journals: JSON.stringify(journals) });
+    const answer = yield* queryRows("item.callees", { journals: JSON.stringify(journals) });
     const known = new Map(answer.map(({ journal, callee }) => [Number(journal), String(callee)]));
     return journals.map((journal) => [journal, known.get(journal) ?? ""]);
   }

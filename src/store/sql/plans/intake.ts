@@ -1,37 +1,37 @@
 import { decode } from "../../../base/codec.ts";
 import { type Approvers, whyNotApprover } from "../../../model/approvers.ts";
 import { TapeError } from "../../../model/errors.ts";
-import type { Verdict } from "../../../model/lease.ts";
-import { bodyOf, valueWritten } from "../../../model/project.ts";
+import type { ItemResult } from "../../../model/lease.ts";
+import { encodeBody, valueWritten } from "../../../model/project.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
 import { noAttempt } from "../../calls.ts";
-import type { Created, ManualAct, ValueCondition } from "../../contract.ts";
+import type { AuditInfo, CreateResult, ValueCondition } from "../../contract.ts";
 import { scheduleRowOf } from "../../rows.ts";
-import { ask, askRow, askRows, type Ground, type Plan, type Row } from "../plan.ts";
+import { type Plan, type PlanContext, query, queryRow, queryRows, type Row } from "../plan.ts";
 import { applyChange, sendNote, wakeOf } from "./append.ts";
 import { actedBy, auditPlan } from "./audit.ts";
 import { createPlan } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
-import { type Answering, recordAct } from "./service.ts";
+import { type Answering, recordOperatorAction } from "./service.ts";
 import { absentTarget } from "./target.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
 
 export function* signalPlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
   run: string,
   data: RecordData<"signal.sent">,
 ): Plan<{ n: number; duplicate: boolean }> {
-  const found = yield* askRow("signal.find", { tenant, id: run, name: data.name });
+  const found = yield* queryRow("signal.find", { tenant, id: run, name: data.name });
   if (found === undefined) throw absentTarget({ run });
   const journal = Number(found.journal);
   const approves = found.restricted ? yield* approvals(journal, Number(found.root), run, data) : [];
   const signal = approves.length === 0 ? data : { ...data, approves };
-  const sent = yield* notedOnce(journal, data.key, note(ground, { tenant, journal }, "signal.sent", signal));
+  const sent = yield* noteOnce(journal, data.key, note(ground, { tenant, journal }, "signal.sent", signal));
   if (!sent.duplicate) {
-    for (const pos of approves) yield* ask("gate.approve", { run: journal, pos, note: String(sent.n) });
+    for (const pos of approves) yield* query("gate.approve", { run: journal, pos, note: String(sent.n) });
     yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
       name: data.name,
       n: sent.n,
@@ -45,9 +45,9 @@ export function* signalPlan(
  * refused before anything is written. One that is opened later takes only what is sent from then on.
  */
 function* approvals(journal: number, root: number, run: string, signal: RecordData<"signal.sent">): Plan<number[]> {
-  const gates = yield* askRows("gate.waiting", { run: journal, name: signal.name });
+  const gates = yield* queryRows("gate.waiting", { run: journal, name: signal.name });
   const open = gates.filter(({ binds }) => signal.binds === undefined || binds === signal.binds);
-  const [first] = yield* askRows("journal.page", { journal: root, from: 1, limit: 1, tenant: null });
+  const [first] = yield* queryRows("journal.page", { journal: root, from: 1, limit: 1, tenant: null });
   const { starters } = decode(first!.body as string) as RecordData<"run.created">;
   const verdicts = open.map(({ pos, approvers }) => {
     if (approvers === null) return { pos: Number(pos), free: true, why: undefined };
@@ -65,14 +65,14 @@ function* approvals(journal: number, root: number, run: string, signal: RecordDa
 }
 
 export function* cancelPlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
   run: string,
   data: RecordData<"cancel.asked">,
   key: string | undefined,
 ): Plan<{ n: number }> {
   const journal = yield* runJournal(tenant, run);
-  const { n, duplicate } = yield* notedOnce(-journal, key, note(ground, { tenant, journal }, "cancel.asked", data));
+  const { n, duplicate } = yield* noteOnce(-journal, key, note(ground, { tenant, journal }, "cancel.asked", data));
   if (!duplicate)
     yield* auditNote({ tenant, journal, run }, "run.cancel", data.reason || "no reason given", data, { n });
   return { n };
@@ -89,7 +89,7 @@ function* auditNote(
   detail: unknown,
 ): Plan<void> {
   if (via === undefined || !operators.has(via.role)) return;
-  const body = bodyOf(actedBy(action, { by: by ?? via.name, reason, via }, detail));
+  const body = encodeBody(actedBy(action, { by: by ?? via.name, reason, via }, detail));
   yield* auditPlan({ tenant, journal, subject: run, body });
 }
 
@@ -97,35 +97,35 @@ function* auditNote(
  * Senders of one key queue on its row; who comes second finds it taken, with the first one's number. Keys of signals are
  * kept under the journal's number, those of cancellations under its negative: one is never taken for the other.
  */
-function* notedOnce(
+function* noteOnce(
   place: number,
   key: string | undefined,
   send: Plan<number | undefined>,
 ): Plan<{ n: number; duplicate: boolean }> {
   if (key === undefined) return { n: (yield* send)!, duplicate: false };
-  const { count } = yield* ask("note.key", { journal: place, key, n: 0 });
-  if (count === 0) return { n: Number((yield* askRow("note.find", { journal: place, key }))?.n), duplicate: true };
+  const { count } = yield* query("note.key", { journal: place, key, n: 0 });
+  if (count === 0) return { n: Number((yield* queryRow("note.find", { journal: place, key }))?.n), duplicate: true };
   const n = (yield* send)!;
-  yield* ask("note.key", { journal: place, key, n });
+  yield* query("note.key", { journal: place, key, n });
   return { n, duplicate: false };
 }
 
 function* note(
-  ground: Ground,
+  ground: PlanContext,
   to: { readonly tenant: string; readonly journal: number },
   kind: string,
   data: object,
 ): Plan<number | undefined> {
-  return yield* sendNote(ground, to, kind, bodyOf(data), true);
+  return yield* sendNote(ground, to, kind, encodeBody(data), true);
 }
 
 function* runJournal(tenant: string, run: string): Plan<number> {
-  const row = yield* askRow("run.find", { tenant, id: run });
+  const row = yield* queryRow("run.find", { tenant, id: run });
   if (row === undefined) throw absentTarget({ run });
   return Number(row.journal);
 }
 
-export interface Attempt {
+export interface AttemptRef {
   readonly run: number;
   readonly pos: number;
   readonly sub?: number;
@@ -142,13 +142,13 @@ export interface TimerRef {
 
 /** The late answer goes to whoever has authority over the effect now; that is its inbox, and it is woken. */
 export function* evidencePlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
-  attempt: Attempt,
+  attempt: AttemptRef,
   evidence: { happened: boolean; value?: unknown; error?: unknown },
 ): Plan<{ journal: number; n: number }> {
   const { run, pos, sub = 0, token, nonce } = attempt;
-  const effect = yield* askRow("effect.find", { tenant, run, pos, sub });
+  const effect = yield* queryRow("effect.find", { tenant, run, pos, sub });
   if (effect?.attempt_token !== String(token) || effect.attempt_nonce !== String(nonce)) {
     throw noAttempt(attempt);
   }
@@ -164,29 +164,29 @@ export function* evidencePlan(
   const n = (yield* note(ground, { tenant, journal }, "effect.evidence", data))!;
   // The authority may have been handed over since it was read. Looked at again under a lock (after the inbox, in the
   // order in which appends lock): from here on either the new one sees our note in the old inbox, or we tell it too.
-  const now = Number((yield* askRow("effect.lock", { run, pos, sub }))?.authority);
+  const now = Number((yield* queryRow("effect.lock", { run, pos, sub }))?.authority);
   if (now === journal) return { journal, n };
   return { journal: now, n: (yield* note(ground, { tenant, journal: now }, "effect.evidence", data))! };
 }
 
-export function* fireTimerPlan(ground: Ground, timer: TimerRef): Plan<boolean> {
+export function* fireTimerPlan(ground: PlanContext, timer: TimerRef): Plan<boolean> {
   const { tenant, run, pos, purpose } = timer;
-  const { count } = yield* ask("timer.fire", { tenant, run, pos, purpose });
+  const { count } = yield* query("timer.fire", { tenant, run, pos, purpose });
   if (count === 0) return false;
   const data: RecordData<"timer.fired"> = { pos, purpose };
-  yield* sendNote(ground, { tenant, journal: run }, "timer.fired", bodyOf(data), false);
+  yield* sendNote(ground, { tenant, journal: run }, "timer.fired", encodeBody(data), false);
   return true;
 }
 
 export function* putValuePlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
   key: string,
   value: string | null,
   when: ValueCondition,
 ): Plan<Row> {
   for (;;) {
-    const row = yield* askRow("value.get", { tenant, key });
+    const row = yield* queryRow("value.get", { tenant, key });
     const version = row === undefined ? 0 : Number(row.version);
     const alive = row !== undefined && row.value !== null;
     if (when === "must_create" ? alive : typeof when === "object" && when.version !== version) {
@@ -195,10 +195,10 @@ export function* putValuePlan(
     const next = { tenant, source: null, key, version: version + 1, value };
     const [put, ...rest] = valueWritten(next, ground.limits.valueHistory);
     // Another writer was faster, where statements of two transactions can interleave: look again, and decide anew.
-    if ((yield* ask("value.put", { ...put })).count === 0) continue;
+    if ((yield* query("value.put", { ...put })).count === 0) continue;
     for (const change of rest) yield* applyChange(ground, change, tenant);
     // Undecoded: what a value may be as deep as, an answer that holds one may not.
-    return { ...(yield* askRow("value.get", { tenant, key }))! };
+    return { ...(yield* queryRow("value.get", { tenant, key }))! };
   }
 }
 
@@ -212,14 +212,14 @@ export function withoutValue(tenant: string, key: string, text: string): Answeri
     *restored(row) {
       if (Object.hasOwn(row, "value")) return row; // kept by an older version
       const version = Number(row.version);
-      const found = yield* askRow("value.history", { tenant, key, after: version - 1, limit: 1, pageBytes: 1 });
+      const found = yield* queryRow("value.history", { tenant, key, after: version - 1, limit: 1, pageBytes: 1 });
       return { ...row, value: Number(found?.version) === version ? found?.value : text };
     },
   };
 }
 
 export function* putSchedulePlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
   row: Omit<ScheduleRow, "tenant" | "version">,
   seen: Pick<ScheduleRow, "version" | "spec"> | null | undefined,
@@ -227,7 +227,7 @@ export function* putSchedulePlan(
   const { id, spec, nextAt, paused } = row;
   const change = { tenant, id, spec, nextAt, paused };
   const written = seen
-    ? yield* askRow("schedule.change", { ...change, version: seen.version, seen: seen.spec })
+    ? yield* queryRow("schedule.change", { ...change, version: seen.version, seen: seen.spec })
     : yield* putPlan(change, seen === null);
   if (written === undefined) {
     throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} is not what it was read as`, { id });
@@ -240,16 +240,16 @@ function* putPlan(
   change: Row & { readonly tenant: string; readonly id: string },
   fresh: boolean,
 ): Plan<Row | undefined> {
-  const written = yield* askRow("schedule.put", { ...change, fresh, admitted: false });
+  const written = yield* queryRow("schedule.put", { ...change, fresh, admitted: false });
   if (written !== undefined) return written;
   const { tenant, id } = change;
-  if ((yield* askRow("schedule.find", { tenant, id })) !== undefined) return undefined;
+  if ((yield* queryRow("schedule.find", { tenant, id })) !== undefined) return undefined;
   yield* admitSchedule(tenant);
-  return yield* askRow("schedule.put", { ...change, fresh, admitted: true });
+  return yield* queryRow("schedule.put", { ...change, fresh, admitted: true });
 }
 
 export function* fireSchedulePlan(
-  ground: Ground,
+  ground: PlanContext,
   firing: {
     tenant: string;
     id: string;
@@ -260,7 +260,7 @@ export function* fireSchedulePlan(
   runs: readonly RecordData<"run.created">[],
 ): Plan<boolean> {
   const { spec, ...rest } = firing;
-  const { count } = yield* ask("schedule.fire", { ...rest, seen: spec?.from ?? null, spec: spec?.to ?? null });
+  const { count } = yield* query("schedule.fire", { ...rest, seen: spec?.from ?? null, spec: spec?.to ?? null });
   if (count === 0) return false;
   for (const run of runs) yield* createPlan(ground, firing.tenant, run);
   ground.wake(wakeOf("timers", firing.tenant));
@@ -269,11 +269,11 @@ export function* fireSchedulePlan(
 
 /** As in a batch, each run succeeds or fails alone: a creation that is refused has written nothing yet. */
 export function* createAllPlan(
-  ground: Ground,
+  ground: PlanContext,
   tenant: string,
-  runs: readonly Verdict<{ readonly value: RecordData<"run.created"> }>[],
-): Plan<Verdict<Created>[]> {
-  const verdicts: Verdict<Created>[] = [];
+  runs: readonly ItemResult<{ readonly value: RecordData<"run.created"> }>[],
+): Plan<ItemResult<CreateResult>[]> {
+  const verdicts: ItemResult<CreateResult>[] = [];
   // In one order everywhere, so that two calls with the same runs do not wait for each other.
   const idOf = (k: number): string => {
     const run = runs[k]!;
@@ -309,25 +309,25 @@ const pruned = [
   "run",
 ] as const;
 
-export function* prunePlan(tenant: string, before: number, limit: number, act: ManualAct | undefined): Plan<number> {
-  const roots = yield* askRows("prune.find", { tenant, before, limit });
+export function* prunePlan(tenant: string, before: number, limit: number, act: AuditInfo | undefined): Plan<number> {
+  const roots = yield* queryRows("prune.find", { tenant, before, limit });
   let count = 0;
   for (const root of roots) count += yield* pruneTree(tenant, Number(root.journal));
-  if (act !== undefined) yield* recordAct("runs.prune", act, { tenant, before, pruned: count });
+  if (act !== undefined) yield* recordOperatorAction("runs.prune", act, { tenant, before, pruned: count });
   return count;
 }
 
 function* pruneTree(tenant: string, root: number): Plan<number> {
-  const rows = yield* askRows("prune.members", { run: root });
+  const rows = yield* queryRows("prune.members", { run: root });
   for (const row of rows) {
     const run = Number(row.journal);
     const id = row.id as string;
     const token = row.token as string;
     const place = { journal: run, createdAt: row.created_at, endedAt: row.ended_at };
-    yield* ask("prune.tombstone", { tenant, id, token, ...place });
+    yield* query("prune.tombstone", { tenant, id, token, ...place });
     const data: RecordData<"run.pruned"> = { tenant, id, token };
-    yield* ask("store.record", { kind: "run.pruned", body: bodyOf(data) });
-    for (const table of pruned) yield* ask(`prune.${table}`, { run });
+    yield* query("store.record", { kind: "run.pruned", body: encodeBody(data) });
+    for (const table of pruned) yield* query(`prune.${table}`, { run });
   }
   return rows.length;
 }

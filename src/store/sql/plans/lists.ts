@@ -2,19 +2,19 @@ import { TapeError } from "../../../model/errors.ts";
 import type { Limits } from "../../../model/limits.ts";
 import type { RunPhase } from "../../../model/machines.ts";
 import { pageLimit } from "../../check.ts";
-import type { Page, RunFilter, RunRate, RunView, Spend } from "../../contract.ts";
+import type { BudgetSummary, Page, RunFilter, RunRate, RunView } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
 import { pageOf } from "../../page.ts";
 import { budgetRowOf, runViewOf, statusOf } from "../../rows.ts";
-import { askPage } from "../paging.ts";
-import { askRow, askRows, type Plan, type Row } from "../plan.ts";
+import { queryPage } from "../paging.ts";
+import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
 
 /** Lists and figures for people: each walks one index in its order and stops after the page. */
 
 /** Budgets of so many of the newest runs that have one are looked at. */
-const mostBudgets = 10_000;
+const maxBudgets = 10_000;
 /** So many runs are counted in all stretches of time together, each stretch alike: some tenths of a second. */
-const mostCounted = 600_000;
+const maxCounted = 600_000;
 const forEver = Number.MAX_SAFE_INTEGER;
 const lastLetter = 0x10ffff;
 
@@ -22,7 +22,7 @@ export function* runsPlan(tenant: string, filter: RunFilter, limits: Limits): Pl
   const rows = yield* rowsOf(tenant, filter, limits);
   if (rows.length === 0) return [];
   const journals = JSON.stringify(rows.map(({ journal }) => Number(journal)));
-  const leases = new Map((yield* askRows("leases.shown", { journals })).map((row) => [Number(row.journal), row]));
+  const leases = new Map((yield* queryRows("leases.shown", { journals })).map((row) => [Number(row.journal), row]));
   const views = rows.flatMap((row) => {
     const lease = leases.get(Number(row.journal)); // none: it was deleted between the two looks
     return lease === undefined ? [] : [runViewOf(row, leaseViewOf(lease))];
@@ -42,15 +42,15 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
   const started = { startedSince, startedUntil };
   const ended = { endedSince, endedUntil };
   if (below !== undefined) {
-    return yield* askPage("run.below", { ...few, ...started, ...ended, doubt, root: below, before: before ?? null });
+    return yield* queryPage("run.below", { ...few, ...started, ...ended, doubt, root: below, before: before ?? null });
   }
   if (prefix !== undefined && prefix !== "") {
     // No id has a NUL: nothing is between an id and the same with a U+0001 behind it.
     const least = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
     const beyond = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
-    return yield* askPage("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
+    return yield* queryPage("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
   }
-  if (doubt) return yield* askPage("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
+  if (doubt) return yield* queryPage("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
   const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
   if (!inTime && status?.every(isIndexed)) {
     const { status: _status, ...any } = few;
@@ -62,8 +62,8 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
   const edge = before === undefined ? forEver : Number((yield* placeOf(tenant, before))[column] ?? forEver);
   const range = { since: since ?? 0, through: Math.min(edge, (until ?? forEver) - 1), before: before ?? forEver, edge };
   return byStart
-    ? yield* askPage("run.started", { ...few, ...range, ...ended, doubt })
-    : yield* askPage("run.finished", { ...few, ...range, ...started, doubt });
+    ? yield* queryPage("run.started", { ...few, ...range, ...ended, doubt })
+    : yield* queryPage("run.finished", { ...few, ...range, ...started, doubt });
 }
 
 /** Most runs are over and went well, and those that wait are told apart by what they lack: these take a walk through all. */
@@ -81,10 +81,10 @@ function* byStatus(
   for (const status of statuses) {
     const page =
       status === "RUNNING"
-        ? yield* askPage("run.held", few)
+        ? yield* queryPage("run.held", few)
         : status === "RUNNABLE"
-          ? yield* askPage("run.wanted", few)
-          : yield* askPage("run.phased", { ...few, phase: status });
+          ? yield* queryPage("run.wanted", few)
+          : yield* queryPage("run.phased", { ...few, phase: status });
     found.push(...page);
     if (page.more !== true) continue;
     more = true;
@@ -99,7 +99,7 @@ function* byStatus(
 /** What a page goes on behind: a run, or one that has been deleted since. */
 function* placeOf(tenant: string, journal: number): Plan<Row> {
   const row =
-    (yield* askRow("run.place", { tenant, journal })) ?? (yield* askRow("tombstone.place", { tenant, journal }));
+    (yield* queryRow("run.place", { tenant, journal })) ?? (yield* queryRow("tombstone.place", { tenant, journal }));
   if (row !== undefined) return row;
   const message = "there is no run with the number in `before`: begin the list again";
   throw new TapeError("TAPE_NOT_FOUND", message, { field: "before" });
@@ -117,8 +117,8 @@ function behind(prefix: string): string | undefined {
   return undefined;
 }
 
-export function* spendPlan(tenant: string, limit: number): Plan<Spend> {
-  const rows = yield* askRows("budget.open", { tenant, limit: mostBudgets });
+export function* spendPlan(tenant: string, limit: number): Plan<BudgetSummary> {
+  const rows = yield* queryRows("budget.open", { tenant, limit: maxBudgets });
   const open = rows.filter(({ ended_at }) => ended_at === null);
   const budgets = open.map((row) => ({
     ...budgetRowOf(row),
@@ -135,7 +135,7 @@ export function* spendPlan(tenant: string, limit: number): Plan<Spend> {
   return {
     budgets: byShare.slice(0, limit),
     units: units.toSorted((a, b) => (a.unit < b.unit ? -1 : 1)),
-    more: rows.length === mostBudgets,
+    more: rows.length === maxBudgets,
   };
 }
 
@@ -145,9 +145,9 @@ function shareOf({ cap, reserved, spent }: { cap: number; reserved: number; spen
 }
 
 export function* ratePlan(tenant: string, since: number, sizeMs: number, buckets: number): Plan<RunRate[]> {
-  const limit = Math.floor(mostCounted / buckets);
+  const limit = Math.floor(maxCounted / buckets);
   const params = { tenant, since, size: sizeMs, buckets, limit };
-  return (yield* askRows("run.rate", params)).map((row) => {
+  return (yield* queryRows("run.rate", params)).map((row) => {
     const [started, ended] = [Number(row.started), Number(row.ended)];
     const more = Math.max(started, ended) === limit;
     return { at: Number(row.at), started, ended, failed: Number(row.failed), more };

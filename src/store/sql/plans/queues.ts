@@ -1,5 +1,5 @@
-import type { FindRequest, Unserved } from "../../contract.ts";
-import { askRows, type Plan, type Row } from "../plan.ts";
+import type { FindRequest, UnservedWorkflow } from "../../contract.ts";
+import { type Plan, queryRows, type Row } from "../plan.ts";
 import { Findings } from "./findings.ts";
 
 /**
@@ -8,18 +8,18 @@ import { Findings } from "./findings.ts";
  */
 
 /** So many queues are told apart in one look; whoever has more waits for the next. */
-const mostQueues = 1_000;
+const maxQueues = 1_000;
 /** Items are in the queue without a name. */
 const unnamed = "";
 const itemReactors = ["reconciler", "outbox", "compensation"] as const;
 
 /** Workflows by tenant. */
 type Queues = ReadonlyMap<string, readonly string[]>;
-type Asked = { readonly tenant?: string | undefined; readonly workflows?: readonly string[] | undefined };
+type QueueRequest = { readonly tenant?: string | undefined; readonly workflows?: readonly string[] | undefined };
 
-function* queuesOf(sql: string, params: Row, { tenant, workflows }: Asked): Plan<Queues> {
+function* queuesOf(sql: string, params: Row, { tenant, workflows }: QueueRequest): Plan<Queues> {
   if (tenant !== undefined && workflows !== undefined) return new Map([[tenant, [unnamed, ...workflows]]]);
-  const rows = yield* askRows(sql, { ...params, tenant: tenant ?? null, limit: mostQueues });
+  const rows = yield* queryRows(sql, { ...params, tenant: tenant ?? null, limit: maxQueues });
   const queues = new Map<string, string[]>();
   for (const row of rows) {
     const workflow = String(row.workflow);
@@ -38,22 +38,22 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   const { wants, limit, nonce, ahead, kind: asked } = request;
   const { owner } = request.claimant;
   const kind = request.workflows === undefined ? (asked ?? null) : "run";
-  const where: Asked = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
+  const where: QueueRequest = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
   // What this very find acquired before comes first: its answer may have been lost.
   const held = yield* queuesOf("lease.holders", {}, where);
   const found = new Findings(request.share);
-  yield* found.add(yield* fromEach(held, limit, (queue) => askRows("lease.mine", { ...queue, owner, nonce })));
+  yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.mine", { ...queue, owner, nonce })));
   if (found.size < limit) {
     const queues = yield* queuesOf("lease.queues", { wants }, where);
     yield* found.fill(limit - found.size, (room, full) =>
-      fromEach(queues, room, (queue, most) => askRows("lease.due", { ...queue, wants, kind, full, limit: most })),
+      fromEach(queues, room, (queue, most) => queryRows("lease.due", { ...queue, wants, kind, full, limit: most })),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);
   if (room > 0 && request.staleOf.length > 0) {
     const staleOf = request.staleOf.join(",");
     yield* found.fill(room, (of, full) =>
-      fromEach(held, of, (queue, most) => askRows("lease.stale", { ...queue, staleOf, kind, full, limit: most })),
+      fromEach(held, of, (queue, most) => queryRows("lease.stale", { ...queue, staleOf, kind, full, limit: most })),
     );
   }
   const most = Math.min(limit - found.size, ahead?.limit ?? 0);
@@ -61,7 +61,7 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
     const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
     const look = (tenant: string): Plan<readonly Row[]> =>
-      askRows("lease.soon", { aheadMs: ahead.withinMs, tenant, served, limit: most });
+      queryRows("lease.soon", { aheadMs: ahead.withinMs, tenant, served, limit: most });
     yield* found.add(yield* inTurn(tenants, most, look));
   }
   return found.callees;
@@ -98,7 +98,7 @@ export function* inTurn(
 /** Whose timers or schedules a look is for. */
 export function* tenantsOf(tenant: string | undefined, sql: "timer.tenants" | "schedule.tenants"): Plan<string[]> {
   if (tenant !== undefined) return [tenant];
-  return (yield* askRows(sql, { limit: mostQueues })).map((row) => String(row.tenant));
+  return (yield* queryRows(sql, { limit: maxQueues })).map((row) => String(row.tenant));
 }
 
 /** Due timers or schedules, oldest first within each tenant. */
@@ -108,12 +108,12 @@ export function* duePlan(
   tenant: string | undefined,
 ): Plan<readonly Row[]> {
   const tenants = yield* tenantsOf(tenant, `${what}.tenants`);
-  return yield* inTurn(tenants, few.limit, (of) => askRows(`${what}.due`, { tenant: of, ...few }));
+  return yield* inTurn(tenants, few.limit, (of) => queryRows(`${what}.due`, { tenant: of, ...few }));
 }
 
 export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly Row[]> {
   const queues: string[][] = [];
-  const ask = function* (reactor: string, where: Asked): Plan<void> {
+  const ask = function* (reactor: string, where: QueueRequest): Plan<void> {
     const found = yield* queuesOf("lease.queues", { wants: reactor }, where);
     for (const [of, names] of found) for (const workflow of names) queues.push([reactor, of, workflow]);
   };
@@ -123,24 +123,24 @@ export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Pla
   const holders = [...held].flatMap(([of, names]) => names.map((workflow) => [of, workflow]));
   const tenants = new Set(yield* tenantsOf(tenant, "timer.tenants"));
   for (const one of yield* tenantsOf(tenant, "schedule.tenants")) tenants.add(one);
-  return yield* askRows("agenda", {
+  return yield* queryRows("agenda", {
     queues: JSON.stringify(queues),
     holders: JSON.stringify(holders),
     tenants: JSON.stringify([...tenants]),
   });
 }
 
-export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<Unserved[]> {
-  const asked = { tenant: tenant ?? null, limit: mostQueues };
+export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<UnservedWorkflow[]> {
+  const asked = { tenant: tenant ?? null, limit: maxQueues };
   const rows = [
-    ...(yield* askRows("lease.queues", { wants: "recovery", ...asked })),
-    ...(yield* askRows("lease.holders", asked)),
+    ...(yield* queryRows("lease.queues", { wants: "recovery", ...asked })),
+    ...(yield* queryRows("lease.holders", asked)),
   ];
   const others = rows.filter(({ workflow }) => workflow !== unnamed && !served.includes(String(workflow)));
-  const found = new Map<string, Unserved>();
+  const found = new Map<string, UnservedWorkflow>();
   for (const [of, queues] of Map.groupBy(others, (row) => String(row.tenant))) {
     const workflows = JSON.stringify([...new Set(queues.map(({ workflow }) => String(workflow)))]);
-    for (const row of yield* askRows("lease.unserved", { tenant: of, workflows, minLagMs })) {
+    for (const row of yield* queryRows("lease.unserved", { tenant: of, workflows, minLagMs })) {
       const workflow = String(row.workflow);
       const known = found.get(workflow);
       const runs = Number(row.runs) + (known?.runs ?? 0);

@@ -8,10 +8,10 @@ import {
   quotaExceeded,
   quotaKinds,
 } from "../../../model/quota.ts";
-import type { ManualAct } from "../../contract.ts";
+import type { AuditInfo } from "../../contract.ts";
 import { quotaOf } from "../../rows.ts";
-import { ask, askRow, askRows, type Plan, type Row } from "../plan.ts";
-import { recordAct } from "./service.ts";
+import { type Plan, query, queryRow, queryRows, type Row } from "../plan.ts";
+import { recordOperatorAction } from "./service.ts";
 
 /**
  * Quotas. Whoever has none pays nothing: the statements that create runs and schedules refuse those of a tenant with a
@@ -35,13 +35,13 @@ const flaggedAtOnce = 10_000;
 export function* admitRun(tenant: string): Plan<void> {
   const room = yield* roomForRun(yield* measuredRow(tenant));
   if (room.full !== undefined) throw room.full;
-  yield* ask("quota.use", { tenant, used: room.used + 1, fresh: room.fresh });
+  yield* query("quota.use", { tenant, used: room.used + 1, fresh: room.fresh });
 }
 
 /** After a refusal: keeps what was counted and measured for it, so that the next ones need none of their own. */
 export function* keepCountPlan(tenant: string): Plan<void> {
   const room = yield* roomForRun(yield* measuredRow(tenant));
-  if (room.fresh) yield* ask("quota.use", { tenant, used: room.used, fresh: true });
+  if (room.fresh) yield* query("quota.use", { tenant, used: room.used, fresh: true });
 }
 
 interface Room {
@@ -60,7 +60,7 @@ function* roomForRun(row: Row): Plan<Room> {
   const livesMs = full ? recountMs : Math.max(recountMs, (used / recountRuns) * recountMs);
   const old = countedAt === 0 || Math.abs(Number(row.at) - countedAt) >= livesMs;
   if (limit !== null && old) {
-    used = Number((yield* askRow("quota.open", { tenant: row.tenant }))?.n);
+    used = Number((yield* queryRow("quota.open", { tenant: row.tenant }))?.n);
     fresh = true;
   }
   if (limit !== null && used >= limit) return { used, fresh, full: quotaExceeded("runs", used, limit) };
@@ -72,7 +72,7 @@ function* roomForRun(row: Row): Plan<Room> {
 
 /** The tenant's row, locked; where bytes count and the last measurement is old, after another one. */
 function* measuredRow(tenant: string): Plan<Row> {
-  const seen = yield* askRow("quota.seen", { tenant });
+  const seen = yield* queryRow("quota.seen", { tenant });
   const old = seen !== undefined && Math.abs(Number(seen.at) - Number(seen.metered_at)) >= remeterMs;
   if (old && limitIn(seen, "bytes") !== null) yield* meterPlan(tenant);
   return yield* lockedRow(tenant);
@@ -81,47 +81,47 @@ function* measuredRow(tenant: string): Plan<Row> {
 export function* admitSchedule(tenant: string): Plan<void> {
   const limit = limitIn(yield* lockedRow(tenant), "schedules");
   if (limit === null) return;
-  const used = Number((yield* askRow("schedule.count", { tenant }))?.n);
+  const used = Number((yield* queryRow("schedule.count", { tenant }))?.n);
   if (used >= limit) throw quotaExceeded("schedules", used, limit);
 }
 
 function* lockedRow(tenant: string): Plan<Row> {
-  const known = yield* askRow("quota.lock", { tenant });
+  const known = yield* queryRow("quota.lock", { tenant });
   if (known !== undefined) return known;
-  yield* ask("quota.create", { tenant });
-  return (yield* askRow("quota.lock", { tenant }))!;
+  yield* query("quota.create", { tenant });
+  return (yield* queryRow("quota.lock", { tenant }))!;
 }
 
 const numberIn = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value));
 const limitIn = (row: Row, kind: QuotaKind): number | null =>
   holdingLimit(numberIn(row[kind]), numberIn(row[`default_${kind}`]));
 
-export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act: ManualAct): Plan<Quota> {
+export function* setQuotaPlan(tenant: string, change: Partial<QuotaLimits>, act: AuditInfo): Plan<Quota> {
   const row = yield* lockedRow(tenant);
   const limits = Object.fromEntries(
     quotaKinds.map((kind) => [kind, change[kind] === undefined ? numberIn(row[kind]) : change[kind]]),
   );
-  yield* ask("quota.set", { tenant, ...limits });
+  yield* query("quota.set", { tenant, ...limits });
   const about = tenant === everyTenant ? { tenant: act.home ?? everyTenant, default: true } : { tenant };
-  yield* recordAct("quota.set", act, { ...about, ...limits });
-  return quotaOf((yield* askRow("quota.get", { tenant }))!);
+  yield* recordOperatorAction("quota.set", act, { ...about, ...limits });
+  return quotaOf((yield* queryRow("quota.get", { tenant }))!);
 }
 
 /** Counts what began before; returns how far it came, undefined: to the end. */
 export function* flagRunsPlan(after: number): Plan<number | undefined> {
-  const until = (yield* askRow("quota.range", { after, limit: flaggedAtOnce }))?.until;
+  const until = (yield* queryRow("quota.range", { after, limit: flaggedAtOnce }))?.until;
   if (until === null || until === undefined) return undefined;
-  yield* ask("quota.flag", { after, until: Number(until) });
+  yield* query("quota.flag", { after, until: Number(until) });
   return Number(until);
 }
 
 export function* recountPlan(tenant: string): Plan<void> {
-  yield* ask("quota.recount", { tenant });
+  yield* query("quota.recount", { tenant });
 }
 
 export function* beginMeterPlan(): Plan<void> {
   yield* lockedRow(everyTenant);
-  yield* ask("usage.begin");
+  yield* query("usage.begin");
 }
 
 /**
@@ -129,18 +129,18 @@ export function* beginMeterPlan(): Plan<void> {
  * record is counted once, because the place that was reached is written with the sums.
  */
 export function* meterPlan(own?: string): Plan<boolean> {
-  const meter = yield* askRow("usage.lock");
+  const meter = yield* queryRow("usage.lock");
   if (meter === undefined) return true; // nobody wants it, or another is at it
   const after = Number(meter.metered);
-  const reached = yield* askRow("usage.edge", { after, limit: meteredAtOnce });
+  const reached = yield* queryRow("usage.edge", { after, limit: meteredAtOnce });
   const edge = Number(reached?.edge ?? after);
-  const sums = edge > after ? yield* askRows("usage.sum", { after, edge }) : [];
+  const sums = edge > after ? yield* queryRows("usage.sum", { after, edge }) : [];
   // All that lock several rows do so in one order; the row that the caller wants next is one of them.
   const added = new Map(sums.map(({ tenant, bytes }) => [String(tenant), Number(bytes)]));
   if (own !== undefined) added.set(own, added.get(own) ?? 0);
   const tenants = [...added.keys()].sort((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
-  for (const tenant of tenants) yield* ask("usage.add", { tenant, bytes: added.get(tenant) });
+  for (const tenant of tenants) yield* query("usage.add", { tenant, bytes: added.get(tenant) });
   const fresh = reached === undefined || Number(reached.last) === edge;
-  yield* ask("usage.moved", { edge, fresh });
+  yield* query("usage.moved", { edge, fresh });
   return fresh;
 }

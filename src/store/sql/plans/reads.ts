@@ -1,36 +1,36 @@
 import { TapeError } from "../../../model/errors.ts";
-import type { LeaseView, Target, TermView } from "../../../model/lease.ts";
+import type { LeaseTarget, LeaseView, TermView } from "../../../model/lease.ts";
 import type { Limits } from "../../../model/limits.ts";
 import type { JournalRecord } from "../../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
 import { pageLimit } from "../../check.ts";
-import type { EffectFilter, GateFilter, Page, RunProgress, RunView, Value } from "../../contract.ts";
+import type { EffectFilter, GateFilter, Page, RunProgress, RunView, StoredValue } from "../../contract.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
-import { termsOf } from "../../ledger.ts";
+import { termHistoryOf } from "../../ledger.ts";
 import { placeIn } from "../../lists.ts";
 import { mapPage } from "../../page.ts";
 import { effectRowOf, gateRowOf, recordOf, runProgressOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
-import { askPage } from "../paging.ts";
-import { askRow, askRows, type Plan, type Row } from "../plan.ts";
+import { queryPage } from "../paging.ts";
+import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
 import { absentTarget, findTarget } from "./target.ts";
 
 /** Reading never needs a lease. */
 
 export function* runPlanById(tenant: string, id: string): Plan<RunView | undefined> {
-  const row = yield* askRow("run.get", { tenant, id });
+  const row = yield* queryRow("run.get", { tenant, id });
   return row === undefined ? undefined : yield* viewOfRun(row);
 }
 
 /** undefined: it was deleted between the two looks. */
 function* viewOfRun(row: Row): Plan<RunView | undefined> {
-  const lease = yield* askRow("lease.read", { journal: Number(row.journal) });
+  const lease = yield* queryRow("lease.read", { journal: Number(row.journal) });
   return lease === undefined ? undefined : runViewOf(row, leaseViewOf(lease));
 }
 
 /** undefined: the named run does not exist for this tenant, so nothing of it does. */
 function* runNumber(tenant: string, run: string | undefined): Plan<number | null | undefined> {
   if (run === undefined) return null;
-  const row = yield* askRow("run.find", { tenant, id: run });
+  const row = yield* queryRow("run.find", { tenant, id: run });
   return row === undefined ? undefined : Number(row.journal);
 }
 
@@ -46,17 +46,17 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
   const whole = { ...few, pageBytes: wholeTimes * pageBytes };
   if (root !== undefined) return yield* wholeEffects("effect.owed", { ...whole, root, below, from });
   if (item !== undefined) {
-    const found = (yield* askRows("effect.item", { ...few, item, role })).map(effectRowOf);
+    const found = (yield* queryRows("effect.item", { ...few, item, role })).map(effectRowOf);
     return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);
   }
   const [afterRun, afterPos, afterSub] = placeIn(filter.after);
   const after = { afterRun, afterPos, afterSub };
-  if (run === null) return mapPage(yield* askPage("effect.list", { ...few, ...after, pageBytes, role }), effectRowOf);
+  if (run === null) return mapPage(yield* queryPage("effect.list", { ...few, ...after, pageBytes, role }), effectRowOf);
   return yield* wholeEffects("effect.run", { ...whole, run, from, role });
 }
 
-function* wholeEffects(sql: string, params: Parameters<typeof askPage>[1]): Plan<Page<EffectRow>> {
-  const page = yield* askPage(sql, params);
+function* wholeEffects(sql: string, params: Parameters<typeof queryPage>[1]): Plan<Page<EffectRow>> {
+  const page = yield* queryPage(sql, params);
   if (page.more === true && page.length < params.limit) throw tooLarge("the effects of this run", params.pageBytes);
   return mapPage(page, effectRowOf);
 }
@@ -69,14 +69,14 @@ export function tooLarge(what: string, bytes: number): TapeError {
 export function* progressPlan(tenant: string, ids: readonly string[], limits: Limits): Plan<RunProgress[]> {
   const pageBytes = wholeTimes * limits.pageBytes;
   const few = { tenant, ids: JSON.stringify(ids), limit: Number.POSITIVE_INFINITY, pageBytes };
-  const page = yield* askPage("run.among", few);
+  const page = yield* queryPage("run.among", few);
   if (page.more === true) throw tooLarge("the outcomes of these runs", pageBytes);
   return page.map(runProgressOf);
 }
 
 export function* journalPlan(
   tenant: string,
-  target: Target,
+  target: LeaseTarget,
   page: { from?: number; limit?: number; inbox?: boolean },
   limits: Limits,
 ): Plan<Page<JournalRecord>> {
@@ -89,7 +89,7 @@ export function* journalPlan(
     tenant: named ? tenant : null,
   };
   const { pageBytes } = limits;
-  const found = yield* askPage("journal.page", { ...params, limit: pageLimit(page.limit, limits), pageBytes });
+  const found = yield* queryPage("journal.page", { ...params, limit: pageLimit(page.limit, limits), pageBytes });
   return mapPage(found, recordOf);
 }
 
@@ -102,7 +102,7 @@ export function* gatesPlan(tenant: string, filter: GateFilter, limits: Limits): 
   const { open = false } = filter;
   // By the narrowest index: those of one run, those that stand open, all of the tenant's.
   const page =
-    run !== null ? askPage("gate.run", { ...few, run, open }) : askPage(open ? "gate.open" : "gate.list", few);
+    run !== null ? queryPage("gate.run", { ...few, run, open }) : queryPage(open ? "gate.open" : "gate.list", few);
   return mapPage(yield* page, gateRowOf);
 }
 
@@ -114,7 +114,7 @@ export function* timersPlan(
   const run = yield* runNumber(tenant, filter.run);
   if (run === undefined) return [];
   const few = { tenant, limit: pageLimit(filter.limit, limits) };
-  const rows = run === null ? askRows("timer.list", few) : askRows("timer.run", { ...few, run });
+  const rows = run === null ? queryRows("timer.list", few) : queryRows("timer.run", { ...few, run });
   return (yield* rows).map(timerRowOf);
 }
 
@@ -123,10 +123,10 @@ export function* historyPlan(
   key: string,
   after: number,
   few: { readonly limit: number; readonly pageBytes: number },
-): Plan<Page<Value>> {
-  const values = mapPage(yield* askPage("value.history", { tenant, key, after, ...few }), valueRowOf);
+): Plan<Page<StoredValue>> {
+  const values = mapPage(yield* queryPage("value.history", { tenant, key, after, ...few }), valueRowOf);
   const first = values[0]?.version;
-  const current = yield* askRow("value.get", { tenant, key });
+  const current = yield* queryRow("value.get", { tenant, key });
   const version = current === undefined ? 0 : Number(current.version);
   // Before a deletion there is nothing to be had, and nothing to miss: it is the next thing that happened.
   const erased = values[0]?.deleted === true;
@@ -137,16 +137,16 @@ export function* historyPlan(
   return values;
 }
 
-export function* leasePlan(tenant: string, target: Target): Plan<LeaseView | undefined> {
+export function* leasePlan(tenant: string, target: LeaseTarget): Plan<LeaseView | undefined> {
   const journal = yield* findTarget(tenant, target);
   if (journal === undefined) return undefined;
-  const row = yield* askRow("lease.read", { journal });
+  const row = yield* queryRow("lease.read", { journal });
   return row === undefined ? undefined : leaseViewOf(row);
 }
 
-export function* termsPlan(tenant: string, target: Target): Plan<TermView[]> {
+export function* termsPlan(tenant: string, target: LeaseTarget): Plan<TermView[]> {
   const lease = yield* leasePlan(tenant, target);
   if (lease === undefined) throw absentTarget(target);
-  const rows = yield* askRows("journal.terms", { journal: lease.journal });
-  return termsOf(rows.map(recordOf), lease);
+  const rows = yield* queryRows("journal.terms", { journal: lease.journal });
+  return termHistoryOf(rows.map(recordOf), lease);
 }

@@ -1,9 +1,9 @@
 import { decode, encode } from "../../../base/codec.ts";
 import { isTapeError, TapeError } from "../../../model/errors.ts";
-import { bodyOf } from "../../../model/project.ts";
-import type { ApiToken, ManualAct, NewToken, RepeatKey } from "../../contract.ts";
+import { encodeBody } from "../../../model/project.ts";
+import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contract.ts";
 import { apiTokenOf } from "../../rows.ts";
-import { ask, askRow, type Plan } from "../plan.ts";
+import { type Plan, query, queryRow } from "../plan.ts";
 import { actedBy, auditPlan, storeJournal } from "./audit.ts";
 
 /** What a server needs besides: calls that may be sent again, credentials, the audit. */
@@ -14,11 +14,15 @@ import { actedBy, auditPlan, storeJournal } from "./audit.ts";
  * conflict of versions: that has changed nothing, and is the answer. A copy of the call that comes late would else find
  * the way free meanwhile, and do what its caller was told had not been done.
  */
-export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>, answering: Answering<T> = {}): Plan<T | TapeError> {
+export function* idempotentPlan<T>(
+  repeat: IdempotencyKey,
+  work: Plan<T>,
+  answering: Answering<T> = {},
+): Plan<T | TapeError> {
   const { tenant, key, hash } = repeat;
   const { refused, kept, restored } = answering;
-  while ((yield* ask("repeat.claim", { tenant, key, hash })).count === 0) {
-    const known = yield* askRow("repeat.find", { tenant, key });
+  while ((yield* query("repeat.claim", { tenant, key, hash })).count === 0) {
+    const known = yield* queryRow("repeat.find", { tenant, key });
     if (known === undefined) continue; // purged in between
     if (known.hash !== hash) {
       throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
@@ -29,10 +33,10 @@ export function* oncePlan<T>(repeat: RepeatKey, work: Plan<T>, answering: Answer
   const answer = yield* orConflict(work);
   const failed = answer instanceof TapeError;
   if (!failed && refused?.(answer)) {
-    yield* ask("repeat.drop", { tenant, key });
+    yield* query("repeat.drop", { tenant, key });
     return answer;
   }
-  yield* ask("repeat.answer", { tenant, key, answer: encode(failed || kept === undefined ? answer : kept(answer)) });
+  yield* query("repeat.answer", { tenant, key, answer: encode(failed || kept === undefined ? answer : kept(answer)) });
   return answer;
 }
 
@@ -55,47 +59,52 @@ function* orConflict<T>(work: Plan<T>): Plan<T | TapeError> {
 }
 
 /** A client gives up within minutes; a day lets a queue that was down overnight send its calls again. */
-const repeatMs = 86_400_000;
+const idempotencyTtlMs = 86_400_000;
 /** So many at a time: the transaction stays short however many there are. */
 const purgedAtOnce = 1_000;
 
 export function* purgePlan(): Plan<void> {
-  yield* ask("repeat.purge", { olderMs: repeatMs, limit: purgedAtOnce });
+  yield* query("repeat.purge", { olderMs: idempotencyTtlMs, limit: purgedAtOnce });
 }
 
 /** What a person did to no journal in particular is written into the store's own; `tenant`: whom it concerns. */
-export function* recordAct(
+export function* recordOperatorAction(
   action: string,
-  act: ManualAct,
+  act: AuditInfo,
   detail: { tenant: string } & Record<string, unknown>,
 ): Plan<void> {
-  const body = bodyOf(actedBy(action, act, detail));
-  yield* ask("store.record", { kind: "operator.acted", body });
+  const body = encodeBody(actedBy(action, act, detail));
+  yield* query("store.record", { kind: "operator.acted", body });
   yield* auditPlan({ tenant: detail.tenant, journal: storeJournal, subject: null, body });
 }
 
-export function* putTokenPlan(token: NewToken, act: ManualAct): Plan<ApiToken> {
+export function* putTokenPlan(token: NewToken, act: AuditInfo): Plan<ApiToken> {
   const { id, tenant, name, role, hash, expiresInMs = null } = token;
-  const row = yield* askRow("token.put", { id, tenant, name, role, hash, inMs: expiresInMs });
+  const row = yield* queryRow("token.put", { id, tenant, name, role, hash, inMs: expiresInMs });
   if (row !== undefined) {
-    yield* recordAct("token.create", act, { tenant, token: id, name, role });
+    yield* recordOperatorAction("token.create", act, { tenant, token: id, name, role });
     return apiTokenOf(row);
   }
-  const known = yield* askRow("token.get", { id });
+  const known = yield* queryRow("token.get", { id });
   if (known?.tenant !== tenant || known.hash !== hash) {
     throw new TapeError("TAPE_BAD_INPUT", "a token of this id exists", { field: "id" });
   }
   return apiTokenOf(known);
 }
 
-export function* revokeTokenPlan(tenant: string | undefined, id: string, act: ManualAct): Plan<ApiToken> {
-  const revoked = yield* askRow("token.revoke", { tenant: tenant ?? null, id });
+export function* revokeTokenPlan(tenant: string | undefined, id: string, act: AuditInfo): Plan<ApiToken> {
+  const revoked = yield* queryRow("token.revoke", { tenant: tenant ?? null, id });
   if (revoked !== undefined) {
     const token = apiTokenOf(revoked);
-    yield* recordAct("token.revoke", act, { tenant: token.tenant, token: id, name: token.name, role: token.role });
+    yield* recordOperatorAction("token.revoke", act, {
+      tenant: token.tenant,
+      token: id,
+      name: token.name,
+      role: token.role,
+    });
     return token;
   }
-  const known = yield* askRow("token.get", { id });
+  const known = yield* queryRow("token.get", { id });
   if (known === undefined || (tenant !== undefined && known.tenant !== tenant)) {
     throw new TapeError("TAPE_NOT_FOUND", `there is no token ${id}`, { id });
   }
@@ -103,7 +112,7 @@ export function* revokeTokenPlan(tenant: string | undefined, id: string, act: Ma
 }
 
 /** Long after it is listed no more: whoever looks into the table itself finds lately lost ones too. */
-const silentMs = 600_000;
+const processTtlMs = 600_000;
 
 /** Rows of processes that died are nobody's to delete: whoever reports does it. */
 export function* reportPlan(row: {
@@ -112,6 +121,6 @@ export function* reportPlan(row: {
   readonly label: string;
   readonly body: string;
 }): Plan<void> {
-  yield* ask("process.put", row);
-  yield* ask("process.purge", { olderMs: silentMs });
+  yield* query("process.put", row);
+  yield* query("process.purge", { olderMs: processTtlMs });
 }

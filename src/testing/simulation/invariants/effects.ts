@@ -1,7 +1,7 @@
 import type { EffectRow } from "../../../model/rows.ts";
 import { NotSent } from "../../../sdk/outcomes.ts";
 import type { FeedRecord } from "../../../store/contract.ts";
-import type { Call } from "../../kit/runner.ts";
+import type { BodyCall } from "../../kit/runner.ts";
 import type { Evidence } from "../evidence.ts";
 import { type Invariant, recordsOf } from "./journal.ts";
 
@@ -9,7 +9,7 @@ interface Story {
   readonly effect: EffectRow;
   /** Its records in the main and in its item journal, as the feed has them. */
   readonly records: readonly FeedRecord[];
-  readonly calls: readonly Call[];
+  readonly calls: readonly BodyCall[];
   /** How often the world carried it out. */
   readonly applied: number;
 }
@@ -85,11 +85,11 @@ export const nonIdempotentOnce: Invariant = (evidence) =>
   });
 
 /** A person who has looked had it sent again. */
-const askedFor = ({ records }: Story, { at }: Call): boolean =>
+const askedFor = ({ records }: Story, { at }: BodyCall): boolean =>
   records.some((r) => settledTo(r) === "PENDING" && (r.data as { reason: string }).reason === "operator" && r.at >= at);
 
 /** An inverse may be sent again once a look, after the deadline and the settle delay, said that it did not happen. */
-const lookedAbsent = ({ effect, records }: Story, call: Call): boolean =>
+const lookedAbsent = ({ effect, records }: Story, call: BodyCall): boolean =>
   effect.role === "inverse" &&
   records.some(
     (record) => record.at >= call.at && record.kind === "obligation.settled" && record.data.to === "PENDING",

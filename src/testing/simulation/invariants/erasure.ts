@@ -1,8 +1,8 @@
-import type { Value } from "../../../store/contract.ts";
+import type { StoredValue } from "../../../store/contract.ts";
 import type { ValueOutput } from "../value-clients.ts";
 import type { Invariant } from "./journal.ts";
 
-const words = ({ version, value, deleted }: Pick<Value, "version" | "value" | "deleted">): string =>
+const words = ({ version, value, deleted }: Pick<StoredValue, "version" | "value" | "deleted">): string =>
   deleted ? `${version} deleted` : `${version} ${String(value)}`;
 
 /**
@@ -24,7 +24,7 @@ const isDone = (output: ValueOutput | undefined): output is Exclude<ValueOutput,
 type Values = Parameters<Invariant>[0]["values"];
 
 /** Of answers that were lost nobody knows whether they were of something that was done. */
-function faultsOf(key: string, found: readonly Value[], values: Values): string[] {
+function faultsOf(key: string, found: readonly StoredValue[], values: Values): string[] {
   const first = found[0];
   if (first === undefined) {
     const written = values.some(({ input, output }) => input.key === key && input.op === "put" && isDone(output));

@@ -13,19 +13,20 @@ const started = ({ runs }: Evidence, { plan }: ScheduleStory) =>
     .map((run) => ({ ...run, slot: slotOf(run.id) }))
     .sort((a, b) => a.slot - b.slot);
 
-type Deed = ScheduleStory["did"][number];
+type ScheduleAction = ScheduleStory["did"][number];
 
-const deedOf = ({ did }: ScheduleStory, what: Deed["what"]): Deed | undefined => did.find((one) => one.what === what);
+const actionOf = ({ did }: ScheduleStory, what: ScheduleAction["what"]): ScheduleAction | undefined =>
+  did.find((one) => one.what === what);
 
 /** A store that went back may have forgotten it: then its schedule goes on as if nobody had said anything. */
-const isForgotten = ({ lost }: Evidence, { from, to }: Deed): boolean =>
+const isForgotten = ({ lost }: Evidence, { from, to }: ScheduleAction): boolean =>
   lost !== undefined && from < lost.to && to > lost.from;
 
 /** A run for each time at which it is due and for no other: neither early, nor before its making or after its end. */
 export const slotsAreRight: Invariant = (evidence) =>
   evidence.schedules.flatMap((story) => {
     const { everySeconds, id } = story.plan;
-    const [made, gone] = [deedOf(story, "create"), deedOf(story, "delete")];
+    const [made, gone] = [actionOf(story, "create"), actionOf(story, "delete")];
     return started(evidence, story).flatMap(({ slot, createdAt, id: run }) => {
       const faults: string[] = [];
       if (run !== runIdOf(id, slot) || ((slot / secondMs) % 60) % everySeconds !== 0) faults.push(`${run} is no slot`);
@@ -40,7 +41,7 @@ export const slotsAreRight: Invariant = (evidence) =>
 /** What falls due while it is paused is not made up for. */
 export const pausesHold: Invariant = (evidence) =>
   evidence.schedules.flatMap((story) => {
-    const [paused, resumed] = [deedOf(story, "pause"), deedOf(story, "resume")];
+    const [paused, resumed] = [actionOf(story, "pause"), actionOf(story, "resume")];
     if (paused === undefined || story.loose || isForgotten(evidence, paused)) return [];
     const until = resumed?.from ?? Number.POSITIVE_INFINITY;
     return started(evidence, story)
@@ -57,7 +58,7 @@ export const slotsAreNotLost: Invariant = (evidence) =>
     const { everySeconds, overlap, catchUp, id } = story.plan;
     if (overlap !== "allow" || catchUp !== "all" || evidence.lost !== undefined || story.loose) return [];
     const slots = started(evidence, story).map(({ slot }) => slot);
-    const [paused, resumed] = [deedOf(story, "pause"), deedOf(story, "resume")];
+    const [paused, resumed] = [actionOf(story, "pause"), actionOf(story, "resume")];
     const faults: string[] = [];
     for (let slot = slots[0] ?? Number.POSITIVE_INFINITY; slot < (slots.at(-1) ?? 0); slot += secondMs) {
       const due = ((slot / secondMs) % 60) % everySeconds === 0;
