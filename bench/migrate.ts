@@ -110,7 +110,7 @@ class Worker {
   constructor(url: string, migration: string, perSecond: number) {
     const file = fileURLToPath(new URL("migrate-process.ts", import.meta.url));
     this.#process = fork(file, [url, migration, String(perSecond)], { stdio: ["ignore", "inherit", "inherit", "ipc"] });
-    this.#process.on("message", (told: Told) => this.#hear(told));
+    this.#process.on("message", (told: Told) => this.#onNote(told));
     this.#process.once("exit", (code) => {
       if (code !== 0) this.failures.push(`the process ended with ${code}`);
       this.#opened.resolve();
@@ -118,7 +118,7 @@ class Worker {
     this.#ended = once(this.#process, "exit");
   }
 
-  #hear(told: Told): void {
+  #onNote(told: Told): void {
     if (told.say === "open") this.#opened.resolve();
     if (told.say === "started") this.took.push(told.ms);
     if (told.say === "failed") this.failures.push(told.error);

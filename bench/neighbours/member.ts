@@ -25,7 +25,7 @@ export class Member {
   static async open(role: Role, place: Address, tenant: string, nice = 0): Promise<Member> {
     const args = [role, place.url, tenant, place.tokens?.[tenant] ?? ""];
     const member = new Member(fork(join(import.meta.dirname, "process.ts"), args));
-    const opened = member.#hear("open");
+    const opened = member.#onNote("open");
     setPriority(member.pid, nice);
     await opened;
     return member;
@@ -36,7 +36,7 @@ export class Member {
   }
 
   ask<S extends Report["say"]>(order: Order, say: S): Promise<Said<S>> {
-    const answer = this.#hear(say);
+    const answer = this.#onNote(say);
     this.tell(order);
     return answer;
   }
@@ -48,7 +48,7 @@ export class Member {
     await gone;
   }
 
-  #hear<S extends Report["say"]>(say: S): Promise<Said<S>> {
+  #onNote<S extends Report["say"]>(say: S): Promise<Said<S>> {
     return new Promise((resolve, reject) => {
       const over = (settle: () => void): void => {
         this.#child.off("message", hear);

@@ -14,7 +14,7 @@ export class WorkerProcess {
   /** `prefix` is a command that executes the rest, for a namespace of its own. */
   static async start(settings: WorkerSettings, prefix: readonly string[] = []): Promise<WorkerProcess> {
     const worker = new WorkerProcess(settings, prefix);
-    await worker.#hear(60_000);
+    await worker.#onNote(60_000);
     return worker;
   }
 
@@ -36,7 +36,7 @@ export class WorkerProcess {
 
   async ask(ask: Ask, patienceMs = 120_000): Promise<Readonly<Record<string, number>>> {
     this.#child.send(ask);
-    return this.#hear(patienceMs);
+    return this.#onNote(patienceMs);
   }
 
   async close(): Promise<void> {
@@ -54,7 +54,7 @@ export class WorkerProcess {
     await exited;
   }
 
-  async #hear(patienceMs: number): Promise<Readonly<Record<string, number>>> {
+  async #onNote(patienceMs: number): Promise<Readonly<Record<string, number>>> {
     const until = performance.now() + patienceMs;
     while (this.#answers.length === 0) {
       if (this.#ended !== undefined) throw new Error(this.#ended);

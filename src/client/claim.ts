@@ -7,17 +7,17 @@ import { absentRun, assertOwn, defined, inParts, isOwn, type RemoteContext } fro
 /** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
 const renewMs = 2_000;
 
-export function remoteClaim(ground: RemoteContext): ClaimOps {
-  const { caller } = ground;
+export function remoteClaim(deps: RemoteContext): ClaimOps {
+  const { caller } = deps;
   return {
     async acquire(tenant, request) {
-      if (!isOwn(ground, tenant)) throw absentTarget(ground, tenant, request.target);
+      if (!isOwn(deps, tenant)) throw absentTarget(deps, tenant, request.target);
       const { target, nonce, expect, reason, by, why } = request;
       const body = { target, claimant: defined(request.claimant), nonce, expect, ...defined({ reason, by, why }) };
       return caller.call("store.acquire", { body });
     },
     async find({ tenant, claimant, wants, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
-      if (!isOwn(ground, tenant)) return [];
+      if (!isOwn(deps, tenant)) return [];
       const asked = { claimant: defined(claimant), wants, staleOf: [...staleOf], limit, nonce };
       const body = {
         ...asked,
@@ -33,18 +33,18 @@ export function remoteClaim(ground: RemoteContext): ClaimOps {
     },
     // A holder's trust counts from before this call, however often it is sent: late news never prolong it.
     async renew(renewals) {
-      const ours = renewals.filter(({ fence }) => isOwn(ground, fence.tenant));
+      const ours = renewals.filter(({ fence }) => isOwn(deps, fence.tenant));
       const asked = ours.map(({ fence, progress, progressNote }) => defined({ fence, progress, progressNote }));
       const parts = await inParts(asked, (part) =>
         caller.call("store.renew", { body: { renewals: part } }, { patienceMs: renewMs }),
       );
       const verdicts = parts.flatMap((part) => part.verdicts)[Symbol.iterator]();
       return renewals.map(({ fence }) =>
-        isOwn(ground, fence.tenant) ? verdicts.next().value! : { ok: false, error: staleError(fence) },
+        isOwn(deps, fence.tenant) ? verdicts.next().value! : { ok: false, error: staleError(fence) },
       );
     },
     async pause(tenant, name, paused, by, why) {
-      assertOwn(ground, tenant);
+      assertOwn(deps, tenant);
       await caller.call(paused ? "leases.pause" : "leases.resume", { params: { name }, body: { reason: why, by } });
     },
     restored: (reason, by) => caller.call("store.restored", { body: { reason, ...defined({ by }) } }),
@@ -52,9 +52,9 @@ export function remoteClaim(ground: RemoteContext): ClaimOps {
 }
 
 /** A named lease comes to be when it is first asked for: in another tenant nobody may make one. */
-function absentTarget(ground: RemoteContext, tenant: string, target: LeaseTarget): unknown {
+function absentTarget(deps: RemoteContext, tenant: string, target: LeaseTarget): unknown {
   if ("run" in target) return absentRun(target.run);
-  if ("name" in target) assertOwn(ground, tenant);
+  if ("name" in target) assertOwn(deps, tenant);
   const name = "journal" in target ? target.journal : target.name;
   return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
 }

@@ -18,12 +18,12 @@ type First = Claimant & { readonly nonce: bigint };
 
 /** Creating runs: those of many callers in one request, for whoever may drive; one by one for whoever may only start. */
 export class CreateBatcher {
-  readonly #ground: RemoteContext;
+  readonly #deps: RemoteContext;
   readonly #gather: RequestBatcher<Verdicts>;
 
-  constructor(ground: RemoteContext) {
-    this.#ground = ground;
-    const { caller, clock, limits, lanes } = ground;
+  constructor(deps: RemoteContext) {
+    this.#deps = deps;
+    const { caller, clock, limits, lanes } = deps;
     this.#gather = new RequestBatcher({
       clock,
       limits,
@@ -45,8 +45,8 @@ export class CreateBatcher {
     first: First | undefined,
     key: string | undefined,
   ): Promise<ItemResult<CreateResult>[]> {
-    assertOwn(this.#ground, tenant);
-    const { limits, role } = this.#ground;
+    assertOwn(this.#deps, tenant);
+    const { limits, role } = this.#deps;
     // Looked at here first: one bad run must not spoil the request for the others.
     const checked = await runBatch(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
     const good = specs.filter((_, k) => checked[k]!.ok);
@@ -73,7 +73,7 @@ export class CreateBatcher {
   }
 
   #starts(specs: readonly RunSpec[], key: string | undefined): Promise<ItemResult<CreateResult>[]> {
-    const { caller, limits } = this.#ground;
+    const { caller, limits } = this.#deps;
     const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
     return runBatch(specs, limits, async (given) => {
       const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // whoever drives it asks again

@@ -18,8 +18,8 @@ type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"]
  * it; the store behind the server checks it again, with its fence. One that was carried out and whose answer was lost is
  * sent again and answered as it was the first time.
  */
-export function remoteFenced(ground: RemoteContext): FencedOps & { close(): Promise<void> } {
-  const { caller, limits, clock, lanes } = ground;
+export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promise<void> } {
+  const { caller, limits, clock, lanes } = deps;
   const gather = new RequestBatcher<Verdict>({
     clock,
     limits,
@@ -32,8 +32,8 @@ export function remoteFenced(ground: RemoteContext): FencedOps & { close(): Prom
   });
   const append = async (fence: Fence, entry: AppendRequest): Promise<AppendResult> => {
     checkFence(fence);
-    if (!isOwn(ground, fence.tenant)) throw staleError(fence);
-    const text = `{"fence":${fenceText(fence)},"entry":${entryText(entry, ground)}}`;
+    if (!isOwn(deps, fence.tenant)) throw staleError(fence);
+    const text = `{"fence":${fenceText(fence)},"entry":${entryText(entry, deps)}}`;
     const verdict = await gather.submit({ text, journal: fence.journal });
     if (!verdict.ok) throw verdict.error;
     const { head, notes } = verdict;

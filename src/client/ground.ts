@@ -22,9 +22,9 @@ export const isOwn = ({ tenant }: RemoteContext, named: string | undefined): boo
   named === undefined || named === tenant;
 
 /** Nothing is written for another tenant than the credential's. */
-export function assertOwn(ground: RemoteContext, named: string): void {
-  if (isOwn(ground, named)) return;
-  const message = `this credential is of tenant ${ground.tenant} and writes nothing for another`;
+export function assertOwn(deps: RemoteContext, named: string): void {
+  if (isOwn(deps, named)) return;
+  const message = `this credential is of tenant ${deps.tenant} and writes nothing for another`;
   throw new TapeError("TAPE_FORBIDDEN", message, { tenant: named });
 }
 

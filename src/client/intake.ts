@@ -9,20 +9,20 @@ import { absentRun, assertOwn, defined, isOwn, type RemoteContext } from "./grou
 import { tokensOver } from "./read.ts";
 
 /** With `key` every write is named by it instead of by a key of its own: that is `once`. */
-export function remoteIntake(ground: RemoteContext, creations: CreateBatcher, key?: string): IntakeOps {
-  const { caller, limits } = ground;
+export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?: string): IntakeOps {
+  const { caller, limits } = deps;
   const once = { key };
   return {
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // Through which credential it comes is the server's to say.
     async signal(tenant, id, { via: _via, ...signal }) {
-      if (!isOwn(ground, tenant)) throw absentRun(id);
+      if (!isOwn(deps, tenant)) throw absentRun(id);
       const body = defined(signal);
       encodeRecord({ kind: "signal.sent", data: body }, limits);
       return caller.call("runs.signal", { params: { id }, body }, once);
     },
     async cancel(tenant, id, { reason, by, key: named }) {
-      if (!isOwn(ground, tenant)) throw absentRun(id);
+      if (!isOwn(deps, tenant)) throw absentRun(id);
       const data = { reason, ...defined({ by }) };
       encodeRecord({ kind: "cancel.asked", data }, limits);
       return caller.call("runs.cancel", { params: { id }, body: { ...data, ...defined({ key: named }) } }, once);
@@ -31,41 +31,41 @@ export function remoteIntake(ground: RemoteContext, creations: CreateBatcher, ke
       const evidence = defined(given);
       const named = { run, pos, attempt: 0, token: String(token) };
       encodeRecord({ kind: "effect.evidence", data: { ...evidence, ...named } }, limits);
-      if (!isOwn(ground, tenant)) throw noAttempt({ run, pos, sub });
+      if (!isOwn(deps, tenant)) throw noAttempt({ run, pos, sub });
       const attempt = { run, pos, token, nonce, ...defined({ sub }) };
       return caller.call("store.evidence", { body: { attempt, evidence } }, once);
     },
     async fireTimer(tenant, { run, pos, purpose }) {
-      if (!isOwn(ground, tenant)) return false;
+      if (!isOwn(deps, tenant)) return false;
       return (await caller.call("store.fireTimer", { body: { run, pos, purpose } }, once)).fired;
     },
     async putValue(tenant, name, value, when) {
-      assertOwn(ground, tenant);
+      assertOwn(deps, tenant);
       checkPayload("value", () => encode(value), limits);
       return caller.call("values.put", { params: { key: name }, body: { value, when } }, once);
     },
     async deleteValue(tenant, name, version) {
-      if (!isOwn(ground, tenant)) throw noVersion(name, version);
+      if (!isOwn(deps, tenant)) throw noVersion(name, version);
       return caller.call("values.delete", { params: { key: name }, query: { version } }, once);
     },
     async putSchedule(tenant, { id, spec, nextAt, paused }, seen) {
-      assertOwn(ground, tenant);
+      assertOwn(deps, tenant);
       const from = seen && { version: seen.version, spec: seen.spec };
       const body = { spec, nextAt, paused, ...defined({ seen: from }) };
       return caller.call("schedules.put", { params: { id }, body }, once);
     },
     async deleteSchedule(tenant, id) {
-      if (!isOwn(ground, tenant)) return false;
+      if (!isOwn(deps, tenant)) return false;
       return (await caller.call("schedules.delete", { params: { id } }, once)).deleted;
     },
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
-      if (!isOwn(ground, tenant)) return false;
+      if (!isOwn(deps, tenant)) return false;
       for (const run of runs) checkRunSpec(run, limits);
       const body = { id, version, nextAt, runs: runs.map(defined), ...defined({ spec }) };
       return (await caller.call("store.fireSchedule", { body }, once)).fired;
     },
     async prune(tenant, endedBefore, limit, act) {
-      if (!isOwn(ground, tenant)) return 0;
+      if (!isOwn(deps, tenant)) return 0;
       const reason = act?.reason ?? "older than is kept";
       return (await caller.call("runs.prune", { body: { endedBefore, limit, reason } }, once)).pruned;
     },
@@ -77,11 +77,11 @@ export function remoteIntake(ground: RemoteContext, creations: CreateBatcher, ke
       throw new TapeError("TAPE_FORBIDDEN", "over the wire tokens are made by the server: call tokens.create");
     },
     async revokeToken(tenant, id, { reason }) {
-      if (!isOwn(ground, tenant)) throw noToken(id);
+      if (!isOwn(deps, tenant)) throw noToken(id);
       const find = async () =>
         (
           await allOf(
-            (above) => tokensOver(ground, { above }),
+            (above) => tokensOver(deps, { above }),
             (token) => token.id,
           )
         ).find((token) => token.id === id);
@@ -96,13 +96,13 @@ export function remoteIntake(ground: RemoteContext, creations: CreateBatcher, ke
     // Whoever uses a token over the wire has it remembered by the server.
     touchToken: async () => {},
     async report(tenant, report) {
-      assertOwn(ground, tenant);
+      assertOwn(deps, tenant);
       checkReport(report, limits);
       const { owner, label, body } = report;
       await caller.call("store.report", { body: { owner, label, body } });
     },
     async unreport(tenant, owner) {
-      if (isOwn(ground, tenant)) await caller.call("store.unreport", { body: { owner } });
+      if (isOwn(deps, tenant)) await caller.call("store.unreport", { body: { owner } });
     },
   };
 }

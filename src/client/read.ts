@@ -7,9 +7,9 @@ import { allOf, pageOf } from "../store/page.ts";
 import { absentRun, defined, inParts, isOwn, type RemoteContext } from "./ground.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
-export function remoteRead(ground: RemoteContext): ReadOps {
-  const { caller } = ground;
-  const own = (tenant: string | undefined): boolean => isOwn(ground, tenant);
+export function remoteRead(deps: RemoteContext): ReadOps {
+  const { caller } = deps;
+  const own = (tenant: string | undefined): boolean => isOwn(deps, tenant);
   return {
     async run(tenant, id) {
       if (!own(tenant)) return undefined;
@@ -120,17 +120,17 @@ export function remoteRead(ground: RemoteContext): ReadOps {
     async audit(tenant, { before, limit } = {}) {
       if (!own(tenant)) return [];
       const { entries } = await caller.call("audit", { query: defined({ before, limit }) });
-      return entries.map((entry) => ({ ...entry, tenant: ground.tenant }));
+      return entries.map((entry) => ({ ...entry, tenant: deps.tenant }));
     },
     async token(id) {
       return (
         await allOf(
-          (above) => tokensOver(ground, { above }),
+          (above) => tokensOver(deps, { above }),
           (token) => token.id,
         )
       ).find((token) => token.id === id);
     },
-    tokens: async (tenant, page) => (own(tenant) ? tokensOver(ground, page) : []),
+    tokens: async (tenant, page) => (own(tenant) ? tokensOver(deps, page) : []),
     async quota(tenant) {
       return own(tenant) ? caller.call("quotas.get", {}) : { tenant, ...noQuota };
     },

@@ -64,9 +64,9 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
   const { tenant, role, backend, transactionBoundMs } = me;
   const limits = { ...defaultLimits, ...me.limits };
   const lanes = backend === "postgres" ? manyLanes : fewLanes;
-  const ground: RemoteContext = { caller, clock, limits, tenant, role, lanes };
-  const fenced = remoteFenced(ground);
-  const creations = new CreateBatcher(ground);
+  const deps: RemoteContext = { caller, clock, limits, tenant, role, lanes };
+  const fenced = remoteFenced(deps);
+  const creations = new CreateBatcher(deps);
   const wakes = new WakeStream({ caller, clock, random, log });
   let closing: Promise<void> | undefined;
   const close = async (): Promise<void> => {
@@ -81,11 +81,11 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
     limits,
     transactionBoundMs,
     exclusive: false, // others may be connected to the same server
-    intake: remoteIntake(ground, creations),
-    claim: remoteClaim(ground),
+    intake: remoteIntake(deps, creations),
+    claim: remoteClaim(deps),
     fenced,
-    read: remoteRead(ground),
-    once: ({ key }) => remoteIntake(ground, creations, key),
+    read: remoteRead(deps),
+    once: ({ key }) => remoteIntake(deps, creations, key),
     async health() {
       const { blockedBy } = await caller.call("feed.page", { query: { limit: 1 } });
       return blockedBy === undefined ? {} : { feedBlockedBy: blockedBy };

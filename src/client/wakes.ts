@@ -35,13 +35,13 @@ export class WakeStream {
   }
 
   on(listener: (wake: WakeHint) => void): () => void {
-    const deaf = this.#wakes.on(listener);
+    const unsubscribe = this.#wakes.on(listener);
     if (this.#stop === undefined) {
       this.#stop = new AbortController();
       void this.#follow(this.#stop.signal);
     }
     return () => {
-      deaf();
+      unsubscribe();
       if (this.#wakes.size === 0) this.close();
     };
   }

@@ -15,15 +15,15 @@ export interface Cancellation {
  * also where no process has its workflow. Who dies in between leaves the lease behind: once that has expired, whoever
  * cancels again ends the run.
  */
-export async function cancelRun(ground: OperatorDeps, run: string, asked: Cancellation): Promise<{ n: number }> {
-  const noted = await ground.store.intake.cancel(ground.tenant, run, asked);
-  await endUnbegun(ground, run);
+export async function cancelRun(deps: OperatorDeps, run: string, asked: Cancellation): Promise<{ n: number }> {
+  const noted = await deps.store.intake.cancel(deps.tenant, run, asked);
+  await endUnbegun(deps, run);
   return noted;
 }
 
 /** false: it has begun, is being driven, or is over; then whoever drives it hears of the cancellation. */
-export async function endUnbegun(ground: OperatorDeps, run: string): Promise<boolean> {
-  const { store, keeper, tenant, clock, random } = ground;
+export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boolean> {
+  const { store, keeper, tenant, clock, random } = deps;
   const target = { run };
   const status = (await store.read.run(tenant, run))?.status;
   const mayBe = status === "RUNNABLE" || status === "RUNNING";

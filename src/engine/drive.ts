@@ -62,7 +62,7 @@ export class Drive implements DriveHandle {
   #inbox!: Inbox;
   #resting: Parking | undefined;
   #poked = false;
-  readonly #acts = new Set<Promise<void>>();
+  readonly #pendingEffects = new Set<Promise<void>>();
   #late: Latecomers | undefined;
   #cancelCut: (() => void) | undefined;
 
@@ -76,14 +76,14 @@ export class Drive implements DriveHandle {
   get abortSignal(): AbortSignal {
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      if (this.cancelled || this.finished) this.#abort.abort(this.#whyAborted());
+      if (this.cancelled || this.finished) this.#abort.abort(this.#abortReason());
     }
     return this.#abort.signal;
   }
 
   /** Effects are under way, each within its time-out. */
   get acting(): boolean {
-    return this.#acts.size > 0;
+    return this.#pendingEffects.size > 0;
   }
 
   get finished(): boolean {
@@ -99,12 +99,12 @@ export class Drive implements DriveHandle {
       this.#finish = resolve;
     });
     const { lease } = this.options;
-    const deaf = lease.onChange(({ to }) => {
+    const unsubscribe = lease.onChange(({ to }) => {
       if (to === "lost") this.finish("lost");
     });
     // Not awaited: what it waits for may never come once the drive is over, and then the drive is over all the same.
     void this.#begin().catch((error: unknown) => this.fail(error));
-    return done.finally(deaf);
+    return done.finally(unsubscribe);
   }
 
   /** A note may have arrived. */
@@ -127,12 +127,12 @@ export class Drive implements DriveHandle {
     if (wait?.endSleep === undefined) return Promise.resolve(false);
     const record = wait.endSleep();
     return new Promise((answer) => {
-      const risen = (): void => {
+      const onWritten = (): void => {
         answer(true);
         this.waits.remove(wait);
         wait.written();
       };
-      this.journal.enqueueExclusive([record], risen, () => answer(false));
+      this.journal.enqueueExclusive([record], onWritten, () => answer(false));
     });
   }
 
@@ -185,10 +185,10 @@ export class Drive implements DriveHandle {
     look: () => Promise<void> = () => this.markStuck(error),
   ): Promise<void> {
     await this.parkWith(() => [stuckRecord(error, on), this.termEnded(["a person"])], look, "stuck");
-    if (this.#end === "stuck") this.#tellStuck(error);
+    if (this.#end === "stuck") this.#logStuck(error);
   }
 
-  #tellStuck(error: TapeError): void {
+  #logStuck(error: TapeError): void {
     this.options.log("error", "run.stuck", { run: this.options.runId, ...errorFields(error) });
   }
 
@@ -218,9 +218,9 @@ export class Drive implements DriveHandle {
     const tracked = act
       .catch((error: unknown) => this.fail(error))
       .finally(() => {
-        this.#acts.delete(tracked);
+        this.#pendingEffects.delete(tracked);
       });
-    this.#acts.add(tracked);
+    this.#pendingEffects.add(tracked);
   }
 
   parkIfIdle(): void {
@@ -259,7 +259,7 @@ export class Drive implements DriveHandle {
       onLost: (error) => this.fail(error),
     });
     this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#poked);
-    this.#resting = new Parking(this, this.#inbox, (why) => this.#tellStuck(why));
+    this.#resting = new Parking(this, this.#inbox, (why) => this.#logStuck(why));
     if (earlyMs !== undefined) this.#resting.stayFor(earlyMs);
     if (history.stuck !== undefined && !(await unstickIfResolved(this))) return this.#stayStuck();
     if (this.finished) return;
@@ -319,8 +319,8 @@ export class Drive implements DriveHandle {
     this.bodyEnded = true;
     if (decided.final !== true) await this.replay.codeEnded();
     // The losers of a race may still be on their way: their outcomes are written before the run's.
-    while (!this.finished && (this.#acts.size > 0 || !this.journal.idle)) {
-      await (this.#acts.size > 0 ? Promise.all(this.#acts) : this.journal.whenIdle());
+    while (!this.finished && (this.#pendingEffects.size > 0 || !this.journal.idle)) {
+      await (this.#pendingEffects.size > 0 ? Promise.all(this.#pendingEffects) : this.journal.whenIdle());
     }
     if (this.finished) return;
     const { open, raced } = this.context;
@@ -351,11 +351,11 @@ export class Drive implements DriveHandle {
   cancel(): void {
     this.cancelRequested = true;
     this.cancelled = true;
-    this.#abort?.abort(this.#whyAborted());
+    this.#abort?.abort(this.#abortReason());
     this.context.cancelWaits();
     // Code that awaits something of its own hears of nothing: the run ends without it.
     this.#cancelCut ??= this.options.clock.after(cancelGraceMs, () => {
-      void this.#outcome({ cause: "cancelled", outcome: this.#whyAborted(), final: true });
+      void this.#outcome({ cause: "cancelled", outcome: this.#abortReason(), final: true });
     });
   }
 
@@ -389,11 +389,11 @@ export class Drive implements DriveHandle {
     this.#cancelCut?.();
     this.replay?.stop();
     this.journal?.stop();
-    if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#whyAborted());
+    if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#abortReason());
     return true;
   }
 
-  #whyAborted(): TapeError {
+  #abortReason(): TapeError {
     if (this.cancelled) return new TapeError("TAPE_CANCELLED", "the run was cancelled");
     return new TapeError("TAPE_LEASE_LOST", "this drive is over");
   }

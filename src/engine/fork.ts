@@ -30,16 +30,16 @@ export interface ForkRequest {
 const maxKeptBytes = 512 * 1024;
 
 /** What a fork at this position would keep, do again, and repeat in the world. Reads only. */
-export async function planFork(ground: OperatorDeps, run: string, at?: number): Promise<ForkPlan> {
-  return forkPlan(await source(ground.store, ground.tenant, run), at);
+export async function planFork(deps: OperatorDeps, run: string, at?: number): Promise<ForkPlan> {
+  return forkPlan(await source(deps.store, deps.tenant, run), at);
 }
 
 /**
  * A new run that goes on from a point of another one: what was done before it is kept as it is, the rest runs again with
  * the code as it is now. The other run and what it owes are left alone.
  */
-export async function fork(ground: OperatorDeps, run: string, request: ForkRequest): Promise<string> {
-  const { store, keeper, tenant, clock, random } = ground;
+export async function fork(deps: OperatorDeps, run: string, request: ForkRequest): Promise<string> {
+  const { store, keeper, tenant, clock, random } = deps;
   const from = await source(store, tenant, run);
   const plan = forkPlan(from, request.at);
   const missing = plan.happened.filter(({ pos, repeatable }) => !repeatable && !request.again?.includes(pos));

@@ -45,18 +45,18 @@ export class HungWatch {
     if (forMs >= hungMs) {
       seen.named = true;
       const next = "If it hangs, cancel the run, or give the call inside a time-out; the run holds its slot meanwhile.";
-      this.#say(drive, "run.hung", { operation: name, forMs, next });
+      this.#report(drive, "run.hung", { operation: name, forMs, next });
     } else if (forMs >= this.#slowMs && !this.#slow.has(name) && now - this.#slowAt >= spacingMs) {
       this.#slowAt = now;
       if (this.#slow.size >= mostNames) this.#slow.clear();
       this.#slow.add(name);
       const next =
         "If it is at work, all is well: no other of this name is named before a minute. If it hangs, give the call inside a time-out.";
-      this.#say(drive, "run.slow", { operation: name, forMs, next });
+      this.#report(drive, "run.slow", { operation: name, forMs, next });
     }
   }
 
-  #say({ options: { log, runId } }: DriveHandle, event: string, about: Readonly<Record<string, unknown>>): void {
+  #report({ options: { log, runId } }: DriveHandle, event: string, about: Readonly<Record<string, unknown>>): void {
     log("warn", event, { run: runId, ...about, code: "TAPE_HUNG" satisfies ErrorCode });
   }
 }

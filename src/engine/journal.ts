@@ -71,7 +71,7 @@ export class JournalWriter {
   /** An append is under way. */
   #writing = false;
   #whenLanded: (() => void)[] = [];
-  #telling = false;
+  #emitting = false;
   #told: Pick<PendingWrite, "written">[] = [];
   #over = false;
   #quiet: (() => void)[] = [];
@@ -93,7 +93,7 @@ export class JournalWriter {
 
   /** Nothing is under way. */
   get idle(): boolean {
-    return !this.#writing && this.#queue.length === 0 && this.#told.length === 0 && !this.#telling;
+    return !this.#writing && this.#queue.length === 0 && this.#told.length === 0 && !this.#emitting;
   }
 
   send(writing: PendingWrite): void {
@@ -212,13 +212,13 @@ export class JournalWriter {
   /** Tells at once if nothing was told in this turn; else when the code has come to rest. */
   #tell(writing: Pick<PendingWrite, "written">): void {
     this.#told.push(writing);
-    if (!this.#telling) this.#tellNext();
+    if (!this.#emitting) this.#tellNext();
   }
 
   #tellNext(): void {
     if (this.#over) return;
     const writing = this.#told.shift();
-    this.#telling = writing !== undefined;
+    this.#emitting = writing !== undefined;
     if (writing === undefined) {
       this.#tellIdle();
       return;

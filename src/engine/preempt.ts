@@ -19,8 +19,8 @@ export interface PreemptRequest {
  * An operator takes a lease away and gives it back at once: whoever held it is fenced at that instant, and a standby, or
  * for a run the recovery reactor, has it next. Journal, ledger and audit keep who and why.
  */
-export async function preempt(ground: OperatorDeps, target: PreemptTarget, act: PreemptRequest): Promise<void> {
-  const { store, keeper, tenant, clock, random } = ground;
+export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: PreemptRequest): Promise<void> {
+  const { store, keeper, tenant, clock, random } = deps;
   const { by, reason, via, onlyStale = false } = act;
   const named = "name" in target;
   if ((await store.read.lease(tenant, target)) === undefined) throw absent(target);

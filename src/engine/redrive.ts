@@ -21,11 +21,11 @@ const phases = ["LIVE", "ENDING", "COMPENSATING"] as const;
  * recorded under a new term, which fences whoever may still hold the run.
  */
 export async function redrive(
-  ground: OperatorDeps,
+  deps: OperatorDeps,
   runId: string,
   person: { readonly by: string; readonly reason: string; readonly via?: Credential },
 ): Promise<void> {
-  const { store, keeper, tenant, clock, random } = ground;
+  const { store, keeper, tenant, clock, random } = deps;
   const sent: ClockReading = readClocks(clock);
   await stuckRun(store, tenant, runId);
   const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };

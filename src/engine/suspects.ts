@@ -40,9 +40,9 @@ interface Member {
  */
 export class Suspects {
   readonly #options: SuspectsOptions;
-  readonly #line: Member[] = [];
+  readonly #queue: Member[] = [];
   readonly #tested = new Set<Member>();
-  #under = 0;
+  #active = 0;
   /** Those among them beside which nothing may begin. */
   readonly #closed = new Set<Member>();
   #gathering = false;
@@ -58,19 +58,19 @@ export class Suspects {
 
   /** How many more may be acquired now: beyond that, whoever kills its process would only take more with it. */
   get capacity(): number {
-    return Math.max(0, maxConcurrentSuspects - this.#under);
+    return Math.max(0, maxConcurrentSuspects - this.#active);
   }
 
   /** One has been acquired. */
   next(): Suspicion {
-    this.#under++;
+    this.#active++;
     let member: Member | undefined;
     let open = true;
     const cancels: (() => void)[] = [];
     const lifted = (): void => {
       if (!open) return;
       open = false;
-      this.#under--;
+      this.#active--;
       for (const cancel of cancels) cancel();
       if (member !== undefined) this.#leave(member);
       this.#options.onRoom();
@@ -115,8 +115,8 @@ export class Suspects {
   #enter(member: Member): void {
     // The last test first, while nothing is at work yet; then the larger groups, which are through soonest.
     const rank = ({ exclusive, size }: Member): number => (exclusive ? Number.POSITIVE_INFINITY : size);
-    const before = this.#line.findIndex((other) => rank(other) < rank(member));
-    this.#line.splice(before < 0 ? this.#line.length : before, 0, member);
+    const before = this.#queue.findIndex((other) => rank(other) < rank(member));
+    this.#queue.splice(before < 0 ? this.#queue.length : before, 0, member);
     if (member.size < maxConcurrentSuspects && this.#tested.size === 0 && !this.#gathering) {
       this.#gathering = true;
       this.#options.clock.after(gatherMs, () => {
@@ -128,9 +128,9 @@ export class Suspects {
   }
 
   #leave(member: Member): void {
-    const at = this.#line.indexOf(member);
+    const at = this.#queue.indexOf(member);
     if (at >= 0) {
-      this.#line.splice(at, 1);
+      this.#queue.splice(at, 1);
       member.begin(); // its drive is over, and hears so
     }
     if (this.#tested.delete(member)) this.#reopen(member);
@@ -143,12 +143,12 @@ export class Suspects {
 
   #advance(): void {
     for (;;) {
-      const at = this.#gathering ? this.#line.findIndex(({ size }) => size === maxConcurrentSuspects) : 0;
-      const member = this.#line[at];
+      const at = this.#gathering ? this.#queue.findIndex(({ size }) => size === maxConcurrentSuspects) : 0;
+      const member = this.#queue[at];
       if (member === undefined) return;
       const most = Math.min(member.size, ...[...this.#tested].map(({ size }) => size));
       if (this.#tested.size >= most) return;
-      this.#line.splice(at, 1);
+      this.#queue.splice(at, 1);
       this.#tested.add(member);
       if (member.exclusive) this.#closed.add(member);
       member.begin();

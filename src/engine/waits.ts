@@ -42,7 +42,7 @@ export class PendingWaits {
   #waits: Wait[] = [];
   #notes: Note[] = [];
   readonly #evidence: RecordData<"effect.evidence">[] = [];
-  readonly #words = new Map<string, LastStatus>();
+  readonly #lastStatuses = new Map<string, LastStatus>();
   readonly #run: number;
   #seen: number;
 
@@ -53,7 +53,7 @@ export class PendingWaits {
     this.#notes = notes.filter((note) => note.seq <= history.taken && !history.used(note));
     // Evidence counts from the moment it is there: it may say what became of the attempt that is found cut short.
     for (const note of notes) if (note.kind === "effect.evidence") this.#evidence.push(note.data);
-    for (const note of notes) this.#hear(note);
+    for (const note of notes) this.#onNote(note);
   }
 
   get empty(): boolean {
@@ -74,13 +74,13 @@ export class PendingWaits {
       if (note.seq <= this.#seen) continue;
       this.#seen = note.seq;
       this.#notes.push(note);
-      this.#hear(note);
+      this.#onNote(note);
     }
   }
 
   /** What was last told of an effect that is not the run's to decide. */
   lastStatus({ run, pos, sub }: EffectRef): LastStatus | undefined {
-    return this.#words.get(`${run} ${pos} ${sub}`);
+    return this.#lastStatuses.get(`${run} ${pos} ${sub}`);
   }
 
   /** A person has decided about what the run is stuck on. */
@@ -102,10 +102,10 @@ export class PendingWaits {
     return doubts.every((doubt) => doubt !== undefined) ? doubts : [];
   }
 
-  #hear(note: Note): void {
+  #onNote(note: Note): void {
     if (note.kind !== "effect.outcome") return;
     const { run = this.#run, pos, sub, status, reason, error } = note.data;
-    this.#words.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason, error });
+    this.#lastStatuses.set(`${run} ${pos} ${sub}`, { seq: note.seq, status, reason, error });
   }
 
   add(wait: Wait): void {

@@ -283,7 +283,7 @@ export class RunDriver {
         await releaseJournal(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
         return "lost";
       }
-      const ground = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
+      const deps = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };
       const startedAt = fresh === undefined ? undefined : tracing?.activeSpan(); // its starter's context reaches as far as here
       const traced = { ...(tracing && { tracing }), ...(startedAt && { startedAt }) };
       const more = {
@@ -292,7 +292,7 @@ export class RunDriver {
         ...(term.early && { earlyMs: preloadMs }),
         ...(this.#options.patienceMs !== undefined && { patienceMs: this.#options.patienceMs }),
       };
-      const drive = new Drive({ ...ground, ...traced, ...more });
+      const drive = new Drive({ ...deps, ...traced, ...more });
       driving.drive = drive;
       if (driving.poked) drive.notify();
       const end = await drive.run();

@@ -86,7 +86,7 @@ export class RequestFence {
     this.#scopes.set(key, scope);
     scope.inside++;
     try {
-      if (token > scope.current) this.#knock(key, scope, token);
+      if (token > scope.current) this.#arrive(key, scope, token);
       if (token === scope.current) await scope.ready;
       if (token < scope.current) refuseStale(key, token, scope.current);
       return await this.#enter(scope, { key, token }, work);
@@ -96,7 +96,7 @@ export class RequestFence {
     }
   }
 
-  #knock(key: string, scope: Scope, token: bigint): void {
+  #arrive(key: string, scope: Scope, token: bigint): void {
     scope.current = token;
     for (const abort of scope.running.values()) abort.abort();
     const ready = Promise.allSettled([...scope.running.keys(), scope.ready]).then(async () => {

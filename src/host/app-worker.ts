@@ -27,7 +27,7 @@ export class Worker implements AsyncDisposable {
   #draining: Promise<void> | undefined;
 
   constructor(
-    ground: ReactorDeps,
+    deps: ReactorDeps,
     options: WorkerOptions & {
       readonly tracing?: Tracer;
       readonly patienceMs?: number;
@@ -36,21 +36,21 @@ export class Worker implements AsyncDisposable {
     },
   ) {
     const { concurrency = 200, onSettled, tracing, patienceMs, slowMs } = options;
-    const { store, clock, log, tenant, runner } = ground;
+    const { store, clock, log, tenant, runner } = deps;
     this.#serves = new Set(runner.workflows.keys());
     this.#definitions = runner.effects;
     this.driver = new RunDriver({
-      ...{ ...ground, concurrency, onSettled },
+      ...{ ...deps, concurrency, onSettled },
       ...(tracing && { tracing }),
       ...(patienceMs !== undefined && { patienceMs }),
       ...(slowMs !== undefined && { slowMs }),
     });
     const reactors = [
       recovery(this.driver),
-      reconciler(ground),
-      outbox(ground),
-      timers(ground, this.driver),
-      compensation(ground),
+      reconciler(deps),
+      outbox(deps),
+      timers(deps, this.driver),
+      compensation(deps),
     ];
     this.#loop = new ReactorLoop({ reactors, store, clock, log, tenant, workflows: [...this.#serves] });
   }

@@ -40,11 +40,11 @@ export class Leases {
 
   readonly #operator: Pick<Operator, "preempt">;
 
-  constructor(ground: Pick<OperatorDeps, "store" | "keeper" | "tenant">, operator: Pick<Operator, "preempt">) {
+  constructor(deps: Pick<OperatorDeps, "store" | "keeper" | "tenant">, operator: Pick<Operator, "preempt">) {
     this.#operator = operator;
-    this.#store = ground.store;
-    this.#keeper = ground.keeper;
-    this.#tenant = ground.tenant;
+    this.#store = deps.store;
+    this.#keeper = deps.keeper;
+    this.#tenant = deps.tenant;
   }
 
   /** Stands by until the lease is ours: sleeps exactly the remaining time, is woken by a release. */

@@ -26,16 +26,16 @@ export interface Operator {
 }
 
 /** Embedded it acts itself; connected the server does, so that an operator's token suffices and the server says who it was. */
-export function createOperator(ground: ReactorDeps): Operator {
+export function createOperator(deps: ReactorDeps): Operator {
   const here: Operator = {
-    resolve: (resolving) => resolve(ground, resolving),
-    redrive: (run, person) => redrive(ground, run, person),
-    cancel: async (run, asked) => void (await cancelRun(ground, run, asked)),
-    preempt: (target, act) => preempt(ground, target, act),
-    forkPlan: (run, at) => planFork(ground, run, at),
-    fork: (run, request) => fork(ground, run, request),
+    resolve: (resolving) => resolve(deps, resolving),
+    redrive: (run, person) => redrive(deps, run, person),
+    cancel: async (run, asked) => void (await cancelRun(deps, run, asked)),
+    preempt: (target, act) => preempt(deps, target, act),
+    forkPlan: (run, at) => planFork(deps, run, at),
+    fork: (run, request) => fork(deps, run, request),
   };
-  return isRemote(ground.store) ? remoteOperator(ground.store, ground.tenant) : here;
+  return isRemote(deps.store) ? remoteOperator(deps.store, deps.tenant) : here;
 }
 
 function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operator {

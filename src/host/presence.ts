@@ -49,54 +49,54 @@ interface Sample {
  *     └────────────────end────────────────────────────────────────────────────▲
  */
 export class ProcessReporter {
-  readonly #ground: ProcessReporterDeps;
+  readonly #deps: ProcessReporterDeps;
   readonly #look: () => ProcessActivity;
   readonly #samples: Sample[] = [];
   #state: "silent" | "telling" | "over" = "silent";
   #startedAt = 0;
   /** There may be a row of ours. */
   #listed = false;
-  #saying: Promise<void> = Promise.resolve();
+  #reporting: Promise<void> = Promise.resolve();
   #cancel = () => {};
 
-  constructor(ground: ProcessReporterDeps, look: () => ProcessActivity) {
-    this.#ground = ground;
+  constructor(deps: ProcessReporterDeps, look: () => ProcessActivity) {
+    this.#deps = deps;
     this.#look = look;
   }
 
   /** There is something to tell; it may be said again. */
   begin(): void {
     if (this.#state !== "silent") return;
-    this.#become("telling");
-    const { clock } = this.#ground;
+    this.#transition("telling");
+    const { clock } = this.#deps;
     this.#startedAt = clock.wall();
     this.#samples.push({ at: clock.mono(), sums: {} });
-    this.#sayIn(firstReportMs);
+    this.#reportIn(firstReportMs);
   }
 
   /** The last word, within a bound. */
   async end(): Promise<void> {
-    this.#become("over");
+    this.#transition("over");
     this.#cancel();
     const over = new AbortController();
-    await Promise.race([this.#leave(), this.#ground.clock.sleep(removeTimeoutMs, over.signal)]);
+    await Promise.race([this.#leave(), this.#deps.clock.sleep(removeTimeoutMs, over.signal)]);
     over.abort();
   }
 
-  #become(state: "telling" | "over"): void {
+  #transition(state: "telling" | "over"): void {
     this.#state = state;
   }
 
-  #sayIn(ms: number): void {
-    this.#cancel = this.#ground.clock.after(ms, () => {
-      this.#saying = this.#say().then(() => {
-        if (this.#state === "telling") this.#sayIn(reportEveryMs);
+  #reportIn(ms: number): void {
+    this.#cancel = this.#deps.clock.after(ms, () => {
+      this.#reporting = this.#report().then(() => {
+        if (this.#state === "telling") this.#reportIn(reportEveryMs);
       });
     });
   }
 
-  async #say(): Promise<void> {
-    const { store, tenant, identity, log } = this.#ground;
+  async #report(): Promise<void> {
+    const { store, tenant, identity, log } = this.#deps;
     const { tallies, singletons, driving, workflows, effects } = this.#look();
     const reactors = this.#rated(summed(tallies));
     if (singletons.length + Object.keys(reactors).length === 0) return this.#leave();
@@ -112,14 +112,14 @@ export class ProcessReporter {
     try {
       await store.intake.report(tenant, { owner: identity.owner, label: identity.label, body });
     } catch (error) {
-      if (isTapeError(error) && error.retry === "no") this.#become("over");
+      if (isTapeError(error) && error.retry === "no") this.#transition("over");
       log("debug", "presence.not_reported", { ...errorFields(error) });
     }
   }
 
   async #leave(): Promise<void> {
-    const { store, tenant, identity } = this.#ground;
-    if (this.#state === "over") await this.#saying;
+    const { store, tenant, identity } = this.#deps;
+    if (this.#state === "over") await this.#reporting;
     if (!this.#listed) return;
     this.#listed = false;
     await store.intake.unreport(tenant, identity.owner).catch(() => {}); // forgotten in a minute all the same
@@ -127,7 +127,7 @@ export class ProcessReporter {
 
   /** With how much of it was in the last minute, or since the beginning where that is less. */
   #rated(sums: Sums): Readonly<Record<string, object>> {
-    const at = this.#ground.clock.mono();
+    const at = this.#deps.clock.mono();
     while (this.#samples.length > 1 && this.#samples[1]!.at <= at - rateMs) this.#samples.shift();
     const before = this.#samples[0]!.sums;
     this.#samples.push({ at, sums });

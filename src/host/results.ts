@@ -41,7 +41,7 @@ export class ResultWaiter {
   readonly #waiters = new Map<number, Set<Waiter>>();
   readonly #hinted = new Set<number>();
   #looking = false;
-  #rouse = (): void => {};
+  #wakeUp = (): void => {};
 
   constructor(options: ResultWaiterOptions) {
     this.#options = options;
@@ -51,8 +51,15 @@ export class ResultWaiter {
     if (signal?.aborted) return Promise.reject(signal.reason);
     return new Promise<O>((resolve, reject) => {
       const begun = this.#options.clock.mono();
-      const deaf = (): void => signal?.removeEventListener("abort", stop); // a signal may outlive many results
-      const waiter: Waiter = { id, journal, begun, resolve: resolve as Waiter["resolve"], reject, unsubscribe: deaf };
+      const unsubscribe = (): void => signal?.removeEventListener("abort", stop); // a signal may outlive many results
+      const waiter: Waiter = {
+        id,
+        journal,
+        begun,
+        resolve: resolve as Waiter["resolve"],
+        reject,
+        unsubscribe: unsubscribe,
+      };
       const others = this.#waiters.get(journal);
       if (others === undefined) this.#waiters.set(journal, new Set([waiter]));
       else others.add(waiter);
@@ -60,7 +67,7 @@ export class ResultWaiter {
       signal?.addEventListener("abort", stop, { once: true });
       if (!this.#options.drives(journal)) this.#hinted.add(journal);
       if (!this.#looking) void this.#look();
-      else if (this.#hinted.size > 0) this.#rouse();
+      else if (this.#hinted.size > 0) this.#wakeUp();
     });
   }
 
@@ -73,7 +80,7 @@ export class ResultWaiter {
   async #look(): Promise<void> {
     const { store, clock } = this.#options;
     this.#looking = true;
-    const deaf = store.onWake((wake) => this.#hear(wake));
+    const unsubscribe = store.onWake((wake) => this.#onNote(wake));
     let polledAt = clock.mono();
     try {
       while (this.#waiters.size > 0) {
@@ -85,12 +92,12 @@ export class ResultWaiter {
       }
     } finally {
       this.#looking = false;
-      deaf();
+      unsubscribe();
     }
     if (this.#waiters.size > 0) void this.#look(); // somebody came between the last look and here
   }
 
-  #hear(wake: WakeHint): void {
+  #onNote(wake: WakeHint): void {
     if (wake.of === "journal") {
       // Of a run that is driven here the end is told: what the driver itself writes is no news.
       if (!this.#waiters.has(wake.journal) || this.#options.drives(wake.journal)) return;
@@ -98,18 +105,18 @@ export class ResultWaiter {
     } else if (wake.of === "any") {
       for (const journal of this.#waiters.keys()) this.#hinted.add(journal);
     } else return;
-    this.#rouse();
+    this.#wakeUp();
   }
 
   async #rest(ms: number): Promise<void> {
     if (this.#waiters.size === 0) return;
     const rest = new AbortController();
-    this.#rouse = () => {
-      this.#rouse = () => {};
+    this.#wakeUp = () => {
+      this.#wakeUp = () => {};
       rest.abort();
     };
     await this.#options.clock.sleep(ms, rest.signal);
-    this.#rouse = () => {};
+    this.#wakeUp = () => {};
   }
 
   async #lookAt(journals: readonly number[]): Promise<void> {
@@ -161,7 +168,7 @@ export class ResultWaiter {
     const waiters = this.#waiters.get(waiter.journal);
     if (waiters?.delete(waiter) !== true) return;
     if (waiters.size === 0) this.#waiters.delete(waiter.journal);
-    if (this.#waiters.size === 0) this.#rouse();
+    if (this.#waiters.size === 0) this.#wakeUp();
     waiter.unsubscribe();
     tell();
   }

@@ -71,7 +71,7 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       identity: identify(process.env, random),
       runner,
       dev: options.dev ?? false,
-      resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
+      resolve: (tenantDeps, resolving) => resolve({ ...tenantDeps, runner }, resolving),
       ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
       ...(limits === undefined ? {} : { limits }),
       ...(options.origin === undefined ? {} : { origin: options.origin }),

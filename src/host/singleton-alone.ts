@@ -17,13 +17,13 @@ const keyOf = (owner: string, name: string): string => `${owner}\n${name}`;
 export async function acquireExclusively(
   name: string,
   options: StandbyOptions & { readonly signal: AbortSignal; readonly pollMs: number },
-  ground: Pick<SingletonDeps, "store" | "keeper" | "tenant" | "clock" | "log">,
+  deps: Pick<SingletonDeps, "store" | "keeper" | "tenant" | "clock" | "log">,
 ): Promise<Lease | undefined> {
-  const { store, clock, log } = ground;
+  const { store, clock, log } = deps;
   while (!options.signal.aborted) {
     const awakening = new ReleaseWatcher(store);
     try {
-      const tried = queue.then(() => tryExclusive(name, options, ground));
+      const tried = queue.then(() => tryExclusive(name, options, deps));
       queue = tried.catch(() => {});
       const answer = await tried;
       if ("lease" in answer) return answer.lease;
@@ -39,9 +39,9 @@ export async function acquireExclusively(
 async function tryExclusive(
   name: string,
   options: StandbyOptions,
-  ground: Pick<SingletonDeps, "store" | "keeper" | "tenant">,
+  deps: Pick<SingletonDeps, "store" | "keeper" | "tenant">,
 ): Promise<{ lease: Lease } | { holder: LeaseView | undefined }> {
-  const { store, keeper, tenant } = ground;
+  const { store, keeper, tenant } = deps;
   const holder = await store.read.lease(tenant, { name });
   const neighbour =
     holder?.owner !== undefined && holder.owner !== null && heldInProcess.has(keyOf(holder.owner, name));

@@ -63,7 +63,7 @@ type HolderCommand =
  */
 export class Singleton {
   readonly name: string;
-  readonly #ground: SingletonDeps;
+  readonly #deps: SingletonDeps;
   readonly #work: SingletonWork;
   readonly #timings: Partial<Timings>;
   readonly #maxStallMs: number | undefined;
@@ -83,7 +83,7 @@ export class Singleton {
   #failures = 0;
   #living: Promise<void> | undefined;
 
-  constructor(name: string, work: SingletonWork, options: SingletonOptions, ground: SingletonDeps) {
+  constructor(name: string, work: SingletonWork, options: SingletonOptions, deps: SingletonDeps) {
     const whose = `singleton ${name}`;
     assertKnownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "drain", "every", "backoff", "poll"]);
     const { ttl, heartbeat, maxStall, drain = "10s", every, backoff = {}, poll = "5s" } = options;
@@ -91,7 +91,7 @@ export class Singleton {
     assertWork(whose, work);
     const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
     this.name = name;
-    this.#ground = ground;
+    this.#deps = deps;
     this.#work = work;
     this.#timings = {
       ...(ttl === undefined ? {} : { ttlMs: millis("ttl", ttl) }),
@@ -103,9 +103,9 @@ export class Singleton {
     this.#backoff = { baseMs: millis("base", backoff.base ?? "1s"), capMs: millis("cap", backoff.cap ?? "60s") };
     this.#pollMs = millis("poll", poll);
     this.#changes = new OrderedListeners((error) =>
-      ground.log("error", "singleton.listener_failed", { ...errorFields(error) }),
+      deps.log("error", "singleton.listener_failed", { ...errorFields(error) }),
     );
-    const timings = timingsFor(ground.keeper.timings, this.#timings, ground.store.transactionBoundMs);
+    const timings = timingsFor(deps.keeper.timings, this.#timings, deps.store.transactionBoundMs);
     checkStall(name, this.#maxStallMs, timings);
   }
 
@@ -135,23 +135,23 @@ export class Singleton {
 
   /** Nobody runs it until it is resumed. If this replica does, its body drains first; another one's is fenced at once. */
   async pause(act: OperatorReason): Promise<void> {
-    const by = act.by ?? this.#ground.keeper.identity.label;
+    const by = act.by ?? this.#deps.keeper.identity.label;
     const settled = this.#settled();
     const paused = new Promise<void>((resolve) => {
       this.#asked?.({ to: "pause", by, reason: act.reason, done: resolve });
     });
     await Promise.race([paused, settled]);
-    await this.#ground.store.claim.pause(this.#ground.tenant, this.name, true, by, act.reason);
+    await this.#deps.store.claim.pause(this.#deps.tenant, this.name, true, by, act.reason);
   }
 
   /** Lets it be held again, by whoever is faster. */
   async resume(act: OperatorReason): Promise<void> {
-    const { store, tenant, keeper } = this.#ground;
+    const { store, tenant, keeper } = this.#deps;
     await store.claim.pause(tenant, this.name, false, act.by ?? keeper.identity.label, act.reason);
   }
 
   async #begin(): Promise<void> {
-    await this.#ground.store.read.lease(this.#ground.tenant, { name: this.name }); // refuses a bad name
+    await this.#deps.store.read.lease(this.#deps.tenant, { name: this.name }); // refuses a bad name
     this.#living = this.#live();
   }
 
@@ -162,10 +162,10 @@ export class Singleton {
   }
 
   async #live(): Promise<void> {
-    const { clock, random, log } = this.#ground;
+    const { clock, random, log } = this.#deps;
     const { signal } = this.#stopping;
     while (!signal.aborted) {
-      this.#become("standby");
+      this.#transition("standby");
       try {
         const lease = await this.#acquire(signal);
         if (lease === undefined) continue;
@@ -179,24 +179,24 @@ export class Singleton {
         log("error", "singleton.failed", { ...this.#who(), ...errorFields(error) });
       }
       if (signal.aborted) break;
-      this.#become("resting");
+      this.#transition("resting");
       await clock.sleep(backoffMs(++this.#failures, this.#backoff, random), signal);
     }
-    this.#become("stopped");
+    this.#transition("stopped");
   }
 
   #acquire(signal: AbortSignal): Promise<Lease | undefined> {
-    const { store, keeper } = this.#ground;
+    const { store, keeper } = this.#deps;
     const stall = this.#maxStallMs === undefined ? {} : { maxStallMs: this.#maxStallMs };
     const options = { reactor: "singleton", timings: this.#timings, pollMs: this.#pollMs, signal };
     // Nobody else can renew, take over or wait: no heartbeat, and with it no stall, in a store of our own.
-    if (store.exclusive) return acquireExclusively(this.name, options, this.#ground);
+    if (store.exclusive) return acquireExclusively(this.name, options, this.#deps);
     return keeper.acquire(this.name, { ...options, ...stall });
   }
 
   /** One term. true: the body threw. */
   async #hold(lease: Lease): Promise<boolean> {
-    const { log } = this.#ground;
+    const { log } = this.#deps;
     const asked = new Promise<HolderCommand>((resolve) => {
       this.#asked = resolve;
     });
@@ -208,32 +208,32 @@ export class Singleton {
       });
     });
     lease.onRenewed(() => log("info", "singleton.renewed", this.#who()));
-    const deaf = this.#hearken(lease);
+    const unsubscribe = this.#watchLease(lease);
     this.#lease = lease;
     log("info", "singleton.acquired", { ...this.#who(), reason: lease.term.reason });
     const everyMs = this.#everyMs;
-    const { clock } = this.#ground;
+    const { clock } = this.#deps;
     const work = new TermWork(lease, { work: this.#work, everyMs, maxStallMs: this.#stallOf(lease), clock, log });
-    this.#become("holder");
+    this.#transition("holder");
     if (this.#stopping.signal.aborted) this.#asked?.({ to: "stop" });
     try {
       const failing = work.failed.then((error) => ({ to: "failed" as const, error }));
       const event = await Promise.race([lost, asked, failing]);
-      this.#become("draining");
+      this.#transition("draining");
       if (event === "lost") await this.#lose(lease, work);
       else await this.#giveBack(lease, work, event);
       await this.#rest(work);
       return event !== "lost" && event.to === "failed";
     } finally {
-      deaf();
+      unsubscribe();
       this.#asked = undefined;
       this.#lease = undefined;
     }
   }
 
   /** Told that the lease may have moved: asks at once instead of at the next heartbeat. */
-  #hearken(lease: Lease): () => void {
-    const { store, tenant } = this.#ground;
+  #watchLease(lease: Lease): () => void {
+    const { store, tenant } = this.#deps;
     let looking = false;
     const look = async (): Promise<void> => {
       if (looking) return;
@@ -251,14 +251,14 @@ export class Singleton {
   /** The lease is gone: nothing may be done any more, and nothing has to be given back. */
   async #lose(lease: Lease, work: TermWork): Promise<void> {
     const reason: unknown = lease.abortSignal.reason;
-    this.#ground.log("info", "singleton.lost", { ...this.#who(), why: String(reason) });
+    this.#deps.log("info", "singleton.lost", { ...this.#who(), why: String(reason) });
     work.abort(reason);
     await this.#within(work.ended);
   }
 
   /** Stop, drain while renewing, then release. Over the bound: not released, the lease runs out. */
   async #giveBack(lease: Lease, work: TermWork, why: HolderCommand | { to: "failed"; error: unknown }): Promise<void> {
-    const { log, store, tenant } = this.#ground;
+    const { log, store, tenant } = this.#deps;
     if (why.to === "failed") log("error", "singleton.body_failed", { ...this.#who(), ...errorFields(why.error) });
     const message = `${this.name} is being given back: stop, and let the error pass`;
     work.abort(new TapeError("TAPE_LEASE_LOST", message, { name: this.name }));
@@ -278,13 +278,13 @@ export class Singleton {
   /** Until nothing of the term executes any more. A stop does not wait for what ignores it. */
   async #rest(work: TermWork): Promise<void> {
     if (work.idle) return;
-    this.#ground.log("error", "singleton.wedged", { ...this.#who(), drainMs: this.#drainMs });
+    this.#deps.log("error", "singleton.wedged", { ...this.#who(), drainMs: this.#drainMs });
     await Promise.race([work.ended, this.#stopped()]);
   }
 
   async #within(work: Promise<void>): Promise<void> {
     const done = new AbortController();
-    await Promise.race([work, this.#ground.clock.sleep(this.#drainMs, done.signal)]);
+    await Promise.race([work, this.#deps.clock.sleep(this.#drainMs, done.signal)]);
     done.abort();
   }
 
@@ -298,9 +298,9 @@ export class Singleton {
   #settled(): Promise<void> {
     if (this.#state !== "holder" && this.#state !== "draining") return Promise.resolve();
     return new Promise((resolve) => {
-      const deaf = this.onChange((state) => {
+      const unsubscribe = this.onChange((state) => {
         if (state === "holder" || state === "draining") return;
-        deaf();
+        unsubscribe();
         resolve();
       });
     });
@@ -311,11 +311,11 @@ export class Singleton {
   }
 
   #who(): Record<string, unknown> {
-    const { owner, label } = this.#ground.keeper.identity;
+    const { owner, label } = this.#deps.keeper.identity;
     return { name: this.name, replica: label, holder: owner, token: this.#lease?.token };
   }
 
-  #become(state: SingletonState): void {
+  #transition(state: SingletonState): void {
     if (this.#state === state) return;
     this.#state = state;
     this.#changes.emit(state);

@@ -4,18 +4,18 @@ import type { SingletonDeps, SingletonWork } from "./singleton-term.ts";
 
 /** The singletons of one app: each name once, all stopped together. */
 export class Singletons {
-  readonly #ground: SingletonDeps;
+  readonly #deps: SingletonDeps;
   readonly #byName = new Map<string, Singleton>();
 
-  constructor(ground: SingletonDeps) {
-    this.#ground = ground;
+  constructor(deps: SingletonDeps) {
+    this.#deps = deps;
   }
 
   async start(name: string, work: SingletonWork, options: SingletonOptions): Promise<Singleton> {
     if (this.#byName.has(name)) {
       throw new TapeError("TAPE_BAD_INPUT", `this app already runs a singleton ${name}; stop it first`, { name });
     }
-    const singleton = new Singleton(name, work, options, this.#ground);
+    const singleton = new Singleton(name, work, options, this.#deps);
     this.#byName.set(name, singleton);
     singleton.onChange((state) => {
       if (state === "stopped" && this.#byName.get(name) === singleton) this.#byName.delete(name);

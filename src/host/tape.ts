@@ -79,7 +79,7 @@ export class Tape implements AsyncDisposable {
   readonly #clock: Clock;
   readonly #random: Random;
   readonly #keeper: LeaseKeeper;
-  readonly #ground: ReactorDeps;
+  readonly #deps: ReactorDeps;
   readonly #workers: Worker[] = [];
   readonly #results: ResultWaiter;
   readonly #unserved: UnservedWarning;
@@ -128,10 +128,10 @@ export class Tape implements AsyncDisposable {
     });
     this.#keeper = keeper;
     this.#singletons = new Singletons({ store, keeper, tenant, clock, random, log });
-    const ground = { store, runner, keeper, tenant, clock, random, log };
-    this.#ground = ground;
-    this.#operator = createOperator(ground);
-    this.leases = new Leases(ground, this.#operator);
+    const deps = { store, runner, keeper, tenant, clock, random, log };
+    this.#deps = deps;
+    this.#operator = createOperator(deps);
+    this.leases = new Leases(deps, this.#operator);
     const results = new ResultWaiter({
       store,
       tenant,
@@ -322,7 +322,7 @@ export class Tape implements AsyncDisposable {
     assertKnownKeys("app.worker", options, ["concurrency"]);
     checkConcurrency("app.worker", options.concurrency);
     const worker = new Worker(
-      { ...this.#ground, runner },
+      { ...this.#deps, runner },
       {
         ...options,
         ...(this.#tracing && { tracing: this.#tracing }),

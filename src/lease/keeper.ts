@@ -81,7 +81,7 @@ export class LeaseKeeper {
   readonly #random: Random;
   readonly #log: Log;
   readonly #heartbeat: Heartbeat;
-  readonly #care: LeaseCallbacks;
+  readonly #callbacks: LeaseCallbacks;
   readonly #closed = new AbortController();
 
   constructor(options: KeeperOptions) {
@@ -98,7 +98,7 @@ export class LeaseKeeper {
       clock: this.#clock,
       log: this.#log,
     });
-    this.#care = {
+    this.#callbacks = {
       clock: this.#clock,
       noteLength: store.limits.nameLength,
       renew: (lease) => this.#heartbeat.renewNow(lease),
@@ -151,7 +151,7 @@ export class LeaseKeeper {
       const awakening = new ReleaseWatcher(this.#store);
       try {
         const answer = await this.#ask(name, { expect: "free_or_expired" }, options, attempt);
-        if (answer instanceof Lease) return await this.#unless(stop, answer);
+        if (answer instanceof Lease) return await this.#releaseIfStopped(stop, answer);
         const { holder } = answer;
         lostRaces = holder !== undefined && holder.remainingMs > 0 ? 0 : lostRaces + 1;
         this.#log("debug", "lease.standby", { name, holder: holder?.label, remainingMs: holder?.remainingMs });
@@ -254,14 +254,14 @@ export class LeaseKeeper {
     return lease;
   }
 
-  async #unless(stop: AbortSignal, lease: Lease): Promise<Lease | undefined> {
+  async #releaseIfStopped(stop: AbortSignal, lease: Lease): Promise<Lease | undefined> {
     if (!stop.aborted) return lease;
     await lease.release(); // stopped while acquiring: nobody waits for it any more
     return undefined;
   }
 
   #keep(name: string, term: Term, timings: Timings, sent: ClockReading): Lease {
-    const lease = new Lease(name, term, timings, sent, this.#care);
+    const lease = new Lease(name, term, timings, sent, this.#callbacks);
     this.#heartbeat.add(lease);
     this.#log("info", "lease.acquired", { ...this.identity, name, token: lease.token, reason: term.reason });
     return lease;

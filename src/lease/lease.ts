@@ -44,11 +44,11 @@ export class Lease {
   #longestGapMs = 0;
   #notes: number;
   #releasing: Promise<boolean> | undefined;
-  readonly #care: LeaseCallbacks;
+  readonly #callbacks: LeaseCallbacks;
   #abort: AbortController | undefined;
   readonly #transitions: OrderedListeners<LeaseTransition>;
   /** Made for whoever asks: nobody listens to the renewals of a run. */
-  #beats: OrderedListeners<number> | undefined;
+  #renewalListeners: OrderedListeners<number> | undefined;
   /** Where the journal ends, for the record that releases a named lease. Runs keep their own count. */
   head: number;
 
@@ -59,7 +59,7 @@ export class Lease {
     this.head = term.head;
     this.#sent = sent;
     this.#notes = term.notes;
-    this.#care = care;
+    this.#callbacks = care;
     this.#transitions = new OrderedListeners((error) => care.onFault(error));
   }
 
@@ -80,7 +80,7 @@ export class Lease {
     // Made for whoever asks: most terms end without anybody having looked at it, and an abort costs more than the rest.
     if (this.#abort === undefined) {
       this.#abort = new AbortController();
-      if (this.#belief === "lost") this.#abort.abort(this.#lossOf(this.#why));
+      if (this.#belief === "lost") this.#abort.abort(this.#lostError(this.#why));
     }
     return this.#abort.signal;
   }
@@ -103,13 +103,13 @@ export class Lease {
 
   /** Milliseconds during which the holder may still act, by the worse of its clocks; 0: not one. */
   remainingMs(): number {
-    return this.belief === "lost" ? 0 : Math.max(0, this.timings.trustMs - this.#spentMs());
+    return this.belief === "lost" ? 0 : Math.max(0, this.timings.trustMs - this.#elapsedMs());
   }
 
   /** Throws unless the holder may act at this very moment. Reads the clocks: no timer has to have fired. */
   assert(): void {
     if (this.belief !== "lost") return;
-    throw this.#lossOf(this.#why);
+    throw this.#lostError(this.#why);
   }
 
   /** Its holder has written: that counts as progress for everybody who looks, though no code reported any. */
@@ -128,12 +128,12 @@ export class Lease {
   progress(note?: string): void {
     this.#progress++;
     if (note === undefined) return;
-    this.#progressNote = note.slice(0, this.#care.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
+    this.#progressNote = note.slice(0, this.#callbacks.noteLength).replaceAll("\0", "\ufffd").toWellFormed();
   }
 
   /** Renews now instead of at the next heartbeat, and says what may be believed then: "held" if the store agreed. */
   async renew(): Promise<Belief> {
-    await this.#care.renew(this);
+    await this.#callbacks.renew(this);
     return this.belief;
   }
 
@@ -143,7 +143,7 @@ export class Lease {
    * false: the store could not be told, and the lease runs out by itself.
    */
   release(end: TermEnd = "released"): Promise<boolean> {
-    this.#releasing ??= this.#care.release(this, end);
+    this.#releasing ??= this.#callbacks.release(this, end);
     return this.#releasing;
   }
 
@@ -153,7 +153,7 @@ export class Lease {
    */
   async releaseAfter(work: Promise<unknown>, boundMs: number): Promise<boolean> {
     const finished = new AbortController();
-    const over = this.#care.clock.sleep(boundMs, finished.signal).then(() => !finished.signal.aborted);
+    const over = this.#callbacks.clock.sleep(boundMs, finished.signal).then(() => !finished.signal.aborted);
     const done = () => false;
     const late = await Promise.race([work.then(done, done), over]);
     finished.abort(); // a sleep that nobody waits for would keep the process from ending
@@ -172,8 +172,8 @@ export class Lease {
 
   /** Told of every renewal that the store agreed to, with their number. Returns the unsubscriber. */
   onRenewed(listener: (renewals: number) => unknown): () => void {
-    this.#beats ??= new OrderedListeners((error) => this.#care.onFault(error));
-    return this.#beats.on(listener);
+    this.#renewalListeners ??= new OrderedListeners((error) => this.#callbacks.onFault(error));
+    return this.#renewalListeners.on(listener);
   }
 
   /** Figures for the ledger line that the holder itself writes. */
@@ -201,41 +201,41 @@ export class Lease {
       this.#longestGapMs = Math.max(this.#longestGapMs, sent.mono - this.#sent.mono);
       this.#sent = sent;
     }
-    if (this.#belief === "unknown") this.#become("held", "renewed");
-    this.#beats?.emit(this.#renewals);
+    if (this.#belief === "unknown") this.#transition("held", "renewed");
+    this.#renewalListeners?.emit(this.#renewals);
   }
 
   /** For the keeper: a renewal failed, which says nothing about the lease. */
   markUnknown(why: string): void {
-    if (this.belief === "held") this.#become("unknown", why);
+    if (this.belief === "held") this.#transition("unknown", why);
   }
 
   /** For the keeper: it is over. */
   end(why: string): void {
-    if (this.#belief !== "lost") this.#become("lost", why);
+    if (this.#belief !== "lost") this.#transition("lost", why);
   }
 
   #look(): void {
-    if (this.#belief === "lost" || this.#spentMs() < this.timings.trustMs) return;
-    const spent = Math.round(this.#spentMs());
-    this.#become("lost", `no renewal for ${spent} ms; it was trusted for ${Math.round(this.timings.trustMs)} ms`);
+    if (this.#belief === "lost" || this.#elapsedMs() < this.timings.trustMs) return;
+    const spent = Math.round(this.#elapsedMs());
+    this.#transition("lost", `no renewal for ${spent} ms; it was trusted for ${Math.round(this.timings.trustMs)} ms`);
   }
 
-  #spentMs(): number {
-    return elapsedSince(this.#sent, this.#care.clock);
+  #elapsedMs(): number {
+    return elapsedSince(this.#sent, this.#callbacks.clock);
   }
 
-  #lossOf(why: string): TapeError {
+  #lostError(why: string): TapeError {
     const { name, token } = this;
     return new TapeError("TAPE_LEASE_LOST", `${name}: ${why}`, { name, token: String(token) });
   }
 
-  #become(to: Belief, why: string): void {
+  #transition(to: Belief, why: string): void {
     this.#belief = to;
     this.#why = why;
     if (to === "lost") {
-      this.#care.forget(this);
-      this.#abort?.abort(this.#lossOf(why));
+      this.#callbacks.forget(this);
+      this.#abort?.abort(this.#lostError(why));
     }
     this.#transitions.emit({ to, why });
   }

@@ -2,8 +2,8 @@
 export class OrderedListeners<T> {
   readonly #listeners = new Set<(what: T) => unknown>();
   readonly #onFault: (error: unknown) => void;
-  readonly #untold: T[] = [];
-  #telling = false;
+  readonly #queue: T[] = [];
+  #emitting = false;
 
   constructor(onFault: (error: unknown) => void) {
     this.#onFault = onFault;
@@ -17,17 +17,17 @@ export class OrderedListeners<T> {
   }
 
   emit(what: T): void {
-    this.#untold.push(what);
+    this.#queue.push(what);
     // Inside a listener: those after it must hear of what it reacted to before they hear of its reaction.
-    if (this.#telling) return;
-    this.#telling = true;
-    for (let next = this.#untold.shift(); next !== undefined; next = this.#untold.shift()) {
-      for (const listener of this.#listeners) this.#tellOne(listener, next);
+    if (this.#emitting) return;
+    this.#emitting = true;
+    for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
+      for (const listener of this.#listeners) this.#emitTo(listener, next);
     }
-    this.#telling = false;
+    this.#emitting = false;
   }
 
-  #tellOne(listener: (what: T) => unknown, what: T): void {
+  #emitTo(listener: (what: T) => unknown, what: T): void {
     try {
       const answer = listener(what);
       // An async listener's rejection has no other catcher, and an uncaught one would end the process.

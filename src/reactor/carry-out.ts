@@ -17,7 +17,7 @@ export type CallResult =
  */
 export async function callWithDeadline(
   item: Item,
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   limits: {
     readonly timeoutMs: number;
     readonly isDefinite: (error: unknown) => boolean;
@@ -33,12 +33,12 @@ export async function callWithDeadline(
     throw error;
   }
   try {
-    assertStartWindow(lease, limits.authorised, ground.clock);
+    assertStartWindow(lease, limits.authorised, deps.clock);
   } catch (error) {
     return { came: "not_sent", error };
   }
   const timeout = new AbortController();
-  const cancel = ground.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));
+  const cancel = deps.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));
   const answer = resultOf(() => call(AbortSignal.any([timeout.signal, lease.abortSignal])), limits.isDefinite);
   const carried = await Promise.race([answer, aborted(timeout.signal)]);
   cancel();
@@ -50,12 +50,12 @@ export async function callWithDeadline(
 /** A look at the world: it changes nothing, so it may be dropped at any moment. */
 export async function observeWithTimeout(
   item: Item,
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   timeoutMs: number,
   call: (signal: AbortSignal) => unknown,
 ): Promise<CallResult> {
   const timeout = new AbortController();
-  const cancel = ground.clock.after(timeoutMs, () => timeout.abort(new AckLost("the look took too long")));
+  const cancel = deps.clock.after(timeoutMs, () => timeout.abort(new AckLost("the look took too long")));
   const signal = AbortSignal.any([timeout.signal, item.lease.abortSignal]);
   const seen = await Promise.race([
     resultOf(

@@ -8,12 +8,12 @@ import type { Reactor, ReactorDeps } from "./reactor.ts";
  * compensation: obligations that are due. The store hands out only the newest unsettled one of a run, so the order is not
  * this file's business. A healthy run's obligations are never due.
  */
-export function compensation(ground: ReactorDeps): Reactor {
-  const work = (item: Item) => compensate(ground, item);
-  return itemReactor(ground, { name: "compensation", staleOf: ["compensation"], work });
+export function compensation(deps: ReactorDeps): Reactor {
+  const work = (item: Item) => compensate(deps, item);
+  return itemReactor(deps, { name: "compensation", staleOf: ["compensation"], work });
 }
 
-async function compensate(ground: ReactorDeps, item: Item): Promise<void> {
+async function compensate(deps: ReactorDeps, item: Item): Promise<void> {
   const { effect, definition } = item;
   const vanished = item.status === "COMMITTED";
   if (vanished && (effect.semantics === "non_idempotent" || isPoison(item))) {
@@ -25,5 +25,5 @@ async function compensate(ground: ReactorDeps, item: Item): Promise<void> {
   const { run } = definition.compensate;
   const { args, result } = item.args as { args: unknown; result: unknown };
   const before = vanished ? [item.settled({ to: "PENDING", reason: "lease_lost" })] : [];
-  await runAttempt(ground, item, definition, (fx) => run(args, result, fx), before);
+  await runAttempt(deps, item, definition, (fx) => run(args, result, fx), before);
 }

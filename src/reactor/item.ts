@@ -27,7 +27,7 @@ export class Item {
   readonly runId: string;
   /** How long it had been due, or abandoned, when it was found. */
   readonly lagMs: number;
-  readonly #ground: ReactorDeps;
+  readonly #deps: ReactorDeps;
   readonly #overheard: readonly JournalRecord[];
   #notes: readonly JournalRecord[];
   #head: number;
@@ -35,8 +35,8 @@ export class Item {
   #next: Handoff | undefined;
   #unserved = false;
 
-  constructor(ground: ReactorDeps, lease: Lease, effect: EffectRow, read: ItemJournal, runId: string) {
-    this.#ground = ground;
+  constructor(deps: ReactorDeps, lease: Lease, effect: EffectRow, read: ItemJournal, runId: string) {
+    this.#deps = deps;
     this.lease = lease;
     this.effect = effect;
     this.records = read.records;
@@ -78,7 +78,7 @@ export class Item {
 
   /** The definition by which this effect is carried out; undefined: this process does not know it. */
   get definition(): EffectDefinition | undefined {
-    return this.effect.name === null ? undefined : this.#ground.runner.effects.get(this.effect.name);
+    return this.effect.name === null ? undefined : this.#deps.runner.effects.get(this.effect.name);
   }
 
   /** Names the effect inside its own journal's records. */
@@ -182,10 +182,10 @@ export class Item {
 
   async write(records: readonly NewRecord[]): Promise<void> {
     this.lease.assert();
-    const { head } = await this.#ground.store.fenced.append(this.lease.fence, { after: this.#head, records });
+    const { head } = await this.#deps.store.fenced.append(this.lease.fence, { after: this.#head, records });
     this.#head = head;
     for (const record of records) {
-      reportSettled(this.#ground.log, { run: this.runId, effect: this.effect.name }, record);
+      reportSettled(this.#deps.log, { run: this.runId, effect: this.effect.name }, record);
       if (record.kind === "effect.settled" || record.kind === "obligation.settled") this.#status = record.data.to;
       if (record.kind === "effect.dispatched") this.#status = this.isCompensation ? "COMMITTED" : "DISPATCHED";
     }
@@ -207,7 +207,7 @@ export class Item {
       } catch (error) {
         if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
       }
-      await this.#hear();
+      await this.#onNote();
       if (heard !== undefined) return heard();
     }
     this.#next = next;
@@ -216,11 +216,11 @@ export class Item {
 
   /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
   park(wants: string, what: string): Promise<void> {
-    const { log } = this.#ground;
+    const { log } = this.#deps;
     this.#unserved = true;
     const next = `start a process whose createRunner({ effects, connectors }) has ${what}`;
     log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what, next });
-    const inMs = retryDelayMs(this.#ground, this.idleTerms, { run: this.runId, effect: this.effect.name });
+    const inMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
     return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
   }
 
@@ -231,11 +231,11 @@ export class Item {
 
   /** The work went wrong. */
   async fail(): Promise<boolean> {
-    const { store, tenant } = this.#ground;
+    const { store, tenant } = this.#deps;
     // What a person has said of it waits for whoever can settle it, or look.
     const asked = this.operatorVerdict !== undefined || this.observeRequested;
     const { wants } = asked ? { wants: "reconciler" } : nextReactorOf(this.status, this.actor);
-    const inMs = retryDelayMs(this.#ground, this.idleTerms, { run: this.runId, effect: this.effect.name });
+    const inMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
     const next = wants === undefined ? {} : { wants, inMs };
     const told = await releaseJournal(store, tenant, this.lease, this.#head, next);
     if (told) this.#next = next;
@@ -244,7 +244,7 @@ export class Item {
 
   /** A fenced-out owner may not write the outcome, but what it knows is worth keeping. */
   async leaveEvidence(evidence: { happened: boolean; value?: unknown; error?: unknown }): Promise<void> {
-    const { store, log } = this.#ground;
+    const { store, log } = this.#deps;
     const { tenant, token, nonce } = this.lease.fence;
     const about = { run: this.runId, effect: this.effect.name };
     try {
@@ -256,8 +256,8 @@ export class Item {
     }
   }
 
-  async #hear(): Promise<void> {
-    const { store, tenant } = this.#ground;
+  async #onNote(): Promise<void> {
+    const { store, tenant } = this.#deps;
     const target = { journal: this.lease.term.journal };
     const from = (this.#notes.at(-1)?.seq ?? 0) + 1;
     this.#notes = [...this.#notes, ...(await store.read.journal(tenant, target, { from, inbox: true }))];

@@ -28,7 +28,7 @@ export interface ItemReactorOptions {
 
 /** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
 export function itemReactor(
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   options: ItemReactorOptions,
 ): Required<Omit<Reactor, "capacity" | "batch">> {
   const busy = new Map<string, number>();
@@ -39,15 +39,15 @@ export function itemReactor(
     return before;
   };
   const begin = async (limit: number, freed: OnItemDone, perCallee?: number): Promise<ReactorRound> => {
-    const sent = readClocks(ground.clock);
+    const sent = readClocks(deps.clock);
     const share = perCallee === undefined ? undefined : { most: perCallee, busy: inHand(busy) };
-    const terms = await claimItems(ground, options, limit, share);
+    const terms = await claimItems(deps, options, limit, share);
     for (const { callee } of terms) if (callee !== undefined) count(callee, 1);
     let done = 0;
     let lagMs = 0;
     let unserved = 0;
     const all = terms.map(async (term) => {
-      const item = await workOn(ground, options, term, sent);
+      const item = await workOn(deps, options, term, sent);
       if (item?.handoff !== undefined && !item.failed) done++;
       if (item?.unserved) unserved++;
       lagMs = Math.max(lagMs, item?.lagMs ?? 0);
@@ -70,12 +70,12 @@ export function itemReactor(
 
 /** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
 async function claimItems(
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   options: ItemReactorOptions,
   limit: number,
   share?: Share,
 ): Promise<Term[]> {
-  const { store, keeper, tenant, random } = ground;
+  const { store, keeper, tenant, random } = deps;
   const { name, staleOf } = options;
   const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
   const asked = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
@@ -94,18 +94,18 @@ const inHand = (busy: ReadonlyMap<string, number>): Share["busy"] =>
 type ItemOutcome = Pick<Item, "handoff" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
 
 async function workOn(
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   options: ItemReactorOptions,
   term: Term,
   sent: ReturnType<typeof readClocks>,
 ): Promise<ItemOutcome | undefined> {
-  const { keeper, log, store, tenant } = ground;
+  const { keeper, log, store, tenant } = deps;
   const { name } = options;
   let lease: Lease | undefined;
   let item: Item | undefined;
   try {
     lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
-    item = await loadItem(ground, lease, term);
+    item = await loadItem(deps, lease, term);
     await options.work(item);
     return { handoff: item.handoff, lagMs: item.lagMs, failed: false, unserved: item.unserved };
   } catch (error) {
@@ -116,7 +116,7 @@ async function workOn(
       return { handoff: item.handoff, lagMs: item.lagMs, failed: true };
     }
     if (lease === undefined) return undefined;
-    const next = { wants: name, inMs: retryDelayMs(ground, unreadableRetries, { journal: term.journal }) };
+    const next = { wants: name, inMs: retryDelayMs(deps, unreadableRetries, { journal: term.journal }) };
     await releaseJournal(store, tenant, lease, term.head, next).catch(() => false);
     return { handoff: next, lagMs: 0, failed: true };
   } finally {
@@ -127,8 +127,8 @@ async function workOn(
 /** An item that cannot even be read does not say how often that was tried: half a minute is neither rash nor never. */
 const unreadableRetries = 6;
 
-export async function loadItem(ground: ReactorDeps, lease: Lease, term: Term): Promise<Item> {
-  const { store, tenant } = ground;
+export async function loadItem(deps: ReactorDeps, lease: Lease, term: Term): Promise<Item> {
+  const { store, tenant } = deps;
   const target = { journal: term.journal };
   const [effects, records, notes, run] = await Promise.all([
     store.read.effects(tenant, { item: term.journal }),
@@ -138,8 +138,8 @@ export async function loadItem(ground: ReactorDeps, lease: Lease, term: Term): P
   ]);
   const [effect] = effects;
   if (effect === undefined) throw new TapeError("TAPE_INVARIANT", `item ${term.journal} has no effect`, target);
-  const overheard = await evidenceInRun(ground, effect);
-  return new Item(ground, lease, effect, { records, notes, runEvidence: overheard }, run?.name ?? String(effect.run));
+  const overheard = await evidenceInRun(deps, effect);
+  return new Item(deps, lease, effect, { records, notes, runEvidence: overheard }, run?.name ?? String(effect.run));
 }
 
 /** What was told of an inline act while the run still decided over it, and came too late for the run to use. */

@@ -60,7 +60,7 @@ export class ReactorLoop {
   readonly #turns: readonly ReactorRunner[];
   readonly #probe: AgendaProbe;
   #loops: Promise<void>[] = [];
-  #deaf = () => {};
+  #unsubscribe = () => {};
 
   constructor(options: LoopOptions) {
     this.#options = options;
@@ -93,12 +93,12 @@ export class ReactorLoop {
   }
 
   #begin(): void {
-    this.#deaf = this.#options.store.onWake((wake) => this.#hear(wake));
+    this.#unsubscribe = this.#options.store.onWake((wake) => this.#onNote(wake));
     this.#loops = this.#turns.map((turn) => turn.run());
     if (this.#turns.some(({ onAgenda }) => onAgenda)) this.#loops.push(this.#probe.run(this.#stopped.signal));
   }
 
-  #hear(wake: WakeHint): void {
+  #onNote(wake: WakeHint): void {
     if (wake.of === "reactor" && !this.#concerns(wake)) return;
     if (wake.of === "reactor" && wake.reactor !== "timers") this.#wake(wake.reactor);
     else if (wake.of === "reactor" || wake.of === "any") {
@@ -124,7 +124,7 @@ export class ReactorLoop {
   async #end(): Promise<void> {
     const { clock, drainMs = 30_000 } = this.#options;
     this.#stopped.abort();
-    this.#deaf();
+    this.#unsubscribe();
     const drained = new AbortController();
     const all = Promise.all([...this.#loops, ...this.#turns.map((turn) => turn.drained())]);
     await Promise.race([all, clock.sleep(drainMs, drained.signal)]);
@@ -165,7 +165,7 @@ class ReactorRunner {
   /** It could have taken more, had there been room. */
   #full = false;
   #woken = false;
-  #rouse = () => {};
+  #wakeUp = () => {};
 
   constructor(reactor: Reactor, options: LoopOptions, around: LoopHooks) {
     this.name = reactor.name;
@@ -182,7 +182,7 @@ class ReactorRunner {
 
   wake(): void {
     this.#woken = true;
-    this.#rouse();
+    this.#wakeUp();
   }
 
   async drained(): Promise<void> {
@@ -253,11 +253,11 @@ class ReactorRunner {
 
   async #rest(restMs: number): Promise<void> {
     const rest = new AbortController();
-    this.#rouse = () => rest.abort();
+    this.#wakeUp = () => rest.abort();
     const signal = AbortSignal.any([rest.signal, this.#around.stopped]);
     if (restMs === Number.POSITIVE_INFINITY) await aborted(signal);
     else await this.#options.clock.sleep(restMs, signal);
-    this.#rouse = () => {};
+    this.#wakeUp = () => {};
   }
 }
 

@@ -7,11 +7,11 @@ import type { Reactor, ReactorDeps } from "./reactor.ts";
  * outbox: effects that were handed over to be dispatched. The act is authorised by a durable record before it is done; an
  * attempt whose holder vanished is never sent again blindly: the reconciler finds it (staleOf there names us).
  */
-export function outbox(ground: ReactorDeps): Reactor {
-  return itemReactor(ground, { name: "outbox", staleOf: [], work: (item) => dispatch(ground, item) });
+export function outbox(deps: ReactorDeps): Reactor {
+  return itemReactor(deps, { name: "outbox", staleOf: [], work: (item) => dispatch(deps, item) });
 }
 
-async function dispatch(ground: ReactorDeps, item: Item): Promise<void> {
+async function dispatch(deps: ReactorDeps, item: Item): Promise<void> {
   if (item.status !== "PENDING") return item.handOff(); // withdrawn, settled, or an attempt that somebody left behind
   const { definition } = item;
   if (definition?.body === undefined) {
@@ -20,5 +20,5 @@ async function dispatch(ground: ReactorDeps, item: Item): Promise<void> {
     return item.park("outbox", missing);
   }
   const { body } = definition;
-  await runAttempt(ground, item, definition, (fx) => body(item.args, fx));
+  await runAttempt(deps, item, definition, (fx) => body(item.args, fx));
 }

@@ -16,7 +16,7 @@ import type { ReactorDeps } from "./reactor.ts";
  * outcome written with the end of the term. `before` is written together with the authorisation.
  */
 export async function runAttempt(
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   item: Item,
   definition: EffectDefinition,
   call: (fx: EffectContext) => unknown,
@@ -31,13 +31,13 @@ export async function runAttempt(
     return item.finish([...before, authorised, ...item.confirmed("evidence", resultIn(happened))]);
   }
   const sendWithinMs = sendWindowMs(item.lease, definition.timeoutMs);
-  const authorised = readClocks(ground.clock);
+  const authorised = readClocks(deps.clock);
   await item.write([...before, { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs } }]);
-  const carried = await callWithDeadline(item, ground, { ...definition, authorised }, (signal) =>
+  const carried = await callWithDeadline(item, deps, { ...definition, authorised }, (signal) =>
     call(item.context(attempt, signal)),
   );
   try {
-    await conclude(ground, item, definition, carried);
+    await conclude(deps, item, definition, carried);
   } catch (error) {
     // Nobody but us knows what came of it: whoever decides now hears it from the inbox.
     await leaveEvidenceOf(item, carried);
@@ -46,7 +46,7 @@ export async function runAttempt(
 }
 
 async function conclude(
-  ground: ReactorDeps,
+  deps: ReactorDeps,
   item: Item,
   definition: EffectDefinition,
   carried: CallResult,
@@ -73,7 +73,7 @@ async function conclude(
   if ((notSent || semantics !== "non_idempotent") && failures < definition.attempts) {
     const again = item.settled({ to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", error });
     const inMs = Math.ceil(
-      Math.max(backoffMs(Math.max(1, failures), definition.backoff, ground.random), requestedDelayMs(carried.error)),
+      Math.max(backoffMs(Math.max(1, failures), definition.backoff, deps.random), requestedDelayMs(carried.error)),
     );
     return item.finish([again], { wants: item.actor, inMs });
   }

@@ -31,7 +31,7 @@ export class AgendaProbe {
   #again = false;
   #recoverAt: number;
   #restMs: number;
-  #rouse = (): void => {};
+  #wakeUp = (): void => {};
 
   constructor(options: AgendaProbeOptions) {
     this.#options = options;
@@ -43,7 +43,7 @@ export class AgendaProbe {
   recheck(): void {
     this.#again = true;
     this.#restMs = this.#options.intervalMs;
-    this.#rouse();
+    this.#wakeUp();
   }
 
   async run(stopped: AbortSignal): Promise<void> {
@@ -58,9 +58,9 @@ export class AgendaProbe {
       }
       if (this.#again || stopped.aborted) continue;
       const rest = new AbortController();
-      this.#rouse = () => rest.abort();
+      this.#wakeUp = () => rest.abort();
       await clock.sleep(Math.min(this.#restMs, nextMs), AbortSignal.any([rest.signal, stopped]));
-      this.#rouse = () => {};
+      this.#wakeUp = () => {};
       if (!this.#again) this.#restMs = Math.min(idleMs, this.#restMs * 2);
     }
   }

@@ -69,11 +69,11 @@ const parkedMs = 3_600_000;
 
 /** How long to leave an item alone after `attempt` tries in a row that came to nothing. */
 export function retryDelayMs(
-  ground: Pick<ReactorDeps, "retry" | "random" | "log">,
+  deps: Pick<ReactorDeps, "retry" | "random" | "log">,
   attempt: number,
   about: Readonly<Record<string, unknown>>,
 ): number {
-  const { retry, random, log } = ground;
+  const { retry, random, log } = deps;
   if (retry?.maxAttempts !== undefined && attempt >= retry.maxAttempts) {
     log("error", "reactor.item_parked", { ...about, attempt, forMs: parkedMs });
     return parkedMs;

@@ -21,12 +21,12 @@ type ItemVerdict = readonly [records: readonly NewRecord[], next: Handoff];
 const done: Handoff = {};
 
 /** reconciler: what nobody knows. Evidence first, then a look at the world; never a guess, never a blind retry. */
-export function reconciler(ground: ReactorDeps): Reactor {
-  const work = (item: Item) => reconcile(ground, item);
-  return itemReactor(ground, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
+export function reconciler(deps: ReactorDeps): Reactor {
+  const work = (item: Item) => reconcile(deps, item);
+  return itemReactor(deps, { name: "reconciler", staleOf: ["outbox", "reconciler"], work });
 }
 
-async function reconcile(ground: ReactorDeps, item: Item): Promise<void> {
+async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
   if (item.status === "DISPATCHED" || item.status === "COMMITTED") {
     // Its sender vanished with the lease. Whether it acted, nobody knows.
     if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {
@@ -35,7 +35,7 @@ async function reconcile(ground: ReactorDeps, item: Item): Promise<void> {
     await item.write([item.settled({ to: "UNKNOWN", reason: "lease_lost" })]);
   }
   // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
-  const heard = () => reconcile(ground, item);
+  const heard = () => reconcile(deps, item);
   // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
   const doubtful = item.status === "UNKNOWN" || item.status === "STUCK";
   const told = doubtful ? item.operatorVerdict : undefined;
@@ -50,14 +50,14 @@ async function reconcile(ground: ReactorDeps, item: Item): Promise<void> {
     return item.finish([settled, ...item.dueObligation(told.value)], done);
   }
   if (told !== undefined) return item.finish(item.confirmed("operator", told), done);
-  const known = open ? await verdictFromEvidence(ground, item) : await verdictAfterFailure(ground, item);
+  const known = open ? await verdictFromEvidence(deps, item) : await verdictAfterFailure(deps, item);
   if (known !== undefined) return item.finish(...known, heard);
   if (!open) return item.handOff();
-  await observe(ground, item, heard);
+  await observe(deps, item, heard);
 }
 
 /** What a late owner said of the attempt that is in doubt. undefined: nothing that decides it. */
-async function verdictFromEvidence(ground: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
+async function verdictFromEvidence(deps: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
   const { effect, evidence } = item;
   const careful = effect.semantics === "non_idempotent";
   // Where the other side dedupes, any attempt that happened is the act; where it does not, only the last is in doubt.
@@ -68,7 +68,7 @@ async function verdictFromEvidence(ground: ReactorDeps, item: Item): Promise<Ite
   const { error } = not;
   if (item.isCompensation) return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor }];
   return (
-    (await verdictOnUnsent(ground, item, error)) ?? [[item.settled({ to: "FAILED", reason: "evidence", error })], done]
+    (await verdictOnUnsent(deps, item, error)) ?? [[item.settled({ to: "FAILED", reason: "evidence", error })], done]
   );
 }
 
@@ -76,39 +76,39 @@ async function verdictFromEvidence(ground: ReactorDeps, item: Item): Promise<Ite
  * Not even sent: it is sent again by its policy, as if the sender itself had said so. An attempt that was cut short before
  * it was sent costs none. In a run that is ending nothing is begun any more: it did not happen, and that is all.
  */
-async function verdictOnUnsent(ground: ReactorDeps, item: Item, error: unknown): Promise<ItemVerdict | undefined> {
+async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): Promise<ItemVerdict | undefined> {
   const cut = isInterrupted(error);
   if (!(error instanceof NotSent) && !cut) return undefined;
-  const run = await ground.store.read.run(ground.tenant, item.runId);
+  const run = await deps.store.read.run(deps.tenant, item.runId);
   const live = run !== undefined && run.endedAt === null && (run.cause ?? null) === null;
   const { attempts, backoff } = item.definition!;
   const failures = item.effect.attempt;
   if (!live || (!cut && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
-  const inMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, ground.random));
+  const inMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
   return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor, inMs }];
 }
 
 /** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
-async function verdictAfterFailure(ground: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
+async function verdictAfterFailure(deps: ReactorDeps, item: Item): Promise<ItemVerdict | undefined> {
   const happened = item.evidence.findLast((said) => said.happened);
   const owed = item.records.some(({ kind }) => kind === "obligation.surplus");
   if (item.status !== "FAILED" || happened === undefined || owed) return undefined;
   if (item.effect.semantics === "read") return undefined; // it changed nothing: there is nothing to undo
-  return [await surplusObligations(ground, item, [happened.value]), done];
+  return [await surplusObligations(deps, item, [happened.value]), done];
 }
 
-async function observe(ground: ReactorDeps, item: Item, heard: () => Promise<void>): Promise<void> {
+async function observe(deps: ReactorDeps, item: Item, heard: () => Promise<void>): Promise<void> {
   const { effect, observer } = item;
   if (observer === undefined) {
     // It stays as it is, and its journal says why.
     if (item.observeRequested) return finish([[observed(item, inconclusive("it has no observe"))], done]);
     // Nobody can look. What the other side dedupes may be sent again under its key; anything else needs a person.
-    if (effect.semantics !== "non_idempotent") return finish(retryOrStick(ground, item, "unobservable"));
+    if (effect.semantics !== "non_idempotent") return finish(retryOrStick(deps, item, "unobservable"));
     return finish([stuck(item, "unobservable"), done]);
   }
-  const begun = await ground.store.read.now(); // before the look: absence counts from when it began
-  const carried = await observeWithTimeout(item, ground, observeTimeoutMs, (signal) =>
+  const begun = await deps.store.read.now(); // before the look: absence counts from when it began
+  const carried = await observeWithTimeout(item, deps, observeTimeoutMs, (signal) =>
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
   const seen: Observation =
@@ -116,12 +116,12 @@ async function observe(ground: ReactorDeps, item: Item, heard: () => Promise<voi
       ? asObservation(carried.value)
       : inconclusive(`the look failed: ${String(toStorableError(carried.error))}`);
   try {
-    await finish(await judge(ground, item, seen, begun));
+    await finish(await judge(deps, item, seen, begun));
   } catch (error) {
     if (!isUnstorable(error)) throw error;
     const why = `what was seen cannot be stored: ${error.message}`;
     // It was seen to have happened: that holds, whatever it came to. What else was seen is as good as nothing.
-    if (seen.observed !== "confirmed") await finish(await judge(ground, item, inconclusive(why), begun));
+    if (seen.observed !== "confirmed") await finish(await judge(deps, item, inconclusive(why), begun));
     else
       await finish([
         [observed(item, seen, why), ...item.confirmed("observed", { error: toStorableError(error) })],
@@ -134,8 +134,8 @@ async function observe(ground: ReactorDeps, item: Item, heard: () => Promise<voi
   }
 }
 
-async function judge(ground: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
-  const [records, next] = await verdictOn(ground, item, seen, begun);
+async function judge(deps: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
+  const [records, next] = await verdictOn(deps, item, seen, begun);
   return [[observed(item, seen), ...records], next];
 }
 
@@ -145,21 +145,21 @@ function observed(item: Item, seen: Observation, why?: string): NewRecord {
   return { kind: "effect.observed", data: { ...item.ref, observation, detail } };
 }
 
-async function verdictOn(ground: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
+async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun: number): Promise<ItemVerdict> {
   const { effect, definition } = item;
   switch (seen.observed) {
     case "confirmed":
       return [item.confirmed("observed", seen), done];
     case "duplicate":
-      return [[...item.confirmed("duplicate", seen), ...(await surplusObligations(ground, item, seen.refs))], done];
+      return [[...item.confirmed("duplicate", seen), ...(await surplusObligations(deps, item, seen.refs))], done];
     case "absent": {
       if (effect.semantics !== "non_idempotent" && (item.isCompensation || !isExhausted(item)))
-        return retryOrStick(ground, item, "absent");
+        return retryOrStick(deps, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
       const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
       if (!seen.final && begun <= until) return [[], { wants: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
       // What is owed stays owed: an inverse that surely did not happen is called again.
-      if (item.isCompensation) return retryOrStick(ground, item, "not_sent");
+      if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
       return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
     }
     case "inconclusive": {
@@ -167,7 +167,7 @@ async function verdictOn(ground: ReactorDeps, item: Item, seen: Observation, beg
         1 +
         sinceResolved(item).filter((r) => r.kind === "effect.observed" && isInconclusive(r.data.observation)).length;
       if (looks >= maxObservations) return [stuck(item, "inconclusive"), done];
-      return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, ground.random)) }];
+      return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
     }
   }
 }
@@ -188,18 +188,18 @@ function sinceResolved({ records }: Item): readonly JournalRecord[] {
 }
 
 /** Back to its actor, later each time, while its policy has attempts left; then a person is asked. */
-function retryOrStick(ground: ReactorDeps, item: Item, reason: "absent" | "unobservable" | "not_sent"): ItemVerdict {
+function retryOrStick(deps: ReactorDeps, item: Item, reason: "absent" | "unobservable" | "not_sent"): ItemVerdict {
   if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
   const failures = failedAttempts(item);
-  const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, ground.random));
+  const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, deps.random));
   return [[item.settled({ to: "PENDING", reason })], { wants: item.actor, inMs }];
 }
 
 /** One due obligation for each surplus act. What was undone once too often cannot be undone by undoing: a person must. */
-async function surplusObligations(ground: ReactorDeps, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
+async function surplusObligations(deps: ReactorDeps, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
   const { definition, effect } = item;
   const { run, pos } = item.ref;
-  const others = await ground.store.read.effects(ground.tenant, { run: item.runId, role: "inverse", from: pos });
+  const others = await deps.store.read.effects(deps.tenant, { run: item.runId, role: "inverse", from: pos });
   const free = Math.max(1, ...others.filter((other) => other.pos === pos).map(({ sub }) => sub)) + 1;
   const undo = item.isCompensation ? undefined : definition?.compensate;
   return refs.map((found, k) => {

@@ -36,18 +36,18 @@ export interface ResolveRequest {
  * person's name and reason, so that whoever was looking into it is fenced; the first to settle it wins. A run that is
  * stuck on it goes on by itself. An act that is confirmed can still be undone, under the lease of its run.
  */
-export async function resolve(ground: ReactorDeps, resolving: ResolveRequest): Promise<void> {
-  const { store, keeper, tenant, clock, random } = ground;
+export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Promise<void> {
+  const { store, keeper, tenant, clock, random } = deps;
   const { by, reason, via, resolution } = resolving;
-  const effect = await findEffect(ground, resolving);
+  const effect = await findEffect(deps, resolving);
   if (resolution.as === "undo" && effect.role === "act" && effect.status === "CONFIRMED") {
-    return compensateNow(ground, { ...resolving, name: effect.name });
+    return compensateNow(deps, { ...resolving, name: effect.name });
   }
   assertInDoubt(effect, resolving);
   const target = { journal: effect.item! };
   // Before its lease is taken: a call that is refused fences nobody, and leaves no term behind.
   const records = await readAll((from) => store.read.journal(tenant, target, { from }));
-  assertResolvable(ground, effect, records, resolving);
+  assertResolvable(deps, effect, records, resolving);
   const sent = readClocks(clock);
   const answer = await store.claim.acquire(tenant, {
     target,
@@ -61,9 +61,9 @@ export async function resolve(ground: ReactorDeps, resolving: ResolveRequest): P
   if (!answer.ok) throw answer.error;
   const lease = keeper.adopt(`resolve ${effect.item}`, answer.term, sent);
   try {
-    const item = await loadItem(ground, lease, answer.term);
+    const item = await loadItem(deps, lease, answer.term);
     try {
-      assertResolvable(ground, item.effect, item.records, resolving);
+      assertResolvable(deps, item.effect, item.records, resolving);
       const acted: NewRecord = {
         kind: "operator.acted",
         data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },

@@ -33,10 +33,10 @@ type Outcome = { readonly done: boolean; readonly lagMs: number };
  * start it once; a crash before or after leaves a firing that is due or one that has happened.
  */
 export async function fireSchedules(
-  ground: Pick<ReactorDeps, "store" | "log" | "random" | "tenant">,
+  deps: Pick<ReactorDeps, "store" | "log" | "random" | "tenant">,
   limit: number,
 ): Promise<ReactorCounts> {
-  const { store, log, tenant } = ground;
+  const { store, log, tenant } = deps;
   const rows = await store.read.dueSchedules(Math.min(limit, maxPerPoll), tenant);
   if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
   const now = await store.read.now();
@@ -44,10 +44,10 @@ export async function fireSchedules(
   const outcomes: Outcome[] = [];
   const fire = async (row: ScheduleRow): Promise<Outcome> => {
     try {
-      return await fireDue(ground, row, now, firings);
+      return await fireDue(deps, row, now, firings);
     } catch (error) {
       log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
-      if (!isTapeError(error) || error.retry === "no") await postponeFiring(ground, row, now);
+      if (!isTapeError(error) || error.retry === "no") await postponeFiring(deps, row, now);
       return { done: false, lagMs: 0 };
     }
   };
@@ -64,7 +64,7 @@ export async function fireSchedules(
 const nameOf = ({ tenant, id }: ScheduleRow) => ({ tenant, schedule: id });
 
 async function fireDue(
-  ground: Pick<ReactorDeps, "store" | "log">,
+  deps: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
   now: number,
   firings: number,
@@ -72,9 +72,9 @@ async function fireDue(
   let current: ScheduleRow | undefined = row;
   let lagMs = 0;
   for (let fired = 0; fired < firings && current?.nextAt != null && current.nextAt <= now; fired++) {
-    const step = await nextStep(ground, current, now);
+    const step = await nextStep(deps, current, now);
     lagMs = Math.max(lagMs, step.lagMs);
-    current = await advance(ground, current, step);
+    current = await advance(deps, current, step);
     if (current === undefined) return { done: fired > 0, lagMs }; // another replica was faster, or a person
   }
   return { done: true, lagMs };
@@ -90,11 +90,11 @@ interface ScheduleStep {
 }
 
 async function nextStep(
-  ground: Pick<ReactorDeps, "store" | "log">,
+  deps: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
   now: number,
 ): Promise<ScheduleStep> {
-  const { store, log } = ground;
+  const { store, log } = deps;
   const plan = decodeSchedule(row.id, row.spec);
   const fault = planFault(plan, store.limits);
   if (fault !== undefined) throw new TapeError("TAPE_BAD_SCHEDULE", fault, { id: row.id });
@@ -122,11 +122,11 @@ async function nextStep(
 
 /** The row as it is after the step; undefined: it was not there to be taken. */
 async function advance(
-  ground: Pick<ReactorDeps, "store" | "log">,
+  deps: Pick<ReactorDeps, "store" | "log">,
   row: ScheduleRow,
   step: ScheduleStep,
 ): Promise<ScheduleRow | undefined> {
-  const { store, log } = ground;
+  const { store, log } = deps;
   const write = async (plan: SchedulePlan, runs: readonly RunSpec[]): Promise<ScheduleRow | undefined> => {
     const spec = { from: row.spec, to: encodeSchedule(plan) };
     const { tenant, id, version } = row;
@@ -143,7 +143,7 @@ async function advance(
   } catch (error) {
     // It existed and was deleted: then it was started once, and that is all that was asked.
     if (isTapeError(error, "TAPE_RUN_GONE")) return write(plan, []);
-    if (isTapeError(error, "TAPE_QUOTA")) return postpone(ground, row, step, error);
+    if (isTapeError(error, "TAPE_QUOTA")) return postpone(deps, row, step, error);
     if (!isTapeError(error) || !refusals.has(error.code)) throw error;
     const { code, message } = error;
     log("error", "schedules.refused", { ...nameOf(row), run: run.id, code, error: message });
@@ -179,11 +179,11 @@ const refusals: ReadonlySet<string> = new Set([
 
 /** One that cannot be read would else stand at the head of the line for ever. What is due is in the spec, untouched. */
 async function postponeFiring(
-  ground: Pick<ReactorDeps, "store" | "random" | "log">,
+  deps: Pick<ReactorDeps, "store" | "random" | "log">,
   row: ScheduleRow,
   now: number,
 ): Promise<void> {
-  const { store, random, log } = ground;
+  const { store, random, log } = deps;
   const nextAt = now + Math.ceil(backoffMs(parkedAttempt, retryBackoff, random));
   const parked = await store.intake.fireSchedule(row.tenant, row.id, row.version, nextAt, []).catch(() => false);
   if (parked) log("error", "schedules.parked", { ...nameOf(row), until: nextAt });

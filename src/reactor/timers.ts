@@ -11,17 +11,14 @@ type TimerDeps = Pick<ReactorDeps, "store" | "log" | "random" | "tenant">;
  * something that is due or something that has fired, never something in between. A sleep of a run that this process
  * drives is over with one write of its driver instead of a note that the driver would have to take.
  */
-export function timers(ground: TimerDeps, runs?: Pick<RunDriver, "endSleep">): Reactor {
+export function timers(deps: TimerDeps, runs?: Pick<RunDriver, "endSleep">): Reactor {
   return {
     name: "timers",
     onAgenda: true,
     batch: 1_000,
     async runOnce(limit) {
       // Neither may keep the other from its turn: each has the whole limit, and a failure of its own.
-      const [timed, scheduled] = await Promise.allSettled([
-        fireTimers(ground, limit, runs),
-        fireSchedules(ground, limit),
-      ]);
+      const [timed, scheduled] = await Promise.allSettled([fireTimers(deps, limit, runs), fireSchedules(deps, limit)]);
       if (timed.status === "rejected") throw timed.reason;
       if (scheduled.status === "rejected") throw scheduled.reason;
       return sumOf(timed.value, scheduled.value);
@@ -38,12 +35,8 @@ function sumOf(a: ReactorCounts, b: ReactorCounts): ReactorCounts {
   };
 }
 
-async function fireTimers(
-  ground: TimerDeps,
-  limit: number,
-  runs?: Pick<RunDriver, "endSleep">,
-): Promise<ReactorCounts> {
-  const { store, log, tenant } = ground;
+async function fireTimers(deps: TimerDeps, limit: number, runs?: Pick<RunDriver, "endSleep">): Promise<ReactorCounts> {
+  const { store, log, tenant } = deps;
   const due = await store.read.dueTimers(limit, tenant);
   const fire = async (timer: (typeof due)[number]): Promise<boolean> =>
     (await runs?.endSleep(timer)) || store.intake.fireTimer(timer.tenant, timer);

@@ -17,10 +17,10 @@ export interface CompensateRequest {
  * makes its obligations due, so the run's lease is taken over for it, in the person's name; whoever drove the run is
  * fenced, and it goes on at once. A run that would end well waits until what is due has been undone.
  */
-export async function compensateNow(ground: ReactorDeps, undoing: CompensateRequest): Promise<void> {
-  const { store, keeper, tenant, clock, random } = ground;
+export async function compensateNow(deps: ReactorDeps, undoing: CompensateRequest): Promise<void> {
+  const { store, keeper, tenant, clock, random } = deps;
   const { run, pos, by, reason, via } = undoing;
-  await assertArmed(ground, undoing);
+  await assertArmed(deps, undoing);
   const sent = readClocks(clock);
   const answer = await store.claim.acquire(tenant, {
     target: { run },
@@ -40,7 +40,7 @@ export async function compensateNow(ground: ReactorDeps, undoing: CompensateRequ
   let taken = answer.term.notes;
   try {
     // It may have been decided meanwhile: then the run is given back as it was found, and whoever asked is told why.
-    const refused = await assertArmed(ground, undoing).catch((error: unknown) => error);
+    const refused = await assertArmed(deps, undoing).catch((error: unknown) => error);
     const due: NewRecord = { kind: "obligation.due", data: { pos, sub: 1, why: reason } };
     for (;;) {
       const ended: NewRecord = {

@@ -34,7 +34,7 @@ export class Admission {
   readonly #limits: ServerLimits;
   readonly #clock: Clock;
   readonly #buckets = new Buckets(maxBuckets);
-  readonly #under = new Map<string, number>();
+  readonly #active = new Map<string, number>();
 
   constructor(limits: ServerLimits, clock: Clock) {
     this.#limits = limits;
@@ -91,7 +91,7 @@ export class Admission {
 
   /** How many of this tenant's are under way, in one of the rooms. */
   count(kind: RoomKind, tenant: string): number {
-    return this.#under.get(`${kind} of ${tenant}`) ?? 0;
+    return this.#active.get(`${kind} of ${tenant}`) ?? 0;
   }
 
   #bucket(key: string, share: number): Bucket {
@@ -110,17 +110,17 @@ export class Admission {
   #take(kind: RoomKind, of: Counted, places: number): void {
     const shares = this.#shares(kind);
     const counts = keysOf(kind, of);
-    if (counts.some((key, k) => (this.#under.get(key) ?? 0) + places > shares[k]!)) {
+    if (counts.some((key, k) => (this.#active.get(key) ?? 0) + places > shares[k]!)) {
       throw new TapeError("TAPE_OVERLOADED", `too many ${kind} at once`, { limit: kind });
     }
-    for (const key of counts) this.#under.set(key, (this.#under.get(key) ?? 0) + places);
+    for (const key of counts) this.#active.set(key, (this.#active.get(key) ?? 0) + places);
   }
 
   #give(kind: RoomKind, of: Counted, places: number): void {
     for (const key of keysOf(kind, of)) {
-      const now = (this.#under.get(key) ?? places) - places;
-      if (now <= 0) this.#under.delete(key);
-      else this.#under.set(key, now);
+      const now = (this.#active.get(key) ?? places) - places;
+      if (now <= 0) this.#active.delete(key);
+      else this.#active.set(key, now);
     }
   }
 }

@@ -9,15 +9,15 @@ import { storeHandlers } from "./handlers/store.ts";
 import { valueHandlers } from "./handlers/values.ts";
 
 /** One for every route of the contract: one too few, or one too many, does not compile. */
-export function handlersOf(ground: ServerDeps): Handlers {
+export function handlersOf(deps: ServerDeps): Handlers {
   return {
-    ...runHandlers(ground),
-    ...effectHandlers(ground),
-    ...leaseHandlers(ground),
-    ...valueHandlers(ground),
-    ...overviewHandlers(ground),
-    ...storeHandlers(ground),
-    ...quotaHandlers(ground),
-    ...serviceHandlers(ground),
+    ...runHandlers(deps),
+    ...effectHandlers(deps),
+    ...leaseHandlers(deps),
+    ...valueHandlers(deps),
+    ...overviewHandlers(deps),
+    ...storeHandlers(deps),
+    ...quotaHandlers(deps),
+    ...serviceHandlers(deps),
   };
 }

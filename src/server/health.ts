@@ -9,12 +9,12 @@ const unservedMs = 10_000;
  * For people and alarms: whether the store answers. What blocks the feed, which reactors are due, who holds the singletons
  * and which workflows nobody serves is told to whoever may read the tenant.
  */
-export function healthOn(ground: ServerDeps): (who: Call) => Promise<Record<string, unknown>> {
+export function healthOn(deps: ServerDeps): (who: Call) => Promise<Record<string, unknown>> {
   const underWay = new Map<string | undefined, Promise<Record<string, unknown>>>();
   return (who) => {
     const of = who.named ? `${mayDo(who.role, "operator")} ${who.tenant}` : undefined;
     // Anybody may ask: one look serves all who ask meanwhile.
-    const looking = underWay.get(of) ?? healthOf(ground, who).finally(() => underWay.delete(of));
+    const looking = underWay.get(of) ?? healthOf(deps, who).finally(() => underWay.delete(of));
     underWay.set(of, looking);
     return looking;
   };

@@ -33,10 +33,10 @@ export class LagHistory {
   readonly #watched = new Map<string, WatchedTenant>();
   #cancel: (() => void) | undefined;
 
-  constructor(ground: { readonly read: ReadOps; readonly clock: Clock; readonly log: Log }) {
-    this.#read = ground.read;
-    this.#clock = ground.clock;
-    this.#log = ground.log;
+  constructor(deps: { readonly read: ReadOps; readonly clock: Clock; readonly log: Log }) {
+    this.#read = deps.read;
+    this.#clock = deps.clock;
+    this.#log = deps.log;
   }
 
   /** Tenants come from credentials alone, so there are no more of them than were let in. */

@@ -42,39 +42,39 @@ export interface TenantDeps extends ServerOperatorDeps {
  * exactly as an embedded program does. Nobody gets past the fence.
  */
 export class Operator {
-  readonly #ground: ServerOperatorDeps;
-  readonly #resolve: (footing: TenantDeps, resolving: ResolveRequest) => Promise<void>;
+  readonly #deps: ServerOperatorDeps;
+  readonly #resolve: (tenantDeps: TenantDeps, resolving: ResolveRequest) => Promise<void>;
   readonly #keepers = new Map<string, LeaseKeeper>();
 
-  constructor(ground: ServerOperatorDeps, resolve: (footing: TenantDeps, resolving: ResolveRequest) => Promise<void>) {
-    this.#ground = ground;
+  constructor(deps: ServerOperatorDeps, resolve: (tenantDeps: TenantDeps, resolving: ResolveRequest) => Promise<void>) {
+    this.#deps = deps;
     this.#resolve = resolve;
   }
 
   redrive(tenant: string, run: string, act: AuditInfo): Promise<void> {
-    return redrive(this.#footing(tenant), run, act);
+    return redrive(this.#tenantDeps(tenant), run, act);
   }
 
   resolve(tenant: string, resolving: ResolveRequest): Promise<void> {
-    return this.#resolve(this.#footing(tenant), resolving);
+    return this.#resolve(this.#tenantDeps(tenant), resolving);
   }
 
   forkPlan(tenant: string, run: string, at: number | undefined): Promise<ForkPlan> {
-    return planFork(this.#footing(tenant), run, at);
+    return planFork(this.#tenantDeps(tenant), run, at);
   }
 
   fork(tenant: string, run: string, request: ForkRequest): Promise<string> {
-    return fork(this.#footing(tenant), run, request);
+    return fork(this.#tenantDeps(tenant), run, request);
   }
 
   /** Fences the holder, says so for the audit, and gives the lease back at once: whoever stands by takes it. */
   takeover(tenant: string, target: PreemptTarget, act: PreemptRequest): Promise<void> {
-    return preempt(this.#footing(tenant), target, act);
+    return preempt(this.#tenantDeps(tenant), target, act);
   }
 
   /** A run that was cancelled and never began needs nobody to end it. */
   async endUnbegun(tenant: string, run: string): Promise<void> {
-    await endUnbegun(this.#footing(tenant), run);
+    await endUnbegun(this.#tenantDeps(tenant), run);
   }
 
   close(): void {
@@ -82,10 +82,10 @@ export class Operator {
   }
 
   /** Tenants come from credentials alone, so there are no more keepers than tenants. */
-  #footing(tenant: string): TenantDeps {
-    const ground = this.#ground;
-    const keeper = this.#keepers.get(tenant) ?? new LeaseKeeper({ ...ground, tenant });
+  #tenantDeps(tenant: string): TenantDeps {
+    const deps = this.#deps;
+    const keeper = this.#keepers.get(tenant) ?? new LeaseKeeper({ ...deps, tenant });
     this.#keepers.set(tenant, keeper);
-    return { ...ground, tenant, keeper };
+    return { ...deps, tenant, keeper };
   }
 }

@@ -54,7 +54,7 @@ export interface ServerOptions {
   /** What a browser is shown; absent: a page that says what there is. */
   readonly dashboard?: Dashboard;
   /** Settles a doubt in a person's name. */
-  readonly resolve: (footing: TenantDeps, resolving: ResolveRequest) => Promise<void>;
+  readonly resolve: (tenantDeps: TenantDeps, resolving: ResolveRequest) => Promise<void>;
   /** `durable-tape dev` serves: said to whoever signs in. */
   readonly dev?: boolean;
   /** Definitions whose schemas are asked on receipt. */

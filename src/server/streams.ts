@@ -22,11 +22,11 @@ export interface Follow<T> {
 /** Looks, hands out what is new, and rests until a hint comes; ends with the signal. */
 export async function* follow<T>({ store, clock, signal, page, concerns }: Follow<T>): AsyncGenerator<readonly T[]> {
   let pending = false;
-  let rouse = (): void => {};
-  const deaf = store.onWake((wake) => {
+  let wakeUp = (): void => {};
+  const unsubscribe = store.onWake((wake) => {
     if (!concerns(wake)) return;
     pending = true;
-    rouse();
+    wakeUp();
   });
   try {
     while (!signal.aborted) {
@@ -40,11 +40,11 @@ export async function* follow<T>({ store, clock, signal, page, concerns }: Follo
         continue;
       }
       const rest = new AbortController();
-      rouse = () => rest.abort("news");
+      wakeUp = () => rest.abort("news");
       await clock.sleep(pollMs, AbortSignal.any([signal, rest.signal]));
     }
   } finally {
-    deaf();
+    unsubscribe();
   }
 }
 

@@ -21,19 +21,19 @@ export async function* streamWakeHints(
   signal: AbortSignal,
 ): AsyncGenerator<readonly WakeHint[]> {
   let pending = new Map<string, WakeHint>();
-  let rouse = (): void => {};
-  const deaf = store.onWake((wake) => {
+  let wakeUp = (): void => {};
+  const unsubscribe = store.onWake((wake) => {
     if (wake.of !== "any" && wake.tenant !== undefined && wake.tenant !== tenant) return;
     const told: WakeHint = wake.of === "reactor" && !known.has(wake.reactor) ? { of: "any" } : wake;
     if (pending.size >= maxPending) pending = new Map([["any", { of: "any" }]]);
     pending.set(JSON.stringify(told), told);
-    rouse();
+    wakeUp();
   });
   try {
     while (!signal.aborted) {
       if (pending.size === 0) {
         const rest = new AbortController();
-        rouse = () => rest.abort("news");
+        wakeUp = () => rest.abort("news");
         await clock.sleep(restMs, AbortSignal.any([signal, rest.signal]));
         await clock.sleep(gatherMs, signal);
       }
@@ -42,6 +42,6 @@ export async function* streamWakeHints(
       if (wakes.length > 0) yield wakes;
     }
   } finally {
-    deaf();
+    unsubscribe();
   }
 }

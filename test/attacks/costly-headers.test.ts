@@ -3,7 +3,7 @@ import { groundOf } from "./ground.ts";
 
 /** A stranger's request line and headers, up to the 16 KiB that Node takes: their cost must not grow with their square. */
 describe("costly headers", () => {
-  const ground = groundOf("sqlite");
+  const deps = groundOf("sqlite");
 
   const headers = [
     ["spaces", `gzip${" ".repeat(14_000)}x`],
@@ -11,7 +11,7 @@ describe("costly headers", () => {
     ["commas", "gzip;q=0,".repeat(1_500)],
   ] as const;
   it.each(headers)("Accept-Encoding of many %s stalls nobody", async (_what, value) => {
-    const { call, measured } = ground();
+    const { call, measured } = deps();
     const { result, stall, said } = await measured(async () => {
       const answers = [];
       for (let k = 0; k < 5; k++)
@@ -23,7 +23,7 @@ describe("costly headers", () => {
   });
 
   it("a query of thousands of fields stalls nobody, on a call that nobody is paced for", async () => {
-    const { raw, measured } = ground();
+    const { raw, measured } = deps();
     const letters = [..."abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_"];
     const fields = letters.flatMap((a) => letters.map((b) => a + b)).join("&");
     const requests = `GET /livez?${fields} HTTP/1.1\r\nhost: x\r\n\r\n`.repeat(20);
@@ -36,7 +36,7 @@ describe("costly headers", () => {
   });
 
   it("what a refusal says of a query is short, however long the query", async () => {
-    const { call, token } = ground();
+    const { call, token } = deps();
     const asked = async (query: string) =>
       (await call("GET", `/v1/runs?${query}`, { token: token("acme", "reader") })).text;
     expect(await asked("x".repeat(14_000))).toMatch(/TAPE_BAD_INPUT/);

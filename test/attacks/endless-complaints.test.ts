@@ -3,7 +3,7 @@ import { groundOf, packed } from "./ground.ts";
 
 /** Small on the wire, large when unpacked, and wrong in each of its items: refused for the price of a small one. */
 describe("a body with millions of faults", () => {
-  const ground = groundOf("sqlite");
+  const deps = groundOf("sqlite");
   const zipped = { "content-encoding": "gzip", "content-type": "application/json" };
   const many = (item: string, count: number): string => Array.from({ length: count }, () => item).join(",");
 
@@ -26,7 +26,7 @@ describe("a body with millions of faults", () => {
   ] as const;
 
   it.each(bodies)("%s", async (_what, role, path, text) => {
-    const { call, token, measured, alive } = ground();
+    const { call, token, measured, alive } = deps();
     const body = packed(text);
     const { result, stall, growth, said } = await measured(() =>
       call("POST", path, { token: token("acme", role), body, headers: zipped }),

@@ -11,10 +11,10 @@ function renewals(count: number, from = 1_000_000_000): { renewals: readonly unk
 
 /** 230 000 renewals: half a megabyte on the wire, and once a quarter of a million queries in the pool's queue. */
 describe.each(backends)("a flood of renewals on %s", (backend) => {
-  const ground = groundOf(backend);
+  const deps = groundOf(backend);
 
   it("in one call is refused before anything is looked up", async () => {
-    const { call, token, measured } = ground();
+    const { call, token, measured } = deps();
     const body = packed(renewals(230_000));
     expect(body.byteLength).toBeLessThan(2 ** 20);
     const effect = await measured(() =>
@@ -25,7 +25,7 @@ describe.each(backends)("a flood of renewals on %s", (backend) => {
   });
 
   it("in many calls at once stops neither the server nor another tenant's renewals", async () => {
-    const { call, token, measured, store } = ground();
+    const { call, token, measured, store } = deps();
     const claimant = { owner: "acme/1", label: "acme", reactor: "recovery", ttlMs: 60_000, nonce: 77n };
     const [created] = await store.intake.createRuns("acme", [{ id: "held", workflow: "w", input: 1 }], claimant);
     if (!created?.ok || created.term === undefined) throw new Error("the run was not created");

@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { backends, groundOf, packed } from "./ground.ts";
 
 describe.each(backends)("the ground of the attacks on %s", (backend) => {
-  const ground = groundOf(backend);
+  const deps = groundOf(backend);
 
   it("has tokens of two tenants and an admin of its own", async () => {
-    const { call, token, bootstrap, store } = ground();
+    const { call, token, bootstrap, store } = deps();
     const who = await call("GET", "/v1/whoami", { token: token("globex", "worker") });
     expect(who.json).toMatchObject({ tenant: "globex", role: "worker" });
     expect((await call("GET", "/v1/whoami", { token: bootstrap })).json).toMatchObject({ tenant: "home" });
@@ -13,11 +13,11 @@ describe.each(backends)("the ground of the attacks on %s", (backend) => {
     const headers = { "content-encoding": "gzip", "content-type": "application/json" };
     expect((await call("POST", "/v1/runs", { token: token("acme", "starter"), body, headers })).status).toBe(200);
     expect((await store.read.run("acme", "r-1"))?.workflow).toBe("w");
-    expect(ground().alive()).toBe(true);
+    expect(deps().alive()).toBe(true);
   });
 
   it("sees no stall where there is none", async () => {
-    const { measured, call } = ground();
+    const { measured, call } = deps();
     const { stall, growth, said } = await measured(async () => {
       for (let k = 0; k < 20; k++) await call("GET", "/livez");
     });
@@ -26,7 +26,7 @@ describe.each(backends)("the ground of the attacks on %s", (backend) => {
   });
 
   it("sees a server that stands still", async () => {
-    const { measured, pausedFor } = ground();
+    const { measured, pausedFor } = deps();
     const { stall, excess, said } = await measured(() => pausedFor(500));
     expect(stall, said).toBeGreaterThan(2);
     expect(excess, said).toBeGreaterThan(250);

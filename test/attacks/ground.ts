@@ -26,19 +26,19 @@ export { backends, packed } from "./open-ground.ts";
 
 /** One server for the tests of a describe block, on a fresh store of that kind. */
 export function groundOf(backend: Backend, options: Omit<GroundOptions, "store"> = {}): () => Ground {
-  let ground: Ground | undefined;
+  let deps: Ground | undefined;
   let clear = async (): Promise<void> => {};
   beforeAll(async () => {
     const place = await freshStore(backend, () => inject("postgres18"));
     clear = place.clear;
-    ground = await openGround({ ...options, store: place.url });
+    deps = await openGround({ ...options, store: place.url });
   });
   afterAll(async () => {
-    await ground?.close();
+    await deps?.close();
     await clear();
   });
   return () => {
-    if (ground === undefined) throw new Error("the ground is there from the first test on");
-    return ground;
+    if (deps === undefined) throw new Error("the ground is there from the first test on");
+    return deps;
   };
 }

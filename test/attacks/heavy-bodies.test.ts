@@ -8,7 +8,7 @@ const mib = 2 ** 20;
 
 /** Bodies that are small on the wire and dear to read. */
 describe("heavy bodies", () => {
-  const ground = groundOf("sqlite");
+  const deps = groundOf("sqlite");
   const start = (input: string): Uint8Array => packed(`{"workflow":"w","input":${input}}`);
   const bigint = (digits: number): string => `{"$codec":1,"data":"${"9".repeat(digits)}","types":{"":"bigint"}}`;
 
@@ -26,7 +26,7 @@ describe("heavy bodies", () => {
     ["a list of quotes", 413, start(JSON.stringify('"'.repeat(3 * mib)))],
   ] as const;
   it.each(bodies)("%s stalls nobody", async (_what, status, body) => {
-    const { call, token, measured } = ground();
+    const { call, token, measured } = deps();
     const { result, stall, growth, said } = await measured(() =>
       call("POST", "/v1/runs", { token: token("acme", "starter"), body, headers: zipped }),
     );
@@ -36,7 +36,7 @@ describe("heavy bodies", () => {
   });
 
   it("an integer of as many digits as may be is taken, and one more is not", async () => {
-    const { call, token } = ground();
+    const { call, token } = deps();
     const put = (digits: number) =>
       call("PUT", "/v1/values/n", {
         token: token("acme", "starter"),
@@ -51,14 +51,14 @@ describe("heavy bodies", () => {
 /** Many bodies that are announced and never sent to their end. */
 describe("bodies that are held", () => {
   const limits = ["body_bytes=1048576", "bodies_bytes=8388608"].map((one) => `tape.server.limits.${one}`);
-  const ground = groundOf("sqlite", { set: limits });
+  const deps = groundOf("sqlite", { set: limits });
   const open: Socket[] = [];
   afterEach(() => {
     for (const socket of open.splice(0)) socket.destroy();
   });
 
   it("leave room for others, and take no more memory than they may", async () => {
-    const { port, call, token, measured } = ground();
+    const { port, call, token, measured } = deps();
     const length = mib - 1_000;
     const held = async (): Promise<string> => {
       const socket = connect(port, "127.0.0.1");

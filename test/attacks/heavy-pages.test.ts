@@ -27,16 +27,16 @@ describe("a list of values of two megabytes each", () => {
 });
 
 describe.each(backends)("the same through a server on %s", (backend) => {
-  const ground = groundOf(backend);
+  const deps = groundOf(backend);
   const count = 10;
   const fits = 8 * 2 ** 20 + 2 * value.length;
   beforeAll(async () => {
-    const { intake } = ground().store;
+    const { intake } = deps().store;
     for (let k = 0; k < count; k++) await intake.putValue("acme", `big-${1_000 + k}`, value, "must_create");
   });
 
   it("three readers at a time get a page each, and the server keeps its size", async () => {
-    const { call, token, measured } = ground();
+    const { call, token, measured } = deps();
     const read = (above: string) => call("GET", `/v1/values?above=${above}`, { token: token("acme", "reader") });
     const { result, growth, said } = await measured(() => Promise.all([read(""), read(""), read("")]));
     for (const { status, text } of result) {

@@ -116,11 +116,11 @@ describe("a tenant without a quota", () => {
   const times = { at: 1_000_000, now: 1, steady: 1 };
   let journals = 1;
   /** The statements that one transaction asks for, by name: the same for every store that has plans. */
-  const asked = <T>(make: (ground: PlanContext) => Plan<T>): string[] => {
+  const asked = <T>(make: (deps: PlanContext) => Plan<T>): string[] => {
     const names: string[] = [];
-    const ground: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
+    const deps: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
     tables.undo.transaction(() =>
-      runPlan(make(ground), (one) => {
+      runPlan(make(deps), (one) => {
         names.push(one.sql);
         return answer(tables, one, times);
       }),
@@ -128,11 +128,11 @@ describe("a tenant without a quota", () => {
     return names;
   };
   const start = (of: string) =>
-    asked((ground) => createPlan(ground, of, { id: `run-${journals}`, workflow: "w", input: 1, inputHash: "h" }));
+    asked((deps) => createPlan(deps, of, { id: `run-${journals}`, workflow: "w", input: 1, inputHash: "h" }));
   const put = (of: string) =>
-    asked((ground) => {
+    asked((deps) => {
       const row = { id: `s-${++journals}`, spec: scheduleSpec(), nextAt: null, paused: false };
-      return putSchedulePlan(ground, of, row, null);
+      return putSchedulePlan(deps, of, row, null);
     });
 
   it("pays nothing: a start and a schedule ask for the same statements as ever, whatever others have", () => {

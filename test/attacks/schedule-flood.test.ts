@@ -78,17 +78,17 @@ describe.each(Object.entries(stores))("%s: hundreds of schedules with much to ma
     const log = (_level: string, event: string, fields?: Readonly<Record<string, unknown>>): void => {
       if (event === "schedules.fired") fired.push(String(fields?.tenant));
     };
-    const ground = { store, log, clock: systemClock, random: seededRandom(1) };
+    const deps = { store, log, clock: systemClock, random: seededRandom(1) };
     const of = (name: string): number => fired.filter((tenant) => tenant === name).length;
-    return { store, ground, put, of };
+    return { store, deps, put, of };
   };
 
   it("start a bounded number of runs in a look, and keep another tenant's waiting for a few of them only", async () => {
-    const { store, ground, put, of } = await flooded(maxPerPoll + 100);
+    const { store, deps, put, of } = await flooded(maxPerPoll + 100);
     await put("globex", "g", { catchUp: "latest" });
     expect((await store.read.dueSchedules(maxPerPoll)).slice(0, 2).map(({ tenant }) => tenant)).toContain("globex");
-    const flood = fireSchedules({ ...ground, tenant: "acme" }, 1_000);
-    await fireSchedules({ ...ground, tenant: "globex" }, 1_000);
+    const flood = fireSchedules({ ...deps, tenant: "acme" }, 1_000);
+    await fireSchedules({ ...deps, tenant: "globex" }, 1_000);
     // Three questions to the store, each behind those that are under way.
     expect([of("globex"), of("acme") < maxPerPoll / 2]).toEqual([1, true]);
     await flood;

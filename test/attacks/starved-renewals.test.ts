@@ -10,10 +10,10 @@ afterEach(() => {
 /** Whoever only waits or only connects must not keep others from their work. */
 describe("starvation", () => {
   const limits = ["requests=64", "waiters=64", "connections=200", "connections_per_address=100"];
-  const ground = groundOf("sqlite", { set: limits.map((one) => `tape.server.limits.${one}`) });
+  const deps = groundOf("sqlite", { set: limits.map((one) => `tape.server.limits.${one}`) });
 
   it("a reader that waits for a run a hundred times leaves room for renewals, starts and other readers", async () => {
-    const { store, url, call, token } = ground();
+    const { store, url, call, token } = deps();
     await store.intake.createRuns("acme", [{ id: "slow", workflow: "w", input: 1 }]);
     const gone = new AbortController();
     open.push(() => gone.abort());
@@ -36,7 +36,7 @@ describe("starvation", () => {
   });
 
   it("an address that opens connections and says nothing leaves room for others", async () => {
-    const { port, raw, token } = ground();
+    const { port, raw, token } = deps();
     const idle: Socket[] = [];
     for (let k = 0; k < 400; k++) {
       const socket = connect({ port, host: "127.0.0.1", localAddress: `127.0.0.${2 + (k % 4)}` });

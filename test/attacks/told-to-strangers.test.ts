@@ -124,9 +124,9 @@ describe("what strangers are told", () => {
 });
 
 describe("a cursor that no column can hold", () => {
-  const ground = groundOf("postgres");
+  const deps = groundOf("postgres");
   it.each(["9999999999999999999.0.0", "0.0.9999999999999999999", "0.-9999999999999999999.1"])("%s", async (cursor) => {
-    const { call, token } = ground();
+    const { call, token } = deps();
     for (const path of ["/v1/feed", "/v1/feed/stream"]) {
       const { json } = await call("GET", `${path}?cursor=${cursor}`, { token: token("acme", "reader") });
       expect(json).toMatchObject({ status: 400, code: "TAPE_BAD_INPUT" });

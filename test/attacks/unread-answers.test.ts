@@ -22,14 +22,14 @@ function mute(port: number, text: string): Socket {
 
 /** Requests without end, and nobody who reads the answers. */
 describe("answers that nobody reads", () => {
-  const ground = groundOf("sqlite");
+  const deps = groundOf("sqlite");
   const asked = "GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n";
 
   it.each([
     ["hundreds of requests ahead on a few connections", 5, 400],
     ["some on many connections", 80, 30],
   ])("%s pin no memory and stall nobody", async (_what, connections, requests) => {
-    const { port, call, measured } = ground();
+    const { port, call, measured } = deps();
     await call("GET", "/openapi.json"); // it is made when it is first asked for
     const { stall, growth, said } = await measured(async () => {
       for (let k = 0; k < connections; k++) mute(port, asked.repeat(requests));

@@ -73,20 +73,20 @@ it("each reactor has the lease that its settings say; equal ones share a heartbe
   const stage = await setStage();
   const { store, clock } = stage;
   const answer = signal<string>();
-  const ground = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
+  const deps = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
   const { reactors } = configSchema.parse({
     tape: { reactors: { outbox: { lease_ttl_s: 9, heartbeat_s: 2 }, reconciler: { lease_ttl_s: 60 } } },
   }).tape;
-  const app = await Tape.open({ store, runner: ground.runner, tenant, clock, work: false });
+  const app = await Tape.open({ store, runner: deps.runner, tenant, clock, work: false });
   onTestFinished(() => app.close());
   const wanted = [
     { name: "outbox", settings: reactors.outbox },
     { name: "reconciler", settings: reactors.reconciler },
     { name: "recovery", settings: reactors.recovery },
   ];
-  const { identity } = ground.keeper;
+  const { identity } = deps.keeper;
   const assembled = startReactors({
-    ...ground,
+    ...deps,
     wanted,
     app,
     identity,

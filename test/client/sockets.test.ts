@@ -123,13 +123,13 @@ describe("hints", () => {
     const client = await openRemote(first.url);
     onTestFinished(() => client.close());
     const heard: string[] = [];
-    let rouse: () => void = () => {};
-    const deaf = client.onWake((wake) => {
+    let wakeUp: () => void = () => {};
+    const unsubscribe = client.onWake((wake) => {
       heard.push(wake.of);
-      rouse();
+      wakeUp();
     });
     const until = async (done: () => boolean): Promise<void> => {
-      while (!done()) await new Promise<void>((resolve) => (rouse = resolve));
+      while (!done()) await new Promise<void>((resolve) => (wakeUp = resolve));
     };
     await until(() => heard.includes("any")); // it stands
     await client.intake.putValue("default", "k", 1, "must_create");
@@ -139,7 +139,7 @@ describe("hints", () => {
     heard.length = 0;
     await using _second = await serve({ store, port });
     await until(() => heard.includes("any"));
-    deaf();
+    unsubscribe();
     expect(heard[0]).toBe("any");
   });
 });

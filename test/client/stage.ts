@@ -15,8 +15,8 @@ export function serverOn(store: Store, tenant: string): TapeServer {
     version: "test",
     credentials: "none",
     limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // a whole test's calls come in a moment
-    resolve: (footing, resolving) =>
-      resolve({ ...footing, runner: createRunner({ workflows: [] }) }, resolving as ResolveRequest),
+    resolve: (tenantDeps, resolving) =>
+      resolve({ ...tenantDeps, runner: createRunner({ workflows: [] }) }, resolving as ResolveRequest),
   });
 }
 

@@ -186,9 +186,9 @@ describe("what a connector says about one attempt", () => {
     const run = await waiting(store, "idempotent", { connector: "bank" });
     let n = 0;
     const bank = functionConnector("bank", { dispatch: () => script[n++]!() });
-    const ground = { ...replica(), runner: createRunner({ workflows: [], effects: [repeatable], connectors: [bank] }) };
+    const deps = { ...replica(), runner: createRunner({ workflows: [], effects: [repeatable], connectors: [bank] }) };
     for (const _ of script) {
-      await outbox(ground).runOnce(10);
+      await outbox(deps).runOnce(10);
       await clock.elapse(between);
     }
     return { story: await story(store, run), effect: await run.effect(0), calls: () => n };

@@ -105,8 +105,8 @@ describe("time", () => {
     const clock = new ManualClock();
     const resolve = () => new Promise<never>(() => {});
     const url = "http://slow.test/";
-    const deaf = httpConnector("deaf", { request: () => ({ url }), resolve, clock, connectTimeout: "5s" });
-    const came = cameOf(deaf.dispatch({}, context()));
+    const unsubscribe = httpConnector("deaf", { request: () => ({ url }), resolve, clock, connectTimeout: "5s" });
+    const came = cameOf(unsubscribe.dispatch({}, context()));
     await clock.elapse(5_000);
     expect(await came).toMatchObject({ came: "not_sent", message: expect.stringContaining("within 5000 ms") });
   });

@@ -99,17 +99,17 @@ describe("a fork", () => {
     const p = s.process(runner);
     const first = await failed(s, p, pay);
     state.broken = false;
-    const ground = groundOf(s, p);
-    expect((await planFork(ground, first, 3)).happened).toMatchObject([
+    const deps = groundOf(s, p);
+    expect((await planFork(deps, first, 3)).happened).toMatchObject([
       { pos: 3, name: "wire", repeatable: false, args: { amount: 10 } },
       { pos: 4, name: "mail", repeatable: true },
     ]);
-    await expect(fork(ground, first, request({ at: 3 }))).rejects.toMatchObject({
+    await expect(fork(deps, first, request({ at: 3 }))).rejects.toMatchObject({
       code: "TAPE_FORK_REPEATS",
       details: { positions: [3] },
     });
     expect(await s.store.read.run(tenant, "copy")).toBeUndefined();
-    const copy = await fork(ground, first, request({ at: 3, again: [3] }));
+    const copy = await fork(deps, first, request({ at: 3, again: [3] }));
     expect(await p.over(copy)).toMatchObject({ status: "COMPLETED" });
     expect(world).toHaveLength(4);
     expect(new Set(world).size).toBe(4); // under keys of its own
@@ -121,11 +121,11 @@ describe("a fork", () => {
     const p = s.process(runner);
     const id = await p.start(pay, 1, { id: "waits" });
     await p.until(async () => (await s.run(id)).status === "WAITING");
-    const ground = groundOf(s, p);
-    expect((await planFork(ground, id)).at).toBe(1);
-    await expect(planFork(ground, id, 2)).rejects.toMatchObject({ code: "TAPE_FORK_POINT", details: { pos: 1 } });
-    await expect(planFork(ground, id, 9)).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
-    await expect(planFork(ground, "nobody")).rejects.toMatchObject({ code: "TAPE_RUN_UNKNOWN" });
+    const deps = groundOf(s, p);
+    expect((await planFork(deps, id)).at).toBe(1);
+    await expect(planFork(deps, id, 2)).rejects.toMatchObject({ code: "TAPE_FORK_POINT", details: { pos: 1 } });
+    await expect(planFork(deps, id, 9)).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await expect(planFork(deps, "nobody")).rejects.toMatchObject({ code: "TAPE_RUN_UNKNOWN" });
   });
 
   it("its maker dies before what is kept is written: whoever drives it writes that first", async () => {

@@ -45,8 +45,8 @@ const person =
   (s: Stage, p: Process, runner: Runner) =>
   (run: string, resolution: Resolution, pos = 0, sub = 0): Promise<void> => {
     const { clock } = s;
-    const ground = { store: p.store, keeper: p.keeper, tenant, clock, random, log: () => {}, runner };
-    return resolve(ground, { run, pos, sub, resolution, by: "ada", reason: "asked the bank" });
+    const deps = { store: p.store, keeper: p.keeper, tenant, clock, random, log: () => {}, runner };
+    return resolve(deps, { run, pos, sub, resolution, by: "ada", reason: "asked the bank" });
   };
 const random = seededRandom("person");
 const over = async (s: Stage, p: Process, id: string): Promise<string> => {
@@ -131,8 +131,8 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
   it("a redrive without an answer leaves it stuck on the same; a cancellation waits for the answer too", async () => {
     const { s, p, runner, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-6)));
     await p.over(id);
-    const ground = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
-    await redrive(ground, id, { by: "ada", reason: "try" });
+    const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
+    await redrive(deps, id, { by: "ada", reason: "try" });
     await p.until(async () => (await s.kinds(id)).filter((kind) => kind === "run.stuck").length === 2);
     await s.store.intake.cancel(tenant, id, { reason: "enough" });
     await p.reactors();

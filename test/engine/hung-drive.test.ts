@@ -26,12 +26,12 @@ it("a drive that loses its lease while its run closes is over, although its last
 
   // The heir finds the run again, and then its store does not answer any more.
   const silent = (): Promise<never> => new Promise(() => {});
-  const deaf: Store = {
+  const unsubscribe: Store = {
     ...store,
     fenced: { ...store.fenced, append: silent },
     claim: { ...store.claim, renew: silent },
   };
-  const heir = process(runner, { store: deaf });
+  const heir = process(runner, { store: unsubscribe });
   await clock.elapse(ttlMs + 1);
   expect((await heir.worker.poll(10)).found).toBe(1);
   await settled(20);

@@ -238,20 +238,20 @@ describe("lanes", () => {
     const p = s.process([flow]);
     const id = await p.start(flow);
     expect((await p.over(id)).status).toBe("FAILED");
-    const ground = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random: seededRandom("fork") };
-    const plan = await planFork(ground, id);
+    const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random: seededRandom("fork") };
+    const plan = await planFork(deps, id);
     expect(plan.kept.map(({ name }) => name).toSorted()).toEqual(["a1", "a2", "b1", "b2", "root"]);
     expect(plan.again.map(({ name }) => name)).toEqual(["last"]);
-    const early = await planFork(ground, id, 1_000_001); // a2 again, and whatever came after it
+    const early = await planFork(deps, id, 1_000_001); // a2 again, and whatever came after it
     expect(early.kept.map(({ name }) => name).toSorted()).toEqual(["a1", "b1", "b2", "root"]);
-    expect((await planFork(ground, id, 0)).kept).toEqual([]);
+    expect((await planFork(deps, id, 0)).kept).toEqual([]);
     fails = false;
     done.length = 0;
-    const next = await fork(ground, id, { by: "ada", reason: "mended" });
+    const next = await fork(deps, id, { by: "ada", reason: "mended" });
     expect(await p.over(next)).toMatchObject({ status: "COMPLETED", outcome: ["a1", "a2", "b1", "b2"] });
     expect(done).toEqual(["last"]);
     done.length = 0;
-    const other = await fork(ground, id, { by: "ada", reason: "again", at: 1_000_001 });
+    const other = await fork(deps, id, { by: "ada", reason: "again", at: 1_000_001 });
     expect((await p.over(other)).status).toBe("COMPLETED");
     expect(done).toEqual(["a2", "last"]);
   });

@@ -354,11 +354,11 @@ describe("divergence", () => {
       expect((await s.run(id)).status).toBe("STUCK");
       two.crash();
       const three = s.process(parts(old));
-      const ground = { store: s.store, keeper: three.keeper, tenant, clock: s.clock, random: seededRandom(1) };
-      await redrive(ground, id, { by: "ada", reason: "old code is back" });
+      const deps = { store: s.store, keeper: three.keeper, tenant, clock: s.clock, random: seededRandom(1) };
+      await redrive(deps, id, { by: "ada", reason: "old code is back" });
       expect((await three.over(id)).status).toBe("COMPLETED");
       expect(await s.kinds(id)).toEqual(expect.arrayContaining(["operator.acted", "run.unstuck"]));
-      await expect(redrive(ground, id, { by: "ada", reason: "again" })).rejects.toMatchObject({
+      await expect(redrive(deps, id, { by: "ada", reason: "again" })).rejects.toMatchObject({
         code: "TAPE_ILLEGAL_TRANSITION",
       });
     },

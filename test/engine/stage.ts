@@ -101,15 +101,15 @@ export async function stage(
       const n = ++processes;
       const seeded = seededRandom(`${more.seed ?? "seed"} ${n}`);
       const identity = { owner: `owner-${n}-${seeded.int(2 ** 40)}`, label: `process ${n}` };
-      const ground = { store: own.store, tenant, clock, random: seeded, log, runner };
-      const keeper = new LeaseKeeper({ ...ground, identity, timings: { ttlMs: more.ttlMs ?? ttlMs } });
+      const deps = { store: own.store, tenant, clock, random: seeded, log, runner };
+      const keeper = new LeaseKeeper({ ...deps, identity, timings: { ttlMs: more.ttlMs ?? ttlMs } });
       const worker = new RunDriver({
-        ...ground,
+        ...deps,
         keeper,
         concurrency: more.concurrency ?? 2_000,
         ...(more.patienceMs !== undefined && { patienceMs: more.patienceMs }),
       });
-      const all = [timers, outbox, reconciler, compensation].map((make) => make({ ...ground, keeper }));
+      const all = [timers, outbox, reconciler, compensation].map((make) => make({ ...deps, keeper }));
       const reactors = async (): Promise<void> => {
         await worker.poll(1_000);
         for (const reactor of all) await reactor.runOnce(1_000);
@@ -177,7 +177,7 @@ function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeep
       },
     });
   const { backend, limits, transactionBoundMs, exclusive } = store;
-  const deaf: (() => void)[] = [];
+  const unsubscribe: (() => void)[] = [];
   return {
     store: {
       backend,
@@ -194,14 +194,14 @@ function killable(store: Store): { readonly store: Store; kill(keeper: LeaseKeep
         const stop = store.onWake((wake) => {
           if (!dead) listener(wake);
         });
-        deaf.push(stop);
+        unsubscribe.push(stop);
         return stop;
       },
       close: async () => {},
     },
     kill(keeper) {
       dead = true;
-      for (const stop of deaf) stop();
+      for (const stop of unsubscribe) stop();
       keeper.close();
     },
   };

@@ -41,7 +41,7 @@ export class Probe implements LeaseStore {
   readonly renewals: (readonly RenewRequest[])[] = [];
   appends = 0;
   /** Notifications are lost. */
-  deaf = false;
+  unsubscribe = false;
   /** Called at each call of any keeper, before and after it is carried out. */
   onCall = () => {};
   readonly #store: Store;
@@ -74,7 +74,7 @@ export class Probe implements LeaseStore {
 
   onWake(listener: Parameters<LeaseStore["onWake"]>[0]): () => void {
     return this.#store.onWake((wake) => {
-      if (!this.deaf) listener(wake);
+      if (!this.unsubscribe) listener(wake);
     });
   }
 

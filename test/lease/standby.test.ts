@@ -77,7 +77,7 @@ describe("a standby", () => {
 
   it("finds a release whose notification was lost by looking every pollMs", async () => {
     const { clock, keeper, probe, now } = await setStage();
-    probe.deaf = true;
+    probe.unsubscribe = true;
     const holder = await granted(keeper("a").tryAcquire(name));
     const waiting = keeper("b").acquire(name, { pollMs: 7_000 });
     await clock.elapse(1_000);
@@ -92,7 +92,7 @@ describe("a standby", () => {
 
   it("looks every five seconds if it is not told how often", async () => {
     const { clock, keeper, probe } = await setStage();
-    probe.deaf = true;
+    probe.unsubscribe = true;
     const holder = await granted(keeper("a").tryAcquire(name));
     const waiting = keeper("b").acquire(name);
     await calm();

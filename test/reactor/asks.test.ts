@@ -62,8 +62,8 @@ async function set(backend: "memory" | "sqlite", run: (tape: TapeContext, acts: 
   const id = await p.start(act);
   const random = seededRandom("person");
   const knows = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, log: () => {}, runner };
-  const ask = (resolution: Resolution, pos = 0, sub = 0, ground = knows): Promise<void> =>
-    resolve(ground, { run: id, pos, sub, resolution, by: "ada", reason: "asked the bank" });
+  const ask = (resolution: Resolution, pos = 0, sub = 0, deps = knows): Promise<void> =>
+    resolve(deps, { run: id, pos, sub, resolution, by: "ada", reason: "asked the bank" });
   /** A server without anybody's code. */
   const stranger = { ...knows, runner: createRunner({ workflows: [] }) };
   const rowOf = async (pos = 0, sub = 0) =>

@@ -78,11 +78,11 @@ describe("compensation", () => {
     const { undone, effects } = refund("idempotent", () => {
       throw new DefiniteFailure("the account is closed");
     });
-    const ground = replica({ effects });
-    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    const deps = replica({ effects });
+    expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await run.effect(1, 1)).toMatchObject({ status: "STUCK", reason: "definite" });
     await clock.elapse(3_600_000);
-    expect(await compensation(ground).runOnce(10)).toEqual(none);
+    expect(await compensation(deps).runOnce(10)).toEqual(none);
     expect(undone).toHaveLength(1);
     expect(await run.view()).toMatchObject({ notes: 1 });
     expect((await run.effect(0, 1)).status).toBe("PENDING");
@@ -94,11 +94,11 @@ describe("compensation", () => {
     const { undone, effects } = refund("idempotent", () => {
       throw new AckLost();
     });
-    const ground = replica({ effects });
-    await compensation(ground).runOnce(10);
-    expect(await compensation(ground).runOnce(10)).toEqual(none);
+    const deps = replica({ effects });
+    await compensation(deps).runOnce(10);
+    expect(await compensation(deps).runOnce(10)).toEqual(none);
     await clock.elapse(1_000);
-    await compensation(ground).runOnce(10);
+    await compensation(deps).runOnce(10);
     expect(await story(store, run, 0, 1)).toEqual(["attempt 1", "PENDING ack_lost", "attempt 2", "UNKNOWN ack_lost"]);
     expect(undone).toHaveLength(2);
   });
@@ -181,8 +181,8 @@ describe("compensation", () => {
     const slow = mortal(store);
     const answer = signal();
     const late = refund("non_idempotent", () => answer.come);
-    const ground = replica({ effects: late.effects, store: { ...store, claim: slow.store.claim } });
-    const round = compensation(ground).runOnce(10);
+    const deps = replica({ effects: late.effects, store: { ...store, claim: slow.store.claim } });
+    const round = compensation(deps).runOnce(10);
     await calm();
     slow.die(); // its heartbeats do not arrive; everything else does
     await clock.elapse(ttl + 1);
@@ -193,7 +193,7 @@ describe("compensation", () => {
     expect(await compensation(other).runOnce(10)).toEqual(none); // the older one waits for it
     answer.give();
     expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
-    expect(ground.logged).toContain("effect.evidence_left");
+    expect(deps.logged).toContain("effect.evidence_left");
     await reconciler(other).runOnce(10);
     expect(await story(store, run, 1, 1)).toEqual(["attempt 1", "UNKNOWN lease_lost", "COMPENSATED evidence"]);
     await compensation(other).runOnce(10);
@@ -209,10 +209,10 @@ describe("compensation", () => {
         ? Promise.reject(new Error("rotten"))
         : store.read.journal(of, target, page);
     const { effects } = refund("idempotent");
-    const ground = replica({ effects, store: { ...store, read: { ...store.read, journal } } });
-    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
+    const deps = replica({ effects, store: { ...store, read: { ...store.read, journal } } });
+    expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
     expect([(await good.effect(0, 1)).status, (await bad.effect(0, 1)).status]).toEqual(["COMPENSATED", "PENDING"]);
-    expect(await compensation(ground).runOnce(10)).toEqual(none);
+    expect(await compensation(deps).runOnce(10)).toEqual(none);
     await clock.elapse(60_000);
     expect(await compensation(replica({ effects })).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect((await bad.effect(0, 1)).status).toBe("COMPENSATED");
@@ -261,13 +261,13 @@ describe("compensation", () => {
       compensating,
     );
     const { undone, effects } = refund("idempotent");
-    const ground = replica({ effects });
-    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 2, unserved: 1 });
+    const deps = replica({ effects });
+    expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 2, done: 2, unserved: 1 });
     expect([undone.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
-    expect(ground.logged).toContain("reactor.no_handler");
+    expect(deps.logged).toContain("reactor.no_handler");
     const { item } = await stranger.effect(0, 1);
     expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ wants: "compensation", state: "FREE" });
     await clock.elapse(1_000);
-    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 1 });
+    expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 1 });
   });
 });

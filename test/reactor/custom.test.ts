@@ -10,16 +10,16 @@ import { armed, begin, confirmed, decided } from "../../src/testing/conformance/
 import { calm, type Replica, setStage, signal, tenant, waiting } from "./stage.ts";
 
 const nothing = { found: 0, done: 0, failed: 0, lagMs: 0 };
-const on = (ground: Replica, handler: Parameters<typeof customReactor<string>>[0]["handler"], more: object = {}) =>
-  customReactor<string>({ name: "mine", app: "app", handler, ...ground, ...more });
+const on = (deps: Replica, handler: Parameters<typeof customReactor<string>>[0]["handler"], more: object = {}) =>
+  customReactor<string>({ name: "mine", app: "app", handler, ...deps, ...more });
 
 describe("a reactor of one's own", () => {
   it("is called with the handle and what it needs, under a lease that is given back", async () => {
     const { store, replica } = await setStage();
-    const ground = replica();
+    const deps = replica();
     let told: ReactorContext | undefined;
     let held: string | null | undefined;
-    const reactor = on(ground, async (app, context) => {
+    const reactor = on(deps, async (app, context) => {
       expect(app).toBe("app");
       told = context;
       held = (await store.read.lease(tenant, { name: "reactor mine" }))?.owner;
@@ -27,7 +27,7 @@ describe("a reactor of one's own", () => {
     });
     expect(await reactor.runOnce(7)).toEqual({ found: 3, done: 3, failed: 0, lagMs: 0 });
     expect([told?.name, told?.limit, told?.abortSignal.aborted]).toEqual(["mine", 7, true]); // over, so aborted
-    expect(held).toBe(ground.keeper.identity.owner);
+    expect(held).toBe(deps.keeper.identity.owner);
     expect((await store.read.lease(tenant, { name: "reactor mine" }))?.owner).toBeNull();
   });
 
@@ -77,10 +77,10 @@ describe("a reactor of one's own", () => {
 
   it("a handler that throws gives its lease back, is tried again after a back-off, and others go on", async () => {
     const { store, replica, clock } = await setStage();
-    const ground = replica();
+    const deps = replica();
     let calls = 0;
     const bad = on(
-      ground,
+      deps,
       () => {
         if (++calls < 3) throw new Error("rotten");
         return 1;
@@ -88,25 +88,25 @@ describe("a reactor of one's own", () => {
       { intervalMs: 60_000 },
     );
     let good = 0;
-    const fine = customReactor({ ...ground, name: "fine", app: 0, handler: () => void good++, intervalMs: 1_000 });
-    const loop = new ReactorLoop({ reactors: [bad, fine], store, clock, log: ground.log });
+    const fine = customReactor({ ...deps, name: "fine", app: 0, handler: () => void good++, intervalMs: 1_000 });
+    const loop = new ReactorLoop({ reactors: [bad, fine], store, clock, log: deps.log });
     await loop.start();
     await clock.elapse(400);
     expect([calls, (await store.read.lease(tenant, { name: "reactor mine" }))?.owner]).toEqual([1, null]);
     await clock.elapse(15_000);
     expect(loop.stats.mine).toMatchObject({ faults: 2, done: 1 });
     expect(good).toBeGreaterThan(2);
-    expect(ground.logged).toContain("reactor.failed");
+    expect(deps.logged).toContain("reactor.failed");
     await loop.stop();
   });
 
   it("is called as often as was said, however much it did and whatever wakes it", async () => {
     const { store, replica, clock } = await setStage();
-    const ground = replica();
+    const deps = replica();
     let calls = 0;
-    const mine = on(ground, () => ++calls, { intervalMs: 60_000 });
+    const mine = on(deps, () => ++calls, { intervalMs: 60_000 });
     const knobs = { mine: { intervalMs: 5_000, idleMs: 5_000 } };
-    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: ground.log, tuning: knobs });
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: deps.log, tuning: knobs });
     await loop.start();
     await clock.elapse(1_000);
     await waiting(store); // every write wakes everybody
@@ -121,11 +121,11 @@ describe("a reactor of one's own", () => {
 
   it("is told to stop, and waited for", async () => {
     const { store, replica, clock } = await setStage();
-    const ground = replica();
+    const deps = replica();
     const stopping = new AbortController();
     let ended = false;
     const mine = on(
-      ground,
+      deps,
       async (_app, { abortSignal }) => {
         await new Promise((resolve) => abortSignal.addEventListener("abort", resolve));
         ended = true;
@@ -133,7 +133,7 @@ describe("a reactor of one's own", () => {
       },
       { stopping: stopping.signal },
     );
-    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: ground.log });
+    const loop = new ReactorLoop({ reactors: [mine], store, clock, log: deps.log });
     await loop.start();
     await calm();
     stopping.abort();
@@ -164,12 +164,12 @@ describe("knobs", () => {
     const { store, replica, clock, wire } = await setStage();
     const answers = Array.from({ length: 5 }, () => signal());
     let called = 0;
-    const ground = replica({ effects: [wire({ timeout: "10m" }, () => answers[called++]!.come)] });
+    const deps = replica({ effects: [wire({ timeout: "10m" }, () => answers[called++]!.come)] });
     let looks = 0;
     const idle = { name: "idle", runOnce: async () => ({ ...nothing, found: looks++ * 0 }) };
     const knobs = { outbox: { batch: 2, concurrency: 3, perConnector: 3 }, idle: { intervalMs: 50, idleMs: 50 } };
     for (let k = 0; k < 5; k++) await waiting(store);
-    const loop = new ReactorLoop({ reactors: [outbox(ground), idle], store, clock, log: ground.log, tuning: knobs });
+    const loop = new ReactorLoop({ reactors: [outbox(deps), idle], store, clock, log: deps.log, tuning: knobs });
     await loop.start();
     await clock.elapse(1_000);
     expect([called, loop.stats.outbox?.busy]).toEqual([3, 3]);
@@ -183,16 +183,16 @@ describe("knobs", () => {
   it("back-off and the most attempts of an item", async () => {
     const { store, replica, clock } = await setStage();
     const again = { backoff: { baseMs: 100, capMs: 100 }, maxAttempts: 3 };
-    const ground = { ...replica(), retry: again };
+    const deps = { ...replica(), retry: again };
     await waiting(store); // and nobody here has the effect
-    const reactor = outbox(ground);
+    const reactor = outbox(deps);
     const found: number[] = [];
     for (let k = 0; k < 4; k++) {
       found.push((await reactor.runOnce(10)).found);
       await clock.elapse(100);
     }
     expect(found).toEqual([1, 1, 1, 0]);
-    expect(ground.logged.filter((event) => event === "reactor.item_parked")).toHaveLength(1);
+    expect(deps.logged.filter((event) => event === "reactor.item_parked")).toHaveLength(1);
     await clock.elapse(3_600_000);
     expect(await reactor.runOnce(10)).toMatchObject({ found: 1 });
   });

@@ -29,8 +29,8 @@ async function running<T>(
 describe("the loop", () => {
   it("works on what the store hints at, at once", async () => {
     const stage = await setStage();
-    const ground = stage.replica({ effects: [stage.wire()] });
-    await running(stage, [outbox(ground)], async (loop) => {
+    const deps = stage.replica({ effects: [stage.wire()] });
+    await running(stage, [outbox(deps)], async (loop) => {
       await calm();
       await waiting(stage.store);
       await calm();
@@ -58,8 +58,8 @@ describe("the loop", () => {
     const wire = stage.wire({ retry: { attempts: 2, base: "3s" } }, () => {
       if (++tries === 1) throw new NotSent();
     });
-    const ground = stage.replica({ effects: [wire] });
-    await running(stage, [outbox(ground)], async () => {
+    const deps = stage.replica({ effects: [wire] });
+    await running(stage, [outbox(deps)], async () => {
       await waiting(stage.store);
       await calm();
       expect(tries).toBe(1);
@@ -85,9 +85,9 @@ describe("the loop", () => {
     const stage = await setStage();
     const answers = [1, 2, 3].map(() => signal());
     let called = 0;
-    const ground = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answers[called++]!.come)] });
+    const deps = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answers[called++]!.come)] });
     const { store, clock } = stage;
-    const loop = new ReactorLoop({ reactors: [outbox(ground)], store, clock, log: ground.log, batch: 2 });
+    const loop = new ReactorLoop({ reactors: [outbox(deps)], store, clock, log: deps.log, batch: 2 });
     await loop.start();
     for (let k = 0; k < 3; k++) {
       await waiting(store);
@@ -138,8 +138,8 @@ describe("the loop", () => {
     const stage = await setStage();
     const { store, clock } = stage;
     const answer = signal();
-    const ground = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
-    const loop = new ReactorLoop({ reactors: [outbox(ground)], store, clock, log: ground.log, drainMs: 5_000 });
+    const deps = stage.replica({ effects: [stage.wire({ timeout: "10m" }, () => answer.come)] });
+    const loop = new ReactorLoop({ reactors: [outbox(deps)], store, clock, log: deps.log, drainMs: 5_000 });
     await loop.start();
     await waiting(store);
     await calm();

@@ -122,16 +122,16 @@ describe("outbox", () => {
         return answer.come;
       }),
     ];
-    const ground = replica({ effects });
-    const round = outbox(ground).runOnce(10);
+    const deps = replica({ effects });
+    const round = outbox(deps).runOnce(10);
     await clock.elapse(5_000);
     expect(await round).toMatchObject({ done: 1 });
     expect(aborted?.aborted).toBe(true);
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "ack_lost" });
     answer.give("receipt");
     await calm();
-    expect(ground.logged).toContain("effect.evidence_left");
-    await reconciler(ground).runOnce(10);
+    expect(deps.logged).toContain("effect.evidence_left");
+    await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
   });
 
@@ -210,11 +210,11 @@ describe("outbox", () => {
     const run = await waiting(store);
     const slow = mortal(store);
     const answer = signal<string>();
-    const ground = replica({
+    const deps = replica({
       effects: [wire({ timeout: "10m" }, () => answer.come)],
       store: { ...store, claim: slow.store.claim },
     });
-    const round = outbox(ground).runOnce(10);
+    const round = outbox(deps).runOnce(10);
     await calm();
     slow.die(); // its heartbeats do not arrive; everything else does
     await clock.elapse(ttl + 1);
@@ -223,7 +223,7 @@ describe("outbox", () => {
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "lease_lost" });
     answer.give("receipt");
     expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
-    expect(ground.logged).toContain("effect.evidence_left");
+    expect(deps.logged).toContain("effect.evidence_left");
     await clock.elapse(1_000);
     await reconciler(other).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
@@ -253,11 +253,11 @@ describe("outbox", () => {
       broken = true;
       return Promise.reject(new Error("the disk is full"));
     };
-    const ground = replica({ effects: [wire()], store: { ...store, fenced: { ...store.fenced, append } } });
-    expect(await outbox(ground).runOnce(10)).toMatchObject({ failed: 1 });
+    const deps = replica({ effects: [wire()], store: { ...store, fenced: { ...store.fenced, append } } });
+    expect(await outbox(deps).runOnce(10)).toMatchObject({ failed: 1 });
     expect(await run.effect(0)).toMatchObject({ status: "DISPATCHED" });
     await clock.elapse(1_000);
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect(await story(store, run)).toEqual(["attempt 1", "UNKNOWN lease_lost", "CONFIRMED evidence"]);
     expect(world).toHaveLength(1);
   });
@@ -265,8 +265,8 @@ describe("outbox", () => {
   it("a result that no record can hold: it happened, what undoes it is armed, and the record says why", async () => {
     const { store, replica, wire, world } = await setStage();
     const run = await waiting(store);
-    const ground = replica({ effects: [wire({ compensate: () => {} }, () => () => {})] });
-    expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
+    const deps = replica({ effects: [wire({ compensate: () => {} }, () => () => {})] });
+    expect(await outbox(deps).runOnce(10)).toMatchObject({ done: 1 });
     const { outcome: stored, ...row } = await run.effect(0);
     expect(row).toMatchObject({ status: "CONFIRMED", reason: "returned" });
     expect(decode(stored!)).toMatchObject({ error: { code: "TAPE_NOT_ENCODABLE" } });
@@ -283,11 +283,11 @@ describe("outbox", () => {
       "journal" in target && target.journal === item
         ? Promise.reject(new Error("rotten"))
         : store.read.journal(of, target, page);
-    const ground = replica({ effects: [wire()], store: { ...store, read: { ...store.read, journal } } });
-    expect(await outbox(ground).runOnce(10)).toMatchObject({ found: 3, done: 2, failed: 1 });
+    const deps = replica({ effects: [wire()], store: { ...store, read: { ...store.read, journal } } });
+    expect(await outbox(deps).runOnce(10)).toMatchObject({ found: 3, done: 2, failed: 1 });
     for (const run of others) expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
     expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: "outbox" });
-    expect(await outbox(ground).runOnce(10)).toEqual(none);
+    expect(await outbox(deps).runOnce(10)).toEqual(none);
     await clock.elapse(60_000);
     expect(await outbox(replica({ effects: [wire()] })).runOnce(10)).toMatchObject({ done: 1 });
     expect(world).toHaveLength(3);
@@ -333,16 +333,16 @@ describe("outbox", () => {
     const { store, replica, wire, world } = await setStage();
     const run = await waiting(store);
     const driver = await hold(store, run.id);
-    const ground = replica({ effects: [wire()] });
+    const deps = replica({ effects: [wire()] });
     const journal: typeof store.read.journal = async (of, target, page) => {
       if (page?.inbox !== true && "journal" in target && driver.head === driver.term.head)
         await driver.write(decided("cancelled"));
       return store.read.journal(of, target, page);
     };
-    await outbox({ ...ground, store: { ...store, read: { ...store.read, journal } } }).runOnce(10);
+    await outbox({ ...deps, store: { ...store, read: { ...store.read, journal } } }).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "WITHDRAWN" });
     expect(world).toHaveLength(0);
-    expect(await reconciler(ground).runOnce(10)).toEqual(none);
+    expect(await reconciler(deps).runOnce(10)).toEqual(none);
   });
 
   it("another tenant's items are left alone", async () => {

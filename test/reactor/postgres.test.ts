@@ -60,8 +60,8 @@ describe("on PostgreSQL, two replicas", () => {
         }),
       ],
     });
-    await Promise.all(grounds.map((ground) => outbox(ground).runOnce(10)));
-    await Promise.all(grounds.map((ground) => reconciler(ground).runOnce(10)));
+    await Promise.all(grounds.map((deps) => outbox(deps).runOnce(10)));
+    await Promise.all(grounds.map((deps) => reconciler(deps).runOnce(10)));
     expect(await story(store, run)).toEqual(["attempt 1", "UNKNOWN ack_lost", "confirmed", "CONFIRMED observed"]);
     expect([world.length, looks]).toEqual([1, 1]);
   });
@@ -76,7 +76,7 @@ describe("on PostgreSQL, two replicas", () => {
     }
     await run.write(decided("failed"), record("run.compensating", {}));
     const grounds = replicas({ effects: [wire({ compensate: (args) => void undone.push(args) })] });
-    for (let k = 0; k < 4; k++) await Promise.all(grounds.map((ground) => compensation(ground).runOnce(10)));
+    for (let k = 0; k < 4; k++) await Promise.all(grounds.map((deps) => compensation(deps).runOnce(10)));
     expect(undone).toEqual([2, 1, 0]);
   });
 
@@ -85,7 +85,7 @@ describe("on PostgreSQL, two replicas", () => {
     const run = await begin(store);
     const soon = Array.from({ length: 20 }, (_, pos) => record("timer.set", { pos, purpose: "sleep", inMs: 0 }));
     await run.write(...soon, record("timer.set", { pos: 99, purpose: "sleep", inMs: 3_600_000 }));
-    const rounds = await Promise.all(replicas({}).map((ground) => timers(ground).runOnce(100)));
+    const rounds = await Promise.all(replicas({}).map((deps) => timers(deps).runOnce(100)));
     expect(rounds.reduce((all, { done }) => all + done, 0)).toBe(20);
     expect((await run.view()).notes).toBe(20);
   });

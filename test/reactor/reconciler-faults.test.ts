@@ -17,13 +17,13 @@ async function doubtful(store: Store): Promise<Holder> {
 }
 
 /** A process that finds the act done when it looks. */
-function observer(stage: Stage, store: Store = stage.store): { ground: Replica; looks: string[] } {
+function observer(stage: Stage, store: Store = stage.store): { deps: Replica; looks: string[] } {
   const looks: string[] = [];
   const observe = (_args: unknown, fx: { readonly runId: string }) => {
     looks.push(fx.runId);
     return outcome.confirmed("seen");
   };
-  return { ground: stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k" })], store }), looks };
+  return { deps: stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k" })], store }), looks };
 }
 
 describe("reconciler", () => {
@@ -33,12 +33,12 @@ describe("reconciler", () => {
     const mine = mortal(stage.store);
     mine.dieAt("claim.find", "after");
     const dead = observer(stage, mine.store);
-    void reconciler(dead.ground).runOnce(10);
+    void reconciler(dead.deps).runOnce(10);
     await mine.died;
     const other = observer(stage);
-    expect(await reconciler(other.ground).runOnce(10)).toEqual(none);
+    expect(await reconciler(other.deps).runOnce(10)).toEqual(none);
     await stage.clock.elapse(ttl + 1);
-    expect(await reconciler(other.ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await reconciler(other.deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect([dead.looks, other.looks]).toEqual([[], [run.id]]);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
   });
@@ -49,11 +49,11 @@ describe("reconciler", () => {
     const mine = mortal(stage.store);
     mine.dieAt("fenced.append", "before");
     const dead = observer(stage, mine.store);
-    void reconciler(dead.ground).runOnce(10);
+    void reconciler(dead.deps).runOnce(10);
     await mine.died;
     await stage.clock.elapse(ttl + 1);
     const other = observer(stage);
-    expect(await reconciler(other.ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await reconciler(other.deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect([dead.looks.length, other.looks.length]).toEqual([1, 1]);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
   });
@@ -67,20 +67,20 @@ describe("reconciler", () => {
       "journal" in target && target.journal === item
         ? Promise.reject(new Error("rotten"))
         : store.read.journal(of, target, page);
-    const { ground } = observer(stage, { ...store, read: { ...store.read, journal } });
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
+    const { deps } = observer(stage, { ...store, read: { ...store.read, journal } });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
     expect([(await good.effect(0)).status, (await bad.effect(0)).status]).toEqual(["CONFIRMED", "UNKNOWN"]);
     expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: "reconciler" });
     await clock.elapse(60_000);
-    expect(await reconciler(observer(stage).ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect(await reconciler(observer(stage).deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect((await bad.effect(0)).status).toBe("CONFIRMED");
   });
 
   it("another tenant's doubts are left alone", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store);
-    const { ground, looks } = observer(stage);
-    expect(await reconciler({ ...ground, tenant: "globex" }).runOnce(10)).toEqual(none);
+    const { deps, looks } = observer(stage);
+    expect(await reconciler({ ...deps, tenant: "globex" }).runOnce(10)).toEqual(none);
     expect([looks, (await run.effect(0)).status]).toEqual([[], "UNKNOWN"]);
   });
 });

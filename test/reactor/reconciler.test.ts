@@ -46,11 +46,11 @@ function seeing(
     looks++;
     return see();
   };
-  const { effects: _none, ...ground } = {
+  const { effects: _none, ...deps } = {
     effects: [],
     ...stage.replica({ effects: [stage.wire({ observe, businessKey: () => "k", ...options })] }),
   };
-  return { ...ground, looks: () => looks };
+  return { ...deps, looks: () => looks };
 }
 
 async function evidence(
@@ -71,32 +71,32 @@ describe("reconciler", () => {
     const [happened, not] = [await doubtful(stage.store), await doubtful(stage.store)];
     await evidence(stage.store, happened, { happened: true, value: "receipt" });
     await evidence(stage.store, not, { happened: false });
-    const ground = seeing(stage, () => outcome.inconclusive("?"), { compensate: () => {} });
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 2, done: 2 });
+    const deps = seeing(stage, () => outcome.inconclusive("?"), { compensate: () => {} });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 2, done: 2 });
     expect(await happened.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
     expect(await happened.effect(0, 1)).toMatchObject({ status: "ARMED" });
     expect(await not.effect(0)).toMatchObject({ status: "FAILED", reason: "evidence" });
-    expect(ground.looks()).toBe(0);
+    expect(deps.looks()).toBe(0);
     expect((await happened.view()).status).toBe("RUNNABLE");
   });
 
   it("evidence that arrives during the look refuses the verdict and is weighed first", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store);
-    const ground = seeing(stage, async () => {
+    const deps = seeing(stage, async () => {
       await evidence(stage.store, run, { happened: true, value: "receipt" });
       return outcome.absent({ final: true });
     });
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect(await story(stage.store, run)).toEqual(["CONFIRMED evidence"]);
-    expect(ground.looks()).toBe(1);
+    expect(deps.looks()).toBe(1);
   });
 
   it("confirmed: the act is confirmed and its inverse armed in one append", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store);
-    const ground = seeing(stage, () => outcome.confirmed("found"), { compensate: () => {} });
-    await reconciler(ground).runOnce(10);
+    const deps = seeing(stage, () => outcome.confirmed("found"), { compensate: () => {} });
+    await reconciler(deps).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["confirmed", "CONFIRMED observed"]);
     expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
   });
@@ -107,17 +107,17 @@ describe("reconciler", () => {
     const run = await doubtful(store, "non_idempotent", 1_000);
     const slow = signal<Observation>();
     let wait = true;
-    const ground = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settle: "10s" });
+    const deps = seeing(stage, () => (wait ? slow.come : outcome.absent()), { settle: "10s" });
     // It begins a moment before the deadline and ends long after: it may have missed what came in between.
     await clock.elapse(11_000);
-    const round = reconciler(ground).runOnce(10);
+    const round = reconciler(deps).runOnce(10);
     await clock.elapse(5_000);
     slow.give(outcome.absent());
     wait = false;
     await round;
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
     await clock.elapse(1);
-    await reconciler(ground).runOnce(10);
+    await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
     expect(await story(store, run)).toEqual(["absent", "absent", "FAILED ABSENT"]);
     expect((await run.view()).notes).toBe(1);
@@ -126,12 +126,12 @@ describe("reconciler", () => {
   it("an early absence is looked at again exactly when it counts", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store, "non_idempotent", 1_000);
-    const ground = seeing(stage, () => outcome.absent(), { settle: "10s" });
-    await reconciler(ground).runOnce(10);
+    const deps = seeing(stage, () => outcome.absent(), { settle: "10s" });
+    await reconciler(deps).runOnce(10);
     await stage.clock.elapse(11_000);
-    expect(await reconciler(ground).runOnce(10)).toEqual(none);
+    expect(await reconciler(deps).runOnce(10)).toEqual(none);
     await stage.clock.elapse(1);
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
   });
 
@@ -145,10 +145,10 @@ describe("reconciler", () => {
   it("a repeatable act that is absent is sent again under its key", async () => {
     const stage = await setStage();
     const run = await doubtful(stage.store, "idempotent");
-    const ground = seeing(stage, () => outcome.absent(), { semantics: "idempotent" });
-    await reconciler(ground).runOnce(10);
+    const deps = seeing(stage, () => outcome.absent(), { semantics: "idempotent" });
+    await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "absent" });
-    await outbox(ground).runOnce(10);
+    await outbox(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
     expect(stage.world).toMatchObject([{ key: "key-0" }]);
   });
@@ -158,10 +158,10 @@ describe("reconciler", () => {
     const run = await doubtful(stage.store);
     const undone: unknown[] = [];
     const compensate = (_args: unknown, result: unknown) => void undone.push(result);
-    const ground = seeing(stage, () => outcome.duplicate("first", ["second", "third"]), { compensate });
-    await reconciler(ground).runOnce(10);
+    const deps = seeing(stage, () => outcome.duplicate("first", ["second", "third"]), { compensate });
+    await reconciler(deps).runOnce(10);
     expect(await story(stage.store, run)).toEqual(["duplicate", "CONFIRMED duplicate", "surplus 2", "surplus 3"]);
-    expect(await compensation(ground).runOnce(10)).toMatchObject({ found: 2, done: 2 });
+    expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 2, done: 2 });
     expect(undone.toSorted()).toEqual(["second", "third"]);
     expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED" });
     for (const sub of [2, 3]) expect(await run.effect(0, sub)).toMatchObject({ status: "COMPENSATED", surplus: true });
@@ -186,22 +186,22 @@ describe("reconciler", () => {
       () => undefined as unknown as Observation,
     ];
     let k = 0;
-    const ground = seeing(stage, () => answers[k++ % 3]!());
+    const deps = seeing(stage, () => answers[k++ % 3]!());
     let nominal = 1_000;
     for (let looks = 1; looks < 10; looks++) {
-      expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+      expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
       expect((await run.effect(0)).status).toBe("UNKNOWN");
       await clock.elapse(nominal / 2 - 1);
-      expect(await reconciler(ground).runOnce(10)).toEqual(none);
+      expect(await reconciler(deps).runOnce(10)).toEqual(none);
       await clock.elapse(nominal / 2 + 1);
       nominal = Math.min(60_000, nominal * 2);
     }
-    await reconciler(ground).runOnce(10);
+    await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "STUCK", reason: "inconclusive" });
-    expect(ground.looks()).toBe(10);
+    expect(deps.looks()).toBe(10);
     expect((await run.view()).notes).toBe(1);
     await clock.elapse(120_000);
-    expect(await reconciler(ground).runOnce(10)).toEqual(none);
+    expect(await reconciler(deps).runOnce(10)).toEqual(none);
   });
 
   it("what nobody can look at needs a person, unless it may be repeated; and that not for ever", async () => {
@@ -216,10 +216,10 @@ describe("reconciler", () => {
         throw new AckLost("the gateway is gone");
       }),
     ];
-    const ground = replica({ effects });
+    const deps = replica({ effects });
     for (let k = 0; k < 30; k++) {
-      await reconciler(ground).runOnce(10);
-      await outbox(ground).runOnce(10);
+      await reconciler(deps).runOnce(10);
+      await outbox(deps).runOnce(10);
       await clock.elapse(60_000);
     }
     const row = await again.effect(0);
@@ -263,16 +263,16 @@ describe("reconciler", () => {
     const run = await doubtful(store);
     const undone: unknown[] = [];
     const compensate = (_args: unknown, result: unknown) => void undone.push(result);
-    const ground = seeing(stage, () => outcome.absent({ final: true }), { compensate });
-    await reconciler(ground).runOnce(10);
+    const deps = seeing(stage, () => outcome.absent({ final: true }), { compensate });
+    await reconciler(deps).runOnce(10);
     await evidence(store, run, { happened: true, value: "late" });
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
     await evidence(store, run, { happened: true, value: "late again" });
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect(await run.effect(0)).toMatchObject({ status: "FAILED", reason: "ABSENT" });
-    await compensation(ground).runOnce(10);
+    await compensation(deps).runOnce(10);
     expect(undone).toEqual(["late"]);
-    expect(await compensation(ground).runOnce(10)).toEqual(none);
+    expect(await compensation(deps).runOnce(10)).toEqual(none);
   });
 
   it("hears what was told to the run before the doubt was handed over", async () => {
@@ -283,22 +283,22 @@ describe("reconciler", () => {
     await evidence(store, run, { happened: true, value: "receipt" }); // the run's holder has read its inbox already
     await run.write(settled(0, "UNKNOWN", { reason: "lease_lost" }));
     await run.release(1);
-    const ground = seeing(stage, () => outcome.absent({ final: true }));
-    expect(await reconciler(ground).runOnce(10)).toMatchObject({ found: 1, done: 1 });
-    expect([await story(store, run), ground.looks()]).toEqual([["CONFIRMED evidence"], 0]);
+    const deps = seeing(stage, () => outcome.absent({ final: true }));
+    expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
+    expect([await story(store, run), deps.looks()]).toEqual([["CONFIRMED evidence"], 0]);
   });
 
   it("sends again by policy what its late owner says was not sent, then it has failed", async () => {
     const stage = await setStage();
     const { store, clock, world } = stage;
     const run = await doubtful(store);
-    const ground = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 2, base: "1s" } });
+    const deps = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 2, base: "1s" } });
     await evidence(store, run, { happened: false, error: new NotSent("no line") });
-    await reconciler(ground).runOnce(10);
+    await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "PENDING", reason: "not_sent" });
-    expect((await outbox(ground).runOnce(10)).found).toBe(0);
+    expect((await outbox(deps).runOnce(10)).found).toBe(0);
     await clock.elapse(60_000);
-    expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
+    expect(await outbox(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect([await story(store, run), world.length]).toEqual([
       ["PENDING not_sent", "attempt 2", "CONFIRMED returned"],
       1,
@@ -313,11 +313,11 @@ describe("reconciler", () => {
     const stage = await setStage();
     const { store } = stage;
     const run = await doubtful(store);
-    const ground = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 1 } });
+    const deps = seeing(stage, () => outcome.inconclusive("?"), { retry: { attempts: 1 } });
     const lost = new TapeError("TAPE_LEASE_LOST", "the deadline has passed");
     await evidence(store, run, { happened: false, error: new NotSent("the lease was lost", { cause: lost }) });
-    await reconciler(ground).runOnce(10);
-    expect(await outbox(ground).runOnce(10)).toMatchObject({ done: 1 });
+    await reconciler(deps).runOnce(10);
+    expect(await outbox(deps).runOnce(10)).toMatchObject({ done: 1 });
     expect(await story(store, run)).toEqual(["PENDING not_sent", "attempt 2", "CONFIRMED returned"]);
   });
 
@@ -387,8 +387,8 @@ describe("reconciler", () => {
     const mine = mortal(store);
     const late = signal<Observation>();
     const slow = seeing(stage, () => late.come);
-    const deaf = { ...store, claim: { ...mine.store.claim, find: store.claim.find } };
-    const round = reconciler({ ...slow, keeper: stage.replica({ store: deaf }).keeper }).runOnce(10);
+    const unsubscribe = { ...store, claim: { ...mine.store.claim, find: store.claim.find } };
+    const round = reconciler({ ...slow, keeper: stage.replica({ store: unsubscribe }).keeper }).runOnce(10);
     mine.die();
     await clock.elapse(ttl + 1);
     expect(await round).toMatchObject({ found: 1, failed: 1 });

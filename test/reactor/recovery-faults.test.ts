@@ -9,8 +9,8 @@ import { calm, mortal, type Replica, type Stage, setStage, signal, tenant, ttl }
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
 function driver(stage: Stage, workflows: AnyWorkflow[], store?: Store, of = tenant): Replica & { reactor: Reactor } {
-  const ground = stage.replica({ workflows, ...(store && { store }) });
-  return { ...ground, reactor: recovery(new RunDriver({ ...ground, tenant: of, concurrency: 10 })) };
+  const deps = stage.replica({ workflows, ...(store && { store }) });
+  return { ...deps, reactor: recovery(new RunDriver({ ...deps, tenant: of, concurrency: 10 })) };
 }
 
 const create = (stage: Stage, id: string, name: string): Promise<unknown> =>
@@ -49,11 +49,11 @@ describe("recovery", () => {
     let calls = 0;
     const slow = workflow("slow", (tape) => tape.step("ask", () => answers[calls++]!.come)) as AnyWorkflow;
     await create(stage, "r", "slow");
-    const deaf = mortal(stage.store);
-    const late = driver(stage, [slow], { ...stage.store, claim: deaf.store.claim });
+    const unsubscribe = mortal(stage.store);
+    const late = driver(stage, [slow], { ...stage.store, claim: unsubscribe.store.claim });
     const round = late.reactor.runOnce(10);
     await calm();
-    deaf.die(); // its heartbeats do not arrive; everything else does
+    unsubscribe.die(); // its heartbeats do not arrive; everything else does
     await stage.clock.elapse(ttl + 1);
     const heir = driver(stage, [slow]).reactor.runOnce(10);
     await calm();

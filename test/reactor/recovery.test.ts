@@ -13,14 +13,10 @@ import { mortal, type Parts, type Replica, type Stage, setStage, signal, tenant,
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };
 
-function driver(
-  stage: Stage,
-  parts: Parts,
-  concurrency = 10,
-): { reactor: Reactor; worker: RunDriver; ground: Replica } {
-  const ground = stage.replica(parts);
-  const worker = new RunDriver({ ...ground, concurrency });
-  return { reactor: recovery(worker), worker, ground };
+function driver(stage: Stage, parts: Parts, concurrency = 10): { reactor: Reactor; worker: RunDriver; deps: Replica } {
+  const deps = stage.replica(parts);
+  const worker = new RunDriver({ ...deps, concurrency });
+  return { reactor: recovery(worker), worker, deps };
 }
 
 const create = (stage: Stage, id: string, name: string): Promise<unknown> =>
@@ -84,12 +80,12 @@ describe("recovery", () => {
     const stage = await setStage();
     const sleeps = workflow("sleeps", (tape) => tape.sleep("1h")) as AnyWorkflow;
     await create(stage, "r", "sleeps");
-    const { reactor, ground } = driver(stage, { workflows: [sleeps] });
+    const { reactor, deps } = driver(stage, { workflows: [sleeps] });
     await reactor.runOnce(10);
     await stage.clock.elapse(3_599_999);
-    expect(await timers(ground).runOnce(10)).toEqual(none);
+    expect(await timers(deps).runOnce(10)).toEqual(none);
     await stage.clock.elapse(1);
-    await timers(ground).runOnce(10);
+    await timers(deps).runOnce(10);
     await reactor.runOnce(10);
     expect(await statusOf(stage, "r")).toBe("COMPLETED");
   });
@@ -105,8 +101,8 @@ describe("recovery", () => {
       throw new Error("no");
     }) as AnyWorkflow;
     await create(stage, "r", "fails");
-    const { reactor, ground } = driver(stage, { workflows: [fails], effects: [wire as never] });
-    const all = [reactor, outbox(ground), compensation(ground)];
+    const { reactor, deps } = driver(stage, { workflows: [fails], effects: [wire as never] });
+    const all = [reactor, outbox(deps), compensation(deps)];
     for (let k = 0; k < 8; k++) for (const one of all) await one.runOnce(10);
     expect(await statusOf(stage, "r")).toBe("COMPENSATED");
     expect(undone).toEqual(["wired 2", "wired 1"]);
@@ -126,8 +122,8 @@ describe("recovery", () => {
       throw new Error("no");
     }) as AnyWorkflow;
     await create(stage, "r", "fails");
-    const { reactor, ground } = driver(stage, { workflows: [fails], effects: [wire as never] });
-    for (let k = 0; k < 5; k++) for (const one of [reactor, compensation(ground)]) await one.runOnce(10);
+    const { reactor, deps } = driver(stage, { workflows: [fails], effects: [wire as never] });
+    for (let k = 0; k < 5; k++) for (const one of [reactor, compensation(deps)]) await one.runOnce(10);
     expect(await statusOf(stage, "r")).toBe("STUCK");
     expect(undone).toEqual([2]);
   });
@@ -171,13 +167,13 @@ describe("recovery", () => {
     const stage = await setStage();
     await create(stage, "r", "elsewhere");
     const quick = workflow("quick", () => 1) as AnyWorkflow;
-    const { reactor, ground } = driver(stage, { workflows: [quick] });
+    const { reactor, deps } = driver(stage, { workflows: [quick] });
     expect(await reactor.runOnce(10)).toEqual(none);
-    expect(ground.logged).toEqual([]); // somebody may be about to take it
+    expect(deps.logged).toEqual([]); // somebody may be about to take it
     await stage.clock.elapse(10_000);
     expect(await reactor.runOnce(10)).toEqual({ ...none, unserved: 1 });
     expect(await reactor.runOnce(10)).toEqual(none);
-    expect(ground.logged).toEqual(["reactor.no_handler"]);
+    expect(deps.logged).toEqual(["reactor.no_handler"]);
     await stage.clock.elapse(60_000);
     expect(await reactor.runOnce(10)).toEqual({ ...none, unserved: 1 });
     const terms = await stage.store.read.terms(tenant, { run: "r" });

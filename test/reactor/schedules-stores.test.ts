@@ -132,9 +132,9 @@ describe.each(Object.keys(backends))("schedules on %s", (backend) => {
       if (lost++ === 0) throw new Error("the connection was reset");
       return fired;
     };
-    const ground = stage.replica({ store: { ...store, intake: { ...store.intake, fireSchedule } } });
-    expect(await timers(ground).runOnce(100)).toMatchObject({ failed: 1 });
-    await timers(ground).runOnce(100);
+    const deps = stage.replica({ store: { ...store, intake: { ...store.intake, fireSchedule } } });
+    expect(await timers(deps).runOnce(100)).toMatchObject({ failed: 1 });
+    await timers(deps).runOnce(100);
     expect((await started()).toSorted()).toEqual(ids.toSorted());
   });
 });

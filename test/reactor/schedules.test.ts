@@ -64,12 +64,12 @@ describe("a schedule", () => {
 
   it("is looked at exactly when it is due", async () => {
     const stage = await setClock("2026-11-15T00:59:58Z");
-    const ground = stage.replica();
+    const deps = stage.replica();
     const loop = new ReactorLoop({
-      reactors: [timers(ground)],
+      reactors: [timers(deps)],
       store: stage.store,
       clock: stage.clock,
-      log: ground.log,
+      log: deps.log,
     });
     await loop.start();
     await stage.clock.elapse(0);
@@ -194,10 +194,10 @@ describe("what cannot be done", () => {
       }));
     await stage.schedules.create("b", report, { of: "x" }, hourly);
     await stage.clock.elapse(hourMs);
-    const ground = stage.replica({ store: { ...store, read: { ...store.read, dueSchedules: newer } } });
-    expect(await timers(ground).runOnce(1)).toEqual({ found: 1, done: 0, failed: 1, lagMs: 0 });
-    expect(ground.logged).toEqual(["schedules.not_fired", "schedules.parked"]);
-    await timers(ground).runOnce(1);
+    const deps = stage.replica({ store: { ...store, read: { ...store.read, dueSchedules: newer } } });
+    expect(await timers(deps).runOnce(1)).toEqual({ found: 1, done: 0, failed: 1, lagMs: 0 });
+    expect(deps.logged).toEqual(["schedules.not_fired", "schedules.parked"]);
+    await timers(deps).runOnce(1);
     expect(await started(stage)).toEqual(["b@2026-11-15T01:00:00.000Z"]);
     const [parked] = await store.read.schedules(tenant);
     expect(parked?.spec).toBe(stored);
@@ -224,20 +224,20 @@ describe("what cannot be done", () => {
     await store.intake.setQuota(tenant, { runs: 1 }, { by: "ann", reason: "a drill" });
     await stage.schedules.create("s", report, { of: "x" }, { ...hourly, catchUp: "all", overlap: "allow" });
     await clock.elapse(hourMs);
-    const ground = stage.replica();
-    await timers(ground).runOnce(10);
-    expect(ground.logged).toEqual(["schedules.postponed"]);
+    const deps = stage.replica();
+    await timers(deps).runOnce(10);
+    expect(deps.logged).toEqual(["schedules.postponed"]);
     const at = Date.parse("2026-11-15T01:00Z");
     expect(await stage.schedules.list()).toMatchObject([
       { nextAt: at, lastRun: null, trouble: { at, code: "TAPE_QUOTA" } },
     ]);
     // Not again at once: an agenda that always says "now" would have it tried a hundred times a second.
-    expect(await timers(ground).runOnce(10)).toMatchObject({ found: 0 });
+    expect(await timers(deps).runOnce(10)).toMatchObject({ found: 0 });
     await end(stage, "other");
     await clock.elapse(15_000);
-    await timers(ground).runOnce(10);
+    await timers(deps).runOnce(10);
     expect(await started(stage)).toEqual(["other", "s@2026-11-15T01:00:00.000Z"]);
-    expect(ground.logged).toEqual(["schedules.postponed", "schedules.fired"]);
+    expect(deps.logged).toEqual(["schedules.postponed", "schedules.fired"]);
   });
 
   it("a firing whose run was started and deleted is over", async () => {

@@ -18,15 +18,15 @@ const never = (): Promise<never> => new Promise(() => {});
 
 /** One loop with these places, on a stage of its own; stopped without waiting for what hangs. */
 async function onLoop(
-  make: (ground: ReactorDeps) => Reactor,
+  make: (deps: ReactorDeps) => Reactor,
   effects: Parts["effects"] & {},
   knobs: ReactorTuning,
   work: (stage: Stage, loop: ReactorLoop) => Promise<void>,
 ): Promise<void> {
   const stage = await setStage();
-  const ground = stage.replica({ effects });
+  const deps = stage.replica({ effects });
   const { store, clock } = stage;
-  const loop = new ReactorLoop({ reactors: [make(ground)], store, clock, log: ground.log, ...knobs, drainMs: 0 });
+  const loop = new ReactorLoop({ reactors: [make(deps)], store, clock, log: deps.log, ...knobs, drainMs: 0 });
   await loop.start();
   try {
     await work(stage, loop);

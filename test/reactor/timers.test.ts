@@ -161,8 +161,8 @@ describe("timers", () => {
     await clock.elapse(10);
     const fireTimer: typeof store.intake.fireTimer = (of, timer) =>
       timer.run === bad.journal ? Promise.reject(new Error("rotten")) : store.intake.fireTimer(of, timer);
-    const ground = replica({ store: { ...store, intake: { ...store.intake, fireTimer } } });
-    expect(await timers(ground).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
+    const deps = replica({ store: { ...store, intake: { ...store.intake, fireTimer } } });
+    expect(await timers(deps).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
     expect(await fired(good)).toHaveLength(1);
   });
 });

@@ -48,7 +48,7 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
     version: "0.0.0-test",
     ...(options.lifetimes && { lifetimes: options.lifetimes }),
     ...(options.origin === undefined ? {} : { origin: options.origin }),
-    resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving),
+    resolve: (tenantDeps, resolving) => resolve({ ...tenantDeps, runner }, resolving),
   });
   return {
     ...{ store, server, lines },

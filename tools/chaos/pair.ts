@@ -15,7 +15,7 @@ export class Pair {
   readonly synchronous: boolean;
   #primary: PostgresServer;
   #standby: PostgresServer | undefined;
-  #line: PostgresProxy | undefined;
+  #queue: PostgresProxy | undefined;
   #joining: Promise<void> = Promise.resolve();
 
   private constructor(primary: PostgresServer, synchronous: boolean) {
@@ -47,8 +47,8 @@ export class Pair {
 
   async #join(): Promise<void> {
     const primary = this.#primary;
-    this.#line = await startProxy(primary.url);
-    const port = new URL(this.#line.url).port;
+    this.#queue = await startProxy(primary.url);
+    const port = new URL(this.#queue.url).port;
     this.#standby = await startPostgres({ major: 18, settings, fill: (data) => copy(primary, data, port) });
     const name = this.synchronous ? "*" : "";
     await asked(primary.url, async (client) => {
@@ -74,8 +74,8 @@ export class Pair {
     const dead = this.#primary;
     const standby = this.#standby!;
     if (!this.synchronous) {
-      this.#line!.hang(true);
-      this.#line!.cut();
+      this.#queue!.hang(true);
+      this.#queue!.cut();
       await systemClock.sleep(lagMs);
     }
     const written = await positionOf(dead.url, "pg_current_wal_flush_lsn()");
@@ -84,14 +84,14 @@ export class Pair {
     await asked(standby.url, (client) => client.query("select pg_promote()"));
     this.#primary = standby;
     this.#standby = undefined;
-    await this.#line!.close();
+    await this.#queue!.close();
     await dead.stop();
     return Math.max(0, Number(written - got));
   }
 
   async stop(): Promise<void> {
     await this.#joining.catch(() => {});
-    await this.#line?.close();
+    await this.#queue?.close();
     await this.#standby?.stop();
     await this.#primary.stop();
   }

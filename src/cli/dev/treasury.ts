@@ -68,7 +68,7 @@ export class Treasury {
 
   constructor(options: TreasuryOptions) {
     this.#options = options;
-    for (let k = 0; k < replicas; k++) this.#hire();
+    for (let k = 0; k < replicas; k++) this.#startWorker();
   }
 
   get workers(): readonly string[] {
@@ -127,7 +127,7 @@ export class Treasury {
     const workers = [...this.#workers.values()];
     for (const { invoice, sender, stopped } of this.payments.filter(isOpen)) {
       if (stopped !== undefined) this.#workers.get(stopped)?.process.kill("SIGCONT");
-      if (sender !== undefined) this.#say(sender, { do: "answer", invoice });
+      if (sender !== undefined) this.#report(sender, { do: "answer", invoice });
     }
     const late = this.#options.clock.after(drainMs, () => this.kill());
     // Who is still starting holds nothing.
@@ -141,7 +141,7 @@ export class Treasury {
     for (const { process } of this.#workers.values()) process.kill("SIGKILL");
   }
 
-  #hire(): void {
+  #startWorker(): void {
     const { url, worldFile, ttlMs } = this.#options;
     const k = this.#named++;
     const label = `worker-${k < 26 ? String.fromCharCode(97 + k) : k + 1}`;
@@ -150,7 +150,7 @@ export class Treasury {
     this.#workers.set(label, worker);
     worker.process.once("exit", () => {
       this.#workers.delete(label);
-      if (!this.#quitting) this.#hire();
+      if (!this.#quitting) this.#startWorker();
     });
     void this.#listen(worker);
   }
@@ -179,7 +179,7 @@ export class Treasury {
       case "wired":
         payment.sender = label;
         tell(`${label}: the bank has wired the money (${heard.id}); its answer is on its way`);
-        if (payment.answered) this.#say(label, { do: "answer", invoice: payment.invoice });
+        if (payment.answered) this.#report(label, { do: "answer", invoice: payment.invoice });
         else if (payment.fault !== undefined) this.#do(payment);
         else clock.after(answerMs, () => this.#answer(payment, label));
         break;
@@ -197,7 +197,7 @@ export class Treasury {
   #answer(payment: Payment, label: string): void {
     if (payment.fault !== undefined || this.#quitting) return;
     payment.answered = true;
-    this.#say(label, { do: "answer", invoice: payment.invoice });
+    this.#report(label, { do: "answer", invoice: payment.invoice });
   }
 
   #do(payment: Payment): void {
@@ -210,15 +210,15 @@ export class Treasury {
       tell(`${sender}: killed (SIGKILL); the money has moved, and nothing has recorded it`);
     } else if (deed === "zombie") {
       payment.stopped = sender;
-      this.#say(sender, { do: "stop" });
+      this.#report(sender, { do: "stop" });
       tell(`${sender}: stopped (SIGSTOP); its lease runs out while it sleeps`);
     } else {
-      this.#say(sender, { do: "lose", invoice });
+      this.#report(sender, { do: "lose", invoice });
       tell(`${sender}: the answer is lost; UNKNOWN, until somebody has looked`);
     }
   }
 
-  #say(label: string, message: ToWorker): void {
+  #report(label: string, message: ToWorker): void {
     const worker = this.#workers.get(label);
     if (worker?.process.connected) worker.send(message);
   }
@@ -256,8 +256,8 @@ export class Treasury {
     payment.stopped = undefined;
     this.#options.tell(`${stopped}: wakes (SIGCONT), and still believes that the payment is its own`);
     this.#workers.get(stopped)?.process.kill("SIGCONT");
-    this.#say(stopped, { do: "write", invoice });
-    this.#say(stopped, { do: "answer", invoice });
+    this.#report(stopped, { do: "write", invoice });
+    this.#report(stopped, { do: "answer", invoice });
   }
 }
 

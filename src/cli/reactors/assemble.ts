@@ -74,7 +74,7 @@ export function startReactors(options: AssembleOptions): RunningReactors {
       ...(most === "unlimited" ? {} : { maxAttempts: most }),
     };
     const keeper = keeperOf(settings);
-    const ground: ReactorDeps = { store, runner, keeper, tenant, clock, random, log, retry: again };
+    const deps: ReactorDeps = { store, runner, keeper, tenant, clock, random, log, retry: again };
     if (handler !== undefined) {
       const paced = Object.hasOwn(builders, name) || name === "recovery" ? {} : { intervalMs: settings.interval_ms };
       return customReactor({
@@ -84,10 +84,10 @@ export function startReactors(options: AssembleOptions): RunningReactors {
       });
     }
     if (name === "recovery") {
-      worker = new RunDriver({ ...ground, concurrency: settings.concurrency, patienceMs, slowMs });
+      worker = new RunDriver({ ...deps, concurrency: settings.concurrency, patienceMs, slowMs });
       return recovery(worker);
     }
-    return builders[name as keyof typeof builders](ground);
+    return builders[name as keyof typeof builders](deps);
   };
 
   const reactors = wanted.map(build);

@@ -136,8 +136,8 @@ function stopSignal(log: Log): Promise<void> {
   });
 }
 
-function reporterOf(reactors: RunningReactors, ground: ProcessReporterDeps): ProcessReporter {
-  const presence = new ProcessReporter(ground, () => ({
+function reporterOf(reactors: RunningReactors, deps: ProcessReporterDeps): ProcessReporter {
+  const presence = new ProcessReporter(deps, () => ({
     tallies: [reactors.loop.stats],
     singletons: [],
     driving: reactors.driving,

@@ -12,8 +12,8 @@ const maxWaitMs = 30_000;
 /** Nobody looks at a larger one at once. */
 const maxInTree = 500;
 
-export function runHandlers(ground: ServerDeps): HandlersOf<typeof runs> {
-  const { store, clock, random, operator, runner, served } = ground;
+export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
+  const { store, clock, random, operator, runner, served } = deps;
   const { read } = store;
 
   const existing = async (tenant: string, id: string): Promise<RunView> => {
@@ -47,7 +47,7 @@ export function runHandlers(ground: ServerDeps): HandlersOf<typeof runs> {
       let run = await progressOf(who.tenant, id);
       if (run.ended || clock.mono() >= until) return run;
       who.waits();
-      await waitFor(ground, who, run.journal, until, async () => {
+      await waitFor(deps, who, run.journal, until, async () => {
         run = await progressOf(who.tenant, id);
         return run.ended || (run.status === "STUCK" && run.atRest);
       });

@@ -10,12 +10,12 @@ import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDe
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 
-export function serviceHandlers(ground: ServerDeps): HandlersOf<typeof routes> {
-  const { store, clock, random, service, lifetimes, turns } = ground;
+export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
+  const { store, clock, random, service, lifetimes, turns } = deps;
   const { read, claim } = store;
   let looking: Promise<boolean> | undefined; // however many ask, the store is asked by one at a time
   let described: Record<string, unknown> | undefined;
-  const health = healthOn(ground);
+  const health = healthOn(deps);
   const act = (who: Call, reason: string) => auditInfoOf(who, { reason });
 
   return {

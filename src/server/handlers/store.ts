@@ -19,8 +19,8 @@ function stretches<Item extends { readonly call: number }>(items: readonly Item[
 }
 
 /** The store's contract, for one tenant: the credential's, which the store compares with whatever a caller names. */
-export function storeHandlers(ground: ServerDeps): HandlersOf<typeof routes> {
-  const { store, service, turns } = ground;
+export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
+  const { store, service, turns } = deps;
   const { read, intake, claim, fenced } = store;
   const authority = new Authority(read);
   const seen = (tenant: string, terms: readonly Term[]): void => {
@@ -131,7 +131,7 @@ export function storeHandlers(ground: ServerDeps): HandlersOf<typeof routes> {
       return { terms: await read.terms(tenant, target) };
     },
     async "store.wakes"(_call, { tenant, signal }): Promise<AsyncIterable<readonly WakeHint[]>> {
-      return streamWakeHints(ground, tenant, signal);
+      return streamWakeHints(deps, tenant, signal);
     },
   };
 }

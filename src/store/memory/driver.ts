@@ -71,7 +71,7 @@ export class MemoryDriver implements SqlBackend {
     this.limits = options.limits;
   }
 
-  write<T>(make: (ground: PlanContext) => Plan<T>, _tenant?: string, bytes = 0): Promise<T> {
+  write<T>(make: (context: PlanContext) => Plan<T>, _tenant?: string, bytes = 0): Promise<T> {
     const { pendingItems, pendingBytes } = this.limits;
     if (this.#closed) return Promise.reject(closed());
     if (this.#queue.length >= pendingItems || this.#queueBytes + bytes > pendingBytes) {
@@ -95,20 +95,20 @@ export class MemoryDriver implements SqlBackend {
   }
 
   append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
-    return this.write((ground) => appendPlan(ground, fence, entry), fence.tenant, entry.bytes);
+    return this.write((context) => appendPlan(context, fence, entry), fence.tenant, entry.bytes);
   }
 
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
-    return this.write((ground) => createPlan(ground, tenant, data, first));
+    return this.write((context) => createPlan(context, tenant, data, first));
   }
 
   /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
-  preempt<T>(make: (ground: PlanContext) => Plan<T>): Promise<T> {
+  preempt<T>(make: (context: PlanContext) => Plan<T>): Promise<T> {
     return this.write(make);
   }
 
   acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
-    return this.write((ground) => acquirePlan(ground, tenant, request));
+    return this.write((context) => acquirePlan(context, tenant, request));
   }
 
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
@@ -166,16 +166,16 @@ export class MemoryDriver implements SqlBackend {
   }
 
   /** Wakes are sent once nothing can take the transaction back. */
-  #transact<T>(make: (ground: PlanContext) => Plan<T>): T {
+  #transact<T>(make: (context: PlanContext) => Plan<T>): T {
     const { tables, wakes } = this.#options;
     const sent: WakeHint[] = [];
-    const ground: PlanContext = {
+    const context: PlanContext = {
       limits: this.limits,
       locksRelease: false,
       allocate: () => Number(this.#run(query("journals.block", { size: 1 })).rows[0]?.first),
       wake: (wake) => sent.push(wake),
     };
-    const value = tables.undo.transaction(() => this.#run(make(ground)));
+    const value = tables.undo.transaction(() => this.#run(make(context)));
     for (const wake of sent) wakes.emit(wake);
     return value;
   }

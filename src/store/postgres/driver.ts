@@ -109,7 +109,7 @@ export class PostgresBackend implements SqlBackend {
     this.transactionBoundMs = options.connections.settings.transactionBoundMs;
   }
 
-  async write<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+  async write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     this.#assertOpen();
     return this.#options.writer.run(make, { tenant });
   }
@@ -154,7 +154,7 @@ export class PostgresBackend implements SqlBackend {
   async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     this.#assertOpen();
     if (data.budget !== undefined || data.fork !== undefined) {
-      return this.write((ground) => createPlan(ground, tenant, data, first), tenant);
+      return this.write((context) => createPlan(context, tenant, data, first), tenant);
     }
     const { hot, journals, notifier } = this.#options;
     const batch = hot.counted.has(tenant) ? hot.createCounted : hot.create;
@@ -163,12 +163,12 @@ export class PostgresBackend implements SqlBackend {
     return created;
   }
 
-  preempt<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+  preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.#takeOver(true, make, tenant);
   }
 
   acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
-    return this.#takeOver(request.expect === "any", (ground) => acquirePlan(ground, tenant, request), tenant);
+    return this.#takeOver(request.expect === "any", (context) => acquirePlan(context, tenant, request), tenant);
   }
 
   /** All in one transaction that waits for nobody; whoever is missing then, alone. */
@@ -208,7 +208,7 @@ export class PostgresBackend implements SqlBackend {
    * together they never let go. So: a short polite try; then `doomed` is committed, which needs no lock of theirs and
    * lets no new one begin; then the takeover proper waits only for those already open.
    */
-  async #takeOver<T>(force: boolean, make: (ground: PlanContext) => Plan<T>, tenant: string | undefined): Promise<T> {
+  async #takeOver<T>(force: boolean, make: (context: PlanContext) => Plan<T>, tenant: string | undefined): Promise<T> {
     this.#assertOpen();
     const { writer, timeline } = this.#options;
     await timeline.look();

@@ -23,7 +23,7 @@ export interface AppendItem {
 export async function appendSingle(writer: Writer, { fence, entry }: AppendItem): Promise<AppendResult> {
   const { tenant } = fence;
   try {
-    return await writer.run((ground) => appendPlan(ground, fence, entry), { tenant });
+    return await writer.run((context) => appendPlan(context, fence, entry), { tenant });
   } catch (error) {
     // The unique index refused it and with that ended the transaction: whether it is a repeat is asked in another one.
     if (!isTapeError(error, "TAPE_NOT_HEAD")) throw error;

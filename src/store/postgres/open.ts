@@ -114,7 +114,7 @@ function hotWrites(options: BatcherOptions): BatchedWrites {
   const { writer } = options;
   const alone = (item: AppendItem) => appendSingle(writer, item);
   const create = ({ tenant, data, first }: CreateItem) =>
-    writer.run((ground) => createPlan(ground, tenant, data, first), { tenant });
+    writer.run((context) => createPlan(context, tenant, data, first), { tenant });
   const counted = new Set<string>();
   return {
     append: new Batcher(appendWrite(alone), options),
@@ -141,7 +141,7 @@ function hotWrites(options: BatcherOptions): BatchedWrites {
     fire: new Batcher(
       fireWrite(async (timer) => {
         const { tenant } = timer;
-        return { fired: await writer.run((ground) => fireTimerPlan(ground, timer), { tenant }) };
+        return { fired: await writer.run((context) => fireTimerPlan(context, timer), { tenant }) };
       }),
       options,
     ),

@@ -47,7 +47,7 @@ export class Writer {
   }
 
   /** Refuses with a TapeError, whatever goes wrong. */
-  async run<T>(make: (ground: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
+  async run<T>(make: (context: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     try {
       return await this.transact(make, options);
     } catch (error) {
@@ -55,7 +55,7 @@ export class Writer {
     }
   }
 
-  async transact<T>(make: (ground: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
+  async transact<T>(make: (context: PlanContext) => Plan<T>, options: TransactionOptions = {}): Promise<T> {
     const { patience } = this.#options;
     const until = patience.until();
     let numbers = options.allocates === false ? 0 : usualNumbers;
@@ -92,7 +92,7 @@ export class Writer {
    * there no bound to how many do, each block would wake all of them for two to be served.
    */
   async #once<T>(
-    make: (ground: PlanContext) => Plan<T>,
+    make: (context: PlanContext) => Plan<T>,
     options: TransactionOptions,
     count: number,
   ): Promise<Outcome<T>> {
@@ -109,7 +109,7 @@ export class Writer {
   }
 
   async #numbered<T>(
-    make: (ground: PlanContext) => Plan<T>,
+    make: (context: PlanContext) => Plan<T>,
     options: TransactionOptions,
     count: number,
   ): Promise<Outcome<T>> {
@@ -122,7 +122,7 @@ export class Writer {
   }
 
   async #try<T>(
-    make: (ground: PlanContext) => Plan<T>,
+    make: (context: PlanContext) => Plan<T>,
     options: TransactionOptions,
     numbers: ReservedNumbers,
   ): Promise<Outcome<T>> {
@@ -163,7 +163,7 @@ export class Writer {
 
   async #perform<T>(
     client: pg.PoolClient,
-    make: (ground: PlanContext) => Plan<T>,
+    make: (context: PlanContext) => Plan<T>,
     witness: bigint,
     { wakes, numbers }: { readonly wakes: WakeHint[]; readonly numbers: ReservedNumbers },
     options: TransactionOptions,
@@ -173,13 +173,13 @@ export class Writer {
     // One round trip: BEGIN and the witness. The witness is a number of ours, so it may stand in the text.
     const begin = connections.begin(options.waitMs ?? transactionBoundMs);
     await client.query(`${begin}; ${connections.textOf("witness.create", { id: witness })}`);
-    const ground: PlanContext = {
+    const context: PlanContext = {
       limits,
       locksRelease: true,
       allocate: () => numbers.next(),
       wake: (wake) => wakes.push(wake),
     };
-    return awaitPlan(make(ground), (call) => {
+    return awaitPlan(make(context), (call) => {
       options.notice?.(call);
       return connections.query(client, call.sql, call.params);
     });

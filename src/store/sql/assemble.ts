@@ -89,7 +89,7 @@ function claimOf(driver: SqlBackend, random: Random): ClaimOps {
     },
     async pause(tenant, name, paused, by, why, via) {
       const nonce = random.bits63();
-      await driver.preempt((ground) => pausePlan(ground, tenant, name, paused, { by, why, nonce, via }), tenant);
+      await driver.preempt((context) => pausePlan(context, tenant, name, paused, { by, why, nonce, via }), tenant);
     },
     async restored(reason, by, via, home) {
       const act =

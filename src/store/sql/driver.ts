@@ -28,9 +28,9 @@ export interface SqlBackend {
    * One transaction. The answer is known or TAPE_OUTCOME_UNKNOWN; a lost one has been resolved. `tenant`: in whose turn,
    * where several wait; absent: in one of the store's own.
    */
-  write<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
+  write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
   /** One transaction that pre-empts a live holder (`lease.take`): it must not starve behind guarded ones. */
-  preempt<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
+  preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T>;
   /** Statements that change nothing, outside a transaction; `tenant` as in `write`. */
   read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T>;
   /** The hot path. */

@@ -23,7 +23,7 @@ import {
 /** One write of the intake, by its name and in its tenant's turn. */
 type Write = <T>(
   [what, tenant]: readonly [what: string, tenant?: string],
-  make: (ground: PlanContext) => Plan<T>,
+  make: (context: PlanContext) => Plan<T>,
   answering?: Answering<T>,
 ) => Promise<T>;
 
@@ -42,7 +42,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
     async ([what, tenant], make, answering) => {
       // One key for two kinds of calls is a mistake that the caller's hash may not show.
       const repeat = { ...key, hash: `${what} ${key.hash}` };
-      const answer = await driver.write((ground) => idempotentPlan(repeat, make(ground), answering), tenant);
+      const answer = await driver.write((context) => idempotentPlan(repeat, make(context), answering), tenant);
       // The first of a process too: one that lives for a few calls only must not leave its rows to nobody.
       if (calls++ % callsPerPurge === 0) await driver.write(purgePlan).catch(() => {}); // the next look finds them
       if (answer instanceof TapeError) throw answer;
@@ -63,7 +63,7 @@ export function intakesOf(driver: SqlBackend, limits: Limits): Intakes {
           if (first !== undefined) return plain.createRuns(tenant, specs, first);
           checkBatch(specs, limits);
           const runs = specs.map((spec) => toItemResult(() => checkRunSpec(spec, limits)));
-          const create = (ground: PlanContext) => plans.createAllPlan(ground, tenant, runs);
+          const create = (context: PlanContext) => plans.createAllPlan(context, tenant, runs);
           return write(["createRuns", tenant], create, { refused: (verdicts) => verdicts.every(({ ok }) => !ok) });
         },
       };
@@ -84,35 +84,35 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
     async signal(tenant, run, signal) {
       const data = definedOnly(signal);
       encodeRecord({ kind: "signal.sent", data }, limits);
-      return write(["signal", tenant], (ground) => plans.signalPlan(ground, tenant, run, data));
+      return write(["signal", tenant], (context) => plans.signalPlan(context, tenant, run, data));
     },
     async cancel(tenant, run, { key, ...asked }) {
       const data = definedOnly(asked);
       encodeRecord({ kind: "cancel.asked", data }, limits);
-      return write(["cancel", tenant], (ground) => plans.cancelPlan(ground, tenant, run, data, key));
+      return write(["cancel", tenant], (context) => plans.cancelPlan(context, tenant, run, data, key));
     },
     async leaveEvidence(tenant, attempt, evidence) {
       const { run, pos, token } = attempt;
       const data = definedOnly(evidence);
       encodeRecord({ kind: "effect.evidence", data: { ...data, run, pos, attempt: 0, token: String(token) } }, limits);
-      return write(["leaveEvidence", tenant], (ground) => plans.evidencePlan(ground, tenant, attempt, data));
+      return write(["leaveEvidence", tenant], (context) => plans.evidencePlan(context, tenant, attempt, data));
     },
     async fireTimer(tenant, { run, pos, purpose }) {
-      return write(["fireTimer", tenant], (ground) => plans.fireTimerPlan(ground, { tenant, run, pos, purpose }));
+      return write(["fireTimer", tenant], (context) => plans.fireTimerPlan(context, { tenant, run, pos, purpose }));
     },
     async putValue(tenant, key, value, when) {
       const text = checkPayload("value", () => encode(value), limits);
-      const put = (ground: PlanContext) => plans.putValuePlan(ground, tenant, key, text, when);
+      const put = (context: PlanContext) => plans.putValuePlan(context, tenant, key, text, when);
       return valueRowOf(await write(["putValue", tenant], put, plans.withoutValue(tenant, key, text)));
     },
     async deleteValue(tenant, key, version) {
       const when = { version };
       return valueRowOf(
-        await write(["deleteValue", tenant], (ground) => plans.putValuePlan(ground, tenant, key, null, when)),
+        await write(["deleteValue", tenant], (context) => plans.putValuePlan(context, tenant, key, null, when)),
       );
     },
     async putSchedule(tenant, row, seen) {
-      return write(["putSchedule", tenant], (ground) => plans.putSchedulePlan(ground, tenant, row, seen));
+      return write(["putSchedule", tenant], (context) => plans.putSchedulePlan(context, tenant, row, seen));
     },
     async deleteSchedule(tenant, id) {
       return write(["deleteSchedule", tenant], function* (): Plan<boolean> {
@@ -122,7 +122,7 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       const specs = runs.map((one) => checkRunSpec(one, limits));
       const firing = { tenant, id, version, nextAt, spec };
-      return write(["fireSchedule", tenant], (ground) => plans.fireSchedulePlan(ground, firing, specs));
+      return write(["fireSchedule", tenant], (context) => plans.fireSchedulePlan(context, firing, specs));
     },
     async prune(tenant, endedBefore, limit, act) {
       return write(["prune", tenant], () => plans.prunePlan(tenant, Math.floor(endedBefore), limit, act));

@@ -76,7 +76,7 @@ export class SqliteBackend implements SqlBackend {
     this.transactionBoundMs = 0;
   }
 
-  write<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+  write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.#options.committer.submit(tenant, (session) => this.#perform(session, make));
   }
 
@@ -103,10 +103,11 @@ export class SqliteBackend implements SqlBackend {
     const { tenant } = fence;
     // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
     const atomic = releases && records.length === 1;
-    if (isSleepEnd(entry)) return committer.submit(tenant, (s) => this.#rise(s, fence, entry), { atomic: true, bytes });
+    if (isSleepEnd(entry))
+      return committer.submit(tenant, (s) => this.#endSleep(s, fence, entry), { atomic: true, bytes });
     if (entry.plain)
       return committer.submit(tenant, (s) => this.#appendPlain(s, fence, entry), { atomic: true, bytes });
-    const append = (session: Session) => this.#perform(session, (ground) => appendPlan(ground, fence, entry));
+    const append = (session: Session) => this.#perform(session, (context) => appendPlan(context, fence, entry));
     return committer.submit(tenant, append, { bytes, atomic });
   }
 
@@ -117,7 +118,7 @@ export class SqliteBackend implements SqlBackend {
     const head = this.#options.heads.admit(session, fence, entry.after);
     if (head === undefined) return this.#perform(session, () => appendRetryPlan(fence, entry));
     // Items and named leases take few kinds, and the plan knows which. It too checks before it writes.
-    if (head.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
+    if (head.kind !== "run") return this.#perform(session, (context) => appendPlan(context, fence, entry));
     const insert = statements.get("record.append").sql;
     session.changed();
     for (const [k, record] of entry.records.entries()) {
@@ -130,10 +131,10 @@ export class SqliteBackend implements SqlBackend {
   }
 
   /** A sleep that is over: the timer first, which is what may refuse, then its record. */
-  #rise(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
+  #endSleep(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
     const { heads } = this.#options;
     const head = heads.admit(session, fence, entry.after);
-    if (head?.kind !== "run") return this.#perform(session, (ground) => appendPlan(ground, fence, entry));
+    if (head?.kind !== "run") return this.#perform(session, (context) => appendPlan(context, fence, entry));
     const { pos } = entry.records[0]!.data as RecordData<"timer.passed">;
     const timer = { do: "timer.fire", tenant: fence.tenant, run: fence.journal, pos, purpose: "sleep" } as const;
     const { count } = session.statements.run(timer.do, timer, session.times);
@@ -143,7 +144,7 @@ export class SqliteBackend implements SqlBackend {
 
   create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
     const create = (session: Session): CreateResult => {
-      const created = this.#perform(session, (ground) => createPlan(ground, tenant, data, first));
+      const created = this.#perform(session, (context) => createPlan(context, tenant, data, first));
       // With more than its first record it is an old one, created by a call whose answer was lost.
       if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
       return created;
@@ -153,12 +154,12 @@ export class SqliteBackend implements SqlBackend {
   }
 
   /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
-  preempt<T>(make: (ground: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+  preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
     return this.write(make, tenant);
   }
 
   acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
-    return this.write((ground) => acquirePlan(ground, tenant, request), tenant);
+    return this.write((context) => acquirePlan(context, tenant, request), tenant);
   }
 
   async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
@@ -234,9 +235,9 @@ export class SqliteBackend implements SqlBackend {
     await this.#options.committer.close();
   }
 
-  #perform<T>(session: Session, make: (ground: PlanContext) => Plan<T>): T {
+  #perform<T>(session: Session, make: (context: PlanContext) => Plan<T>): T {
     this.#admitted = undefined;
-    return runPlan(make(this.#ground(session)), (call) => this.#answer(session, call));
+    return runPlan(make(this.#context(session)), (call) => this.#answer(session, call));
   }
 
   #answer(session: Session, call: Query): QueryResult {
@@ -280,7 +281,7 @@ export class SqliteBackend implements SqlBackend {
     return sql === "obligations.discharge" && params.run === this.#bareEnd ? { rows: [], count: 0 } : undefined;
   }
 
-  #ground(session: Session): PlanContext {
+  #context(session: Session): PlanContext {
     return {
       limits: this.limits,
       locksRelease: false,

@@ -6,7 +6,7 @@ import { begin, unchanged } from "./scenes.ts";
 
 const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" = "sleep"): NewRecord =>
   record("timer.set", { pos, purpose, inMs });
-const risen = (pos: number): NewRecord => record("timer.passed", { pos, fired: true });
+const onWritten = (pos: number): NewRecord => record("timer.passed", { pos, fired: true });
 
 /** Comes before any case is over, on a store with real time too. */
 const soon = 20;
@@ -35,22 +35,22 @@ export const sleeps: Cases = ({ it }, fresh) => {
       (await store.read.timers(tenant, { run: run.id })).map(({ pos, status }) => `${pos} ${status}`).sort();
     await elapse(pastSoon);
     await unchanged(store, async () => {
-      for (const pos of [1, 2, 3, 9]) await run.refused("TAPE_ILLEGAL_TRANSITION", risen(pos));
+      for (const pos of [1, 2, 3, 9]) await run.refused("TAPE_ILLEGAL_TRANSITION", onWritten(pos));
       // Not even beside another record, which would have been welcome alone.
-      await run.refused("TAPE_ILLEGAL_TRANSITION", step(7), risen(1));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", step(7), onWritten(1));
     });
     const head = run.head;
-    await run.write(risen(0));
+    await run.write(onWritten(0));
     assert.equal(run.head, head + 1);
     assert.deepEqual(await statuses(), ["0 FIRED", "1 SET", "2 SET", "3 SET"]);
     assert.equal((await run.view()).notes, 0, "nobody has to be told");
     await unchanged(store, async () => {
-      await run.refused("TAPE_ILLEGAL_TRANSITION", risen(0));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", onWritten(0));
       assert.equal(await store.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" }), false);
     });
     await run.write(timer(4, 0));
     await run.release();
-    await unchanged(store, () => run.refused("TAPE_FENCED", risen(4)));
+    await unchanged(store, () => run.refused("TAPE_FENCED", onWritten(4)));
   });
 
   it("the holder and others end a hundred sleeps at once: each has a note or a record, never both", async () => {
@@ -60,7 +60,7 @@ export const sleeps: Cases = ({ it }, fresh) => {
     await Promise.all(runs.map((run) => run.write(timer(0, 0))));
     const raced = await Promise.all(
       runs.map(async (run, k) => {
-        const rise = () => run.write(risen(0)).then(() => true, isSettled);
+        const rise = () => run.write(onWritten(0)).then(() => true, isSettled);
         const fire = () =>
           k % 3 === 0 ? false : other.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" });
         return Promise.all(k % 2 === 0 ? [rise(), fire()] : [fire(), rise()].reverse());

@@ -200,7 +200,7 @@ export class TestProcess {
 
   #onWake(store: Store, listener: (wake: WakeHint) => void): () => void {
     let listening = true;
-    const deaf = store.onWake((wake) => {
+    const unsubscribe = store.onWake((wake) => {
       if (this.#options.hears?.(wake) === false) return;
       this.#enter(() => {
         if (listening) listener(wake);
@@ -208,7 +208,7 @@ export class TestProcess {
     });
     return () => {
       listening = false;
-      deaf();
+      unsubscribe();
     };
   }
 

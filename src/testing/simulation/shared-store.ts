@@ -110,8 +110,8 @@ export class SharedStore {
     this.#behind = store;
     this.#away = false;
     this.changes++;
-    for (const [listener, deaf] of this.#listeners) {
-      deaf();
+    for (const [listener, unsubscribe] of this.#listeners) {
+      unsubscribe();
       this.#listeners.set(listener, store.onWake(listener));
     }
     await before.close();

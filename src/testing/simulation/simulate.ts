@@ -60,12 +60,12 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const clock = steppedClock(time, plan.wallStep);
   const shared = await SharedStore.open(time, seededRandom(`store ${plan.seed}`), fresh, clock);
   const log: Log = (level, event, fields) => options.log?.(level, event, { now: time.now, ...fields });
-  const ground = { plan, time, shared, runner };
+  const deps = { plan, time, shared, runner };
   const stage: Stage = {
-    ...ground,
+    ...deps,
     runnerOn: (process) => runnerOf(programsOn(process)),
     lookout: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
-    server: serverOn(ground),
+    server: serverOn(deps),
     sweeper: new Sweeper(time, plan.seed),
     calls: [],
     bites: [],

@@ -54,7 +54,7 @@ export function serverOn(stage: Pick<Stage, "plan" | "time" | "shared" | "runner
     version: "simulated",
     credentials: "none",
     limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // an hour of calls comes in a moment
-    resolve: (footing, resolving) => resolve({ ...footing, runner }, resolving as ResolveRequest),
+    resolve: (tenantDeps, resolving) => resolve({ ...tenantDeps, runner }, resolving as ResolveRequest),
     clock: time,
     random: seededRandom(`server ${plan.seed}`),
   });

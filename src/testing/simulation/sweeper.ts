@@ -59,7 +59,7 @@ export class Sweeper {
           const stale = token < this.#highest;
           if (!stale) this.#highest = token;
           note(stale ? "refused" : "swept");
-          if (chance(this.#random, knockShare)) void this.#knock(token);
+          if (chance(this.#random, knockShare)) void this.#arrive(token);
           if (throws && ++this.#thrown % 7 === 0) throw new Error("the sweeper trips");
         }
       } catch (error) {
@@ -71,7 +71,7 @@ export class Sweeper {
   }
 
   /** A request that was sent is on its way, whatever becomes of its sender. */
-  async #knock(token: bigint): Promise<void> {
+  async #arrive(token: bigint): Promise<void> {
     const time = this.#time;
     const note = (what: Knock["what"]): void => void this.knocks.push({ token, what });
     const headers = fenceHeaders({ name: sweeperName, token });

@@ -171,7 +171,7 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "reactor/reconciler.ts",
-        find: '[[...item.confirmed("duplicate", seen), ...(await surplusObligations(ground, item, seen.refs))], done]',
+        find: '[[...item.confirmed("duplicate", seen), ...(await surplusObligations(deps, item, seen.refs))], done]',
         replace: '[[...item.confirmed("duplicate", seen)], done]',
       },
     ],

@@ -9,7 +9,7 @@ const noFence: readonly Patch[] = [
   },
   {
     file: "store/sql/plans/append.ts",
-    find: '  const { after, records } = entry;\n  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* queryRow(sql, { tenant, journal, token, nonce, after });\n',
+    find: '  const { after, records } = entry;\n  const sql = context.locksRelease && entry.releases ? "fence.release" : "fence";\n  const row = yield* queryRow(sql, { tenant, journal, token, nonce, after });\n',
     replace:
       '  const { records } = entry;\n  const after = Number((yield* queryRow("journal.head", { journal }))?.head);\n  const row = yield* queryRow("lease.read", { journal });\n',
   },
@@ -58,9 +58,9 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "reactor/item.ts",
-        find: "    const { head } = await this.#ground.store.fenced.append(",
-        replace: `    ${readFirst("this.#ground.store", "this.#ground.tenant", "this.lease.fence")}
-    const { head } = await this.#ground.store.fenced.append(`,
+        find: "    const { head } = await this.#deps.store.fenced.append(",
+        replace: `    ${readFirst("this.#deps.store", "this.#deps.tenant", "this.lease.fence")}
+    const { head } = await this.#deps.store.fenced.append(`,
       },
     ],
     tellers: ["tokensRise", "projectionHolds", "oneVerdict", "oneResult", "oneBeginningOneEnd"],
@@ -172,7 +172,7 @@ export const leaseBugs: readonly Bug[] = [
       {
         file: "reactor/items.ts",
         find: "const claimant = { ...keeper.identity, reactor: name,",
-        replace: "const claimant = { ...keeper.identity, wallMs: ground.clock.wall(), reactor: name,",
+        replace: "const claimant = { ...keeper.identity, wallMs: deps.clock.wall(), reactor: name,",
       },
       {
         file: "store/sql/plans/claim.ts",
@@ -192,7 +192,7 @@ export const leaseBugs: readonly Bug[] = [
     patches: [
       {
         file: "lease/lease.ts",
-        find: 'if (this.#belief === "lost" || this.#spentMs() < this.timings.trustMs) return;',
+        find: 'if (this.#belief === "lost" || this.#elapsedMs() < this.timings.trustMs) return;',
         replace: "if (this.#belief !== undefined) return;",
       },
       {

@@ -10,19 +10,19 @@ import { type Plan, type PlanContext, query, queryRow, queryRows, type Row } fro
 import { auditRecords } from "./audit.ts";
 
 /** The one door through which records enter a journal: fence, records, and what the records change, or nothing. */
-export function* appendPlan(ground: PlanContext, fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
+export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEntry): Plan<AppendResult> {
   const { tenant, journal, token, nonce } = fence;
   const { after, records } = entry;
-  const sql = ground.locksRelease && entry.releases ? "fence.release" : "fence";
+  const sql = context.locksRelease && entry.releases ? "fence.release" : "fence";
   const row = yield* queryRow(sql, { tenant, journal, token, nonce, after });
   if (row === undefined) return yield* appendRetryPlan(fence, entry);
-  const place = recordContextOf(ground, fence, row);
+  const place = recordContextOf(context, fence, row);
   // Changes are computed before the first write: a record in the wrong journal is refused with nothing to undo.
   const changes = records.flatMap((record) => changesOf(record, place));
   // What only asks, and would see no other record of this entry, asks first too.
   const [first, ...others] = changes;
   const asks = records.length === 1 && first?.do === "run.settled";
-  if (asks) yield* applyChange(ground, first, place.tenant);
+  if (asks) yield* applyChange(context, first, place.tenant);
   if (records.length === 1) for (const change of changes) yield* assertNotesTaken(change, row);
   for (const [k, record] of records.entries()) {
     const seq = after + 1 + k;
@@ -31,7 +31,7 @@ export function* appendPlan(ground: PlanContext, fence: Fence, entry: CheckedEnt
     if (k === 0) return yield* appendRetryPlan(fence, entry);
     throw yield* explainRefusal(fence, after);
   }
-  for (const change of asks ? others : changes) yield* applyChange(ground, change, place.tenant);
+  for (const change of asks ? others : changes) yield* applyChange(context, change, place.tenant);
   yield* auditRecords(place, entry);
   return { head: after + records.length, notes: Number(row.notes) };
 }
@@ -44,15 +44,15 @@ function* assertNotesTaken(change: Change, row: Row): Plan<void> {
 
 export type FencedRecordContext = RecordContext & { readonly tenant: string };
 
-export function recordContextOf(ground: PlanContext, fence: Fence, row: Row): FencedRecordContext {
+export function recordContextOf(context: PlanContext, fence: Fence, row: Row): FencedRecordContext {
   return {
     journal: fence.journal,
     kind: row.kind as JournalKind,
     token: fence.token,
     nonce: fence.nonce,
     tenant: row.tenant as string,
-    keepVersions: ground.limits.valueHistory,
-    allocate: () => ground.allocate(),
+    keepVersions: context.limits.valueHistory,
+    allocate: () => context.allocate(),
   };
 }
 
@@ -60,27 +60,27 @@ export function recordContextOf(ground: PlanContext, fence: Fence, row: Row): Fe
  * Carries out one change by the statement of its name; throws its refusal where its condition does not hold. The tenant
  * is the fence's: statements that reach into a journal which a record names compare it.
  */
-export function* applyChange(ground: PlanContext, change: Change, tenant: string): Plan<void> {
-  if (change.do === "note.create") return yield* createNote(ground, change, tenant);
+export function* applyChange(context: PlanContext, change: Change, tenant: string): Plan<void> {
+  if (change.do === "note.create") return yield* createNote(context, change, tenant);
   const answer = yield* query(change.do, { ...change, tenant });
   if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
     case "lease.create":
-      if (change.wants !== null) ground.wake(wakeOf(change.wants, tenant, change.workflow));
+      if (change.wants !== null) context.wake(wakeOf(change.wants, tenant, change.workflow));
       return;
     case "lease.wake":
-      return ground.wake(wakeOf(change.wants, tenant));
+      return context.wake(wakeOf(change.wants, tenant));
     case "obligations.next":
-      return ground.wake(wakeOf("compensation", tenant));
+      return context.wake(wakeOf("compensation", tenant));
     case "lease.release":
-      if (change.wants !== null) ground.wake(wakeOf(change.wants, tenant));
-      ground.wake({ of: "journal", tenant, journal: change.journal });
+      if (change.wants !== null) context.wake(wakeOf(change.wants, tenant));
+      context.wake({ of: "journal", tenant, journal: change.journal });
       return;
     case "value.log":
       if (change.through > 0) yield* query("value.forget", { ...change, tenant });
-      return ground.wake({ of: "value", tenant, key: change.key });
+      return context.wake({ of: "value", tenant, key: change.key });
     case "timer.create":
-      return ground.wake(wakeOf("timers", tenant));
+      return context.wake(wakeOf("timers", tenant));
     default:
   }
 }
@@ -91,10 +91,10 @@ export function wakeOf(reactor: string, tenant: string, workflow = ""): WakeHint
 }
 
 /** Counts the note, then writes it: the counter's row lock is what parking and ending conflict with. */
-function* createNote(ground: PlanContext, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
+function* createNote(context: PlanContext, note: Extract<Change, { do: "note.create" }>, tenant: string): Plan<void> {
   const { kind, body, must } = note;
   for (let { journal } = note; ; ) {
-    const sent = yield* sendNote(ground, { tenant, journal }, kind, body, must);
+    const sent = yield* sendNote(context, { tenant, journal }, kind, body, must);
     if (sent !== undefined || !note.orAbove) return;
     const parent = (yield* queryRow("run.parent", { journal }))?.parent ?? null;
     if (parent === null) return;
@@ -103,7 +103,7 @@ function* createNote(ground: PlanContext, note: Extract<Change, { do: "note.crea
 }
 
 export function* sendNote(
-  ground: PlanContext,
+  context: PlanContext,
   to: { readonly tenant: string; readonly journal: number },
   kind: string,
   body: string,
@@ -116,13 +116,13 @@ export function* sendNote(
     throw new TapeError("TAPE_RUN_ENDED", "the run has ended: its inbox takes no more notes", { journal });
   }
   const seq = Number(row.notes);
-  if (must && seq > ground.limits.inboxNotes) {
-    const message = `the inbox has taken ${ground.limits.inboxNotes} notes, which is all it takes`;
+  if (must && seq > context.limits.inboxNotes) {
+    const message = `the inbox has taken ${context.limits.inboxNotes} notes, which is all it takes`;
     throw new TapeError("TAPE_TOO_LARGE", message, { limit: "inboxNotes", journal });
   }
   yield* query("note.create", { journal, seq, kind, body });
-  if (row.wakes !== null) ground.wake(wakeOf(row.wakes as string, row.tenant as string, row.workflow as string));
-  ground.wake({ of: "journal", tenant, journal });
+  if (row.wakes !== null) context.wake(wakeOf(row.wakes as string, row.tenant as string, row.workflow as string));
+  context.wake({ of: "journal", tenant, journal });
   return seq;
 }
 

@@ -17,11 +17,11 @@ import { findTarget, openTarget } from "./target.ts";
  * Read, decide, CAS on (owner, token) as read, then the head with a newer snapshot, then the term record: in this order,
  * because a stale holder may have appended until the moment of the CAS.
  */
-export function* acquirePlan(ground: PlanContext, tenant: string, request: AcquireRequest): Plan<AcquireResult> {
+export function* acquirePlan(context: PlanContext, tenant: string, request: AcquireRequest): Plan<AcquireResult> {
   const unopened = mayOpen(request);
   const found = unopened === undefined ? undefined : yield* findTarget(tenant, request.target);
   if (unopened !== undefined && found === undefined && "name" in request.target) return { ok: false, error: unopened };
-  const journal = found ?? (yield* openTarget(ground, tenant, request.target));
+  const journal = found ?? (yield* openTarget(context, tenant, request.target));
   const row = yield* queryRow("lease.read", { journal });
   if (row === undefined) throw new TapeError("TAPE_INVARIANT", "a journal without a lease row", { journal });
   const lease = leaseRowOf(row);
@@ -197,13 +197,13 @@ export function* lostPlan(renewal: RenewRequest): Plan<RenewResult> {
 
 /** Pausing takes the lease over first, so that a live holder is fenced, and says so in the journal. */
 export function* pausePlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   name: string,
   paused: boolean,
   act: { by: string; why: string; nonce: bigint; via: Credential | undefined },
 ): Plan<void> {
-  const journal = yield* openTarget(ground, tenant, { name });
+  const journal = yield* openTarget(context, tenant, { name });
   const row = yield* queryRow("lease.read", { journal });
   const lease = leaseRowOf(row!);
   if (lease.paused === paused) return; // done already: a repeated resume must not throw out whoever holds it by now
@@ -228,7 +228,7 @@ export function* pausePlan(
   yield* query("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
   if (paused) yield* query("lease.pause", { journal, paused });
   yield* auditPlan({ tenant, journal, subject: name, body: encodeBody(acted) });
-  ground.wake({ of: "journal", tenant, journal });
+  context.wake({ of: "journal", tenant, journal });
 }
 
 /** Raises the store epoch and ends every term. `sql` may find that another process has done it already. */

@@ -13,7 +13,7 @@ export type FirstTerm = Claimant & { readonly nonce: bigint };
 
 /** Creates a run, or finds the same one; with `first`, its creator holds the first term from the same transaction. */
 export function* createPlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   data: RecordData<"run.created">,
   first?: FirstTerm,
@@ -28,9 +28,9 @@ export function* createPlan(
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "fork" });
     }
   }
-  const journal = ground.allocate();
+  const journal = context.allocate();
   const { workflow } = data;
-  const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: ground.allocate } as const;
+  const place = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: context.allocate } as const;
   const changes = changesOfCreation(tenant, first === undefined ? data : { ...data, holder: holderOf(first) }, place);
   let token = 0n;
   for (const change of changes) {
@@ -54,7 +54,7 @@ export function* createPlan(
       });
       token = BigInt(row?.token as string | bigint);
     } else {
-      yield* applyChange(ground, change, tenant);
+      yield* applyChange(context, change, tenant);
     }
   }
   if (first === undefined) return { journal, fresh: true };

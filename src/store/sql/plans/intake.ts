@@ -19,7 +19,7 @@ import { absentTarget } from "./target.ts";
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
 
 export function* signalPlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   run: string,
   data: RecordData<"signal.sent">,
@@ -29,7 +29,7 @@ export function* signalPlan(
   const journal = Number(found.journal);
   const approves = found.restricted ? yield* approvals(journal, Number(found.root), run, data) : [];
   const signal = approves.length === 0 ? data : { ...data, approves };
-  const sent = yield* noteOnce(journal, data.key, note(ground, { tenant, journal }, "signal.sent", signal));
+  const sent = yield* noteOnce(journal, data.key, note(context, { tenant, journal }, "signal.sent", signal));
   if (!sent.duplicate) {
     for (const pos of approves) yield* query("gate.approve", { run: journal, pos, note: String(sent.n) });
     yield* auditNote({ tenant, journal, run }, "run.signal", `signal ${data.name}`, data, {
@@ -65,14 +65,14 @@ function* approvals(journal: number, root: number, run: string, signal: RecordDa
 }
 
 export function* cancelPlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   run: string,
   data: RecordData<"cancel.asked">,
   key: string | undefined,
 ): Plan<{ n: number }> {
   const journal = yield* runJournal(tenant, run);
-  const { n, duplicate } = yield* noteOnce(-journal, key, note(ground, { tenant, journal }, "cancel.asked", data));
+  const { n, duplicate } = yield* noteOnce(-journal, key, note(context, { tenant, journal }, "cancel.asked", data));
   if (!duplicate)
     yield* auditNote({ tenant, journal, run }, "run.cancel", data.reason || "no reason given", data, { n });
   return { n };
@@ -111,12 +111,12 @@ function* noteOnce(
 }
 
 function* note(
-  ground: PlanContext,
+  context: PlanContext,
   to: { readonly tenant: string; readonly journal: number },
   kind: string,
   data: object,
 ): Plan<number | undefined> {
-  return yield* sendNote(ground, to, kind, encodeBody(data), true);
+  return yield* sendNote(context, to, kind, encodeBody(data), true);
 }
 
 function* runJournal(tenant: string, run: string): Plan<number> {
@@ -142,7 +142,7 @@ export interface TimerRef {
 
 /** The late answer goes to whoever has authority over the effect now; that is its inbox, and it is woken. */
 export function* evidencePlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   attempt: AttemptRef,
   evidence: { happened: boolean; value?: unknown; error?: unknown },
@@ -161,25 +161,25 @@ export function* evidencePlan(
     token: String(token),
     ...evidence,
   };
-  const n = (yield* note(ground, { tenant, journal }, "effect.evidence", data))!;
+  const n = (yield* note(context, { tenant, journal }, "effect.evidence", data))!;
   // The authority may have been handed over since it was read. Looked at again under a lock (after the inbox, in the
   // order in which appends lock): from here on either the new one sees our note in the old inbox, or we tell it too.
   const now = Number((yield* queryRow("effect.lock", { run, pos, sub }))?.authority);
   if (now === journal) return { journal, n };
-  return { journal: now, n: (yield* note(ground, { tenant, journal: now }, "effect.evidence", data))! };
+  return { journal: now, n: (yield* note(context, { tenant, journal: now }, "effect.evidence", data))! };
 }
 
-export function* fireTimerPlan(ground: PlanContext, timer: TimerRef): Plan<boolean> {
+export function* fireTimerPlan(context: PlanContext, timer: TimerRef): Plan<boolean> {
   const { tenant, run, pos, purpose } = timer;
   const { count } = yield* query("timer.fire", { tenant, run, pos, purpose });
   if (count === 0) return false;
   const data: RecordData<"timer.fired"> = { pos, purpose };
-  yield* sendNote(ground, { tenant, journal: run }, "timer.fired", encodeBody(data), false);
+  yield* sendNote(context, { tenant, journal: run }, "timer.fired", encodeBody(data), false);
   return true;
 }
 
 export function* putValuePlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   key: string,
   value: string | null,
@@ -193,10 +193,10 @@ export function* putValuePlan(
       throw new TapeError("TAPE_VERSION_CONFLICT", `${key} is at version ${version}`, { key, version });
     }
     const next = { tenant, source: null, key, version: version + 1, value };
-    const [put, ...rest] = valueWritten(next, ground.limits.valueHistory);
+    const [put, ...rest] = valueWritten(next, context.limits.valueHistory);
     // Another writer was faster, where statements of two transactions can interleave: look again, and decide anew.
     if ((yield* query("value.put", { ...put })).count === 0) continue;
-    for (const change of rest) yield* applyChange(ground, change, tenant);
+    for (const change of rest) yield* applyChange(context, change, tenant);
     // Undecoded: what a value may be as deep as, an answer that holds one may not.
     return { ...(yield* queryRow("value.get", { tenant, key }))! };
   }
@@ -219,7 +219,7 @@ export function withoutValue(tenant: string, key: string, text: string): Answeri
 }
 
 export function* putSchedulePlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   row: Omit<ScheduleRow, "tenant" | "version">,
   seen: Pick<ScheduleRow, "version" | "spec"> | null | undefined,
@@ -232,7 +232,7 @@ export function* putSchedulePlan(
   if (written === undefined) {
     throw new TapeError("TAPE_VERSION_CONFLICT", `schedule ${id} is not what it was read as`, { id });
   }
-  ground.wake(wakeOf("timers", tenant));
+  context.wake(wakeOf("timers", tenant));
   return scheduleRowOf(written);
 }
 
@@ -249,7 +249,7 @@ function* putPlan(
 }
 
 export function* fireSchedulePlan(
-  ground: PlanContext,
+  context: PlanContext,
   firing: {
     tenant: string;
     id: string;
@@ -262,14 +262,14 @@ export function* fireSchedulePlan(
   const { spec, ...rest } = firing;
   const { count } = yield* query("schedule.fire", { ...rest, seen: spec?.from ?? null, spec: spec?.to ?? null });
   if (count === 0) return false;
-  for (const run of runs) yield* createPlan(ground, firing.tenant, run);
-  ground.wake(wakeOf("timers", firing.tenant));
+  for (const run of runs) yield* createPlan(context, firing.tenant, run);
+  context.wake(wakeOf("timers", firing.tenant));
   return true;
 }
 
 /** As in a batch, each run succeeds or fails alone: a creation that is refused has written nothing yet. */
 export function* createAllPlan(
-  ground: PlanContext,
+  context: PlanContext,
   tenant: string,
   runs: readonly ItemResult<{ readonly value: RecordData<"run.created"> }>[],
 ): Plan<ItemResult<CreateResult>[]> {
@@ -287,7 +287,7 @@ export function* createAllPlan(
       continue;
     }
     try {
-      verdicts[k] = { ok: true, ...(yield* createPlan(ground, tenant, run.value)) };
+      verdicts[k] = { ok: true, ...(yield* createPlan(context, tenant, run.value)) };
     } catch (error) {
       if (!(error instanceof TapeError)) throw error;
       verdicts[k] = { ok: false, error };

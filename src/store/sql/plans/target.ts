@@ -17,11 +17,11 @@ export function* findTarget(tenant: string, target: LeaseTarget): Plan<number | 
 }
 
 /** As above, but a named lease comes to be when it is first asked for. */
-export function* openTarget(ground: PlanContext, tenant: string, target: LeaseTarget): Plan<number> {
+export function* openTarget(context: PlanContext, tenant: string, target: LeaseTarget): Plan<number> {
   const found = yield* findTarget(tenant, target);
   if (found !== undefined) return found;
   if (!("name" in target)) throw absentTarget(target);
-  const journal = ground.allocate();
+  const journal = context.allocate();
   const { name } = target;
   const { count } = yield* query("name.create", { tenant, name, journal });
   if (count === 0) {
