@@ -5,7 +5,7 @@ import { systemRandom } from "../src/base/random.ts";
 import { openStore } from "../src/host/open-store.ts";
 import { identify } from "../src/lease/identity.ts";
 import { LeaseKeeper } from "../src/lease/keeper.ts";
-import type { Store } from "../src/store/contract.ts";
+import type { Store } from "../src/store/contract/store.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import type { Said } from "./handover-replica.ts";
 import type { BenchOptions } from "./run.ts";

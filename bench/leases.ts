@@ -3,7 +3,7 @@ import { openStore } from "../src/host/open-store.ts";
 import { identify } from "../src/lease/identity.ts";
 import { LeaseKeeper } from "../src/lease/keeper.ts";
 import type { Term } from "../src/model/lease.ts";
-import type { Store } from "../src/store/contract.ts";
+import type { Store } from "../src/store/contract/store.ts";
 import { median, percentile, runPool } from "./work.ts";
 
 const round1 = (value: number): number => Math.round(value * 10) / 10;

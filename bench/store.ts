@@ -2,7 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { openStore } from "../src/host/open-store.ts";
-import type { Store } from "../src/store/contract.ts";
+import type { Store } from "../src/store/contract/store.ts";
 import { startPostgres } from "../test/postgres/server.ts";
 import { handover, leaseFigures } from "./leases.ts";
 import { type RawWriter, rawPostgres, rawSqlite } from "./raw.ts";

@@ -1,7 +1,7 @@
 import { encode } from "../src/base/codec.ts";
 import type { Term } from "../src/model/lease.ts";
 import type { NewRecord } from "../src/model/records.ts";
-import type { Store } from "../src/store/contract.ts";
+import type { Store } from "../src/store/contract/store.ts";
 
 /** Records of one journal: one to create it, eleven appended. */
 export const journalLength = 12;

@@ -14,7 +14,7 @@ import { buildIfStale } from "./dashboard.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const dist = join(root, "dist");
-const doors = ["exports/index", "exports/testing"];
+const doors = ["src/exports/index", "testkit/index"];
 
 rmSync(dist, { recursive: true, force: true });
 try {

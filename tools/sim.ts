@@ -4,11 +4,11 @@ import { type ChildProcess, fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
-import { coverageMarks } from "../src/testing/simulation/coverage.ts";
-import { type Figures, noFigures, sumOf } from "../src/testing/simulation/figures.ts";
-import { describePlan } from "../src/testing/simulation/minimise.ts";
-import { planOf } from "../src/testing/simulation/plan.ts";
-import { explain, neverReached, type SeedReport, simulateSeed } from "../src/testing/simulation/suite.ts";
+import { coverageMarks } from "../simulation/coverage.ts";
+import { type Figures, noFigures, sumOf } from "../simulation/figures.ts";
+import { describePlan } from "../simulation/minimise.ts";
+import { planOf } from "../simulation/plan.ts";
+import { explain, neverReached, type SeedReport, simulateSeed } from "../simulation/suite.ts";
 
 const { values } = parseArgs({
   options: {

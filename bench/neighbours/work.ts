@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 
 export type Role = "worker" | "caller";
 

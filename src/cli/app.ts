@@ -8,7 +8,7 @@ import { openStore } from "../host/open-store.ts";
 import { Tape } from "../host/tape.ts";
 import { TapeError } from "../model/errors.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 import { type Invocation, type Option, UsageError } from "./command.ts";
 import { loadRunner } from "./reactors/module.ts";
 import { folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";

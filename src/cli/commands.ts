@@ -4,7 +4,7 @@ import { completionCommand } from "./commands/completion.ts";
 import { config } from "./commands/config.ts";
 import { demos } from "./commands/demo.ts";
 import { dev } from "./commands/dev.ts";
-import { effectCommands } from "./commands/doubts.ts";
+import { effectCommands } from "./commands/effects.ts";
 import { forkCommand } from "./commands/fork.ts";
 import { init } from "./commands/init.ts";
 import { inspectCommands } from "./commands/inspect.ts";

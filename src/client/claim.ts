@@ -1,8 +1,8 @@
 import { TapeError } from "../model/errors.ts";
 import type { LeaseTarget } from "../model/lease.ts";
-import { staleError } from "../store/calls.ts";
-import type { ClaimOps } from "../store/contract.ts";
-import { absentRun, assertOwn, defined, inParts, isOwn, type RemoteContext } from "./ground.ts";
+import type { ClaimOps } from "../store/contract/store.ts";
+import { staleError } from "../store/validate/arguments.ts";
+import { absentRun, assertOwn, defined, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
 const renewMs = 2_000;

@@ -4,12 +4,12 @@ import type { Fence } from "../model/fence.ts";
 import { recordVersion } from "../model/records.ts";
 import { contract } from "../protocol/contract.ts";
 import { wireText } from "../protocol/values.ts";
-import { runBatch, staleError } from "../store/calls.ts";
-import { checkEntry, checkFence, checkList } from "../store/check.ts";
-import type { AppendRequest, AppendResult, FencedOps } from "../store/contract.ts";
-import { RequestBatcher } from "./gather.ts";
-import { isOwn, type RemoteContext } from "./ground.ts";
+import type { AppendRequest, AppendResult, FencedOps } from "../store/contract/store.ts";
+import { runBatch, staleError } from "../store/validate/arguments.ts";
+import { checkEntry, checkFence, checkList } from "../store/validate/entry.ts";
+import { isOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
+import { RequestBatcher } from "./request-batcher.ts";
 
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
 

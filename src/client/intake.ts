@@ -1,11 +1,11 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
-import { noAttempt } from "../store/calls.ts";
-import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/check.ts";
-import type { IntakeOps } from "../store/contract.ts";
+import type { IntakeOps } from "../store/contract/store.ts";
 import { allOf } from "../store/page.ts";
-import type { CreateBatcher } from "./create.ts";
-import { absentRun, assertOwn, defined, isOwn, type RemoteContext } from "./ground.ts";
+import { noAttempt } from "../store/validate/arguments.ts";
+import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
+import { absentRun, assertOwn, defined, isOwn, type RemoteContext } from "./context.ts";
+import type { CreateBatcher } from "./create-batcher.ts";
 import { tokensOver } from "./read.ts";
 
 /** With `key` every write is named by it instead of by a key of its own: that is `once`. */

@@ -1,5 +1,5 @@
 import type { Clock } from "../base/clock.ts";
-import { heartbeatLine } from "../protocol/wire.ts";
+import { heartbeatLine } from "../protocol/transport.ts";
 
 /** A living stream says so every 15 s: one that is silent for three times that is dead, whatever its socket says. */
 const silentMs = 45_000;

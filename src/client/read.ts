@@ -2,9 +2,9 @@ import { isTapeError, TapeError } from "../model/errors.ts";
 import type { LeaseTarget } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
-import type { FeedRecord, ReadOps, RunFilter } from "../store/contract.ts";
+import type { FeedRecord, ReadOps, RunFilter } from "../store/contract/store.ts";
 import { allOf, pageOf } from "../store/page.ts";
-import { absentRun, defined, inParts, isOwn, type RemoteContext } from "./ground.ts";
+import { absentRun, defined, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
 export function remoteRead(deps: RemoteContext): ReadOps {

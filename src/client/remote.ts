@@ -3,10 +3,10 @@ import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import type { CallOf, ResponseOf, RouteName } from "../protocol/contract.ts";
 import type { Role } from "../protocol/route.ts";
-import type { Transport } from "../protocol/wire.ts";
-import type { Store } from "../store/contract.ts";
-import type { CallOptions } from "./call.ts";
-import type { TlsOptions } from "./exchange.ts";
+import type { Transport } from "../protocol/transport.ts";
+import type { Store } from "../store/contract/store.ts";
+import type { TlsOptions } from "./http-transport.ts";
+import type { CallOptions } from "./rpc-caller.ts";
 
 export interface RemoteOptions {
   /** `id.secret`, as the server gave it. Absent: a server on this machine that asks for none. */

@@ -3,18 +3,18 @@ import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { defaultLimits } from "../model/limits.ts";
 import type { ResponseOf } from "../protocol/contract.ts";
-import { validated } from "../store/entrance.ts";
+import { validated } from "../store/validate/store.ts";
 import { type Address, addressOf } from "./address.ts";
-import { RpcCaller } from "./call.ts";
 import { remoteClaim } from "./claim.ts";
-import { CreateBatcher } from "./create.ts";
-import { httpExchange } from "./exchange.ts";
+import type { RemoteContext } from "./context.ts";
+import { CreateBatcher } from "./create-batcher.ts";
 import { remoteFenced } from "./fenced.ts";
-import type { RemoteContext } from "./ground.ts";
+import { httpExchange } from "./http-transport.ts";
 import { remoteIntake } from "./intake.ts";
 import { remoteRead } from "./read.ts";
 import type { RemoteOptions, RemoteStore } from "./remote.ts";
-import { WakeStream } from "./wakes.ts";
+import { RpcCaller } from "./rpc-caller.ts";
+import { WakeStream } from "./wake-stream.ts";
 
 /** Connects, and puts the store together. Programs call the one of open.ts, which loads this module when it is needed. */
 export async function openRemote(urls: string | readonly string[], options: RemoteOptions = {}): Promise<RemoteStore> {

@@ -1,9 +1,9 @@
 import { TapeError } from "../model/errors.ts";
-import { assertKnownKeys, assertName } from "../sdk/check.ts";
 import type { Connector, ConnectorContext } from "../sdk/connector.ts";
 import type { EffectOptions } from "../sdk/effect.ts";
 import { compensateOf } from "../sdk/effect.ts";
 import type { Observation } from "../sdk/outcomes.ts";
+import { assertKnownKeys, assertName } from "../sdk/validate.ts";
 
 export interface FunctionConnectorParts<A, R> {
   readonly dispatch: (args: A, fx: ConnectorContext) => R | Promise<R>;

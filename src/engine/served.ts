@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { suggest } from "../base/suggest.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 
 /** What processes report changes when one comes or goes: asked for at most so often. */
 const freshMs = 5_000;

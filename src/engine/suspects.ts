@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { TapeError } from "../model/errors.ts";
-import type { DriveHandle, Suspicion } from "./driver.ts";
+import type { DriveHandle, Suspicion } from "./core/handle.ts";
 
 export interface SuspectsOptions {
   readonly clock: Clock;

@@ -3,23 +3,19 @@ export type { Duration } from "../base/duration.ts";
 export { jsonLog, type Log, type LogLevel, type LogOption, silentLog } from "../base/log.ts";
 export { type Random, systemRandom } from "../base/random.ts";
 export type { Span, SpanAttributes, SpanContext, SpanOptions, Tracer } from "../base/trace.ts";
-export type { TlsOptions } from "../client/exchange.ts";
+export type { TlsOptions } from "../client/http-transport.ts";
 export { openRemote } from "../client/open.ts";
 export type { RemoteOptions, RemoteStore } from "../client/remote.ts";
 export { type FunctionConnectorParts, functionConnector } from "../connector/function.ts";
 export type { HostAddress } from "../connector/http/addresses.ts";
-export type { ResponseVerdict } from "../connector/http/answers.ts";
+export type { ResolveHost } from "../connector/http/connect.ts";
+export { type HttpConnectorOptions, type HttpObserve, httpConnector } from "../connector/http/connector.ts";
 export type { HttpResponse } from "../connector/http/exchange.ts";
-export type { ResolveHost } from "../connector/http/reach.ts";
 export type { HttpRequest } from "../connector/http/request.ts";
-export { type HttpConnectorOptions, type HttpObserve, httpConnector } from "../connector/http.ts";
-export { EffectFailed } from "../engine/acts.ts";
-export type { ForkRequest } from "../engine/fork.ts";
-export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../engine/fork-plan.ts";
-export type { PreemptTarget } from "../engine/preempt.ts";
-export type { LeaseHolder, TokenHolder } from "../guard/bearer.ts";
-export { type FencedDoorOptions, type FencedRequest, fenceHeaders, RequestFence } from "../guard/door.ts";
-export { fencedHandler } from "../guard/handler.ts";
+export type { ResponseVerdict } from "../connector/http/verdict.ts";
+export { EffectFailed } from "../engine/effects/inline.ts";
+export { type GuardTable, guardTable, memoryGuardTable } from "../guard/guard-table.ts";
+export { fencedHandler } from "../guard/http-handler.ts";
 export {
   createGuardTable,
   type GuardPostgresOptions,
@@ -28,20 +24,27 @@ export {
   type PostgresClient,
   postgresGuardTable,
 } from "../guard/postgres.ts";
-export { type RecordedCallOptions, type RecordStore, recordedCall } from "../guard/record.ts";
+export { type RecordedCallOptions, type RecordStore, recordedCall } from "../guard/recorded-call.ts";
+export { type FencedDoorOptions, type FencedRequest, fenceHeaders, RequestFence } from "../guard/request-fence.ts";
 export { guardExternalSqlite, guardSqlite, type SqliteDatabase } from "../guard/sqlite.ts";
-export { type GuardTable, guardTable, memoryGuardTable } from "../guard/table.ts";
-export type { Worker, WorkerOptions } from "../host/app-worker.ts";
+export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";
 export type { OpenGate } from "../host/gates.ts";
 export type { LeaseExplanation, LeaseOptions, Leases } from "../host/leases.ts";
 export { type OpenStoreOptions, openStore } from "../host/open-store.ts";
 export { type ScheduleChange, type ScheduleOptions, Schedules, type ScheduleView } from "../host/schedules.ts";
 export { type RunningServer, type ServeOptions, serve } from "../host/serve.ts";
-export type { OperatorReason, Singleton, SingletonOptions, SingletonState, SingletonView } from "../host/singleton.ts";
-export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton-term.ts";
+export type {
+  OperatorReason,
+  Singleton,
+  SingletonOptions,
+  SingletonState,
+  SingletonView,
+} from "../host/singleton/singleton.ts";
+export type { SingletonBody, SingletonContext, SingletonWork } from "../host/singleton/term.ts";
 export { type ConnectOptions, type RunHandle, type StartOptions, Tape, type TapeOptions } from "../host/tape.ts";
 export { type OpenTelemetryApi, type OpenTelemetrySpan, openTelemetry } from "../host/telemetry.ts";
+export type { Worker, WorkerOptions } from "../host/worker.ts";
 export { type Belief, type ClockReading, readClocks } from "../lease/belief.ts";
 export { type Identity, identify } from "../lease/identity.ts";
 export { type AcquireOptions, type KeeperOptions, LeaseKeeper, type StandbyOptions } from "../lease/keeper.ts";
@@ -73,8 +76,11 @@ export type {
 export { defaultLimits, type Limits } from "../model/limits.ts";
 export type { JournalRecord, NewRecord, RecordData, RecordKind, TermEnd, TermReason } from "../model/records.ts";
 export type { EffectRow } from "../model/rows.ts";
+export type { ForkRequest } from "../operator/fork.ts";
+export type { CompensatedEffect, ForkedOperation, ForkPlan, RepeatedEffect } from "../operator/fork-plan.ts";
+export type { PreemptTarget } from "../operator/preempt.ts";
+export type { Resolution, ResolveRequest } from "../operator/resolve.ts";
 export type { ReactorContext, ReactorHandler, ReactorResult } from "../reactor/custom.ts";
-export type { Resolution, ResolveRequest } from "../reactor/resolve.ts";
 export type { Connector, ConnectorContext } from "../sdk/connector.ts";
 export type {
   BudgetContext,
@@ -136,6 +142,6 @@ export type {
   StoreSettings,
   ValueCondition,
   WakeHint,
-} from "../store/contract.ts";
-export { type FollowOptions, followFeed } from "../store/follow.ts";
+} from "../store/contract/store.ts";
+export { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 export { updateValue, type ValueTransition, type WatchOptions, watchValue } from "../store/values.ts";

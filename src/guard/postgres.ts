@@ -1,7 +1,8 @@
 import { TapeError } from "../model/errors.ts";
 import { fenceToWire } from "../model/fence.ts";
 import { sqlFiles } from "../store/sql/files.ts";
-import { bigintParams, loadStatements, type Statement } from "../store/sql/statement.ts";
+import { bigintParams, loadStatements, type Statement } from "../store/sql/statements.ts";
+import { type GuardTable, guardTable } from "./guard-table.ts";
 import {
   assertHolder,
   type LeaseHolder,
@@ -9,8 +10,7 @@ import {
   refuseStale,
   scopeOf,
   type TokenHolder,
-} from "./bearer.ts";
-import { type GuardTable, guardTable } from "./table.ts";
+} from "./token-holder.ts";
 
 /** What a guard needs of a client: `pg`'s has it. It must be one connection, not a pool. */
 export interface PostgresClient {

@@ -1,5 +1,5 @@
 import { sqlFiles } from "../store/sql/files.ts";
-import { loadStatements } from "../store/sql/statement.ts";
+import { loadStatements } from "../store/sql/statements.ts";
 import {
   assertHolder,
   type LeaseHolder,
@@ -7,7 +7,7 @@ import {
   refuseStale,
   scopeOf,
   type TokenHolder,
-} from "./bearer.ts";
+} from "./token-holder.ts";
 
 /** What a guard needs of a database: `node:sqlite`'s and `better-sqlite3`'s have it. */
 export interface SqliteDatabase {

@@ -2,9 +2,9 @@ import { decode } from "../base/codec.ts";
 import type { Duration } from "../base/duration.ts";
 import { effectMachine, obligationMachine } from "../model/machines.ts";
 import type { EffectRow } from "../model/rows.ts";
-import { assertKnownKeys, assertOneOf, millisecondsOf } from "../sdk/check.ts";
-import type { Store } from "../store/contract.ts";
-import { effectCursor } from "../store/lists.ts";
+import { assertKnownKeys, assertOneOf, millisecondsOf } from "../sdk/validate.ts";
+import { effectCursor } from "../store/contract/filters.ts";
+import type { Store } from "../store/contract/store.ts";
 import { runIds } from "./run-ids.ts";
 
 /** An effect or an obligation, with what is needed to act on it: its run's id, and values as the code knows them. */

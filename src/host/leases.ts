@@ -1,15 +1,15 @@
 import type { Duration } from "../base/duration.ts";
-import type { PreemptTarget } from "../engine/preempt.ts";
-import type { OperatorDeps } from "../engine/redrive.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { LeaseKeeper, StandbyOptions } from "../lease/keeper.ts";
 import type { Lease } from "../lease/lease.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView, TermView } from "../model/lease.ts";
-import { assertKnownKeys, millisecondsOf } from "../sdk/check.ts";
-import type { Store } from "../store/contract.ts";
+import type { PreemptTarget } from "../operator/preempt.ts";
+import type { OperatorDeps } from "../operator/redrive.ts";
+import { assertKnownKeys, millisecondsOf } from "../sdk/validate.ts";
+import type { Store } from "../store/contract/store.ts";
 import type { Operator } from "./operator.ts";
-import type { OperatorReason } from "./singleton.ts";
+import type { OperatorReason } from "./singleton/singleton.ts";
 
 export interface LeaseOptions {
   readonly ttl?: Duration;

@@ -7,7 +7,7 @@ import type { RemoteOptions } from "../client/remote.ts";
 import { environmentToken } from "../client/token.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 import { openMemory } from "../store/memory/open.ts";
 import type { PlannedStep } from "../store/sql/migration-plan.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";

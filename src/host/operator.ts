@@ -1,11 +1,11 @@
 import { isRemote, type RemoteStore } from "../client/remote.ts";
-import { type Cancellation, cancelRun } from "../engine/cancel.ts";
-import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
-import type { ForkPlan } from "../engine/fork-plan.ts";
-import { type PreemptTarget, preempt } from "../engine/preempt.ts";
-import { redrive } from "../engine/redrive.ts";
-import type { ReactorDeps } from "../reactor/reactor.ts";
-import { type ResolveRequest, resolve } from "../reactor/resolve.ts";
+import type { ReactorDeps } from "../engine/item/deps.ts";
+import { type Cancellation, cancelRun } from "../operator/cancel.ts";
+import { type ForkRequest, fork, planFork } from "../operator/fork.ts";
+import type { ForkPlan } from "../operator/fork-plan.ts";
+import { type PreemptTarget, preempt } from "../operator/preempt.ts";
+import { redrive } from "../operator/redrive.ts";
+import { type ResolveRequest, resolve } from "../operator/resolve.ts";
 
 interface AuditInfo {
   readonly by: string;

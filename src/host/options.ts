@@ -7,9 +7,9 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
-import { assertKnownKeys, assertName, booleanOr, millisecondsOf, numberOf, shown } from "../sdk/check.ts";
+import { assertKnownKeys, assertName, booleanOr, millisecondsOf, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 
 export interface TapeOptions {
   /** A store URL, or an open store (which then stays open). */

@@ -1,4 +1,4 @@
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 
 /** Lists hold journal numbers; people and signals need the ids of the runs. */
 export async function runIds(

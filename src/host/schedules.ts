@@ -4,10 +4,10 @@ import type { Random } from "../base/random.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import * as model from "../model/schedule.ts";
-import { assertKnownKeys, millisecondsOf } from "../sdk/check.ts";
 import { validate } from "../sdk/schema.ts";
+import { assertKnownKeys, millisecondsOf } from "../sdk/validate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 import { allOf } from "../store/page.ts";
 
 export interface ScheduleOptions {

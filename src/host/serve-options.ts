@@ -2,12 +2,12 @@ import type { Clock } from "../base/clock.ts";
 import type { LogOption } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
 import { TapeError } from "../model/errors.ts";
-import { assertKnownKeys, assertName, assertOneOf, numberOf, shown, textOr } from "../sdk/check.ts";
+import { assertKnownKeys, assertName, assertOneOf, numberOf, shown, textOr } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
-import type { TokenLifetimes } from "../server/handler.ts";
+import type { TokenLifetimes } from "../server/handler-types.ts";
 import { defaultServerLimits, type ServerLimits } from "../server/limits.ts";
 import { defaultTimeouts, type ListenOptions, type Timeouts } from "../server/listen.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 import { assertRunner } from "./options.ts";
 
 export interface ServeOptions {

@@ -4,8 +4,7 @@ import type { Tracer } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
 import { isRemote } from "../client/remote.ts";
 import { environmentToken } from "../client/token.ts";
-import type { ForkRequest } from "../engine/fork.ts";
-import type { ForkPlan } from "../engine/fork-plan.ts";
+import type { ReactorDeps } from "../engine/item/deps.ts";
 import { identify } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
 import { starterOf } from "../model/approvers.ts";
@@ -13,15 +12,15 @@ import { TapeError } from "../model/errors.ts";
 import { runStatuses } from "../model/machines.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { TimerRow } from "../model/rows.ts";
-import type { ReactorDeps } from "../reactor/reactor.ts";
-import type { ResolveRequest } from "../reactor/resolve.ts";
-import { assertKnownKeys, assertName, assertOneOf, millisecondsOf } from "../sdk/check.ts";
+import type { ForkRequest } from "../operator/fork.ts";
+import type { ForkPlan } from "../operator/fork-plan.ts";
+import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
+import { assertKnownKeys, assertName, assertOneOf, millisecondsOf } from "../sdk/validate.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
-import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract.ts";
-import { type FollowOptions, followFeed } from "../store/follow.ts";
-import { Worker, type WorkerOptions } from "./app-worker.ts";
+import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract/store.ts";
+import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
@@ -38,13 +37,14 @@ import {
   type TapeOptions,
   warnOfOldNode,
 } from "./options.ts";
-import { type ProcessActivity, ProcessReporter } from "./presence.ts";
-import { ResultWaiter } from "./results.ts";
+import { type ProcessActivity, ProcessReporter } from "./process-reporter.ts";
+import { ResultWaiter } from "./result-waiter.ts";
 import { Schedules } from "./schedules.ts";
-import type { Singleton, SingletonOptions, SingletonView } from "./singleton.ts";
-import type { SingletonWork } from "./singleton-term.ts";
-import { Singletons } from "./singletons.ts";
+import { Singletons } from "./singleton/registry.ts";
+import type { Singleton, SingletonOptions, SingletonView } from "./singleton/singleton.ts";
+import type { SingletonWork } from "./singleton/term.ts";
 import { UnservedWarning } from "./unserved-warning.ts";
+import { Worker, type WorkerOptions } from "./worker.ts";
 
 export type { ConnectOptions, StartOptions, TapeOptions } from "./options.ts";
 

@@ -1,7 +1,7 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { ServedWorkflows } from "../engine/served.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 
 /** Whoever starts a thousand runs of a workflow that nobody has needs to hear it once. */
 const againMs = 60_000;

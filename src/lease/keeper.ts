@@ -15,13 +15,13 @@ import type {
   Term,
 } from "../model/lease.ts";
 import type { NewRecord, TermEnd } from "../model/records.ts";
-import { AcquireAttempt } from "./attempt.ts";
-import { ReleaseWatcher, type WakeSource } from "./awakening.ts";
+import { AcquireAttempt } from "./acquire-attempt.ts";
 import type { ClockReading } from "./belief.ts";
-import { releaseTerm } from "./farewell.ts";
 import { Heartbeat } from "./heartbeat.ts";
 import type { Identity } from "./identity.ts";
 import { Lease, type LeaseCallbacks } from "./lease.ts";
+import { releaseTerm } from "./release.ts";
+import { ReleaseWatcher, type WakeSource } from "./release-watcher.ts";
 import { checkStall, type Timings, timingsFor, timingsOf } from "./timings.ts";
 
 /** What the keeper needs of a store. */

@@ -1,11 +1,11 @@
 import type { Clock } from "../base/clock.ts";
+import { OrderedListeners } from "../base/listeners.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { Term } from "../model/lease.ts";
 import type { RecordData, TermEnd } from "../model/records.ts";
 import { type Belief, type ClockReading, elapsedSince } from "./belief.ts";
 import type { Timings } from "./timings.ts";
-import { OrderedListeners } from "./transitions.ts";
 
 export interface LeaseTransition {
   readonly to: Belief;

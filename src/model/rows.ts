@@ -161,3 +161,20 @@ export interface TombstoneRow {
   readonly createdAt: number;
   readonly endedAt: number | null;
 }
+
+/** Which effect a person must decide about. */
+export interface EffectRef {
+  readonly run: number;
+  readonly pos: number;
+  readonly sub: number;
+}
+
+export const effectRefOf = ({ run, pos, sub }: EffectRef): EffectRef => ({ run, pos, sub });
+
+/** What a person needs to know of an effect that only they can settle. */
+export interface UnresolvedEffect extends EffectRef {
+  readonly name: string | null;
+  readonly reason?: string | null | undefined;
+  /** What the last attempt said. */
+  readonly error?: unknown;
+}

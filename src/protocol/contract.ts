@@ -1,6 +1,6 @@
 import type { z } from "zod";
 import type { Route } from "./route.ts";
-import { doubts } from "./routes/doubts.ts";
+import { doubts } from "./routes/effects.ts";
 import { leases } from "./routes/leases.ts";
 import { overview } from "./routes/overview.ts";
 import { quotas } from "./routes/quotas.ts";

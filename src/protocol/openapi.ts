@@ -2,7 +2,7 @@ import { z } from "zod";
 import { routes } from "./contract.ts";
 import { problemSchema, problemType } from "./problem.ts";
 import type { Route } from "./route.ts";
-import { jsonType, linesType } from "./wire.ts";
+import { jsonType, linesType } from "./transport.ts";
 
 type Json = Record<string, unknown>;
 

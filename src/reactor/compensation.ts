@@ -1,8 +1,9 @@
-import { isPoison } from "./attempts.ts";
-import type { Item } from "./item.ts";
-import { itemReactor } from "./items.ts";
-import { runAttempt } from "./perform.ts";
-import type { Reactor, ReactorDeps } from "./reactor.ts";
+import { runAttempt } from "../engine/item/attempt.ts";
+import { isPoison } from "../engine/item/attempts.ts";
+import type { ReactorDeps } from "../engine/item/deps.ts";
+import type { Item } from "../engine/item/item.ts";
+import { itemReactor } from "./item-reactor.ts";
+import type { Reactor } from "./reactor.ts";
 
 /**
  * compensation: obligations that are due. The store hands out only the newest unsettled one of a run, so the order is not

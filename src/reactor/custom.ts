@@ -2,9 +2,10 @@ import { type BackoffOptions, backoffMs } from "../base/backoff.ts";
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
+import { retryBackoff } from "../engine/item/deps.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
 import type { Fence } from "../model/fence.ts";
-import { type Reactor, type ReactorCounts, retryBackoff } from "./reactor.ts";
+import type { Reactor, ReactorCounts } from "./reactor.ts";
 
 /** What a reactor of your own is told in one call. */
 export interface ReactorContext {

@@ -2,9 +2,9 @@ import type { Clock } from "../base/clock.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
-import type { Handoff } from "../engine/give-back.ts";
-import type { Store, WakeHint } from "../store/contract.ts";
-import { AgendaProbe } from "./probe.ts";
+import type { Handoff } from "../lease/release-journal.ts";
+import type { Store, WakeHint } from "../store/contract/store.ts";
+import { AgendaProbe } from "./agenda-probe.ts";
 import type { OnItemDone, Reactor, ReactorCounts } from "./reactor.ts";
 
 export interface LoopOptions {

@@ -1,7 +1,8 @@
-import type { Item } from "./item.ts";
-import { itemReactor } from "./items.ts";
-import { runAttempt } from "./perform.ts";
-import type { Reactor, ReactorDeps } from "./reactor.ts";
+import { runAttempt } from "../engine/item/attempt.ts";
+import type { ReactorDeps } from "../engine/item/deps.ts";
+import type { Item } from "../engine/item/item.ts";
+import { itemReactor } from "./item-reactor.ts";
+import type { Reactor } from "./reactor.ts";
 
 /**
  * outbox: effects that were handed over to be dispatched. The act is authorised by a durable record before it is done; an

@@ -1,15 +1,16 @@
 import { backoffMs } from "../base/backoff.ts";
 import { describeThrown } from "../base/thrown.ts";
-import { isUnstorable, resultIn } from "../engine/evidence.ts";
-import type { Handoff } from "../engine/give-back.ts";
-import { isInterrupted } from "../engine/interrupted.ts";
+import { isUnstorable, resultIn } from "../engine/effects/evidence.ts";
+import { failedAttempts, isExhausted, isPoison } from "../engine/item/attempts.ts";
+import { observeWithTimeout, toStorableError } from "../engine/item/call.ts";
+import type { ReactorDeps } from "../engine/item/deps.ts";
+import type { Item } from "../engine/item/item.ts";
+import type { Handoff } from "../lease/release-journal.ts";
+import { isInterrupted } from "../model/attempt.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
-import { failedAttempts, isExhausted, isPoison } from "./attempts.ts";
-import { observeWithTimeout, toStorableError } from "./carry-out.ts";
-import type { Item } from "./item.ts";
-import { itemReactor } from "./items.ts";
-import type { Reactor, ReactorDeps } from "./reactor.ts";
+import { itemReactor } from "./item-reactor.ts";
+import type { Reactor } from "./reactor.ts";
 
 /** Looks that told nothing, or tries that led nowhere, before a person is asked: some minutes of them. */
 const maxObservations = 10;

@@ -1,4 +1,4 @@
-import type { DriveCounts, RunDriver } from "../engine/worker.ts";
+import type { DriveCounts, RunDriver } from "../engine/run-driver.ts";
 import type { Reactor, ReactorCounts } from "./reactor.ts";
 
 /**

@@ -1,7 +1,8 @@
 import { errorFields } from "../base/reason.ts";
-import type { RunDriver } from "../engine/worker.ts";
-import type { Reactor, ReactorCounts, ReactorDeps } from "./reactor.ts";
-import { fireSchedules } from "./schedules.ts";
+import type { ReactorDeps } from "../engine/item/deps.ts";
+import type { RunDriver } from "../engine/run-driver.ts";
+import { fireSchedules } from "./fire-schedules.ts";
+import type { Reactor, ReactorCounts } from "./reactor.ts";
 
 type TimerDeps = Pick<ReactorDeps, "store" | "log" | "random" | "tenant">;
 

@@ -1,5 +1,5 @@
-import type { CompensateDefinition, EffectContext, EffectDefinition } from "./act.ts";
 import { assertResolvable } from "./effect.ts";
+import type { CompensateDefinition, EffectContext, EffectDefinition } from "./effect-types.ts";
 import type { Observation } from "./outcomes.ts";
 
 /** What a connector is told about the act: one connector serves many effects. */

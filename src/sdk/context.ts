@@ -1,6 +1,6 @@
 import type { Duration } from "../base/duration.ts";
 import type { Fence } from "../model/fence.ts";
-import type { EffectCall, RetryPolicy } from "./act.ts";
+import type { EffectCall, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
 import type { Schema } from "./schema.ts";
 

@@ -1,6 +1,7 @@
 import { fingerprint } from "../base/canonical.ts";
 import { decode, encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
+import { currentContext } from "./current.ts";
 import type {
   Body,
   CompensateDefinition,
@@ -8,9 +9,8 @@ import type {
   EffectCall,
   EffectDefinition,
   EffectOptions,
-} from "./act.ts";
-import { assertKnownKeys, assertName, assertOneOf, durationOf, functionOr, retryOf, textOr } from "./check.ts";
-import { currentContext } from "./current.ts";
+} from "./effect-types.ts";
+import { assertKnownKeys, assertName, assertOneOf, durationOf, functionOr, retryOf, textOr } from "./validate.ts";
 
 export type {
   CompensateDefinition,
@@ -21,7 +21,7 @@ export type {
   EffectOptions,
   RetryPolicy,
   Semantics,
-} from "./act.ts";
+} from "./effect-types.ts";
 
 /** A defined effect. Call it inside a run, or make an act of it with `with`. */
 export interface Effect<A, R> {

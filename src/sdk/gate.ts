@@ -1,7 +1,7 @@
 import { type Approvers, approversShape } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
-import { assertKnownKeys, assertName } from "./check.ts";
 import { type Schema, schemaOf } from "./schema.ts";
+import { assertKnownKeys, assertName } from "./validate.ts";
 
 /** A durable wait for a signal of this name; T is what the signal carries. */
 export interface GateDefinition<T> {

@@ -1,5 +1,5 @@
 import { TapeError } from "../model/errors.ts";
-import { shown } from "./check.ts";
+import { shown } from "./validate.ts";
 
 /** The part of Standard Schema (standardschema.dev) that is used here: any validator that follows it fits. */
 export interface Schema<T = unknown> {

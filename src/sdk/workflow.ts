@@ -1,10 +1,10 @@
 import { TapeError } from "../model/errors.ts";
-import type { EffectDefinition, RetryPolicy } from "./act.ts";
-import { assertKnownKeys, assertName, retryOf, shown } from "./check.ts";
 import { bindConnector, type Connector } from "./connector.ts";
 import type { TapeContext, Workflow } from "./context.ts";
+import type { EffectDefinition, RetryPolicy } from "./effect-types.ts";
 import type { GateDefinition } from "./gate.ts";
 import { type Schema, schemaOf, validate } from "./schema.ts";
+import { assertKnownKeys, assertName, retryOf, shown } from "./validate.ts";
 
 export type { Workflow } from "./context.ts";
 

@@ -2,9 +2,9 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import type { RouteName } from "../protocol/contract.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 import { limitKey } from "./address.ts";
-import type { Call } from "./handler.ts";
+import type { Call } from "./handler-types.ts";
 
 /** The same thing again within this time is counted; the next entry of its kind has the count. */
 const spacingMs = 60_000;

@@ -1,13 +1,13 @@
 import { encode } from "../base/codec.ts";
-import { forkActed } from "../engine/fork.ts";
-import { type OperatorWord, operatorWord } from "../engine/operator-word.ts";
+import { forkActed } from "../engine/drive/kept-records.ts";
+import { type OperatorWord, operatorWord } from "../engine/item/operator-word.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Fence } from "../model/fence.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { mayDo } from "../protocol/route.ts";
-import type { AppendRequest, ReadOps, RunSpec } from "../store/contract.ts";
-import { actorOf, type Call } from "./handler.ts";
+import type { AppendRequest, ReadOps, RunSpec } from "../store/contract/store.ts";
+import { actorOf, type Call } from "./handler-types.ts";
 
 type Item = readonly [Fence, AppendRequest];
 /** Operators' words that were looked up for this call, by the item's journal. */

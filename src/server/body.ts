@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { Clock } from "../base/clock.ts";
 import { CodecError } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
-import { jsonType, type WireRequest } from "../protocol/wire.ts";
+import { jsonType, type WireRequest } from "../protocol/transport.ts";
 import type { BodyRoom } from "./bodies.ts";
 import type { ServerLimits } from "./limits.ts";
 import type { ParseTurns } from "./parse-turns.ts";

@@ -5,11 +5,11 @@ import type { Random } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { type Role, roles } from "../protocol/route.ts";
-import type { ApiToken, Store } from "../store/contract.ts";
-import { bootstrapName } from "../store/entrance.ts";
+import type { ApiToken, Store } from "../store/contract/store.ts";
+import { bootstrapName } from "../store/validate/store.ts";
 import { limitKey } from "./address.ts";
 import { Bucket, Buckets } from "./bucket.ts";
-import type { Caller, TokenLifetimes } from "./handler.ts";
+import type { Caller, TokenLifetimes } from "./handler-types.ts";
 
 /** 32 bytes: nobody finds one by trying. Tries are counted all the same, because each may cost a look into the store. */
 const secretBytes = 32;

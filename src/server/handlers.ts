@@ -1,5 +1,5 @@
-import type { Handlers, ServerDeps } from "./handler.ts";
-import { effectHandlers } from "./handlers/doubts.ts";
+import type { Handlers, ServerDeps } from "./handler-types.ts";
+import { effectHandlers } from "./handlers/effects.ts";
 import { leaseHandlers } from "./handlers/leases.ts";
 import { overviewHandlers } from "./handlers/overview.ts";
 import { quotaHandlers } from "./handlers/quotas.ts";

@@ -1,6 +1,6 @@
 import { isTapeError } from "../model/errors.ts";
 import { mayDo } from "../protocol/route.ts";
-import type { Call, ServerDeps } from "./handler.ts";
+import type { Call, ServerDeps } from "./handler-types.ts";
 
 /** Runs that nobody has taken for so long are worth a line. */
 const unservedMs = 10_000;

@@ -6,7 +6,7 @@ import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import { TapeError } from "../model/errors.ts";
-import type { WireRequest } from "../protocol/wire.ts";
+import type { WireRequest } from "../protocol/transport.ts";
 import { callerAddress, nobodyTrusted, type Trusted } from "./address.ts";
 import type { BodyRoom } from "./bodies.ts";
 import { tooLarge } from "./body.ts";

@@ -1,14 +1,14 @@
 import type { Clock } from "../base/clock.ts";
 import type { Log } from "../base/log.ts";
 import type { Random } from "../base/random.ts";
-import { endUnbegun } from "../engine/cancel.ts";
-import { type ForkRequest, fork, planFork } from "../engine/fork.ts";
-import type { ForkPlan } from "../engine/fork-plan.ts";
-import { type PreemptRequest, type PreemptTarget, preempt } from "../engine/preempt.ts";
-import { redrive } from "../engine/redrive.ts";
 import type { Identity } from "../lease/identity.ts";
 import { LeaseKeeper } from "../lease/keeper.ts";
-import type { AuditInfo, Store } from "../store/contract.ts";
+import { endUnbegun } from "../operator/cancel.ts";
+import { type ForkRequest, fork, planFork } from "../operator/fork.ts";
+import type { ForkPlan } from "../operator/fork-plan.ts";
+import { type PreemptRequest, type PreemptTarget, preempt } from "../operator/preempt.ts";
+import { redrive } from "../operator/redrive.ts";
+import type { AuditInfo, Store } from "../store/contract/store.ts";
 
 /** What a person found out about an act in doubt, or wants done about it. */
 export type Resolution =

@@ -1,6 +1,6 @@
 import { isLoopbackAddress } from "../base/loopback.ts";
 import { TapeError } from "../model/errors.ts";
-import type { WireRequest } from "../protocol/wire.ts";
+import type { WireRequest } from "../protocol/transport.ts";
 
 /** What a browser on this machine writes into Host; where the name leads was judged when the address was bound. */
 const isLoopbackName = (host: string): boolean => host.toLowerCase() === "localhost" || isLoopbackAddress(host);

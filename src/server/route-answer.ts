@@ -1,8 +1,8 @@
 import { z } from "zod";
 import type { RouteName } from "../protocol/contract.ts";
 import type { Route } from "../protocol/route.ts";
-import { jsonType } from "../protocol/wire.ts";
-import { jsonResponse, textResponse, type WholeResponse } from "./answer.ts";
+import { jsonType } from "../protocol/transport.ts";
+import { jsonResponse, textResponse, type WholeResponse } from "./response.ts";
 import { rowsOfTurn } from "./turns.ts";
 
 /** What a handler returned, as its route writes it. */

@@ -1,5 +1,5 @@
 import { readFile, stat } from "node:fs/promises";
-import type { Dashboard, PageFile } from "./page.ts";
+import type { Dashboard, PageFile } from "./dashboard-page.ts";
 
 /** Where the built dashboard lies: beside the published code, or in a checkout where `npm run dashboard` puts it. */
 const places = [new URL("../dashboard/", import.meta.url), new URL("../../dashboard/dist/", import.meta.url)];

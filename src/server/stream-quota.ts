@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { quotaExceeded } from "../model/quota.ts";
-import type { Store } from "../store/contract.ts";
+import type { Store } from "../store/contract/store.ts";
 import type { Admission } from "./admission.ts";
 
 /** A limit that was changed holds on every replica after so long. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
-import { heartbeatLine } from "../protocol/wire.ts";
-import type { Store, WakeHint } from "../store/contract.ts";
+import { heartbeatLine } from "../protocol/transport.ts";
+import type { Store, WakeHint } from "../store/contract/store.ts";
 
 /** Proxies and clients give up on silent connections after a minute or half of one. */
 const heartbeatMs = 15_000;

@@ -1,7 +1,7 @@
 import { once } from "node:events";
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../base/clock.ts";
-import type { WireResponse } from "../protocol/wire.ts";
+import type { WireResponse } from "../protocol/transport.ts";
 import type { UnreadResponses } from "./unread.ts";
 
 /** What answers are written with. */

@@ -1,6 +1,6 @@
 import { hash } from "node:crypto";
 import { fingerprint } from "../base/canonical.ts";
-import type { AuditEntry } from "./contract.ts";
+import type { AuditEntry } from "./contract/store.ts";
 
 /** Of an entry's own words and the hash of the entry before it in its tenant. */
 export function auditHash(before: string, entry: AuditEntry): string {

@@ -1,7 +1,7 @@
 import { type Cipheriv, createCipheriv, hash } from "node:crypto";
 import type { Random } from "../base/random.ts";
 import { TapeError } from "../model/errors.ts";
-import type { FeedPage } from "./contract.ts";
+import type { FeedPage } from "./contract/store.ts";
 
 /**
  * Cursors of one tenant's feed. A place in the feed counts the records of all tenants, so a tenant gets it sealed: what

@@ -1,4 +1,4 @@
-import type { FeedPage, FeedRecord, Page } from "./contract.ts";
+import type { FeedPage, FeedRecord, Page } from "./contract/store.ts";
 
 /**
  * A page of the feed. Where it is not full, the cursor moves over everything that was looked at: what is another tenant's

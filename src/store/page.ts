@@ -1,4 +1,4 @@
-import type { Page } from "./contract.ts";
+import type { Page } from "./contract/store.ts";
 
 /** Rows as a page; `more`: it was full. */
 export function pageOf<T>(rows: readonly T[], more: boolean): Page<T> {

@@ -1,6 +1,6 @@
 import type { Clock } from "../base/clock.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
-import type { Store, StoredValue } from "./contract.ts";
+import type { Store, StoredValue } from "./contract/store.ts";
 
 /** A change of a value: what it was and what it is. `undefined`: it did not exist. */
 export interface ValueTransition {

@@ -2,8 +2,8 @@ import { setImmediate } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openRemote } from "../../src/client/open.ts";
 import { checkAudit } from "../../src/store/audit.ts";
-import type { AuditEntry } from "../../src/store/contract.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import type { AuditEntry } from "../../src/store/contract/store.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { makeScene, type Scene, tokenOf } from "../server/scene.ts";
 import { ask, bootstrap, type Stage, stage } from "../server/stage.ts";
 

@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
-import type { Store, WakeHint } from "../../src/store/contract.ts";
+import type { Store, WakeHint } from "../../src/store/contract/store.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { claimant, scheduleSpec, spec, tenant } from "../../src/testing/conformance/frame.ts";
-import { heldRuns, hunt, waitingRuns } from "../../src/testing/conformance/holding.ts";
+import { claimant, scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
+import { heldRuns, hunt, waitingRuns } from "../../testkit/conformance/holding.ts";
 import { planReader } from "../store/postgres/plan-reader.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
 

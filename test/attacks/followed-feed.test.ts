@@ -1,14 +1,14 @@
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { defaultLimits } from "../../src/model/limits.ts";
-import { parseCursor } from "../../src/store/calls.ts";
-import type { FeedPage, Store } from "../../src/store/contract.ts";
+import type { FeedPage, Store } from "../../src/store/contract/store.ts";
 import { FeedTail } from "../../src/store/feed-tail.ts";
 import { PostgresFeed } from "../../src/store/postgres/feed.ts";
 import { type Row, runPlan } from "../../src/store/sql/plan.ts";
 import { feedPlan } from "../../src/store/sql/plans/feed.ts";
 import { Statements } from "../../src/store/sqlite/database.ts";
-import { spec, tenant } from "../../src/testing/conformance/frame.ts";
+import { parseCursor } from "../../src/store/validate/arguments.ts";
+import { spec, tenant } from "../../testkit/conformance/frame.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
 import { placeForFile } from "../store/sqlite/files.ts";
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { tenant } from "../../src/testing/conformance/frame.ts";
+import { tenant } from "../../testkit/conformance/frame.ts";
 import { type PlanReader, planReader } from "../store/postgres/plan-reader.ts";
 import { type Scene, sceneOn } from "../store/postgres/scene.ts";
 

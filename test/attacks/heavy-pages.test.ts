@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { tenant } from "../../src/testing/conformance/frame.ts";
+import { tenant } from "../../testkit/conformance/frame.ts";
 import { backends, groundOf } from "./ground.ts";
 
 /** Values as large as they may be: a page of them must not be read into memory first. */

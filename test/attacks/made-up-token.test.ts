@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { buildRequest } from "../../src/connector/http/request.ts";
-import { fenceHeaders, leaseHeader, RequestFence, tokenHeader } from "../../src/guard/door.ts";
-import { fencedHandler } from "../../src/guard/handler.ts";
-import { memoryGuardTable } from "../../src/guard/table.ts";
+import { memoryGuardTable } from "../../src/guard/guard-table.ts";
+import { fencedHandler } from "../../src/guard/http-handler.ts";
+import { fenceHeaders, leaseHeader, RequestFence, tokenHeader } from "../../src/guard/request-fence.ts";
 import { macHeader } from "../../src/model/fence-mac.ts";
 import type { ConnectorContext } from "../../src/sdk/connector.ts";
 

@@ -8,7 +8,7 @@ import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { openStore } from "../../src/host/open-store.ts";
 import type { Role } from "../../src/protocol/route.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { bootstrap } from "../server/stage.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, inject, it } from "vitest";
 import { diagnose } from "../../src/cli/commands/doctor.ts";
-import type { Store, StoreSettings } from "../../src/store/contract.ts";
+import type { Store, StoreSettings } from "../../src/store/contract/store.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { transportOf, warnOfTransport } from "../../src/store/postgres/transport.ts";
 import { sceneOn } from "../store/postgres/scene.ts";

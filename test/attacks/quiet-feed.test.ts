@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import type { ItemResult } from "../../src/model/lease.ts";
-import type { CreateResult, FeedPage, Store } from "../../src/store/contract.ts";
+import type { CreateResult, FeedPage, Store } from "../../src/store/contract/store.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { spec, tenant } from "../../src/testing/conformance/frame.ts";
+import { spec, tenant } from "../../testkit/conformance/frame.ts";
 import { freshDatabase } from "../postgres/database.ts";
 
 /** One tenant has written much, the other nothing: each look of the other's feed may pass over a bounded part of it. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vit
 import { createRunner, Tape, workflow } from "../../src/exports/index.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { defaultLimits } from "../../src/model/limits.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { answer } from "../../src/store/memory/statements.ts";
 import { Tables } from "../../src/store/memory/tables.ts";
 import { type Plan, type PlanContext, runPlan } from "../../src/store/sql/plan.ts";
@@ -10,8 +10,8 @@ import { createPlan } from "../../src/store/sql/plans/create.ts";
 import { putSchedulePlan } from "../../src/store/sql/plans/intake.ts";
 import { setQuotaPlan } from "../../src/store/sql/plans/quotas.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
-import { scheduleSpec, spec, tenant } from "../../src/testing/conformance/frame.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, bootstrap, firstLines, type Stage, stage } from "../server/stage.ts";
 

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, inject, it } from "vitest";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { spec } from "../../src/testing/conformance/frame.ts";
+import { spec } from "../../testkit/conformance/frame.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, stage } from "../server/stage.ts";

@@ -1,9 +1,9 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { TapeError } from "../../src/model/errors.ts";
-import { suited } from "../../src/server/answer.ts";
-import { pageResponse } from "../../src/server/page.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { pageResponse } from "../../src/server/dashboard-page.ts";
+import { suited } from "../../src/server/response.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 import { groundOf } from "./ground.ts";

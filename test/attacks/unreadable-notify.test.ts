@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import pg from "pg";
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import type { WakeHint } from "../../src/store/contract.ts";
-import { unique } from "../../src/testing/conformance/frame.ts";
+import type { WakeHint } from "../../src/store/contract/store.ts";
+import { unique } from "../../testkit/conformance/frame.ts";
 import { codeOf, type Scene, sceneOn, until } from "../store/postgres/scene.ts";
 
 /** Whoever may connect to a database may send notifications there; a payload that nobody could read ended our processes. */

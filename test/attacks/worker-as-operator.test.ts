@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { operatorWord } from "../../src/engine/operator-word.ts";
+import { operatorWord } from "../../src/engine/item/operator-word.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Role } from "../../src/protocol/route.ts";

@@ -5,7 +5,7 @@ import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { fill, past } from "../../bench/growth-fill.ts";
 import { createRunner, Tape } from "../../src/exports/index.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 
 let folder = "";
 beforeEach(() => {

@@ -2,7 +2,7 @@ import type { Browser } from "playwright-core";
 import { expect, it } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { disposable, openPage, openStage, soon, violations } from "./stage.ts";
 
 const runner = createRunner({ workflows: [] });

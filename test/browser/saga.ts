@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import type { PastClock } from "./past.ts";
 import { done, type Scene, tenant } from "./scene.ts";
 

@@ -6,7 +6,7 @@ import { encodeSchedule } from "../../src/model/schedule.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import type { PastClock } from "./past.ts";
 import { sagaOf } from "./saga.ts";
 

@@ -7,7 +7,7 @@ import type { Browser, Page } from "playwright-core";
 import { expect } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { PastClock } from "./past.ts";
 import { Scene, sceneRunner } from "./scene.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { EffectRow } from "../../src/model/rows.ts";
-import type { RunView } from "../../src/store/contract.ts";
+import type { RunView } from "../../src/store/contract/store.ts";
 import { type Evidence, judge as judgement, type Started } from "../../tools/chaos/judge.ts";
 import type { Deed } from "../../tools/chaos/world.ts";
 

@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
-import { type BandRecord, drawBand, type Paint } from "../../src/cli/dev/band.ts";
 import { drawFrame, endOf, plainPaint, terminalPaint, worldLine } from "../../src/cli/dev/frame.ts";
 import { logLineOf, printLogLine } from "../../src/cli/dev/log-line.ts";
+import { type BandRecord, drawBand, type Paint } from "../../src/cli/dev/ownership-band.ts";
 import type { Payment } from "../../src/cli/dev/treasury.ts";
 import type { TermView } from "../../src/model/lease.ts";
 

@@ -1,6 +1,6 @@
 import { expect, inject, it } from "vitest";
 import { diagnose } from "../../src/cli/commands/doctor.ts";
-import type { Store, StoreSettings } from "../../src/store/contract.ts";
+import type { Store, StoreSettings } from "../../src/store/contract/store.ts";
 import { sceneOn } from "../store/postgres/scene.ts";
 
 it("doctor says whether a failover of this PostgreSQL server is safe", async () => {

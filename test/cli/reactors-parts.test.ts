@@ -1,8 +1,8 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { startReactors } from "../../src/cli/reactors/assemble.ts";
 import { loadFunction, loadRunner } from "../../src/cli/reactors/module.ts";
 import { parseOptions } from "../../src/cli/reactors/options.ts";
 import { configSchema } from "../../src/config/schema.ts";
+import { startReactors } from "../../src/host/reactors.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { calm, setStage, signal, tenant, waiting } from "../reactor/stage.ts";
 import { library, project } from "./reactors-stage.ts";

@@ -5,7 +5,7 @@ import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { temporaryFolder } from "./stage.ts";
 

@@ -4,7 +4,7 @@ import { openRemote } from "../../src/client/store.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import type { Transport, WireRequest } from "../../src/protocol/wire.ts";
+import type { Transport, WireRequest } from "../../src/protocol/transport.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { serverOn } from "./stage.ts";
 

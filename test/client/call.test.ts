@@ -3,11 +3,11 @@ import { systemClock } from "../../src/base/clock.ts";
 import { silentLog } from "../../src/base/log.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { addressOf } from "../../src/client/address.ts";
-import { RpcCaller } from "../../src/client/call.ts";
-import { RequestNotSent } from "../../src/client/faults.ts";
+import { RequestNotSent } from "../../src/client/errors.ts";
+import { RpcCaller } from "../../src/client/rpc-caller.ts";
 import { type ErrorCode, isTapeError, TapeError } from "../../src/model/errors.ts";
-import type { Transport, WireRequest } from "../../src/protocol/wire.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import type { Transport, WireRequest } from "../../src/protocol/transport.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { hurried, refusal } from "./faulty.ts";
 
 const ok = (json: unknown) => ({ status: 200, headers: {}, body: Buffer.from(JSON.stringify(json)) });

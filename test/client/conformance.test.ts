@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, it } from "vitest";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
-import { storeConformance } from "../../src/testing/conformance/index.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { storeConformance } from "../../testkit/conformance/index.ts";
 import { remoteOn } from "./stage.ts";
 import { byTenant } from "./tenants.ts";
 

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { memoryLedger } from "../../examples/ledger.ts";
 import { isTapeError, Tape } from "../../src/exports/index.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { answer, cases, happened, runId } from "../examples/cases.ts";
 import { serverOn } from "./stage.ts";
 

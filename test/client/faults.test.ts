@@ -3,7 +3,7 @@ import { seededRandom } from "../../src/base/random.ts";
 import { openRemote } from "../../src/client/store.ts";
 import { createRunner, effect, Tape, workflow } from "../../src/exports/index.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { faults, faulty, hurried } from "./faulty.ts";
 import { serverOn } from "./stage.ts";
 

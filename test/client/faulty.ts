@@ -1,10 +1,10 @@
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Random } from "../../src/base/random.ts";
-import { RequestNotSent } from "../../src/client/faults.ts";
+import { RequestNotSent } from "../../src/client/errors.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { problemOf, problemType, statusOf } from "../../src/protocol/problem.ts";
-import type { Transport, WireResponse } from "../../src/protocol/wire.ts";
-import { settled } from "../../src/testing/clock.ts";
+import type { Transport, WireResponse } from "../../src/protocol/transport.ts";
+import { settled } from "../../testkit/clock.ts";
 
 /** What may happen to a request on its way. Of all but the first and the last the caller cannot tell whether it arrived. */
 export const faults = ["unsent", "request lost", "answer lost", "doubled", "late", "gateway", "overloaded"] as const;

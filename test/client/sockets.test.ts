@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { addressOf } from "../../src/client/address.ts";
-import { httpExchange } from "../../src/client/exchange.ts";
+import { httpExchange } from "../../src/client/http-transport.ts";
 import { openRemote } from "../../src/client/store.ts";
 import { createRunner, isTapeError, Tape, workflow } from "../../src/exports/index.ts";
 import { serve } from "../../src/host/serve.ts";

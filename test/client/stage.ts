@@ -1,10 +1,10 @@
 import type { RemoteOptions, RemoteStore } from "../../src/client/remote.ts";
 import { openRemote } from "../../src/client/store.ts";
-import type { Transport } from "../../src/protocol/wire.ts";
-import { type ResolveRequest, resolve } from "../../src/reactor/resolve.ts";
+import { type ResolveRequest, resolve } from "../../src/operator/resolve.ts";
+import type { Transport } from "../../src/protocol/transport.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import { TapeServer } from "../../src/server/server.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 
 /** A server in this process that asks nobody for a credential: whoever calls is admin of the tenant. */
 export function serverOn(store: Store, tenant: string): TapeServer {

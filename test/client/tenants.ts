@@ -1,5 +1,5 @@
 import type { Term } from "../../src/model/lease.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 
 /**
  * Several credentials' stores as one: a credential has one tenant, the suite has many. Each call goes to the store of the

@@ -42,9 +42,11 @@ describe("docs/reactors.md", () => {
   });
 
   it("names every event that reactors log, and no other", () => {
-    const sources = ["src/reactor", "src/cli/reactors"].flatMap((folder) =>
+    const folders = ["src/reactor", "src/cli/reactors", "src/engine/item", "src/operator"];
+    const sources = folders.flatMap((folder) =>
       readdirSync(join(root, folder)).map((file) => read(join(folder, file))),
     );
+    sources.push(read("src/host/reactors.ts"));
     const logged = sources.flatMap((text) =>
       [...text.matchAll(/log\("(\w+)", "([\w.]+)"/g)].map(([, , event]) => event!),
     );

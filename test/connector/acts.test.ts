@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { functionConnector } from "../../src/connector/function.ts";
+import { httpConnector } from "../../src/connector/http/connector.ts";
 import { wireText } from "../../src/connector/http/request.ts";
-import { httpConnector } from "../../src/connector/http.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
@@ -10,7 +10,7 @@ import type { Connector } from "../../src/sdk/connector.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome, settlesEarlierAttempts } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { Holder, hold } from "../../src/testing/conformance/scenes.ts";
+import { Holder, hold } from "../../testkit/conformance/scenes.ts";
 import { granting, setStage, story, tenant, waiting } from "../reactor/stage.ts";
 import { answer, context, json, serve } from "./server.ts";
 

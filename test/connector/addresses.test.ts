@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { allowed, blocks, isPublic } from "../../src/connector/http/addresses.ts";
-import { httpConnector } from "../../src/connector/http.ts";
+import { httpConnector } from "../../src/connector/http/connector.ts";
 import { type DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 import { answer, cameOf, context, serve } from "./server.ts";
 

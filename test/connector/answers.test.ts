@@ -1,9 +1,9 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { verdictOn } from "../../src/connector/http/answers.ts";
-import { httpConnector } from "../../src/connector/http.ts";
+import { httpConnector } from "../../src/connector/http/connector.ts";
+import { verdictOn } from "../../src/connector/http/verdict.ts";
 import { AckLost, type DefiniteFailure, type NotSent } from "../../src/sdk/outcomes.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { answer, cameOf, context, json, serve } from "./server.ts";
 
 /** The rows of the written table that are about a status. */

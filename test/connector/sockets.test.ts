@@ -1,8 +1,8 @@
 import type { Socket } from "node:net";
 import { describe, expect, it } from "vitest";
-import { type HttpConnectorOptions, httpConnector } from "../../src/connector/http.ts";
+import { type HttpConnectorOptions, httpConnector } from "../../src/connector/http/connector.ts";
 import { AckLost } from "../../src/sdk/outcomes.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { certificate } from "./certificate.ts";
 import { answer, cameOf, context, json, serve, type Visit } from "./server.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 
 /** Reads, and writes at the version it has read. */
 async function put(tape: TapeContext): Promise<void> {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { AckLost, outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 import { stage } from "./stage.ts";
 

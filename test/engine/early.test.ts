@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 
 const woken: number[] = [];
 const sleeper = workflow("sleeper", async (tape, ms: number) => {

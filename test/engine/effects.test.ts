@@ -4,7 +4,7 @@ import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
+import { settled } from "../../testkit/clock.ts";
 import { type Process, type Stage, stage, tenant, ttlMs, watched } from "./stage.ts";
 
 const go = gate("go");

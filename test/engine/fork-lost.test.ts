@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { stage, tenant } from "./stage.ts";
 
 it("a fork whose source was deleted before it began is STUCK and says so; nothing of it runs, and it rests", async () => {

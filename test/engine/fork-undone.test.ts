@@ -2,7 +2,7 @@ import { describe, expect } from "vitest";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import type { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 
 const both = onBothStores();

@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import { type ForkRequest, fork, planFork } from "../../src/engine/fork.ts";
-import { expandKeptRecords } from "../../src/engine/kept.ts";
-import type { OperatorDeps } from "../../src/engine/redrive.ts";
+import { expandKeptRecords } from "../../src/engine/drive/kept-records.ts";
+import { type ForkRequest, fork, planFork } from "../../src/operator/fork.ts";
+import type { OperatorDeps } from "../../src/operator/redrive.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>

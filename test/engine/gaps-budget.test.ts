@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, type Workflow, workflow } from "../../src/sdk/workflow.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { decode, encode } from "../../src/base/codec.ts";
-import { EffectFailed } from "../../src/engine/acts.ts";
+import { EffectFailed } from "../../src/engine/effects/inline.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { isTapeError, TapeError } from "../../src/model/errors.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
@@ -9,8 +9,8 @@ import { gate } from "../../src/sdk/gate.ts";
 import { AckLost, DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
-import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { stage } from "./stage.ts";
 
 const seen = (error: unknown): unknown[] => {

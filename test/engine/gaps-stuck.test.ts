@@ -1,16 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import { cancelledError } from "../../src/engine/operations.ts";
-import { redrive } from "../../src/engine/redrive.ts";
-import { stuckError } from "../../src/engine/stuck.ts";
+import { cancelledError } from "../../src/engine/context/operations.ts";
+import { stuckError } from "../../src/engine/drive/stuck.ts";
 import { TapeError } from "../../src/model/errors.ts";
-import { type Resolution, resolve } from "../../src/reactor/resolve.ts";
+import { redrive } from "../../src/operator/redrive.ts";
+import { type Resolution, resolve } from "../../src/operator/resolve.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, type Runner, workflow } from "../../src/sdk/workflow.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
+import { settled } from "../../testkit/clock.ts";
 import { type Process, type Stage, stage, tenant, ttlMs } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: never) => unknown): AnyWorkflow =>

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { stuckError } from "../../src/engine/stuck.ts";
+import { stuckError } from "../../src/engine/drive/stuck.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, type Workflow, workflow } from "../../src/sdk/workflow.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { stage, tenant } from "./stage.ts";
 
 const flow = (name: string, run: (tape: TapeContext, input: string) => unknown): Workflow<string, unknown> =>

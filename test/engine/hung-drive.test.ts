@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { settled } from "../../src/testing/clock.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { settled } from "../../testkit/clock.ts";
 import { stage, tenant, ttlMs } from "./stage.ts";
 
 // Found by `npm run chaos -- reactors`: the drive of a run that was closing hung when its lease was lost, took up room for

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { effect } from "../../src/sdk/effect.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
+import { settled } from "../../testkit/clock.ts";
 import { stage, tenant, ttlMs } from "./stage.ts";
 
 const never = (): Promise<never> => new Promise(() => {});

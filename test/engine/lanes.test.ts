@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import { fork, planFork } from "../../src/engine/fork.ts";
+import { fork, planFork } from "../../src/operator/fork.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
+import { settled } from "../../testkit/clock.ts";
 import { type Stage, stage, tenant } from "./stage.ts";
 
 const any = (flow: unknown): AnyWorkflow => flow as AnyWorkflow;

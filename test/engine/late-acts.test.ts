@@ -4,8 +4,8 @@ import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { settled } from "../../testkit/clock.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 const go = gate("go");

@@ -4,7 +4,7 @@ import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { ManualClock, settled } from "../../testkit/clock.ts";
 import { type Process, type Stage, stage, tenant, ttlMs } from "./stage.ts";
 
 const go = gate("go");

@@ -3,7 +3,7 @@ import { TapeError } from "../../src/model/errors.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 import { stage, tenant } from "./stage.ts";
 

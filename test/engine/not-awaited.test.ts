@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
+import { settled } from "../../testkit/clock.ts";
 import { stage } from "./stage.ts";
 
 const never = (): Promise<never> => new Promise(() => {});

@@ -7,7 +7,7 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { sleepOn } from "../../src/testing/kit/virtual-time.ts";
+import { sleepOn } from "../../testkit/kit/virtual-time.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 
 const runs = 1_000;

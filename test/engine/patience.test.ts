@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { settled } from "../../src/testing/clock.ts";
+import { settled } from "../../testkit/clock.ts";
 import { type Stage, stage, tenant } from "./stage.ts";
 
 const go = gate<string>("go");

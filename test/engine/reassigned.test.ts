@@ -3,10 +3,10 @@ import { seededRandom } from "../../src/base/random.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { createRunner, type Runner, type Workflow, workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { TestProcess } from "../../src/testing/kit/process.ts";
-import { openVirtualStore } from "../../src/testing/kit/virtual-tape.ts";
-import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { TestProcess } from "../../testkit/kit/process.ts";
+import { openVirtualStore } from "../../testkit/kit/virtual-tape.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { type VirtualPostgres, virtualPostgres } from "../kit/virtual-postgres.ts";
 
 const tenant = "t";

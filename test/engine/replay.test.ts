@@ -336,7 +336,7 @@ describe("divergence", () => {
   it.each(cases)(
     "%s stops the run as STUCK, in words, and a redrive with good code goes on",
     async (_, old, other, words) => {
-      const { redrive } = await import("../../src/engine/redrive.ts");
+      const { redrive } = await import("../../src/operator/redrive.ts");
       const s = await stage({ backend: "sqlite" });
       const parts = (flow: AnyWorkflow) => createRunner({ workflows: [flow], effects: [asked] });
       const one = s.process(parts(old));

@@ -1,11 +1,11 @@
 import { describe, expect, it } from "vitest";
-import { assertStartWindow, sendWindowMs } from "../../src/engine/sending.ts";
+import { assertStartWindow, sendWindowMs } from "../../src/engine/effects/send-window.ts";
 import { readClocks } from "../../src/lease/belief.ts";
 import { timingsOf } from "../../src/lease/timings.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { NotSent } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { stage } from "./stage.ts";
 
 const held = (ttlMs: number) => ({ timings: timingsOf({ ttlMs }, 1_000) });

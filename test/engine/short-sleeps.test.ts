@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { settled } from "../../src/testing/clock.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { settled } from "../../testkit/clock.ts";
 import { type Process, type Stage, stage, tenant } from "./stage.ts";
 
 /** Holds one call of the store back: `met` resolves when it has been made and answered, `go` hands the answer on. */

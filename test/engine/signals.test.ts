@@ -4,8 +4,8 @@ import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { settled } from "../../src/testing/clock.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { settled } from "../../testkit/clock.ts";
 import { type Process, type Stage, seeds, stage, tenant } from "./stage.ts";
 
 const go = gate<string>("go");

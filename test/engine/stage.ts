@@ -1,7 +1,7 @@
 import { inspect } from "node:util";
 import { expect, onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import { RunDriver } from "../../src/engine/worker.ts";
+import { RunDriver } from "../../src/engine/run-driver.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { JournalRecord } from "../../src/model/records.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
@@ -9,10 +9,10 @@ import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { type AnyWorkflow, createRunner, type Runner } from "../../src/sdk/workflow.ts";
-import type { RunSpec, RunView, Store } from "../../src/store/contract.ts";
+import type { RunSpec, RunView, Store } from "../../src/store/contract/store.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { ManualClock, settled } from "../../testkit/clock.ts";
 
 export const tenant = "t";
 export const ttlMs = 30_000;

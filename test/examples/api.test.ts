@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createRunner, isTapeError, workflow } from "../../src/exports/index.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { cfo, program, type SampleWorld, sampleOn } from "../types/api-samples.ts";
 
 interface Wired {

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import type { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { startServer, type VirtualPostgres, virtualPostgres } from "../kit/virtual-postgres.ts";
 import { rounds, survives } from "./survival.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { memoryLedger } from "../../examples/ledger.ts";
-import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
+import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
 import { cases, happened } from "./cases.ts";
 import { rounds, survives } from "./survival.ts";
 

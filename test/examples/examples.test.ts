@@ -9,7 +9,7 @@ import { approvalOn, worldOn as approvalWorld, director, lead } from "../../exam
 import { fileLedger, memoryLedger } from "../../examples/ledger.ts";
 import { until } from "../../examples/until.ts";
 import { isTapeError, Tape } from "../../src/exports/index.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { answer, cases, happened, runId } from "./cases.ts";
 
 const root = resolve(import.meta.dirname, "../..");

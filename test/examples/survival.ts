@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { memoryLedger } from "../../examples/ledger.ts";
-import { type CrashReport, crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
-import type { CrashMode, CrashOptions } from "../../src/testing/kit/crash-options.ts";
+import { type CrashReport, crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
+import type { CrashMode, CrashOptions } from "../../testkit/kit/crash-options.ts";
 import { type Case, cases, happened } from "./cases.ts";
 
 type Choice = Pick<CrashOptions<never, unknown>, "openStore" | "only">;

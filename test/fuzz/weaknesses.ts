@@ -91,7 +91,7 @@ export const crash: Weakness = {
   route: "timers.list",
   rule: "crash",
   patch: {
-    file: "server/handlers/doubts.ts",
+    file: "server/handlers/effects.ts",
     find: '    async "timers.list"({ query }, { tenant }) {\n',
     replace:
       '    async "timers.list"({ query }, { tenant }) {\n      if (query.run !== undefined) void Promise.reject(new Error("planted"));\n',

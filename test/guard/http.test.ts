@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { fenceHeaders, RequestFence } from "../../src/guard/door.ts";
-import { fencedHandler } from "../../src/guard/handler.ts";
-import { type GuardTable, memoryGuardTable } from "../../src/guard/table.ts";
+import { type GuardTable, memoryGuardTable } from "../../src/guard/guard-table.ts";
+import { fencedHandler } from "../../src/guard/http-handler.ts";
+import { fenceHeaders, RequestFence } from "../../src/guard/request-fence.ts";
 import { TapeError } from "../../src/model/errors.ts";
 
 const headersOf = (token: bigint, name = "sweeper") => {

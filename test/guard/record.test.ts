@@ -1,10 +1,10 @@
 import { beforeEach, expect, it } from "vitest";
-import { recordedCall } from "../../src/guard/record.ts";
+import { recordedCall } from "../../src/guard/recorded-call.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 
 let clock: ManualClock;
 let store: Store;

@@ -3,9 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { Tape } from "../../src/host/tape.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { calm, noRunner, setStage, untilAborted } from "./stage.ts";
 
 const name = "sweeper";

@@ -8,7 +8,7 @@ import { gate } from "../../src/sdk/gate.ts";
 import type { Schema } from "../../src/sdk/schema.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
-import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 
 interface Line {
   readonly level: string;

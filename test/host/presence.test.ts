@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { type ProcessActivity, ProcessReporter } from "../../src/host/presence.ts";
+import { type ProcessActivity, ProcessReporter } from "../../src/host/process-reporter.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import type { IntakeOps, ProcessReport, Store } from "../../src/store/contract.ts";
+import type { IntakeOps, ProcessReport, Store } from "../../src/store/contract/store.ts";
 import { noRunner, setStage, tenant, untilAborted } from "./stage.ts";
 
 interface Body {

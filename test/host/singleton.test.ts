@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { TapeError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { calm, setStage, statesOf, untilAborted } from "./stage.ts";
 
 const name = "sweeper";

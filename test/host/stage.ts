@@ -1,11 +1,11 @@
 import { onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
-import type { Singleton, SingletonState } from "../../src/host/singleton.ts";
+import type { Singleton, SingletonState } from "../../src/host/singleton/singleton.ts";
 import { Tape, type TapeOptions } from "../../src/host/tape.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { ManualClock, settled } from "../../testkit/clock.ts";
 
 export const tenant = "default";
 /** No workflows: these programs only hold leases. */

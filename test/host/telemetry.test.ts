@@ -7,7 +7,7 @@ import {
   SimpleSpanProcessor,
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
-import { spanContextOfRun } from "../../src/engine/spans.ts";
+import { spanContextOfRun } from "../../src/engine/journal/spans.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { openTelemetry } from "../../src/host/telemetry.ts";
 import { effect } from "../../src/sdk/effect.ts";

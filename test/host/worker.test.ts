@@ -4,8 +4,8 @@ import { Tape } from "../../src/host/tape.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
-import { settled as turns } from "../../src/testing/clock.ts";
-import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import { settled as turns } from "../../testkit/clock.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 
 const hello = workflow("hello", async (tape, name: string) => tape.step("greet", () => `hello ${name}`));
 const other = workflow("other", async (tape, name: string) => tape.step("greet", () => `hi ${name}`));

@@ -3,8 +3,8 @@ import type { Log } from "../../src/base/log.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { Limits } from "../../src/model/limits.ts";
 import type { Runner } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { type VirtualPostgres, virtualPostgres } from "./virtual-postgres.ts";
 
 export type Open = (

@@ -4,9 +4,9 @@ import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { DefiniteFailure, outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
-import type { CrashMode } from "../../src/testing/kit/crash-options.ts";
-import { WorldLedger } from "../../src/testing/kit/world.ts";
+import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
+import type { CrashMode } from "../../testkit/kit/crash-options.ts";
+import { WorldLedger } from "../../testkit/kit/world.ts";
 
 const world = new WorldLedger();
 const seen = (name: string, key: string | undefined) => {

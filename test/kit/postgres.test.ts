@@ -4,8 +4,8 @@ import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
-import { crashAtEveryBoundary } from "../../src/testing/kit/crash.ts";
-import { WorldLedger } from "../../src/testing/kit/world.ts";
+import { crashAtEveryBoundary } from "../../testkit/kit/crash.ts";
+import { WorldLedger } from "../../testkit/kit/world.ts";
 import { freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
 

@@ -1,8 +1,8 @@
 import pg from "pg";
 import { openStore } from "../../src/host/open-store.ts";
 import type { Limits } from "../../src/model/limits.ts";
-import type { Store } from "../../src/store/contract.ts";
-import type { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import type { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { freshDatabase } from "../postgres/database.ts";
 import { startPostgres } from "../postgres/server.ts";
 

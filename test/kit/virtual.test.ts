@@ -3,9 +3,9 @@ import { describe, it } from "vitest";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { VirtualTape } from "../../src/testing/kit/virtual-tape.ts";
-import { VirtualTime } from "../../src/testing/kit/virtual-time.ts";
-import { WorldLedger } from "../../src/testing/kit/world.ts";
+import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
+import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
+import { WorldLedger } from "../../testkit/kit/world.ts";
 
 describe("virtual time", () => {
   it("runs events in the order of their times, then of the calls", async () => {

@@ -5,7 +5,7 @@ import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { Lease } from "../../src/lease/lease.ts";
 import type { Timings } from "../../src/lease/timings.ts";
 import type { LeaseView } from "../../src/model/lease.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { type PostgresProxy, startProxy } from "../postgres/proxy.ts";

@@ -5,9 +5,9 @@ import { type KeeperOptions, LeaseKeeper, type LeaseStore } from "../../src/leas
 import type { Lease, LeaseTransition } from "../../src/lease/lease.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import type { AcquireRequest, RenewRequest, TermView } from "../../src/model/lease.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { ManualClock, settled } from "../../testkit/clock.ts";
 
 /**
  * What happens to a call of the store:

@@ -1,7 +1,14 @@
 import { describe, expect, it } from "vitest";
 import { defaultLimits, type Limits } from "../../src/model/limits.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import { checkEntry, checkName, checkPayload, checkRunSpec, checkWhole, pageLimit } from "../../src/store/check.ts";
+import {
+  checkEntry,
+  checkName,
+  checkPayload,
+  checkRunSpec,
+  checkWhole,
+  pageLimit,
+} from "../../src/store/validate/entry.ts";
 
 const limits: Limits = {
   ...defaultLimits,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { type Change, contended, isRequired, refusals } from "../../src/model/changes.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "../../src/model/kinds.ts";
-import { changesOf, changesOfCreation, type RecordContext } from "../../src/model/project.ts";
+import { changesOf, changesOfCreation, type RecordContext } from "../../src/model/projection.ts";
 import { type NewRecord, type RecordData, type RecordKind, recordKinds } from "../../src/model/records.ts";
 import type { JournalKind } from "../../src/model/rows.ts";
-import { samples } from "../../src/testing/conformance/misplaced.ts";
+import { samples } from "../../testkit/conformance/misplaced.ts";
 
 const at = (kind: JournalKind, more: Partial<RecordContext> = {}): RecordContext => {
   let next = 100;

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { encode } from "../../src/base/codec.ts";
 import { itemKinds, nameKinds, noteKinds, storeKinds } from "../../src/model/kinds.ts";
-import { encodeBody } from "../../src/model/project.ts";
+import { encodeBody } from "../../src/model/projection.ts";
 import { isRecordKind, type RecordKind, recordFault, recordKinds, recordVersion } from "../../src/model/records.ts";
-import { decodeRecord } from "../../src/store/rows.ts";
-import { samples } from "../../src/testing/conformance/misplaced.ts";
+import { decodeRecord } from "../../src/store/decode-rows.ts";
+import { samples } from "../../testkit/conformance/misplaced.ts";
 
 const stored = (kind: string, body: string) => ({ journal: 7, seq: 3, token: 2n ** 62n, at: 5, kind, body });
 

@@ -18,8 +18,8 @@ function rolledUp(files: Readonly<Record<string, string>>, plain = "", packages:
     mkdirSync(dirname(join(folder, "src", path)), { recursive: true });
     writeFileSync(join(folder, "src", path), text);
   }
-  const declarations = new Declarations(folder, ["door"], (specifier) => packages.includes(specifier));
-  return { text: declarations.text(), door: declarations.door("door", "./types.js") };
+  const declarations = new Declarations(folder, ["src/door"], (specifier) => packages.includes(specifier));
+  return { text: declarations.text(), door: declarations.door("src/door", "./types.js") };
 }
 
 it("takes what a door can reach, with its comments, and leaves the rest", () => {

@@ -23,6 +23,7 @@ export function packTarball(): Tarball {
   mkdirSync(copy);
   const parts = [
     "src",
+    "testkit",
     "bin",
     "dashboard",
     "template",

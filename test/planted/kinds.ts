@@ -1,4 +1,4 @@
-import type { Plan } from "../../src/testing/simulation/plan.ts";
+import type { Plan } from "../../simulation/plan.ts";
 
 /** Somebody is stopped for longer than its lease lasts. */
 const isLongStop = ({ strike, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { invariants } from "../../src/testing/simulation/invariants/index.ts";
+import { invariants } from "../../simulation/invariants/index.ts";
 import type { Bug } from "./bug.ts";
 import { bugs } from "./bugs/index.ts";
 import { lastFound, promised } from "./hunt.ts";

@@ -4,8 +4,8 @@ import { readFileSync } from "node:fs";
 import { type LoadHookSync, type ResolveHookSync, registerHooks, stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
-import type { planOf as Planner } from "../../src/testing/simulation/plan.ts";
-import type { simulateSeed as Simulate } from "../../src/testing/simulation/suite.ts";
+import type { planOf as Planner } from "../../simulation/plan.ts";
+import type { simulateSeed as Simulate } from "../../simulation/suite.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
 /** What the hunt asks for. */
@@ -57,8 +57,7 @@ const ownSources: LoadHookSync = (url, context, next) => {
 };
 
 async function play({ folder, number, seeds, tellers, kind }: Asked): Promise<Played> {
-  const from = (file: string): string =>
-    `${pathToFileURL(join(folder, "src/testing/simulation", file)).href}?${marker}=${number}`;
+  const from = (file: string): string => `${pathToFileURL(join(folder, "simulation", file)).href}?${marker}=${number}`;
   const { simulateSeed } = (await import(from("suite.ts"))) as { readonly simulateSeed: typeof Simulate };
   const { planOf } = (await import(from("plan.ts"))) as { readonly planOf: typeof Planner };
   const besides: Broken[] = [];

@@ -19,7 +19,9 @@ export class Workshop {
   #asked = 0;
 
   constructor() {
-    cpSync(join(root, "src"), join(this.folder, "src"), { recursive: true });
+    for (const part of ["src", "testkit", "simulation"]) {
+      cpSync(join(root, part), join(this.folder, part), { recursive: true });
+    }
     cpSync(join(root, "package.json"), join(this.folder, "package.json"));
     symlinkSync(join(root, "node_modules"), join(this.folder, "node_modules"));
   }

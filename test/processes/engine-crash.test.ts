@@ -5,7 +5,7 @@ import { describe, it, type TestContext } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
 import { Actor } from "./actor.ts";

@@ -6,7 +6,7 @@ import { systemClock } from "../../src/base/clock.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { TermView } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
 import { Actor } from "./actor.ts";

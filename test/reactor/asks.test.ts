@@ -1,13 +1,13 @@
 import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import type { JournalRecord } from "../../src/model/records.ts";
-import { type Resolution, resolve } from "../../src/reactor/resolve.ts";
+import { type Resolution, resolve } from "../../src/operator/resolve.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost, type Observation, outcome } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { stage, tenant } from "../engine/stage.ts";
 
 /** The world: what was done and undone, in order, and what a look at it says. */

@@ -3,9 +3,9 @@ import { compensation } from "../../src/reactor/compensation.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { type Effect, type EffectContext, effect, type Semantics } from "../../src/sdk/effect.ts";
 import { AckLost, DefiniteFailure, NotSent, outcome } from "../../src/sdk/outcomes.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { record } from "../../src/testing/conformance/frame.ts";
-import { armed, begin, confirmed, decided, ended, type Holder, hold } from "../../src/testing/conformance/scenes.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { record } from "../../testkit/conformance/frame.ts";
+import { armed, begin, confirmed, decided, ended, type Holder, hold } from "../../testkit/conformance/scenes.ts";
 import { calm, mortal, setStage, signal, story, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

@@ -6,7 +6,7 @@ import { outbox } from "../../src/reactor/outbox.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import type { EffectOptions } from "../../src/sdk/effect.ts";
 import { AckLost, NotSent, type Observation, outcome } from "../../src/sdk/outcomes.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import {
   begin,
   decided,
@@ -17,7 +17,7 @@ import {
   holdItem,
   intent,
   settled,
-} from "../../src/testing/conformance/scenes.ts";
+} from "../../testkit/conformance/scenes.ts";
 import { mortal, type Replica, type Stage, setStage, signal, story, tenant, ttl, waiting } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

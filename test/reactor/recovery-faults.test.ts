@@ -1,9 +1,9 @@
 import { describe, expect, it } from "vitest";
-import { RunDriver } from "../../src/engine/worker.ts";
+import { RunDriver } from "../../src/engine/run-driver.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";
 import { recovery } from "../../src/reactor/recovery.ts";
 import { type AnyWorkflow, workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { calm, mortal, type Replica, type Stage, setStage, signal, tenant, ttl } from "./stage.ts";
 
 const none = { found: 0, done: 0, failed: 0, lagMs: 0 };

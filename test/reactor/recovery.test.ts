@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { RunDriver } from "../../src/engine/worker.ts";
+import { RunDriver } from "../../src/engine/run-driver.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
 import type { Reactor } from "../../src/reactor/reactor.ts";

@@ -5,7 +5,7 @@ import { Schedules } from "../../src/host/schedules.ts";
 import { decodeSchedule, encodeSchedule, runIdOf, type SchedulePlan } from "../../src/model/schedule.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { workflow } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";

@@ -4,8 +4,8 @@ import { Schedules } from "../../src/host/schedules.ts";
 import { ReactorLoop } from "../../src/reactor/loop.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { workflow } from "../../src/sdk/workflow.ts";
-import { record, scheduleSpec } from "../../src/testing/conformance/frame.ts";
-import { hold } from "../../src/testing/conformance/scenes.ts";
+import { record, scheduleSpec } from "../../testkit/conformance/frame.ts";
+import { hold } from "../../testkit/conformance/scenes.ts";
 import { type Stage, setStage, tenant } from "./stage.ts";
 
 const hourMs = 3_600_000;

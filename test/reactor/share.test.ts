@@ -1,15 +1,16 @@
 import { describe, expect, it } from "vitest";
 import { functionConnector } from "../../src/connector/function.ts";
+import type { ReactorDeps } from "../../src/engine/item/deps.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
 import { ReactorLoop, type ReactorTuning } from "../../src/reactor/loop.ts";
 import { outbox } from "../../src/reactor/outbox.ts";
-import type { Reactor, ReactorDeps } from "../../src/reactor/reactor.ts";
+import type { Reactor } from "../../src/reactor/reactor.ts";
 import { reconciler } from "../../src/reactor/reconciler.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { record } from "../../src/testing/conformance/frame.ts";
-import { armed, begin, confirmed, decided } from "../../src/testing/conformance/scenes.ts";
+import { record } from "../../testkit/conformance/frame.ts";
+import { armed, begin, confirmed, decided } from "../../testkit/conformance/scenes.ts";
 import { onBothStores } from "../kit/both-stores.ts";
 import { calm, type Parts, type Stage, setStage, tenant, waiting } from "./stage.ts";
 

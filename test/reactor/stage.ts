@@ -1,15 +1,15 @@
 import { onTestFinished } from "vitest";
 import type { Clock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import type { ReactorDeps } from "../../src/engine/item/deps.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { Term } from "../../src/model/lease.ts";
-import type { ReactorDeps } from "../../src/reactor/reactor.ts";
 import { type Effect, type EffectContext, type EffectOptions, effect } from "../../src/sdk/effect.ts";
 import { type AnyWorkflow, createRunner } from "../../src/sdk/workflow.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock, settled as turns } from "../../src/testing/clock.ts";
-import { begin, type Holder, intent } from "../../src/testing/conformance/scenes.ts";
+import { ManualClock, settled as turns } from "../../testkit/clock.ts";
+import { begin, type Holder, intent } from "../../testkit/conformance/scenes.ts";
 import { identityOf } from "../lease/stage.ts";
 
 export const tenant = "acme";

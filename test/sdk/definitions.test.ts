@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { functionConnector } from "../../src/connector/function.ts";
-import { httpConnector } from "../../src/connector/http.ts";
+import { httpConnector } from "../../src/connector/http/connector.ts";
 import { type ErrorCode, isTapeError } from "../../src/model/errors.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";

@@ -1,6 +1,6 @@
 // Read by the compiler alone: what connectors accept, and what they refuse.
 import { functionConnector } from "../../src/connector/function.ts";
-import { httpConnector } from "../../src/connector/http.ts";
+import { httpConnector } from "../../src/connector/http/connector.ts";
 import type { Connector } from "../../src/sdk/connector.ts";
 import { type Effect, effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { TapeError } from "../../src/model/errors.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, bootstrap, type Stage, stage } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import { contract, type RouteName } from "../../src/protocol/contract.ts";
 import type { Route } from "../../src/protocol/route.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { requestOf } from "./samples.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { stage } from "./stage.ts";

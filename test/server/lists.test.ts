@@ -2,9 +2,9 @@ import { afterEach, describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import type { ResponseOf } from "../../src/protocol/contract.ts";
-import type { ReadOps } from "../../src/store/contract.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
-import { record } from "../../src/testing/conformance/frame.ts";
+import type { ReadOps } from "../../src/store/contract/store.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { record } from "../../testkit/conformance/frame.ts";
 import {
   armed,
   begin,
@@ -14,7 +14,7 @@ import {
   intent,
   settled,
   startChild,
-} from "../../src/testing/conformance/scenes.ts";
+} from "../../testkit/conformance/scenes.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, it } from "vitest";
 import { TapeError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, bootstrap, type Stage, stage } from "./stage.ts";
 

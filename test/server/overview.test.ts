@@ -1,8 +1,8 @@
 import { afterEach, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
-import type { ReadOps } from "../../src/store/contract.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
-import { intent } from "../../src/testing/conformance/scenes.ts";
+import type { ReadOps } from "../../src/store/contract/store.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { intent } from "../../testkit/conformance/scenes.ts";
 import { makeScene, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 

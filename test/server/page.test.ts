@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Dashboard, pageResponse } from "../../src/server/page.ts";
+import { type Dashboard, pageResponse } from "../../src/server/dashboard-page.ts";
 import { dashboardIn } from "../../src/server/static.ts";
 import { ask, stage } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import { contract, type RouteName } from "../../src/protocol/contract.ts";
 import type { Route } from "../../src/protocol/route.ts";
-import { scheduleSpec } from "../../src/testing/conformance/frame.ts";
+import { scheduleSpec } from "../../testkit/conformance/frame.ts";
 import type { Scene } from "./scene.ts";
 
 export interface Sample {

@@ -3,8 +3,8 @@ import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import { type Role, roles } from "../../src/protocol/route.ts";
 import { hashOf } from "../../src/server/credentials.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { scheduleSpec } from "../../src/testing/conformance/frame.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { scheduleSpec } from "../../testkit/conformance/frame.ts";
 
 /** Things of one tenant, one of each kind that a call can name. */
 export interface Scene {

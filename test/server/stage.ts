@@ -2,13 +2,13 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Log } from "../../src/base/log.ts";
 import { type Random, seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import type { Transport, WireResponse } from "../../src/protocol/wire.ts";
-import { resolve } from "../../src/reactor/resolve.ts";
+import { resolve } from "../../src/operator/resolve.ts";
+import type { Transport, WireResponse } from "../../src/protocol/transport.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
-import type { TokenLifetimes } from "../../src/server/handler.ts";
+import type { TokenLifetimes } from "../../src/server/handler-types.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 import { TapeServer } from "../../src/server/server.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 
 export interface Stage {
   readonly store: Store;

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { contract, routes } from "../../src/protocol/contract.ts";
 import type { Route } from "../../src/protocol/route.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { freshDatabase } from "../postgres/database.ts";
 import { ownPostgres } from "../postgres/own.ts";
 import { requestOf } from "./samples.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeFence } from "../../src/model/fence.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
+import { ManualClock } from "../../testkit/clock.ts";
 import { makeScene, type Scene } from "./scene.ts";
 import { firstLines, type Stage, stage } from "./stage.ts";
 

@@ -1,6 +1,6 @@
 import { describe, expect, it, onTestFinished } from "vitest";
 import { Turns } from "../../src/server/turns.ts";
-import { ManualClock, settled } from "../../src/testing/clock.ts";
+import { ManualClock, settled } from "../../testkit/clock.ts";
 import { giveTokens, tokenOf } from "./scene.ts";
 import { ask, type Stage, stage } from "./stage.ts";
 

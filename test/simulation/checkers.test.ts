@@ -1,17 +1,17 @@
 import { strict as assert } from "node:assert";
 import { beforeAll, describe, it } from "vitest";
-import type { FeedRecord } from "../../src/store/contract.ts";
-import type { Evidence } from "../../src/testing/simulation/evidence.ts";
-import { figuresOf } from "../../src/testing/simulation/figures.ts";
-import { brokenInvariants, invariants } from "../../src/testing/simulation/invariants/index.ts";
-import { remembered } from "../../src/testing/simulation/invariants/rewound.ts";
-import { minimise } from "../../src/testing/simulation/minimise.ts";
-import { type Plan, planOf } from "../../src/testing/simulation/plan.ts";
-import { rightClock } from "../../src/testing/simulation/plan-faults.ts";
-import type { Op } from "../../src/testing/simulation/program.ts";
-import { simulate } from "../../src/testing/simulation/simulate.ts";
-import { canary } from "../../src/testing/simulation/strangers.ts";
-import { sweeperName } from "../../src/testing/simulation/sweeper.ts";
+import type { Evidence } from "../../simulation/evidence.ts";
+import { figuresOf } from "../../simulation/figures.ts";
+import { brokenInvariants, invariants } from "../../simulation/invariants/index.ts";
+import { remembered } from "../../simulation/invariants/rewound.ts";
+import { minimise } from "../../simulation/minimise.ts";
+import { type Plan, planOf } from "../../simulation/plan.ts";
+import { rightClock } from "../../simulation/plan-faults.ts";
+import type { Op } from "../../simulation/program.ts";
+import { simulate } from "../../simulation/simulate.ts";
+import { canary } from "../../simulation/strangers.ts";
+import { sweeperName } from "../../simulation/sweeper.ts";
+import type { FeedRecord } from "../../src/store/contract/store.ts";
 
 const lanes: Op = {
   op: "lanes",

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import { readFileSync } from "node:fs";
 import { describe, it } from "vitest";
-import { coverageMarks } from "../../src/testing/simulation/coverage.ts";
+import { coverageMarks } from "../../simulation/coverage.ts";
 
 const page = readFileSync(new URL("../../docs/simulation.md", import.meta.url), "utf8");
 

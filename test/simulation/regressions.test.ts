@@ -1,11 +1,11 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "vitest";
-import { brokenInvariants } from "../../src/testing/simulation/invariants/index.ts";
-import { type Plan, planOf } from "../../src/testing/simulation/plan.ts";
-import { rightClock } from "../../src/testing/simulation/plan-faults.ts";
-import type { PlannedRun } from "../../src/testing/simulation/plan-runs.ts";
-import type { Op } from "../../src/testing/simulation/program.ts";
-import { simulate } from "../../src/testing/simulation/simulate.ts";
+import { brokenInvariants } from "../../simulation/invariants/index.ts";
+import { type Plan, planOf } from "../../simulation/plan.ts";
+import { rightClock } from "../../simulation/plan-faults.ts";
+import type { PlannedRun } from "../../simulation/plan-runs.ts";
+import type { Op } from "../../simulation/program.ts";
+import { simulate } from "../../simulation/simulate.ts";
 
 /** What a seed once needed to fail, by itself: seeds change their meaning when plans are drawn in another way. */
 const quiet: Plan = {

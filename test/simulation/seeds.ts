@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "vitest";
-import { neverReached, simulateSeeds } from "../../src/testing/simulation/suite.ts";
+import { neverReached, simulateSeeds } from "../../simulation/suite.ts";
 
 /** Seeds that once found a fault, in the engine or in the simulation itself. */
 const regressions: readonly string[] = [

@@ -1,12 +1,12 @@
 import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TapeError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { groups, statements, without } from "../../src/store/memory/statements.ts";
 import { Table, UndoLog } from "../../src/store/memory/table.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
-import { storeConformance } from "../../src/testing/conformance/index.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { storeConformance } from "../../testkit/conformance/index.ts";
 
 const api = { describe, it, beforeEach, afterEach };
 const tenant = "acme";

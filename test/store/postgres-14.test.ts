@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, it } from "vitest";
-import { storeConformance, type TestRunner } from "../../src/testing/conformance/index.ts";
+import { storeConformance, type TestRunner } from "../../testkit/conformance/index.ts";
 import { ownPostgres } from "../postgres/own.ts";
 import { postgresFixtures } from "./postgres-fixture.ts";
 

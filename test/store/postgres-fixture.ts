@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pg from "pg";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
-import type { StoreFixture } from "../../src/testing/conformance/index.ts";
+import type { StoreFixture } from "../../testkit/conformance/index.ts";
 import { freshDatabase } from "../postgres/database.ts";
 
 /**

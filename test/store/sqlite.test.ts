@@ -2,10 +2,10 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock } from "../../src/testing/clock.ts";
-import { storeConformance } from "../../src/testing/conformance/index.ts";
+import { ManualClock } from "../../testkit/clock.ts";
+import { storeConformance } from "../../testkit/conformance/index.ts";
 
 const api = { describe, it, beforeEach, afterEach };
 

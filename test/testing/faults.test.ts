@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { isTapeError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
-import { ManualClock, settled } from "../../src/testing/clock.ts";
-import { type Fault, faultyStore } from "../../src/testing/faults.ts";
+import { ManualClock, settled } from "../../testkit/clock.ts";
+import { type Fault, faultyStore } from "../../testkit/faults.ts";
 
 let store: Store;
 beforeEach(async () => {

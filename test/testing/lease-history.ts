@@ -1,5 +1,5 @@
-import type { LeaseInput, LeaseOutput } from "../../src/testing/lease-model.ts";
-import type { Operation } from "../../src/testing/linearizable.ts";
+import type { LeaseInput, LeaseOutput } from "../../testkit/lease-model.ts";
+import type { Operation } from "../../testkit/linearizable.ts";
 
 export type Bug = "unfenced append" | "token twice" | "lost append";
 

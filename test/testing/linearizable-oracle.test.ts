@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
-import { type LeaseInput, type LeaseOutput, leaseModel } from "../../src/testing/lease-model.ts";
-import { checkLinearizable, type Operation, type SequentialModel } from "../../src/testing/linearizable.ts";
+import { type LeaseInput, type LeaseOutput, leaseModel } from "../../testkit/lease-model.ts";
+import { checkLinearizable, type Operation, type SequentialModel } from "../../testkit/linearizable.ts";
 import { lcg, record } from "./lease-history.ts";
 
 test.each<[string, (seed: number) => boolean[]]>([

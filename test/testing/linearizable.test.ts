@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { type LeaseInput, type LeaseOutput, leaseModel, leaseModelFrom } from "../../src/testing/lease-model.ts";
-import { checkLinearizable, type Operation, UndecidedError } from "../../src/testing/linearizable.ts";
+import { type LeaseInput, type LeaseOutput, leaseModel, leaseModelFrom } from "../../testkit/lease-model.ts";
+import { checkLinearizable, type Operation, UndecidedError } from "../../testkit/linearizable.ts";
 import { type Bug, record } from "./lease-history.ts";
 
 type Op = Operation<LeaseInput, LeaseOutput>;

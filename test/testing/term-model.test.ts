@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
-import { explained } from "../../src/testing/conformance/concurrency.ts";
-import { checkLinearizable, type Operation } from "../../src/testing/linearizable.ts";
-import { type TermInput, type TermOutput, termModelFrom } from "../../src/testing/term-model.ts";
+import { explained } from "../../testkit/conformance/concurrency.ts";
+import { checkLinearizable, type Operation } from "../../testkit/linearizable.ts";
+import { type TermInput, type TermOutput, termModelFrom } from "../../testkit/term-model.ts";
 
 const model = termModelFrom({ token: 0n, held: false, head: 1, under: 0n });
 

@@ -6,7 +6,7 @@ import { importCycles, importOrder, publishedImports, reexportsOnly } from "./ru
 import { consoleOnlyInCli, seams } from "./rules/seams.ts";
 import { emptyNames, fileSizes, maxLines, typeEscapes, unfinishedMarks, wordsOf } from "./rules/vocabulary.ts";
 
-const sources = readFiles(repositoryPaths().filter((path) => /^src\/.*\.(ts|sql)$/.test(path)));
+const sources = readFiles(repositoryPaths().filter((path) => /^(src|testkit|simulation)\/.*\.(ts|sql)$/.test(path)));
 const code = sources.filter(({ path }) => path.endsWith(".ts"));
 const at = (path: string, text: string): SourceFile => ({ path, text });
 const count = (rule: (files: SourceFile[]) => string[], ...files: SourceFile[]) => rule(files).length;
@@ -26,8 +26,12 @@ describe("import order", () => {
     ["upwards, inside a type", "src/model/a.ts", 'let b: import("../engine/b.ts").B;'],
     ["sideways", "src/sdk/a.ts", 'import "../protocol/b.ts";'],
     ["out of src", "src/cli/a.ts", 'import "../../test/b.ts";'],
+    ["of the test kit from src", "src/cli/a.ts", 'import "../../testkit/b.ts";'],
+    ["of the simulation from the test kit", "testkit/a.ts", 'import "../simulation/b.ts";'],
+    ["upwards within the engine", "src/engine/core/a.ts", 'import "../drive/b.ts";'],
+    ["of the engine's files from its folders", "src/engine/drive/a.ts", 'import "../b.ts";'],
     ["a concrete store from the engine", "src/engine/a.ts", 'import "../store/sqlite/b.ts";'],
-    ["a concrete store from the test kit", "src/testing/a.ts", 'import "../store/memory/b.ts";'],
+    ["a concrete store from the test kit", "testkit/a.ts", 'import "../src/store/memory/b.ts";'],
     ["one concrete store from another", "src/store/sqlite/a.ts", 'import "../memory/b.ts";'],
     ["a concrete store from the contract", "src/store/a.ts", 'import "./memory/b.ts";'],
     ["from a folder without a place", "src/tools/a.ts", "export const a = 1;"],
@@ -39,6 +43,9 @@ describe("import order", () => {
       at("src/engine/a.ts", 'import { b } from "../store/contract.ts"; import { c } from "./c.ts"; import "node:fs";'),
       at("src/store/sqlite/a.ts", 'import "../contract.ts"; import "./b.ts";'),
       at("src/host/a.ts", 'import "../store/postgres/b.ts";'),
+      at("src/engine/run-driver.ts", 'import "./drive/b.ts";'),
+      at("testkit/kit/a.ts", 'import "../../src/host/b.ts"; import "../clock.ts";'),
+      at("simulation/a.ts", 'import "../testkit/clock.ts"; import "../src/host/b.ts";'),
     ];
     expect(importOrder(fine)).toEqual([]);
   });
@@ -61,7 +68,7 @@ describe("import order", () => {
     expect(importCycles(cycle.slice(0, 2))).toEqual([]);
   });
 
-  it("src/exports holds re-exports only", () => {
+  it("src/exports and the test kit's index hold re-exports only", () => {
     expect(reexportsOnly(code)).toEqual([]);
     const door = (text: string) => count(reexportsOnly, at("src/exports/index.ts", text));
     expect(door('export { a } from "../model/a.ts";\nexport type * from "../model/b.ts";')).toBe(0);

@@ -41,7 +41,7 @@ describe("docs and code name the same things, both ways", () => {
 
   it.each([
     ["src/exports/index.ts", "## `durable-tape`\n"],
-    ["src/exports/testing.ts", "## `durable-tape/testing`\n"],
+    ["testkit/index.ts", "## `durable-tape/testing`\n"],
   ])("exports of %s", (file, heading) => {
     expect(tableNames(reference, heading).sort()).toEqual(exportedNames(read(file)).sort());
   });
@@ -55,7 +55,7 @@ describe("docs and code name the same things, both ways", () => {
   it("environment variables", () => {
     const used = new Set(
       [
-        ...`${sourcesUnder("src")}\n${sourcesUnder("test/postgres")}`.matchAll(
+        ...`${["src", "testkit", "simulation"].map(sourcesUnder).join("\n")}\n${sourcesUnder("test/postgres")}`.matchAll(
           /\benv(?:\.|\[")(TAPE_\w+|HOSTNAME|NO_COLOR)\b/g,
         ),
       ].map(([, name]) => name!),

@@ -34,7 +34,7 @@ const onlyInOne: Record<string, string> = {
   "meta.promoted.sql": "only a server can be promoted",
 };
 
-const sources = readFiles(repositoryPaths().filter((path) => /^src\/.*\.(ts|sql)$/.test(path)));
+const sources = readFiles(repositoryPaths().filter((path) => /^(src|testkit|simulation)\/.*\.(ts|sql)$/.test(path)));
 const statement = (text: string): SourceFile => ({ path: "src/store/sqlite/sql/a.sql", text });
 const code = (path: string, text: string): SourceFile => ({ path, text });
 

@@ -1,6 +1,6 @@
 import { makeFence } from "../../src/model/fence.ts";
 import type { NewRecord } from "../../src/model/records.ts";
-import type { AppendRequest, Store } from "../../src/store/contract.ts";
+import type { AppendRequest, Store } from "../../src/store/contract/store.ts";
 
 /**
  * What must not compile. Never run: `tsc --noEmit` is part of the test command, and an expected error that does not occur

@@ -4,28 +4,30 @@ import { inlined } from "./inlined.ts";
 import { bundledName, places } from "./places.ts";
 
 /** What is loaded from outside: the doors of the package, and what bin/ starts. */
-const entries = ["exports/index.ts", "exports/testing.ts", "cli/main.ts", "cli/reactors/main.ts"];
+const entries = ["src/exports/index.ts", "testkit/index.ts", "src/cli/main.ts", "src/cli/reactors/main.ts"];
 
 /**
  * Each file holds these modules with all that they import, but for what is in one before it. The first is all that an
  * embedded program on SQLite or in memory loads; the others are loaded when they are needed.
  */
 const groups = [
-  ["embedded", "exports/index.ts"],
-  ["postgres", "store/postgres/"],
-  ["wire", "client/store.ts"],
-  ["server", "server/"],
-  ["programs", "cli/reactors/main.ts"],
-  ["demos", "cli/demo/treasury/"],
+  ["embedded", "src/exports/index.ts"],
+  ["postgres", "src/store/postgres/"],
+  ["wire", "src/client/store.ts"],
+  ["server", "src/server/"],
+  ["programs", "src/cli/reactors/main.ts"],
+  ["demos", "src/cli/demo/treasury/"],
 ] as const;
 
 /** A few files in place of hundreds: npm unpacks and Node loads them several times faster. Returns their number. */
 export async function bundle(root: string, dist: string): Promise<number> {
   const src = join(root, "src");
+  const isOurs = (id: string): boolean =>
+    [src, join(root, "testkit")].some((folder) => id.startsWith(`${folder}${sep}`));
   const build = await rolldown({
-    input: Object.fromEntries(entries.map((path) => [bundledName(path).slice(0, -".js".length), join(src, path)])),
+    input: Object.fromEntries(entries.map((path) => [bundledName(path).slice(0, -".js".length), join(root, path)])),
     platform: "node",
-    external: (id) => !id.startsWith(".") && !id.startsWith(src) && !inlined.some((name) => isOf(id, name)),
+    external: (id) => !id.startsWith(".") && !isOurs(id) && !inlined.some((name) => isOf(id, name)),
     plugins: [places(src)],
     transform: { target: "node24" },
     onLog(level, log) {
@@ -43,7 +45,7 @@ export async function bundle(root: string, dist: string): Promise<number> {
     codeSplitting: {
       groups: groups.map(([name, module], k) => ({
         name,
-        test: (id) => id.startsWith(join(src, module)),
+        test: (id) => id.startsWith(join(root, module)),
         priority: groups.length - k,
       })),
     },

@@ -49,7 +49,7 @@ export class Declarations {
   readonly #globals = new Set<string>();
   readonly #names = new Map<string, string>();
 
-  /** `folder`: what the compiler has put out for src and for plain.ts. `doors`: modules of src, without ending. */
+  /** `folder`: what the compiler has put out for src, testkit and plain.ts. `doors`: modules, without ending. */
   constructor(folder: string, doors: readonly string[], mayImport: (specifier: string) => boolean) {
     this.#folder = folder;
     this.#mayImport = mayImport;
@@ -91,7 +91,7 @@ export class Declarations {
   }
 
   #publicOf(door: string): Public[] {
-    const { path, exports } = this.#module(join(this.#folder, "src", `${door}.d.ts`));
+    const { path, exports } = this.#module(join(this.#folder, `${door}.d.ts`));
     return [...exports].map(([name, { typeOnly }]) => ({ name, typeOnly, target: this.#exported(path, name) }));
   }
 

@@ -2,8 +2,15 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, posix, relative, sep } from "node:path";
 import type { Plugin } from "rolldown";
 
-/** Every file of the bundle lies in dist itself, under the path of its module with dashes: `cli/main.ts`, `cli-main.js`. */
-export const bundledName = (module: string): string => module.replaceAll("/", "-").replace(/\.ts$/, ".js");
+/**
+ * Every file of the bundle lies in dist itself, under the path of its module with dashes, without `src/`:
+ * `src/cli/main.ts`, `cli-main.js`.
+ */
+export const bundledName = (module: string): string =>
+  module
+    .replace(/^src\//, "")
+    .replaceAll("/", "-")
+    .replace(/\.ts$/, ".js");
 
 const place = /\bnew URL\("([^"]+)", import\.meta\.url\)/g;
 const sqlFolder = new RegExp(`\\bsqlFiles\\(${place.source}\\)`, "g");

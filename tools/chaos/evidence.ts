@@ -1,6 +1,6 @@
 import type { Tape } from "../../src/host/tape.ts";
 import type { EffectRow } from "../../src/model/rows.ts";
-import type { RunView } from "../../src/store/contract.ts";
+import type { RunView } from "../../src/store/contract/store.ts";
 import type { Evidence } from "./judge.ts";
 import { persistently } from "./store-calls.ts";
 import type { World } from "./world.ts";

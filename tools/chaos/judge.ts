@@ -1,5 +1,5 @@
 import type { EffectRow } from "../../src/model/rows.ts";
-import type { RunView } from "../../src/store/contract.ts";
+import type { RunView } from "../../src/store/contract/store.ts";
 import type { Deed, Lead } from "./world.ts";
 
 /** A run as it was asked for. */

@@ -1,6 +1,6 @@
 import { systemClock } from "../../src/base/clock.ts";
-import { httpConnector } from "../../src/connector/http.ts";
-import type { SingletonContext } from "../../src/host/singleton-term.ts";
+import { httpConnector } from "../../src/connector/http/connector.ts";
+import type { SingletonContext } from "../../src/host/singleton/term.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { Connector, ConnectorContext } from "../../src/sdk/connector.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
 import { Tape } from "../../src/host/tape.ts";
-import { checkProjection } from "../../src/testing/projection.ts";
+import { checkProjection } from "../../testkit/projection.ts";
 import { allEffects, allRuns, statesOf, summary, whyUnsettled } from "./evidence.ts";
 import { type Evidence, judge, type Rule, type Stretch } from "./judge.ts";
 import { liveRuns, remind } from "./load.ts";

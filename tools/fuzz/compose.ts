@@ -1,7 +1,7 @@
 import { gzipSync } from "node:zlib";
 import { contract, type RouteName, routes } from "../../src/protocol/contract.ts";
 import { mayDo, type Role, type Route, roles } from "../../src/protocol/route.ts";
-import { jsonType } from "../../src/protocol/wire.ts";
+import { jsonType } from "../../src/protocol/transport.ts";
 import { type Sample, samples } from "../../test/server/samples.ts";
 import { type Scene, tokenOf } from "../../test/server/scene.ts";
 import { bootstrap } from "../../test/server/stage.ts";

@@ -1,7 +1,7 @@
 import { Agent } from "node:http";
 import { openStore } from "../../src/host/open-store.ts";
 import type { RouteName } from "../../src/protocol/contract.ts";
-import type { Store } from "../../src/store/contract.ts";
+import type { Store } from "../../src/store/contract/store.ts";
 import type { Patch } from "../../test/planted/bug.ts";
 import { makeScene, tokenOf } from "../../test/server/scene.ts";
 import { bootstrap } from "../../test/server/stage.ts";

@@ -1,8 +1,8 @@
 import { errorTable, isTapeError } from "../../src/model/errors.ts";
-import type { Store } from "../../src/store/contract.ts";
-import { statesOf, victimOn } from "../../src/testing/conformance/foreign.ts";
-import { type Case, table } from "../../src/testing/conformance/foreign-calls.ts";
-import { tenant, unique } from "../../src/testing/conformance/frame.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { statesOf, victimOn } from "../../testkit/conformance/foreign.ts";
+import { type Case, table } from "../../testkit/conformance/foreign-calls.ts";
+import { tenant, unique } from "../../testkit/conformance/frame.ts";
 import type { Chance } from "./chance.ts";
 import type { Path } from "./json.ts";
 

@@ -1,5 +1,5 @@
 import { checkAudit } from "../../store/audit.ts";
-import type { AuditEntry, Store } from "../../store/contract.ts";
+import type { AuditEntry, Store } from "../../store/contract/store.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command } from "../command.ts";
 import { printJson, printRows, timeOf, wantsJson } from "../output.ts";

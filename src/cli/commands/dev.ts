@@ -1,8 +1,8 @@
 import { type FlagValue, loadConfig } from "../../config/load.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
-import { runTreasuryDemo } from "../dev/play.ts";
 import { runProject } from "../dev/project.ts";
+import { runTreasuryDemo } from "../dev/treasury-demo.ts";
 import { placeOf } from "./serve.ts";
 
 export const dev: Command = {

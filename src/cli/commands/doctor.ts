@@ -1,9 +1,9 @@
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { isFitNode } from "../../base/node-version.ts";
 import { errorTable } from "../../model/errors.ts";
-import type { Store, StoreSettings } from "../../store/contract.ts";
+import type { Store, StoreSettings } from "../../store/contract/store.ts";
 import { lasting } from "../output.ts";
-import { readOverview, type StoreOverview } from "./outlook.ts";
+import { readOverview, type StoreOverview } from "./store-overview.ts";
 
 export interface Finding {
   readonly about: string;

@@ -1,4 +1,4 @@
-import type { ForkedOperation, ForkPlan } from "../../engine/fork-plan.ts";
+import type { ForkedOperation, ForkPlan } from "../../operator/fork-plan.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { brief, printJson, wantsJson } from "../output.ts";

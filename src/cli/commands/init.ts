@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
-import { shellWord } from "../../engine/report.ts";
+import { shellWord } from "../../engine/core/report.ts";
 import { type Command, UsageError } from "../command.ts";
 import { version } from "../version.ts";
 

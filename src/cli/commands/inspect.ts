@@ -1,11 +1,11 @@
 import { systemClock } from "../../base/clock.ts";
 import { decode } from "../../base/codec.ts";
-import { shellWord } from "../../engine/report.ts";
+import { shellWord } from "../../engine/core/report.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { TermView } from "../../model/lease.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
-import type { FeedRecord } from "../../store/contract.ts";
+import type { FeedRecord } from "../../store/contract/store.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";

@@ -1,6 +1,6 @@
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "../../store/contract/store.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { type Column, lasting, printJson, printRows, wantsJson } from "../output.ts";

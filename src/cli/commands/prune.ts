@@ -3,7 +3,7 @@ import { durationMs } from "../../base/duration.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import { runMachine } from "../../model/machines.ts";
 import type { JournalRecord } from "../../model/records.ts";
-import type { RunView } from "../../store/contract.ts";
+import type { RunView } from "../../store/contract/store.ts";
 import { type OpenedStore, operatorOf, operatorOptions, storeOptions, withApp } from "../app.ts";
 import { type Command, UsageError } from "../command.ts";
 import { jsonText } from "../output.ts";

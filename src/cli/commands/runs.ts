@@ -6,7 +6,7 @@ import { ServedWorkflows } from "../../engine/served.ts";
 import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
-import type { RunView } from "../../store/contract.ts";
+import type { RunView } from "../../store/contract/store.ts";
 import { jsonOf, operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";

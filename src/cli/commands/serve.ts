@@ -8,7 +8,7 @@ import { maskUrl } from "../../config/mask.ts";
 import type { Config } from "../../config/schema.ts";
 import { type RunningServer, serve as serveStore } from "../../host/serve.ts";
 import { TapeError } from "../../model/errors.ts";
-import type { TokenLifetimes } from "../../server/handler.ts";
+import type { TokenLifetimes } from "../../server/handler-types.ts";
 import type { ServerLimits } from "../../server/limits.ts";
 import type { TlsFiles } from "../../server/listen.ts";
 import type { Command, Invocation } from "../command.ts";

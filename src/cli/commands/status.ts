@@ -4,7 +4,7 @@ import { outputOption, storeOptions, withApp } from "../app.ts";
 import type { Command } from "../command.ts";
 import { printJson, wantsJson } from "../output.ts";
 import { diagnose, type Finding, unservedText } from "./doctor.ts";
-import { readOverview, type StoreOverview } from "./outlook.ts";
+import { readOverview, type StoreOverview } from "./store-overview.ts";
 
 const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", "COMPENSATING", "STUCK"];
 

@@ -3,7 +3,7 @@ import { systemRandom } from "../../base/random.ts";
 import { isRemote, type RemoteStore } from "../../client/remote.ts";
 import { type Role, roles } from "../../protocol/route.ts";
 import { lifetimeOf, mintToken } from "../../server/credentials.ts";
-import type { AuditInfo, Store } from "../../store/contract.ts";
+import type { AuditInfo, Store } from "../../store/contract/store.ts";
 import { allOf } from "../../store/page.ts";
 import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, withApp } from "../app.ts";
 import { type Command, UsageError } from "../command.ts";

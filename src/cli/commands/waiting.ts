@@ -1,8 +1,8 @@
-import { describe } from "../../engine/divergence.ts";
-import { shellWord } from "../../engine/report.ts";
+import { shellWord } from "../../engine/core/report.ts";
+import { describe } from "../../engine/replay/divergence.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../model/rows.ts";
-import type { RunView } from "../../store/contract.ts";
+import type { RunView } from "../../store/contract/store.ts";
 import { lasting } from "../output.ts";
 
 export interface OpenWork {

@@ -5,8 +5,8 @@ import { systemClock } from "../../base/clock.ts";
 import { Tape } from "../../host/tape.ts";
 import { createRunner } from "../../sdk/workflow.ts";
 import type { Screen } from "../screen.ts";
-import { DemoProcess } from "./actor.ts";
-import { reactorEvents } from "./deeds.ts";
+import { DemoProcess } from "./demo-process.ts";
+import { reactorEvents } from "./reactor-events.ts";
 import type { FromTripWorker } from "./reactors-worker.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 

@@ -9,7 +9,7 @@ import type { NewRecord } from "../../model/records.ts";
 import { bankOn } from "./treasury/bank.ts";
 import { fileLedger } from "./treasury/ledger.ts";
 import { plainJournal } from "./zombie-journal.ts";
-import type { FromDirector, FromWorker } from "./zombie-words.ts";
+import type { FromDirector, FromWorker } from "./zombie-messages.ts";
 
 /**
  * One worker of the zombie demo, in a process of its own. It drives one run: acquires its lease, heartbeats, writes

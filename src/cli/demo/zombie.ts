@@ -3,14 +3,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../base/clock.ts";
 import { openStore } from "../../host/open-store.ts";
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "../../store/contract/store.ts";
 import type { Screen } from "../screen.ts";
-import { DemoProcess } from "./actor.ts";
+import { DemoProcess } from "./demo-process.ts";
 import { ledgerLines } from "./ledger.ts";
 import { fileLedger, type Ledger } from "./treasury/ledger.ts";
 import { wires } from "./wire-verdict.ts";
 import { plainJournal } from "./zombie-journal.ts";
-import type { FromDirector, FromWorker } from "./zombie-words.ts";
+import type { FromDirector, FromWorker } from "./zombie-messages.ts";
 
 const ttlMs = 1_500;
 const tenant = "default";

@@ -1,7 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import { type RunningServer, type ServeOptions, serve } from "../../host/serve.ts";
 import { isTapeError } from "../../model/errors.ts";
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "../../store/contract/store.ts";
 
 /** So many programs of this kind on one machine are plenty; after them any port will do. */
 const maxPortTries = 20;

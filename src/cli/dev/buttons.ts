@@ -1,4 +1,4 @@
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "../../store/contract/store.ts";
 import type { Fault } from "./treasury.ts";
 
 /** What the dashboard looks for, to offer its buttons, and where it says which was pressed. */

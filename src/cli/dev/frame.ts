@@ -1,5 +1,5 @@
 import { brief } from "../output.ts";
-import { drawBand, markMeanings, type Paint, plain } from "./band.ts";
+import { drawBand, markMeanings, type Paint, plain } from "./ownership-band.ts";
 import type { Payment } from "./treasury.ts";
 
 export interface FrameInput {

@@ -2,11 +2,11 @@ import type { Clock } from "../../base/clock.ts";
 import type { Tape } from "../../host/tape.ts";
 import type { LeaseView, TermView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
-import { DemoProcess } from "../demo/actor.ts";
+import { DemoProcess } from "../demo/demo-process.ts";
 import { cfo } from "../demo/treasury/agent.ts";
 import type { Ledger } from "../demo/treasury/ledger.ts";
-import type { BandRecord } from "./band.ts";
-import type { FromWorker, ToWorker } from "./words.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
+import type { BandRecord } from "./ownership-band.ts";
 
 /** What may be done to a payment between its wire and the record of it. */
 export type Fault = "kill" | "zombie" | "lose";

@@ -5,7 +5,7 @@ import { currentContext } from "../../sdk/current.ts";
 import { AckLost } from "../../sdk/outcomes.ts";
 import { treasuryOn, worldOn } from "../demo/treasury/agent.ts";
 import { fileLedger } from "../demo/treasury/ledger.ts";
-import type { FromWorker, ToWorker } from "./words.ts";
+import type { FromWorker, ToWorker } from "./messages.ts";
 
 /**
  * One worker of the treasury, in a process of its own: the workflow and the five reactors on the given store. Its bank

@@ -4,7 +4,7 @@ import { isRemote } from "../../client/remote.ts";
 import { environmentToken } from "../../client/token.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { TapeError } from "../../model/errors.ts";
-import type { Store } from "../../store/contract.ts";
+import type { Store } from "../../store/contract/store.ts";
 
 /** Relative paths are relative to where they were written: in a file to its folder, else to the working directory. */
 export function folderOf(config: LoadedConfig, path: string, cwd: string): string {

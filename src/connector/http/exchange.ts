@@ -2,7 +2,7 @@ import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
 import { network } from "../../base/network.ts";
 import { AckLost, NotSent } from "../../sdk/outcomes.ts";
-import { messageOf, type ReachOptions, reach } from "./reach.ts";
+import { messageOf, type ReachOptions, reach } from "./connect.ts";
 
 /** A request, ready to be sent. */
 export interface OutgoingRequest {

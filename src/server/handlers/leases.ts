@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { leases } from "../../protocol/routes/leases.ts";
-import { actorOf, auditInfoOf, type HandlersOf, type ServerDeps } from "../handler.ts";
+import { actorOf, auditInfoOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function leaseHandlers({ store, clock, operator }: ServerDeps): HandlersOf<typeof leases> {

@@ -5,8 +5,8 @@ import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import type { ResponseOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
-import type { ReadOps, Store } from "../../store/contract.ts";
-import { actorOf, type HandlersOf, type ServerDeps } from "../handler.ts";
+import type { ReadOps, Store } from "../../store/contract/store.ts";
+import { actorOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 
 /** Counting further would cost more than anybody learns from it. */
 const maxCounted = 100;

@@ -1,6 +1,6 @@
 import { TapeError } from "../../model/errors.ts";
 import type { quotas as routes } from "../../protocol/routes/quotas.ts";
-import { auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
+import { auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 
 export function quotaHandlers({ store, service }: ServerDeps): HandlersOf<typeof routes> {
   /** No tenant sets its own limits, nor sees what others have. */

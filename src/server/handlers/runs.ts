@@ -2,9 +2,9 @@ import { TapeError } from "../../model/errors.ts";
 import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
-import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract.ts";
+import type { RunFilter, RunProgress, RunSpec, RunView } from "../../store/contract/store.ts";
 import { started } from "../authority.ts";
-import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
+import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
 /** A proxy between may give up after a minute; whoever wants to wait longer asks again. */

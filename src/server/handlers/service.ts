@@ -2,11 +2,11 @@ import { TapeError } from "../../model/errors.ts";
 import { openApi } from "../../protocol/openapi.ts";
 import { type Role, roles } from "../../protocol/route.ts";
 import type { service as routes } from "../../protocol/routes/service.ts";
-import type { ApiToken } from "../../store/contract.ts";
-import { isForeign } from "../../store/follow.ts";
+import type { ApiToken } from "../../store/contract/store.ts";
+import { isForeign } from "../../store/follow-feed.ts";
 import { mapPage, pageOf } from "../../store/page.ts";
 import { lifetimeOf, mintToken } from "../credentials.ts";
-import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
+import { actorOf, auditInfoOf, type Call, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { blockerFor, healthOn } from "../health.ts";
 import { follow, streamPage } from "../streams.ts";
 

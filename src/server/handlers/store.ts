@@ -3,10 +3,10 @@ import type { ItemResult, Term } from "../../model/lease.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { store as routes } from "../../protocol/routes/store.ts";
 import { fenceOf } from "../../protocol/shapes.ts";
-import type { AppendRequest, CreateResult, WakeHint } from "../../store/contract.ts";
+import type { AppendRequest, CreateResult, WakeHint } from "../../store/contract/store.ts";
 import { Authority } from "../authority.ts";
-import { actorOf, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
-import { streamWakeHints } from "../wakes.ts";
+import { actorOf, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
+import { streamWakeHints } from "../wake-stream.ts";
 
 /** Stretches of items of the same call. */
 function stretches<Item extends { readonly call: number }>(items: readonly Item[]): Item[][] {

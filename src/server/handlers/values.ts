@@ -1,7 +1,7 @@
 import { TapeError } from "../../model/errors.ts";
 import { mayDo } from "../../protocol/route.ts";
 import type { values } from "../../protocol/routes/values.ts";
-import { type Caller, type HandlersOf, listed, type ServerDeps } from "../handler.ts";
+import { type Caller, type HandlersOf, listed, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
 
 export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof values> {

@@ -4,8 +4,6 @@ import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { RecordData } from "../../model/records.ts";
-import { parseCursor } from "../calls.ts";
-import type { CheckedEntry } from "../check.ts";
 import type {
   AppendResult,
   AuditEntry,
@@ -15,10 +13,10 @@ import type {
   StoreHealth,
   StoreSettings,
   WakeHint,
-} from "../contract.ts";
+} from "../contract/store.ts";
+import { auditEntryOf } from "../decode-rows.ts";
 import { FeedTail } from "../feed-tail.ts";
-import { auditEntryOf } from "../rows.ts";
-import type { SqlBackend } from "../sql/driver.ts";
+import type { SqlBackend } from "../sql/backend.ts";
 import {
   type Plan,
   type PlanContext,
@@ -33,7 +31,9 @@ import { appendPlan } from "../sql/plans/append.ts";
 import { acquirePlan, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
 import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
 import { feedPlan } from "../sql/plans/feed.ts";
-import type { WakeHub } from "../wakes.ts";
+import { parseCursor } from "../validate/arguments.ts";
+import type { CheckedEntry } from "../validate/entry.ts";
+import type { WakeHub } from "../wake-hub.ts";
 import type { Times } from "./statement.ts";
 import { answer } from "./statements.ts";
 import type { Tables } from "./tables.ts";

@@ -1,6 +1,6 @@
 import type { RunStatus } from "../../model/machines.ts";
 import { runMachine } from "../../model/machines.ts";
-import { statusOf } from "../rows.ts";
+import { statusOf } from "../decode-rows.ts";
 import type { QueryResult, Row } from "../sql/plan.ts";
 import { chainsOf, unsettled } from "./effects.ts";
 import { limited } from "./quotas.ts";

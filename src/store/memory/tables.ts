@@ -1,6 +1,6 @@
 import type { QuotaKind } from "../../model/quota.ts";
 import type * as model from "../../model/rows.ts";
-import type { ApiToken, IdempotencyKey } from "../contract.ts";
+import type { ApiToken, IdempotencyKey } from "../contract/store.ts";
 import { keyOf, Table, UndoLog } from "./table.ts";
 
 /** snake_case, as the columns of the SQL stores are called: the shared code reads rows of every store alike. */

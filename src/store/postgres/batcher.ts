@@ -5,8 +5,8 @@ import type { Limits } from "../../model/limits.ts";
 import type { Row } from "../sql/plan.ts";
 import { type Queued, TurnQueue } from "../turn-queue.ts";
 import type { Connections } from "./connections.ts";
-import { classifyError, outcomeUnknown } from "./faults.ts";
-import type { OutageRetry } from "./patience.ts";
+import { classifyError, outcomeUnknown } from "./errors.ts";
+import type { OutageRetry } from "./outage-retry.ts";
 import type { Writer } from "./writer.ts";
 
 /** One kind of hot write: a multi-row statement, and what to do with an item that got no answer in it. */

@@ -1,11 +1,11 @@
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { FeedPage } from "../contract.ts";
+import type { FeedPage } from "../contract/store.ts";
+import { feedRecordOf } from "../decode-rows.ts";
 import { feedPageOf } from "../feed.ts";
 import { FeedTail } from "../feed-tail.ts";
 import { pageOf } from "../page.ts";
-import { feedRecordOf } from "../rows.ts";
 import type { QueryResult, Row } from "../sql/plan.ts";
 import { spansOf } from "../sql/plans/feed.ts";
 

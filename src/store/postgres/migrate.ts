@@ -9,8 +9,8 @@ import {
   pendingMigrations,
   type Step,
 } from "../sql/migrations.ts";
-import { qualify } from "../sql/statement.ts";
-import { isForbidden } from "./faults.ts";
+import { qualify } from "../sql/statements.ts";
+import { isForbidden } from "./errors.ts";
 import { Progress } from "./migrating/progress.ts";
 import { type MigrationClient, Session, type SessionOptions } from "./migrating/session.ts";
 

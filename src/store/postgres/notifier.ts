@@ -4,8 +4,8 @@ import type { Clock } from "../../base/clock.ts";
 import type { Log } from "../../base/log.ts";
 import type { Random } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
-import type { WakeHint } from "../contract.ts";
-import type { WakeHub } from "../wakes.ts";
+import type { WakeHint } from "../contract/store.ts";
+import type { WakeHub } from "../wake-hub.ts";
 import type { Connections } from "./connections.ts";
 import { transportOf, warnOfTransport } from "./transport.ts";
 

@@ -4,17 +4,14 @@ import { type Random, systemRandom } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
-import type { Store, WakeHint } from "../contract.ts";
+import type { Store, WakeHint } from "../contract/store.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import type { Migration } from "../sql/migrations.ts";
 import type { Row } from "../sql/plan.ts";
 import { createPlan } from "../sql/plans/create.ts";
 import { fireTimerPlan } from "../sql/plans/intake.ts";
-import { WakeHub } from "../wakes.ts";
-import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
-import { Connections } from "./connections.ts";
-import { type BatchedWrites, PostgresBackend } from "./driver.ts";
-import { classifyError, forbidden, isForbidden, unreachable } from "./faults.ts";
+import { WakeHub } from "../wake-hub.ts";
+import { type BatchedWrites, PostgresBackend } from "./backend.ts";
 import {
   type AppendItem,
   appendSingle,
@@ -26,11 +23,14 @@ import {
   endWrite,
   fireWrite,
   parkWrite,
-} from "./hot.ts";
-import { JournalAllocator } from "./journals.ts";
+} from "./batched-writes.ts";
+import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
+import { Connections } from "./connections.ts";
+import { classifyError, forbidden, isForbidden, unreachable } from "./errors.ts";
+import { JournalAllocator } from "./journal-numbers.ts";
 import { migrate } from "./migrate.ts";
 import { Notifier } from "./notifier.ts";
-import { OutageRetry } from "./patience.ts";
+import { OutageRetry } from "./outage-retry.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
 import { parsePostgresUrl } from "./url.ts";

@@ -1,11 +1,11 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { RenewRequest, RenewResult } from "../../model/lease.ts";
-import { staleError } from "../calls.ts";
 import type { QueryResult } from "../sql/plan.ts";
 import { renewPlan } from "../sql/plans/claim.ts";
+import { staleError } from "../validate/arguments.ts";
 import { numbersLiteral, textsLiteral } from "./arrays.ts";
-import { classifyError, unreachable } from "./faults.ts";
+import { classifyError, unreachable } from "./errors.ts";
 import type { Writer } from "./writer.ts";
 
 export interface RenewalsOptions {

@@ -3,8 +3,8 @@ import { TapeError } from "../../model/errors.ts";
 import type { Row } from "../sql/plan.ts";
 import { restoredPlan } from "../sql/plans/claim.ts";
 import type { Connections } from "./connections.ts";
-import { readFault } from "./faults.ts";
-import type { OutageRetry } from "./patience.ts";
+import { readFault } from "./errors.ts";
+import type { OutageRetry } from "./outage-retry.ts";
 import type { Writer } from "./writer.ts";
 
 export interface TimelineOptions {

@@ -2,12 +2,12 @@ import type pg from "pg";
 import type { Random } from "../../base/random.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import type { WakeHint } from "../contract.ts";
+import type { WakeHint } from "../contract/store.ts";
 import { awaitPlan, type Plan, type PlanContext, type Query } from "../sql/plan.ts";
 import type { Connections } from "./connections.ts";
-import { busy, classifyError, type ErrorClass, forbidden, isForbidden, outcomeUnknown, unreachable } from "./faults.ts";
-import { type JournalAllocator, NumbersExhausted, type ReservedNumbers } from "./journals.ts";
-import type { OutageRetry } from "./patience.ts";
+import { busy, classifyError, type ErrorClass, forbidden, isForbidden, outcomeUnknown, unreachable } from "./errors.ts";
+import { type JournalAllocator, NumbersExhausted, type ReservedNumbers } from "./journal-numbers.ts";
+import type { OutageRetry } from "./outage-retry.ts";
 
 export interface WriterOptions {
   readonly connections: Connections;

@@ -1,12 +1,7 @@
 import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
-import { runBatch } from "../calls.ts";
-import { checkEntry, checkFence, checkList, pageLimit } from "../check.ts";
-import type { ClaimOps, FencedOps, Page, ReadOps, Store } from "../contract.ts";
+import type { ClaimOps, FencedOps, Page, ReadOps, Store } from "../contract/store.ts";
 import { sealUnder } from "../cursor-seal.ts";
-import { validated } from "../entrance.ts";
-import { leaseViewOf } from "../lease-rules.ts";
-import { mapPage } from "../page.ts";
 import {
   apiTokenOf,
   budgetRowOf,
@@ -16,8 +11,13 @@ import {
   scheduleRowOf,
   timerRowOf,
   valueRowOf,
-} from "../rows.ts";
-import type { SqlBackend } from "./driver.ts";
+} from "../decode-rows.ts";
+import { leaseViewOf } from "../lease-rules.ts";
+import { mapPage } from "../page.ts";
+import { runBatch } from "../validate/arguments.ts";
+import { checkEntry, checkFence, checkList, pageLimit } from "../validate/entry.ts";
+import { validated } from "../validate/store.ts";
+import type { SqlBackend } from "./backend.ts";
 import { intakesOf } from "./intake.ts";
 import { queryPage } from "./paging.ts";
 import { type Plan, queryRow, queryRows, type Row } from "./plan.ts";

@@ -1,4 +1,4 @@
-import type { Page } from "../contract.ts";
+import type { Page } from "../contract/store.ts";
 import { pageOf } from "../page.ts";
 import type { Plan, QueryResult, Row } from "./plan.ts";
 

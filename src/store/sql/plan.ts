@@ -1,5 +1,5 @@
 import type { Limits } from "../../model/limits.ts";
-import type { WakeHint } from "../contract.ts";
+import type { WakeHint } from "../contract/store.ts";
 
 /**
  * A plan is one transaction, written once for every SQL store: a generator that asks for named statements and gets

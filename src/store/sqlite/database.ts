@@ -4,7 +4,7 @@ import { TapeError } from "../../model/errors.ts";
 import { sqlFiles } from "../sql/files.ts";
 import { cutPage, payloads } from "../sql/paging.ts";
 import type { QueryResult, Row } from "../sql/plan.ts";
-import { loadStatements, type Statement } from "../sql/statement.ts";
+import { loadStatements, type Statement } from "../sql/statements.ts";
 
 /** A seam: tests give a database whose COMMIT fails after it was carried out. */
 export type OpenDatabase = (file: string) => DatabaseSync;

@@ -4,15 +4,15 @@ import { type Random, systemRandom } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Limits, limitsOf } from "../../model/limits.ts";
-import type { Store } from "../contract.ts";
+import type { Store } from "../contract/store.ts";
 import { assembleStore } from "../sql/assemble.ts";
 import { type Migration, newestOf } from "../sql/migrations.ts";
-import { WakeHub } from "../wakes.ts";
+import { WakeHub } from "../wake-hub.ts";
+import { SqliteBackend } from "./backend.ts";
 import { Committer } from "./committer.ts";
 import { connect, isBusy, isMemory, type OpenDatabase, openDatabase, type Statements, type Times } from "./database.ts";
-import { SqliteBackend } from "./driver.ts";
 import { prepareFile, takeIdentity } from "./file.ts";
-import { HeadCache } from "./heads.ts";
+import { HeadCache } from "./head-cache.ts";
 import { isBehind, migrate, migrations } from "./migrate.ts";
 
 export interface SqliteOptions {

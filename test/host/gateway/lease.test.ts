@@ -10,7 +10,7 @@ import { postgresSandboxes, type Sandboxes, sqliteSandboxes } from "../../../exa
 import { Tape } from "../../../src/host/tape.ts";
 import type { Lease } from "../../../src/lease/lease.ts";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
-import { ManualClock } from "../../../src/testing/clock.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { noRunner } from "../stage.ts";
 

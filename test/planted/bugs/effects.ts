@@ -15,7 +15,7 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       storeLetsIt,
       {
-        file: "engine/acts.ts",
+        file: "engine/effects/inline.ts",
         find: 'const repeatable = notSent || effect.semantics !== "non_idempotent";',
         replace: "const repeatable = true;",
       },
@@ -30,7 +30,7 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       storeLetsIt,
       {
-        file: "engine/acts.ts",
+        file: "engine/effects/inline.ts",
         find: 'const again = act.effect.semantics !== "non_idempotent";',
         replace: "const again = true;",
       },
@@ -60,13 +60,13 @@ export const effectBugs: readonly Bug[] = [
     why: "Acknowledging before the commit is the cheapest way to win a benchmark.",
     patches: [
       {
-        file: "engine/journal.ts",
+        file: "engine/journal/journal-writer.ts",
         find: "      appended = door.append(fence, { after: this.#head, records });\n",
         replace:
           "      appended = door.append(fence, { after: this.#head, records });\n      for (const writing of batch) this.#tell(writing);\n",
       },
       {
-        file: "engine/journal.ts",
+        file: "engine/journal/journal-writer.ts",
         find: "    for (const writing of batch) this.#tell(writing);\n    this.#options.onWritten",
         replace: "    void batch;\n    this.#options.onWritten",
       },
@@ -80,12 +80,12 @@ export const effectBugs: readonly Bug[] = [
     why: "One missing await: the record is on its way, and the call is faster.",
     patches: [
       {
-        file: "reactor/perform.ts",
+        file: "engine/item/attempt.ts",
         find: '  await item.write([...before, { kind: "effect.dispatched"',
         replace: '  const writing = item.write([...before, { kind: "effect.dispatched"',
       },
       {
-        file: "reactor/perform.ts",
+        file: "engine/item/attempt.ts",
         find: "  try {\n    await conclude(",
         replace: "  try {\n    await writing;\n    await conclude(",
       },
@@ -114,7 +114,7 @@ export const effectBugs: readonly Bug[] = [
     why: "The callback of a call that timed out still fires, and overwrites what somebody else has decided since.",
     patches: [
       {
-        file: "engine/acts.ts",
+        file: "engine/effects/inline.ts",
         find: 'if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);',
         replace: `if (timeout.signal.aborted && effect.semantics === "non_idempotent") {
     drive.activeBodies++;
@@ -141,7 +141,7 @@ export const effectBugs: readonly Bug[] = [
     why: "A fresh random key for each try: the other side dedupes by it, and so never dedupes.",
     patches: [
       {
-        file: "engine/acts.ts",
+        file: "engine/effects/inline.ts",
         find: "    key: idempotencyKeyOf(drive, turn.pos),\n    token: lease.token,",
         replace: "    key: `$" + "{idempotencyKeyOf(drive, turn.pos)}/$" + "{attempt}`,\n    token: lease.token,",
       },

@@ -7,7 +7,7 @@ export const endingBugs: readonly Bug[] = [
     why: "The compensation is enqueued beside the act, and a worker that is quick takes it.",
     patches: [
       {
-        file: "model/project-effects.ts",
+        file: "model/projection-effects.ts",
         find: 'pos, sub, status: "ARMED", surplus: false },\n    ...openItem(item, run, pos, sub, place, null),',
         replace:
           'pos, sub, status: "PENDING", surplus: false },\n    ...openItem(item, run, pos, sub, place, "compensation"),',
@@ -38,7 +38,7 @@ export const endingBugs: readonly Bug[] = [
     why: "The undo is registered where the call returns; the path on which it does not return was written later, by another hand.",
     patches: [
       {
-        file: "reactor/item.ts",
+        file: "engine/item/item.ts",
         find: '    return [this.settled({ to: "CONFIRMED", reason, value }), ...this.armedObligation(value)];',
         replace: '    return [this.settled({ to: "CONFIRMED", reason, value })];',
       },
@@ -82,16 +82,16 @@ export const endingBugs: readonly Bug[] = [
     why: "A flag that is set and looked at by nobody before the next payment.",
     patches: [
       {
-        file: "engine/operations.ts",
+        file: "engine/context/operations.ts",
         find: "    if (drive.cancelled && operation.evenIfCancelled !== true) return ignoreRejection(Promise.reject(cancelledError()));\n",
         replace: "",
       },
       {
-        file: "engine/turn.ts",
+        file: "engine/core/operation.ts",
         find: "if (drive.finished || (drive.cancelRequested && this.#operation.evenIfCancelled !== true)) return;",
         replace: "if (drive.finished) return;",
       },
-      { file: "engine/drive.ts", find: "    this.context.cancelWaits();\n", replace: "" },
+      { file: "engine/drive/drive.ts", find: "    this.context.cancelWaits();\n", replace: "" },
     ],
     tellers: ["noIntentAfterCancel"],
     within: 50,

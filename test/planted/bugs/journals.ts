@@ -12,7 +12,7 @@ export const journalBugs: readonly Bug[] = [
         replace: "  and not exists",
       },
       {
-        file: "engine/journal.ts",
+        file: "engine/journal/journal-writer.ts",
         find: "      appended = door.append(fence, { after: this.#head, records });\n",
         replace:
           "      appended = door.append(fence, { after: this.#head, records });\n      this.#head += records.length;\n",
@@ -25,7 +25,9 @@ export const journalBugs: readonly Bug[] = [
     name: "body called again on replay",
     planted: "replay does not hand out the recorded results of steps",
     why: "Resuming from the last checkpoint runs what came after it again; what was random or has changed comes out differently.",
-    patches: [{ file: "engine/history.ts", find: '  "step.done",\n  "decision.made",', replace: '  "decision.made",' }],
+    patches: [
+      { file: "engine/replay/history.ts", find: '  "step.done",\n  "decision.made",', replace: '  "decision.made",' },
+    ],
     tellers: ["oneResult"],
     within: 500,
   },
@@ -64,7 +66,7 @@ export const journalBugs: readonly Bug[] = [
     why: "A message is acknowledged when it is read into memory, and the memory is gone with the process.",
     patches: [
       {
-        file: "engine/waits.ts",
+        file: "engine/journal/pending-waits.ts",
         find: "notes.filter((note) => note.seq <= history.taken && !history.used(note))",
         replace:
           'notes.filter((note) => note.seq <= history.taken && !history.used(note) && note.kind !== "signal.sent")',
@@ -152,7 +154,7 @@ export const journalBugs: readonly Bug[] = [
     why: "A quick way past the slow one: whoever takes it must do everything that the other did.",
     patches: [
       {
-        file: "store/sqlite/driver.ts",
+        file: "store/sqlite/backend.ts",
         find: "const { count } = session.statements.run(timer.do, timer, session.times);",
         replace: "const count = 1;",
       },
@@ -192,7 +194,7 @@ export const journalBugs: readonly Bug[] = [
     why: "One counter for all: on replay the branch whose own work was faster takes the answer of the other, and where both ask under one name no comparison sees it.",
     patches: [
       {
-        file: "engine/operations.ts",
+        file: "engine/context/operations.ts",
         find: "    return lane !== undefined && lane.of === this.drive ? lane : this.lanes.root;",
         replace: "    return lane !== undefined && lane.of !== this.drive ? lane : this.lanes.root;",
       },

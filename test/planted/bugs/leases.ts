@@ -3,7 +3,7 @@ import type { Bug, Patch } from "../bug.ts";
 /** Who asks last, writes: neither token nor head is compared, and the record goes behind whatever is there. */
 const noFence: readonly Patch[] = [
   {
-    file: "store/sqlite/driver.ts",
+    file: "store/sqlite/backend.ts",
     find: "if (entry.plain)\n",
     replace: "if (fence === undefined)\n",
   },
@@ -41,7 +41,7 @@ export const leaseBugs: readonly Bug[] = [
     patches: [
       ...noFence,
       {
-        file: "engine/drive.ts",
+        file: "engine/drive/drive.ts",
         find: "      door: store.fenced,\n",
         replace: `      door: {
         append: async (fence, entry) => {
@@ -51,13 +51,13 @@ export const leaseBugs: readonly Bug[] = [
       },\n`,
       },
       {
-        file: "engine/give-back.ts",
+        file: "lease/release-journal.ts",
         find: "      await store.fenced.append(",
         replace: `      ${readFirst("store", "tenant", "lease.fence")}
       await store.fenced.append(`,
       },
       {
-        file: "reactor/item.ts",
+        file: "engine/item/item.ts",
         find: "    const { head } = await this.#deps.store.fenced.append(",
         replace: `    ${readFirst("this.#deps.store", "this.#deps.tenant", "this.lease.fence")}
     const { head } = await this.#deps.store.fenced.append(`,
@@ -160,17 +160,17 @@ export const leaseBugs: readonly Bug[] = [
         replace: "update leases set expires_at = expires_at + :now - renewed_at,",
       },
       {
-        file: "engine/worker.ts",
+        file: "engine/run-driver.ts",
         find: "    const first = {\n      ...keeper.identity,",
         replace: "    const first = {\n      wallMs: clock.wall(),\n      ...keeper.identity,",
       },
       {
-        file: "engine/worker.ts",
+        file: "engine/run-driver.ts",
         find: 'const claimant = { ...keeper.identity, reactor: "recovery",',
         replace: 'const claimant = { ...keeper.identity, wallMs: clock.wall(), reactor: "recovery",',
       },
       {
-        file: "reactor/items.ts",
+        file: "reactor/item-reactor.ts",
         find: "const claimant = { ...keeper.identity, reactor: name,",
         replace: "const claimant = { ...keeper.identity, wallMs: deps.clock.wall(), reactor: name,",
       },
@@ -196,7 +196,7 @@ export const leaseBugs: readonly Bug[] = [
         replace: "if (this.#belief !== undefined) return;",
       },
       {
-        file: "engine/sending.ts",
+        file: "engine/effects/send-window.ts",
         find: "if (elapsedSince(authorised, clock) <= startWindowMs(lease)) return;",
         replace: "if (elapsedSince(authorised, clock) >= 0) return;",
       },

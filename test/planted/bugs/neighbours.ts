@@ -112,7 +112,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "The row is gone, the request to forget is answered, and the log has everything.",
     patches: [
       {
-        file: "model/project.ts",
+        file: "model/projection.ts",
         find: "const kept = value.value === null ? 1 : keepVersions;",
         replace: "const kept = keepVersions;",
       },
@@ -142,7 +142,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "The token is compared when the request comes; what that request still writes is compared with nothing.",
     patches: [
       {
-        file: "guard/door.ts",
+        file: "guard/request-fence.ts",
         find: "Promise.allSettled([...scope.running.keys(), scope.ready])",
         replace: "Promise.allSettled([scope.ready])",
       },
@@ -157,7 +157,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "The map has an entry for each name that is in use, and is kept small by deleting it after the last one.",
     patches: [
       {
-        file: "guard/door.ts",
+        file: "guard/request-fence.ts",
         find: "      if (highest > scope.current) scope.current = highest;\n",
         replace: "      if (highest < 0n) scope.current = highest;\n",
       },

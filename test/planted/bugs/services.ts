@@ -52,7 +52,7 @@ export const serviceBugs: readonly Bug[] = [
     why: "The audit is written by the handler, after the deed, where it works as a rule.",
     patches: [
       {
-        file: "engine/preempt.ts",
+        file: "operator/preempt.ts",
         find: '        { kind: "operator.acted", data: { who: by, action, reason, ...(via && { via }) } },\n',
         replace: "",
       },
@@ -67,7 +67,7 @@ export const serviceBugs: readonly Bug[] = [
     why: "Cron starts the nightly job whether or not the one of yesterday has ended.",
     patches: [
       {
-        file: "reactor/schedules.ts",
+        file: "reactor/fire-schedules.ts",
         find: "return { plan: { ...plan, due: after, last: run.id }, nextAt: after,",
         replace: "return { plan: { ...plan, due: after }, nextAt: after,",
       },

@@ -67,7 +67,7 @@ export const strangerBugs: readonly Bug[] = [
     why: "Signals wait for their gate: that is what an inbox is for.",
     patches: [
       {
-        file: "engine/gates.ts",
+        file: "engine/context/gates.ts",
         find: "if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;",
         replace: "",
       },
@@ -87,7 +87,7 @@ export const strangerBugs: readonly Bug[] = [
     why: "The sender checks it, if it is our sender.",
     patches: [
       {
-        file: "engine/gates.ts",
+        file: "engine/context/gates.ts",
         find: 'if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };',
         replace: 'if (note > 0) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: sent, note } };',
       },
@@ -102,7 +102,7 @@ export const strangerBugs: readonly Bug[] = [
     why: "What was refused is remembered by the process that refused it.",
     patches: [
       {
-        file: "engine/history.ts",
+        file: "engine/replay/history.ts",
         find: 'case "signal.refused":\n        consumed.add(record.data.note);\n',
         replace: 'case "signal.refused":\n',
       },
@@ -117,12 +117,12 @@ export const strangerBugs: readonly Bug[] = [
     why: "It is RUNNABLE and nobody holds it: that it waits for its next turn, and not for its first, is not in that row.",
     patches: [
       {
-        file: "engine/cancel.ts",
+        file: "operator/cancel.ts",
         find: 'return since.every(({ kind }) => kind === "term.begun" || kind === "term.ended") ? first.data : undefined;',
         replace: "return first.data;",
       },
       {
-        file: "engine/cancel.ts",
+        file: "operator/cancel.ts",
         find: " || first.data.holder !== undefined || since.length + 1 === maxTerms",
         replace: "",
       },
@@ -167,7 +167,7 @@ export const strangerBugs: readonly Bug[] = [
     why: "Its journal says that it happened; that it was undone since is in another one.",
     patches: [
       {
-        file: "engine/fork.ts",
+        file: "operator/fork.ts",
         find: "  if (missing.length === 0) return;\n  const names = missing.map(({ pos, name, obligation })",
         replace: "  if (missing.length >= 0) return;\n  const names = missing.map(({ pos, name, obligation })",
       },

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } fro
 import { systemClock } from "../../../src/base/clock.ts";
 import type { Log } from "../../../src/base/log.ts";
 import { systemRandom } from "../../../src/base/random.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
 import { type MigrateOptions, migrate, migrations } from "../../../src/store/postgres/migrate.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Term } from "../../../src/model/lease.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import {
   acquired,
@@ -13,7 +13,7 @@ import {
   step,
   tenant,
   unique,
-} from "../../../src/testing/conformance/frame.ts";
+} from "../../../testkit/conformance/frame.ts";
 import { type PostgresProxy, startProxy } from "../../postgres/proxy.ts";
 import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { FeedRecord, Store } from "../../../src/store/contract.ts";
-import { claimant, heldRun, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import type { FeedRecord, Store } from "../../../src/store/contract/store.ts";
+import { claimant, heldRun, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { ownPostgres } from "../../postgres/own.ts";
 import { fenced, type Scene, sceneOn, stepAt, until } from "./scene.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { TapeError } from "../../../src/model/errors.ts";
 import type { Fence } from "../../../src/model/fence.ts";
 import { joinedTexts } from "../../../src/store/postgres/arrays.ts";
-import { forged, heldRun, nonce, step } from "../../../src/testing/conformance/frame.ts";
+import { forged, heldRun, nonce, step } from "../../../testkit/conformance/frame.ts";
 import {
   adminOf,
   codeOf,

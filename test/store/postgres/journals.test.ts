@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, inject, it, vi } from "vitest";
 import { systemClock } from "../../../src/base/clock.ts";
 import { systemRandom } from "../../../src/base/random.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
-import { JournalAllocator } from "../../../src/store/postgres/journals.ts";
+import { JournalAllocator } from "../../../src/store/postgres/journal-numbers.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
-import { OutageRetry } from "../../../src/store/postgres/patience.ts";
+import { OutageRetry } from "../../../src/store/postgres/outage-retry.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import { Connections } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
-import { acquired, claimant, heldRun, request, spec, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { acquired, claimant, heldRun, request, spec, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { adminOf, codeOf, until } from "./scene.ts";
 

@@ -1,4 +1,4 @@
-import type { Statement } from "../../../src/store/sql/statement.ts";
+import type { Statement } from "../../../src/store/sql/statements.ts";
 import type { Scene } from "./scene.ts";
 
 interface Node {

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import type { Store, WakeHint } from "../../../src/store/contract.ts";
+import type { Store, WakeHint } from "../../../src/store/contract/store.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import {
   acquired,
@@ -13,7 +13,7 @@ import {
   step,
   tenant,
   unique,
-} from "../../../src/testing/conformance/frame.ts";
+} from "../../../testkit/conformance/frame.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { type Pooler, startPooler } from "../../postgres/pooler.ts";
 import { adminOf, codeOf, until } from "./scene.ts";

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, inject, it } from "vitest";
-import type { Store } from "../../../src/store/contract.ts";
-import { record, tenant } from "../../../src/testing/conformance/frame.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
+import { record, tenant } from "../../../testkit/conformance/frame.ts";
 import {
   begin,
   childEnded,
@@ -10,8 +10,8 @@ import {
   intent,
   settled,
   startChild,
-} from "../../../src/testing/conformance/scenes.ts";
-import { checkProjection } from "../../../src/testing/projection.ts";
+} from "../../../testkit/conformance/scenes.ts";
+import { checkProjection } from "../../../testkit/projection.ts";
 import { type Hand, type Scene, sceneOn } from "./scene.ts";
 
 /**

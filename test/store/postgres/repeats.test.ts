@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, inject, it } from "vitest";
-import { tenant } from "../../../src/testing/conformance/frame.ts";
+import { tenant } from "../../../testkit/conformance/frame.ts";
 import { codeOf, type Scene, sceneOn, until } from "./scene.ts";
 
 let scene: Scene;

@@ -6,7 +6,7 @@ import { gate } from "../../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../../src/sdk/workflow.ts";
 import { grantsFor } from "../../../src/store/postgres/grants.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
-import { checkProjection } from "../../../src/testing/projection.ts";
+import { checkProjection } from "../../../testkit/projection.ts";
 import { codeOf, type Scene, sceneOn } from "./scene.ts";
 
 /** A role that owns nothing runs Tape in a schema that its owner has migrated. */

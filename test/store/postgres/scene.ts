@@ -4,12 +4,12 @@ import pg from "pg";
 import type { Log } from "../../../src/base/log.ts";
 import { TapeError } from "../../../src/model/errors.ts";
 import type { Fence } from "../../../src/model/fence.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import type { QueryResult } from "../../../src/store/sql/plan.ts";
-import type { Statement } from "../../../src/store/sql/statement.ts";
+import type { Statement } from "../../../src/store/sql/statements.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
 const folder = new URL("../../../src/store/postgres/sql/", import.meta.url);

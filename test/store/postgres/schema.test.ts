@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
-import { heldRun } from "../../../src/testing/conformance/frame.ts";
+import { heldRun } from "../../../testkit/conformance/frame.ts";
 import { postgresSchema, schemaFiles } from "../../../tools/schema.ts";
 import { type PlanReader, planReader } from "./plan-reader.ts";
 import { type Scene, sceneOn, statementNames, until } from "./scene.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Slots } from "../../../src/store/postgres/slots.ts";
-import { ManualClock } from "../../../src/testing/clock.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
 
 const [acme, globex] = ["acme", "globex"];
 const slotsOf = (clock: ManualClock, slots: number, waiting: number) =>

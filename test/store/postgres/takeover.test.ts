@@ -10,8 +10,8 @@ import {
   request,
   step,
   tenant,
-} from "../../../src/testing/conformance/frame.ts";
-import { begin, dispatched, holdItem, intent, settled } from "../../../src/testing/conformance/scenes.ts";
+} from "../../../testkit/conformance/frame.ts";
+import { begin, dispatched, holdItem, intent, settled } from "../../../testkit/conformance/scenes.ts";
 import { codeOf, fenced, type Hand, type Scene, sceneOn, stepAt, taking, until } from "./scene.ts";
 
 const lasting = claimant("holder", { ttlMs: 60_000 });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from "vitest";
-import type { Store } from "../../../src/store/contract.ts";
-import { heldRun, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
+import { heldRun, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { type Scene, sceneOn } from "./scene.ts";
 
 const noisy = "noisy";

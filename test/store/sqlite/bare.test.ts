@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NewRecord } from "../../../src/model/records.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
-import { claimant, nonce, record, spec, step, tenant } from "../../../src/testing/conformance/frame.ts";
-import { armed, confirmed, ended, intent } from "../../../src/testing/conformance/scenes.ts";
+import { claimant, nonce, record, spec, step, tenant } from "../../../testkit/conformance/frame.ts";
+import { armed, confirmed, ended, intent } from "../../../testkit/conformance/scenes.ts";
 import { codeOf } from "../postgres/scene.ts";
 
 /**

@@ -3,10 +3,10 @@ import { once } from "node:events";
 import type { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store } from "../../../src/store/contract.ts";
-import { ManualClock } from "../../../src/testing/clock.ts";
-import { claimant, heldRun, request, step, tenant } from "../../../src/testing/conformance/frame.ts";
-import { everything } from "../../../src/testing/conformance/scenes.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
+import { claimant, heldRun, request, step, tenant } from "../../../testkit/conformance/frame.ts";
+import { everything } from "../../../testkit/conformance/scenes.ts";
 import { codeOf, until } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { seededRandom } from "../../../src/base/random.ts";
 import type { Term } from "../../../src/model/lease.ts";
-import type { Store } from "../../../src/store/contract.ts";
-import { acquired, claimant, heldRun, record, request, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
+import { acquired, claimant, heldRun, record, request, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 

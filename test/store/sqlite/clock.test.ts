@@ -1,11 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { Tape } from "../../../src/host/tape.ts";
 import { createRunner, workflow } from "../../../src/sdk/workflow.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { openMemory } from "../../../src/store/memory/open.ts";
-import { ManualClock } from "../../../src/testing/clock.ts";
-import { heldRun, tenant } from "../../../src/testing/conformance/frame.ts";
-import { begin, dispatched, intent } from "../../../src/testing/conformance/scenes.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
+import { heldRun, tenant } from "../../../testkit/conformance/frame.ts";
+import { begin, dispatched, intent } from "../../../testkit/conformance/scenes.ts";
 import { type Place, placeForFile } from "./files.ts";
 
 const hour = 3_600_000;

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { Store, WakeHint } from "../../../src/store/contract.ts";
+import type { Store, WakeHint } from "../../../src/store/contract/store.ts";
 import {
   acquired,
   claimant,
@@ -11,7 +11,7 @@ import {
   request,
   step,
   tenant,
-} from "../../../src/testing/conformance/frame.ts";
+} from "../../../testkit/conformance/frame.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 

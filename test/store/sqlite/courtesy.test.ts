@@ -3,7 +3,7 @@ import { seededRandom } from "../../../src/base/random.ts";
 import { defaultLimits } from "../../../src/model/limits.ts";
 import { Committer } from "../../../src/store/sqlite/committer.ts";
 import { connect, openDatabase } from "../../../src/store/sqlite/database.ts";
-import { ManualClock } from "../../../src/testing/clock.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
 import { playCrowd } from "./crowd.ts";
 import { type Place, placeForFile } from "./files.ts";
 

@@ -2,7 +2,7 @@ import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openDatabase } from "../../../src/store/sqlite/database.ts";
-import { tenant } from "../../../src/testing/conformance/frame.ts";
+import { tenant } from "../../../testkit/conformance/frame.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { openSqlite, type SqliteOptions } from "../../../src/store/sqlite/open.ts";
 
 /** A folder with one SQLite file in it, and whatever was opened on it; removed together. */

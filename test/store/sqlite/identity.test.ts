@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStore } from "../../../src/host/open-store.ts";
-import type { Store } from "../../../src/store/contract.ts";
+import type { Store } from "../../../src/store/contract/store.ts";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";

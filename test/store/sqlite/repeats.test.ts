@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it } from "vitest";
-import { ManualClock } from "../../../src/testing/clock.ts";
-import { heldRun, tenant } from "../../../src/testing/conformance/frame.ts";
-import { ended } from "../../../src/testing/conformance/scenes.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
+import { heldRun, tenant } from "../../../testkit/conformance/frame.ts";
+import { ended } from "../../../testkit/conformance/scenes.ts";
 import { type Place, placeForFile } from "./files.ts";
 
 const day = 86_400_000;

@@ -1,7 +1,7 @@
 import { copyFileSync, existsSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { ManualClock } from "../../../src/testing/clock.ts";
-import { acquired, claimant, heldRun, request, step, tenant } from "../../../src/testing/conformance/frame.ts";
+import { ManualClock } from "../../../testkit/clock.ts";
+import { acquired, claimant, heldRun, request, step, tenant } from "../../../testkit/conformance/frame.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "./files.ts";
 

@@ -10,10 +10,24 @@ export const layers: readonly (readonly string[])[] = [
   ["store", "connector", "lease"],
   ["client"], // a store too: it keeps the contract, over the wire
   ["engine", "guard", "config"],
+  ["operator"],
   ["reactor", "server"],
   ["host"],
-  ["cli", "testing"],
+  ["cli"],
   ["exports"],
+  ["testkit"], // beside src, published as durable-tape/testing
+  ["simulation"], // beside src, not published
+];
+
+/** The same within src/engine, by folder; "" are the files beside these folders. */
+const engineLayers: readonly (readonly string[])[] = [
+  ["replay"],
+  ["journal"],
+  ["core"],
+  ["effects"],
+  ["context"],
+  ["drive"],
+  ["item", ""],
 ];
 
 /** Only the composition root may choose one of these; everybody else speaks to the contract. */
@@ -21,26 +35,52 @@ const concreteStores = ["src/store/memory", "src/store/sqlite", "src/store/postg
 
 const layerOf = (folder: string) => layers.findIndex((layer) => layer.includes(folder));
 const order = layers.map((layer) => layer.join(", ")).join(" < ");
+const engineLayerOf = (folder: string) => engineLayers.findIndex((layer) => layer.includes(folder));
+
+/** The folder below src, or the one beside it. */
+function roomOf(path: string): string {
+  const [top, below] = path.split("/");
+  return (top === "src" ? below : top) ?? "";
+}
+
+/** The folder below src/engine; undefined: it is not there. */
+function engineRoomOf(path: string): string | undefined {
+  const [top, room, folder, file] = path.split("/");
+  if (top !== "src" || room !== "engine") return undefined;
+  return file === undefined ? "" : folder;
+}
+
+/** What is published lies in src and in testkit; src knows nothing beside it. */
+function mayReach(path: string, target: string): boolean {
+  if (target.startsWith("src/")) return true;
+  return !path.startsWith("src/") && ["testkit", "simulation"].includes(roomOf(target));
+}
 
 export function importOrder(files: SourceFile[]): string[] {
   const findings: string[] = [];
   for (const file of files) {
-    const folder = file.path.split("/")[1] ?? "";
+    const folder = roomOf(file.path);
     if (layerOf(folder) < 0) {
-      findings.push(`${file.path}: src/${folder} has no place in the order (${order}); put the file into one of these`);
+      findings.push(`${file.path}: ${folder} has no place in the order (${order}); put the file into one of these`);
       continue;
     }
     for (const { specifier, line } of importsOf(file)) {
       if (!specifier.startsWith(".")) continue;
       const target = resolve(file, specifier);
       const at = `${file.path}:${line} imports ${target}`;
-      if (!target.startsWith("src/")) {
+      if (!mayReach(file.path, target)) {
         findings.push(`${at}, which is not published; move what it needs into src`);
         continue;
       }
-      const other = target.split("/")[1] ?? "";
+      const other = roomOf(target);
       if (other !== folder && layerOf(other) >= layerOf(folder)) {
         findings.push(`${at}, but ${folder} may import only from lower layers (${order}); move the shared part down`);
+      }
+      const [inner, otherInner] = [engineRoomOf(file.path), engineRoomOf(target)];
+      if (inner !== undefined && otherInner !== undefined && inner !== otherInner) {
+        if (engineLayerOf(otherInner) >= engineLayerOf(inner)) {
+          findings.push(`${at}, but within the engine ${inner || "a file"} may import only from lower folders`);
+        }
       }
       const store = concreteStores.find((path) => target.startsWith(`${path}/`));
       if (store && folder !== "host" && !file.path.startsWith(`${store}/`)) {
@@ -99,9 +139,12 @@ export function importCycles(files: SourceFile[]): string[] {
 
 export function reexportsOnly(files: SourceFile[]): string[] {
   return files
-    .filter((file) => file.path.startsWith("src/exports/"))
+    .filter((file) => file.path.startsWith("src/exports/") || file.path === "testkit/index.ts")
     .filter((file) => !(parse(file).body as { source?: unknown; type: string }[]).every(isReexport))
-    .map((file) => `${file.path}: src/exports holds nothing but \`export … from\`; move the code to its own folder`);
+    .map(
+      (file) =>
+        `${file.path}: src/exports and testkit/index.ts hold nothing but \`export … from\`; move the code to its own folder`,
+    );
 }
 
 function isReexport(statement: { source?: unknown; type: string }): boolean {

@@ -2,9 +2,9 @@ import pg from "pg";
 import { sqlFiles } from "../../sql/files.ts";
 import { type PlannedStep, plannedSteps } from "../../sql/migration-plan.ts";
 import { appliedOf, type Migration, pendingMigrations } from "../../sql/migrations.ts";
-import { loadStatements } from "../../sql/statement.ts";
+import { loadStatements } from "../../sql/statements.ts";
 import { Connections } from "../connections.ts";
-import { readFault } from "../faults.ts";
+import { readFault } from "../errors.ts";
 import { migrations } from "../migrate.ts";
 import { parsePostgresUrl } from "../url.ts";
 

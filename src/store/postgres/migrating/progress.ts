@@ -1,7 +1,7 @@
 import { sqlFiles } from "../../sql/files.ts";
 import type { Migration } from "../../sql/migrations.ts";
 import type { Row } from "../../sql/plan.ts";
-import { loadStatements } from "../../sql/statement.ts";
+import { loadStatements } from "../../sql/statements.ts";
 import type { SessionOptions } from "./session.ts";
 
 /** So long a migration may take without a word; then a word each time twice as much has passed, up to ten seconds. */

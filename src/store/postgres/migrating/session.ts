@@ -5,7 +5,7 @@ import type { Log } from "../../../base/log.ts";
 import type { Random } from "../../../base/random.ts";
 import { sqlFiles } from "../../sql/files.ts";
 import type { Row } from "../../sql/plan.ts";
-import { loadStatements, type Statement } from "../../sql/statement.ts";
+import { loadStatements, type Statement } from "../../sql/statements.ts";
 import { type Connections, types } from "../connections.ts";
 import type { PostgresSettings } from "../url.ts";
 

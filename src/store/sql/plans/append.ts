@@ -1,11 +1,11 @@
 import { type Change, isRequired, refusals } from "../../../model/changes.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { Fence } from "../../../model/fence.ts";
-import { changesOf, type RecordContext } from "../../../model/project.ts";
+import { changesOf, type RecordContext } from "../../../model/projection.ts";
 import type { JournalKind } from "../../../model/rows.ts";
-import { staleError } from "../../calls.ts";
-import type { CheckedEntry } from "../../check.ts";
-import type { AppendResult, WakeHint } from "../../contract.ts";
+import type { AppendResult, WakeHint } from "../../contract/store.ts";
+import { staleError } from "../../validate/arguments.ts";
+import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, type PlanContext, query, queryRow, queryRows, type Row } from "../plan.ts";
 import { auditRecords } from "./audit.ts";
 

@@ -1,9 +1,9 @@
-import type { RecordContext } from "../../../model/project.ts";
+import type { RecordContext } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
 import { auditHash } from "../../audit.ts";
-import type { CheckedEntry } from "../../check.ts";
-import type { AuditInfo } from "../../contract.ts";
-import { auditEntryOf } from "../../rows.ts";
+import type { AuditInfo } from "../../contract/store.ts";
+import { auditEntryOf } from "../../decode-rows.ts";
+import type { CheckedEntry } from "../../validate/entry.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
 
 /** The store's own journal, for what concerns no other. */

@@ -1,12 +1,12 @@
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../../model/lease.ts";
-import { encodeBody } from "../../../model/project.ts";
+import { encodeBody } from "../../../model/projection.ts";
 import type { Credential, RecordData, TermReason } from "../../../model/records.ts";
 import type { LeaseRow } from "../../../model/rows.ts";
-import { staleError } from "../../calls.ts";
-import type { AuditInfo, FindRequest } from "../../contract.ts";
+import type { AuditInfo, FindRequest } from "../../contract/store.ts";
 import { leaseRowOf, leaseViewOf, mayOpen, mayTake, previousTermOf, startReasonOf } from "../../lease-rules.ts";
+import { staleError } from "../../validate/arguments.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { whyFenced } from "./append.ts";
 import { auditPlan } from "./audit.ts";

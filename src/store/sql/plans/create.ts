@@ -1,9 +1,9 @@
 import { TapeError } from "../../../model/errors.ts";
 import { makeFence } from "../../../model/fence.ts";
 import type { Claimant } from "../../../model/lease.ts";
-import { changesOfCreation } from "../../../model/project.ts";
+import { changesOfCreation } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
-import type { CreateResult } from "../../contract.ts";
+import type { CreateResult } from "../../contract/store.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 import { applyChange } from "./append.ts";
 import { ownTerm } from "./claim.ts";

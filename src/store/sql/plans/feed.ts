@@ -1,9 +1,9 @@
 import type { Limits } from "../../../model/limits.ts";
-import type { FeedPage } from "../../contract.ts";
+import type { FeedPage } from "../../contract/store.ts";
+import { feedRecordOf } from "../../decode-rows.ts";
 import { feedPageOf } from "../../feed.ts";
 import type { FeedTail, Span } from "../../feed-tail.ts";
 import { mapPage } from "../../page.ts";
-import { feedRecordOf } from "../../rows.ts";
 import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
 

@@ -1,4 +1,4 @@
-import type { Share } from "../../contract.ts";
+import type { Share } from "../../contract/store.ts";
 import { type Plan, queryRows, type Row } from "../plan.ts";
 
 /** What a find has come upon: journals by number, and of items in a share whom work on them calls. */

@@ -1,11 +1,11 @@
 import { TapeError } from "../../../model/errors.ts";
 import type { Limits } from "../../../model/limits.ts";
 import type { RunPhase } from "../../../model/machines.ts";
-import { pageLimit } from "../../check.ts";
-import type { BudgetSummary, Page, RunFilter, RunRate, RunView } from "../../contract.ts";
+import type { BudgetSummary, Page, RunFilter, RunRate, RunView } from "../../contract/store.ts";
+import { budgetRowOf, runViewOf, statusOf } from "../../decode-rows.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
 import { pageOf } from "../../page.ts";
-import { budgetRowOf, runViewOf, statusOf } from "../../rows.ts";
+import { pageLimit } from "../../validate/entry.ts";
 import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
 

@@ -1,4 +1,4 @@
-import type { FindRequest, UnservedWorkflow } from "../../contract.ts";
+import type { FindRequest, UnservedWorkflow } from "../../contract/store.ts";
 import { type Plan, queryRows, type Row } from "../plan.ts";
 import { Findings } from "./findings.ts";
 

@@ -8,8 +8,8 @@ import {
   quotaExceeded,
   quotaKinds,
 } from "../../../model/quota.ts";
-import type { AuditInfo } from "../../contract.ts";
-import { quotaOf } from "../../rows.ts";
+import type { AuditInfo } from "../../contract/store.ts";
+import { quotaOf } from "../../decode-rows.ts";
 import { type Plan, query, queryRow, queryRows, type Row } from "../plan.ts";
 import { recordOperatorAction } from "./service.ts";
 

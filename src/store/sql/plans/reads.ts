@@ -3,13 +3,21 @@ import type { LeaseTarget, LeaseView, TermView } from "../../../model/lease.ts";
 import type { Limits } from "../../../model/limits.ts";
 import type { JournalRecord } from "../../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
-import { pageLimit } from "../../check.ts";
-import type { EffectFilter, GateFilter, Page, RunProgress, RunView, StoredValue } from "../../contract.ts";
+import { placeIn } from "../../contract/filters.ts";
+import type { EffectFilter, GateFilter, Page, RunProgress, RunView, StoredValue } from "../../contract/store.ts";
+import {
+  effectRowOf,
+  gateRowOf,
+  recordOf,
+  runProgressOf,
+  runViewOf,
+  timerRowOf,
+  valueRowOf,
+} from "../../decode-rows.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
-import { termHistoryOf } from "../../ledger.ts";
-import { placeIn } from "../../lists.ts";
 import { mapPage } from "../../page.ts";
-import { effectRowOf, gateRowOf, recordOf, runProgressOf, runViewOf, timerRowOf, valueRowOf } from "../../rows.ts";
+import { termHistoryOf } from "../../term-history.ts";
+import { pageLimit } from "../../validate/entry.ts";
 import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
 import { absentTarget, findTarget } from "./target.ts";

@@ -1,8 +1,8 @@
 import { decode, encode } from "../../../base/codec.ts";
 import { isTapeError, TapeError } from "../../../model/errors.ts";
-import { encodeBody } from "../../../model/project.ts";
-import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contract.ts";
-import { apiTokenOf } from "../../rows.ts";
+import { encodeBody } from "../../../model/projection.ts";
+import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contract/store.ts";
+import { apiTokenOf } from "../../decode-rows.ts";
 import { type Plan, query, queryRow } from "../plan.ts";
 import { actedBy, auditPlan, storeJournal } from "./audit.ts";
 

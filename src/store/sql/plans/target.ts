@@ -1,6 +1,6 @@
 import { TapeError } from "../../../model/errors.ts";
 import type { LeaseTarget } from "../../../model/lease.ts";
-import { encodeBody } from "../../../model/project.ts";
+import { encodeBody } from "../../../model/projection.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 
 /** The journal a target names, or undefined; another tenant's answers like an absent one. */

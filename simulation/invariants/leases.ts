@@ -1,0 +1,60 @@
+import type { FeedRecord } from "../../src/store/contract/store.ts";
+import type { Evidence } from "../evidence.ts";
+import { type Invariant, recordsOf } from "./journal.ts";
+
+/** A term that begins while the one before it lasts is somebody's decision, and names them. */
+export const takeoversHaveReasons: Invariant = ({ feed }) =>
+  feed.flatMap((record) => {
+    if (record.kind !== "term.begun") return [];
+    const { reason, by, why, owner } = record.data;
+    const asked = by !== undefined && why !== undefined;
+    return reason !== "manual" || asked
+      ? []
+      : [`journal ${record.journal}: ${owner} took token ${record.token} before its time, and nobody had asked`];
+  });
+
+/** A renewal is granted to the present term alone: not after it was replaced, and not after it was given back. */
+export const renewalsAreOfTheTerm: Invariant = (evidence) =>
+  evidence.renewals
+    .filter(({ ok, journal, token, at }) => {
+      const over = (r: FeedRecord): boolean => r.token > token || (r.token === token && endsTerm(r));
+      return ok && recordsOf(evidence, journal).some((record) => over(record) && record.at < Math.floor(at));
+    })
+    .map(({ journal, token }) => `journal ${journal} was renewed under ${token}, whose term was over`);
+
+const endsTerm = ({ kind }: FeedRecord): boolean => kind === "term.ended" || kind === "run.ended";
+
+/** Who takes over because time has run out waits until it has: a TTL from the grant, or from the last renewal. */
+export const takeoversWait: Invariant = (evidence) =>
+  evidence.feed.flatMap((record) => {
+    if (record.kind !== "term.begun" || record.data.previous === undefined) return [];
+    const { reason, previous, owner } = record.data;
+    const early = reason === "manual" || reason === "stalled" || previous.end === "superseded";
+    const before = early ? undefined : grantOf(evidence, record.journal, BigInt(previous.token));
+    if (before === undefined) return [];
+    const renewed = evidence.renewals.findLast(
+      ({ ok, journal, token, at }) =>
+        ok && journal === record.journal && token === BigInt(previous.token) && at <= record.at,
+    );
+    const until = Math.floor(Math.max(before.at, renewed?.at ?? 0)) + before.ttlMs;
+    return record.at >= until
+      ? []
+      : [`journal ${record.journal}: ${owner} took over ${until - record.at} ms before the time was up`];
+  });
+
+interface Grant {
+  readonly at: number;
+  readonly ttlMs: number;
+}
+
+/** When the term of this token began, and for how long. */
+function grantOf(evidence: Evidence, journal: number, token: bigint): Grant | undefined {
+  const records = recordsOf(evidence, journal);
+  for (const record of records) {
+    if (record.kind === "term.begun" && record.token === token) return { at: record.at, ttlMs: record.data.ttlMs };
+  }
+  const [first] = records;
+  const holder = first?.kind === "run.created" ? first.data.holder : undefined;
+  const isFirst = records.every((record) => record.kind !== "term.begun" || record.token > token);
+  return holder === undefined || !isFirst ? undefined : { at: first!.at, ttlMs: holder.ttlMs };
+}

@@ -1,0 +1,97 @@
+import type { FeedRecord } from "../../src/store/contract/store.ts";
+import type { Evidence } from "../evidence.ts";
+import type { Invariant } from "./journal.ts";
+
+/** The epoch is in the high bits of every token. */
+const epochBits = 40n;
+
+/** The place of the restore in the feed, and the lowest token of its epoch. */
+function restore({ feed }: Evidence): { readonly at: number; readonly floor: bigint } | undefined {
+  const at = feed.findIndex((record) => record.kind === "store.restored" && record.data.epoch > 0);
+  const record = feed[at];
+  return record?.kind === "store.restored" ? { at, floor: BigInt(record.data.epoch) << epochBits } : undefined;
+}
+
+/** After a restore no token is issued that may have been issued before, by records that nobody remembers. */
+export const restoredTokensAreNew: Invariant = (evidence) => {
+  const found = restore(evidence);
+  if (evidence.lost === undefined) return [];
+  if (found === undefined) return ["the store went back, and its restore is not in its journal"];
+  const given = new Set(evidence.lost.feed.map(({ journal, token }) => `${journal} ${token}`));
+  return evidence.feed.slice(found.at).flatMap(({ kind, journal, token }) => {
+    if (kind !== "term.begun") return [];
+    if (token < found.floor) return [`journal ${journal}: token ${token} is of the time before the restore`];
+    return given.has(`${journal} ${token}`) ? [`journal ${journal}: token ${token} was issued twice`] : [];
+  });
+};
+
+/** Whoever held a lease before a restore writes nothing more under it, whether the store remembers its term or not. */
+export const restoreFences: Invariant = (evidence) => {
+  const found = restore(evidence);
+  if (found === undefined) return [];
+  return evidence.feed
+    .slice(found.at + 1)
+    .filter(
+      ({ token, journal, in: inside }) => inside === "journal" && journal !== 1 && token > 0n && token < found.floor,
+    )
+    .map(({ journal, seq, token }) => `journal ${journal}, ${seq} was written under ${token} after the restore`);
+};
+
+type Keys = ReadonlyMap<string, string>;
+
+/** Which key each effect has, as these records say. */
+function keysIn(records: readonly FeedRecord[]): Keys {
+  const keys = new Map<string, string>();
+  for (const { kind, data, journal } of records) {
+    if (kind === "effect.intended") keys.set(`${journal} ${data.pos} 0`, data.key);
+  }
+  return keys;
+}
+
+/**
+ * What the store remembers of the world. An act whose dispatch was forgotten with the records may be done again: no
+ * journal on this side can prevent that, and nothing else is excused.
+ */
+export function remembered(evidence: Evidence): Evidence {
+  const { lost, feed, calls, world, effects, client } = evidence;
+  if (lost === undefined) return evidence;
+  const before = feed.filter(({ at }) => at <= lost.from);
+  const forgotten = dispatches(lost.feed, keysIn([...before, ...lost.feed]), evidence);
+  const kept = dispatches(feed, keysIn(feed), evidence);
+  const isLost = (one: { key: string; attempt: number; token: bigint }): boolean =>
+    !kept.has(nameOf(one)) && (forgotten.has(nameOf(one)) || forgotten.has(nameOf({ ...one, key: "" })));
+  const stands = (key: string): boolean =>
+    effects.some((effect) => effect.key === key && (effect.status === "CONFIRMED" || effect.status === "COMPENSATED"));
+  // A look is no act, and is dispatched by nobody: it is forgotten with what it was about.
+  const known = new Set(effects.map(({ key }) => key));
+  const isIdle = ({ role, key, at }: Evidence["calls"][number]): boolean =>
+    role === "look" && !known.has(key) && at >= lost.from;
+  return {
+    ...evidence,
+    calls: calls.filter((call) => !isLost(call) && !isIdle(call)),
+    world: world.filter(
+      (one) =>
+        !isLost(one) ||
+        (stands(one.key) && !world.some((o) => o.applied && o.key === one.key && o !== one && !isLost(o))),
+    ),
+    client: {
+      ...client,
+      acknowledged: client.acknowledged.filter(({ asked, at }) => asked > lost.to || at < lost.from),
+    },
+  };
+}
+
+const nameOf = ({ key, attempt, token }: { key: string; attempt: number; token: bigint }): string =>
+  `${key} ${attempt} ${token}`;
+
+/** Dispatches by key, attempt and token; of an inverse, whose key an item's journal does not say, without the key. */
+function dispatches(records: readonly FeedRecord[], keys: Keys, { effects }: Evidence): Set<string> {
+  const found = new Set<string>();
+  for (const { kind, data, journal, token } of records) {
+    if (kind !== "effect.dispatched") continue;
+    const { run = journal, pos, sub = 0, attempt } = data;
+    const row = effects.find((one) => one.run === run && one.pos === pos && one.sub === sub);
+    found.add(nameOf({ key: keys.get(`${run} ${pos} ${sub}`) ?? row?.key ?? "", attempt, token }));
+  }
+  return found;
+}

@@ -1,0 +1,33 @@
+import type { FeedRecord } from "../../src/store/contract/store.ts";
+import { type Invariant, inboxOf, mainJournals } from "./journal.ts";
+
+/** A gate takes the oldest signal of its name that nobody has taken; it does not time out while there is one. */
+export const signalsAreNotSkipped: Invariant = (evidence) =>
+  mainJournals(evidence).flatMap(({ id, journal, records }) => {
+    const inbox = inboxOf(evidence, journal);
+    const names = new Map<number, string>();
+    const used = new Set<number>();
+    const guarded = new Set<number>();
+    return records.flatMap((record) => {
+      if (record.kind === "signal.refused") used.add(record.data.note);
+      if (record.kind === "gate.opened") names.set(record.data.pos, record.data.name);
+      if (record.kind === "gate.opened" && record.data.approvers !== undefined) guarded.add(record.data.pos);
+      if (record.kind !== "gate.resolved") return [];
+      const { pos, to, note } = record.data;
+      const before = to === "RECEIVED" ? note : inbox.find((one) => isTimeout(one, pos))?.seq;
+      if (before === undefined) return [];
+      const skipped = inbox.find(
+        (one) =>
+          one.kind === "signal.sent" &&
+          one.data.name === names.get(pos) &&
+          (!guarded.has(pos) || one.data.approves?.includes(pos) === true) &&
+          one.seq < before &&
+          !used.has(one.seq),
+      );
+      if (note !== undefined) used.add(note);
+      return skipped === undefined ? [] : [`${id}: the gate at ${pos} passed over signal ${skipped.seq} (${to})`];
+    });
+  });
+
+const isTimeout = (record: FeedRecord, pos: number): boolean =>
+  record.kind === "timer.fired" && record.data.pos === pos && record.data.purpose === "gate_timeout";

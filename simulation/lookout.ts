@@ -1,0 +1,119 @@
+import type { LeaseView } from "../src/model/lease.ts";
+import type { EffectRow, GateRow, ScheduleRow, TimerRow } from "../src/model/rows.ts";
+import type { RunView } from "../src/store/contract/store.ts";
+import type { SharedStore } from "./shared-store.ts";
+
+/** What the tables say at one moment. A simulation is small: one page holds each of them. */
+export interface OrphanReport {
+  readonly runs: readonly RunView[];
+  readonly leases: readonly LeaseView[];
+  readonly effects: readonly EffectRow[];
+  /** Open ones. */
+  readonly gates: readonly GateRow[];
+  readonly timers: readonly TimerRow[];
+  readonly schedules: readonly ScheduleRow[];
+}
+
+const nothing: OrphanReport = { runs: [], leases: [], effects: [], gates: [], timers: [], schedules: [] };
+
+/** Looks at the tables on behalf of everybody who watches, and only if something was written since the last look. */
+export class OrphanWatch {
+  readonly #shared: SharedStore;
+  readonly #tenant: string;
+  /** What a time of the store's is, whatever was done to its clock. */
+  readonly #right: (ms: number) => number;
+  #seen: { readonly changes: number; readonly sight: OrphanReport } | undefined;
+  #judged: { readonly sight: OrphanReport; readonly orphans: readonly string[] } | undefined;
+
+  constructor(shared: SharedStore, tenant: string, right: (ms: number) => number = (ms) => ms) {
+    this.#shared = shared;
+    this.#tenant = tenant;
+    this.#right = right;
+  }
+
+  async look(): Promise<OrphanReport> {
+    const { changes, store } = this.#shared;
+    if (this.#seen?.changes === changes) return this.#seen.sight;
+    if (this.#shared.away) return this.#seen?.sight ?? nothing;
+    const { read } = store;
+    const tenant = this.#tenant;
+    // SQLite answers each of them before it returns: nothing is written in between.
+    const [runs, leases, effects, gates, timers, schedules] = await Promise.all([
+      read.runs(tenant),
+      read.leases(tenant),
+      read.effects(tenant),
+      read.gates(tenant, { open: true }),
+      read.timers(tenant),
+      read.schedules(tenant),
+    ]);
+    const right = this.#right;
+    const sight = {
+      runs: runs.map((run) => ({
+        ...run,
+        createdAt: right(run.createdAt),
+        endedAt: run.endedAt === null ? null : right(run.endedAt),
+      })),
+      leases,
+      effects: effects.map((effect) => ({
+        ...effect,
+        createdAt: right(effect.createdAt),
+        changedAt: right(effect.changedAt),
+      })),
+      gates,
+      timers: timers.map((timer) => ({ ...timer, dueAt: right(timer.dueAt) })),
+      schedules,
+    };
+    this.#seen = { changes, sight };
+    return sight;
+  }
+
+  /** Live runs that nobody will ever look at again: none at any instant, not only at the end. */
+  async orphans(): Promise<readonly string[]> {
+    const sight = await this.look();
+    if (this.#judged?.sight !== sight) this.#judged = { sight, orphans: orphansIn(sight) };
+    return this.#judged.orphans;
+  }
+
+  /** Nobody holds or wants a run or an effect, and nothing is set: no run will go on by itself. */
+  async quiet(): Promise<boolean> {
+    const { leases, timers, schedules } = await this.look();
+    return (
+      leases.every(({ kind, owner, wants }) => kind === "name" || (owner === null && wants === null)) &&
+      timers.every(({ status }) => status !== "SET") &&
+      schedules.every(({ nextAt, paused }) => nextAt === null || paused)
+    );
+  }
+}
+
+function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): string[] {
+  const awaited = new Set<number>();
+  const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.wants !== null]));
+  const live = runs.filter(({ endedAt }) => endedAt === null);
+  const gated = new Set(gates.map(({ run }) => run));
+  const timed = new Set(timers.flatMap(({ run, status }) => (status === "SET" ? [run] : [])));
+  // An effect that waits for a person is no excuse: its run must say so itself.
+  const worked = new Set(effects.flatMap(({ run, item }) => (item !== null && held.get(item) ? [run] : [])));
+  for (const { journal, status, parent, endedAt } of runs) {
+    const effect = worked.has(journal);
+    // What a completed child owes is the business of those above it.
+    for (let above = effect ? parent : null; above !== null; ) {
+      awaited.add(above);
+      above = runs.find((one) => one.journal === above)?.parent ?? null;
+    }
+    if (endedAt !== null) continue;
+    const wait = gated.has(journal) || timed.has(journal) || effect;
+    if (status === "STUCK" || held.get(journal) || wait) awaited.add(journal);
+  }
+  // A run that waits for a child is well if the child is.
+  for (let changed = true; changed; ) {
+    changed = false;
+    for (const { journal, parent } of live) {
+      if (!awaited.has(journal) || parent === null || awaited.has(parent)) continue;
+      awaited.add(parent);
+      changed = true;
+    }
+  }
+  return live
+    .filter(({ journal }) => !awaited.has(journal))
+    .map(({ id, status }) => `${id} is ${status} and forgotten`);
+}

@@ -1,0 +1,72 @@
+import { seededRandom } from "../src/base/random.ts";
+import { chance, pick, times } from "./draw.ts";
+import { type PlannedValueWrite, valueWritesOf } from "./plan-others.ts";
+
+/** Another tenant of the same store, with a quota and values of the same names as ours; and those who walk through lists. */
+export interface PlannedNeighbours {
+  readonly deeds: readonly NeighbourDeed[];
+  readonly walks: readonly PlannedWalk[];
+}
+
+const whats = [
+  "start",
+  "start",
+  "start several at once",
+  "start again",
+  "child",
+  "end",
+  "end",
+  "limit",
+  "schedule",
+  "unschedule",
+  "prune",
+  "put",
+  "put",
+  "delete",
+] as const;
+
+export interface NeighbourDeed {
+  readonly atMs: number;
+  readonly what: (typeof whats)[number];
+  /** Which run, key or limit. */
+  readonly n: number;
+}
+
+export const walkedLists = ["runs", "runs by name", "values", "feed", "audit"] as const;
+
+/** A list is read page by page, with a pause between them in which others write. */
+export interface PlannedWalk {
+  readonly atMs: number;
+  readonly list: (typeof walkedLists)[number];
+  readonly of: "us" | "neighbours";
+  readonly rows: number;
+  readonly pauseMs: number;
+}
+
+/** Of the worlds, those with neighbours. */
+const neighbourShare = 0.06;
+
+export const noNeighbours: PlannedNeighbours = { deeds: [], walks: [] };
+
+/** Not in a store that goes back: what neighbours and walkers have seen would be worth nothing then. */
+export function withNeighbours<P extends { readonly rewind: unknown; readonly values: readonly PlannedValueWrite[] }>(
+  seed: number | string,
+  plan: P,
+): P & { readonly neighbours: PlannedNeighbours } {
+  const random = seededRandom(`neighbours ${seed}`);
+  if (plan.rewind !== undefined || !chance(random, neighbourShare)) return { ...plan, neighbours: noNeighbours };
+  const deeds = times(14 + random.int(12), () => ({
+    atMs: random.int(12_000),
+    what: pick(random, whats),
+    n: random.int(60),
+  }));
+  const walks = times(3 + random.int(4), () => ({
+    atMs: 500 + random.int(11_000),
+    list: pick(random, walkedLists),
+    of: pick(random, ["us", "neighbours"] as const),
+    rows: 1 + random.int(3),
+    pauseMs: pick(random, [50, 700, 700]),
+  }));
+  const values = plan.values.length > 0 ? plan.values : valueWritesOf(random); // of the same keys as the neighbours'
+  return { ...plan, values, neighbours: { deeds: deeds.toSorted((a, b) => a.atMs - b.atMs), walks } };
+}

@@ -1,0 +1,154 @@
+import { type Random, seededRandom } from "../src/base/random.ts";
+import { chance, pick, times } from "./draw.ts";
+import { type ActArgs, effectNames, type SimulatedTrouble } from "./effects.ts";
+import type { LanesOp } from "./lanes.ts";
+import type { Op, Program } from "./program.ts";
+import type { Size } from "./size.ts";
+
+export interface PlannedRun {
+  readonly id: string;
+  readonly workflow: "once" | "thrice";
+  readonly program: Program;
+  readonly atMs: number;
+  readonly cancelAtMs: number | undefined;
+  readonly usd: number | undefined;
+  /** Somebody starts it once more then: the same, or something else under the same id. */
+  readonly again: { readonly atMs: number; readonly other: boolean } | undefined;
+}
+
+export interface PlannedSignal {
+  readonly run: string;
+  readonly gate: string;
+  readonly atMs: number;
+  /** Absent: it is sent once by somebody who does not know how to repeat it. */
+  readonly key: string | undefined;
+}
+
+export function runOf(random: Random, id: string, size: Size): PlannedRun {
+  const retried = chance(random, 0.2);
+  const ops = chance(random, 0.04) ? [familyOf(random)] : opsOf(random, 1 + random.int(size.ops), size.depth);
+  return {
+    id,
+    workflow: retried ? "thrice" : "once",
+    program: { ops: chance(random, 0.2) ? [...ops, { op: "fail" }] : ops, attempts: retried ? 3 : 1 },
+    atMs: random.int(3_000),
+    cancelAtMs: chance(random, 0.2) ? random.int(size.lastsMs) : undefined,
+    usd: chance(random, 0.8) ? 10 : undefined,
+    again: chance(random, 0.1) ? { atMs: random.int(12_000), other: chance(random, 0.4) } : undefined,
+  };
+}
+
+/** Of the worlds, those with lanes. */
+const laneShare = 0.06;
+
+/** Drawn by itself, so that the worlds without lanes are what they were before there were any. */
+export function withLanes(seed: number | string, runs: readonly PlannedRun[]): readonly PlannedRun[] {
+  const random = seededRandom(`side by side ${seed}`);
+  if (!chance(random, laneShare)) return runs;
+  const chosen = pick(random, runs);
+  const { ops } = chosen.program;
+  const at = random.int(ops.length);
+  const program = { ...chosen.program, ops: [...ops.slice(0, at), lanesOf(random), ...ops.slice(at)] };
+  return runs.map((run) => (run === chosen ? { ...run, program } : run));
+}
+
+function lanesOf(random: Random): LanesOp {
+  const lanes = times(2 + random.int(2), (k) => ({
+    name: `lane ${k}`,
+    turns: 2 + random.int(3),
+    workMs: pick(random, [5, 50, 900, 3_000]),
+  }));
+  return { op: "lanes", lanes, restMs: chance(random, 0.5) ? 500 + random.int(9_000) : undefined };
+}
+
+/** Three generations, of which the youngest owes something. */
+function familyOf(random: Random): Op {
+  const act = owingOf(random);
+  return { op: "child", ops: [{ op: "child", ops: [act], awaited: true }, { op: "fail" }], awaited: true };
+}
+
+/** An act that goes well, and is to be undone where its run does not. */
+export function owingOf(random: Random): Op {
+  const effect = pick(random, ["undone.inline", "undone.outbox", "undone.idempotent"]);
+  return { op: "act", effect, args: { ...argsOf(random), troubles: [] }, caught: false };
+}
+
+export function opsOf(random: Random, count: number, depth: number): Op[] {
+  return times(count, () => opOf(random, depth));
+}
+
+function opOf(random: Random, depth: number): Op {
+  const kinds = ["act", "act", "act", "act", "act", "step", "sample", "gate", "sleep", "spend", "put"] as const;
+  const nested = ["all", "race", "child", "child", "tidy", "tidy", "rush"] as const;
+  const op = depth > 0 && chance(random, 0.25) ? pick(random, nested) : pick(random, kinds);
+  switch (op) {
+    case "step":
+      return { op, fails: chance(random, 0.05) };
+    case "act":
+      return { op, effect: pick(random, effectNames), args: argsOf(random), caught: chance(random, 0.6) };
+    case "gate":
+      return {
+        op,
+        name: pick(random, ["left", "right"]),
+        ...(chance(random, 0.5) ? { timeoutMs: 500 + random.int(12_000) } : {}),
+      };
+    case "sleep":
+      return { op, ms: chance(random, 0.1) ? 0 : random.int(12_000) };
+    case "child":
+      return { op, ops: opsOf(random, 1 + random.int(2), depth - 1), awaited: chance(random, 0.8) };
+    case "tidy":
+      return { op, ops: [{ op: "step", fails: chance(random, 0.3) }, ...opsOf(random, random.int(2), depth - 1)] };
+    case "all":
+    case "race":
+      return { op, branches: times(2 + random.int(2), () => opsOf(random, 1 + random.int(2), depth - 1)) };
+    case "rush": // three at the same time, for which together there is no room
+      return { op: "all", branches: times(3, () => [{ op: "spend", usd: 4, cost: 2, ms: 500 + random.int(4_000) }]) };
+    case "spend":
+      return { op, usd: 1 + random.int(4), cost: random.int(3), ms: random.int(6_000) };
+    case "put":
+      return { op, key: pick(random, ["a", "b"]) };
+    default:
+      return { op: "sample" };
+  }
+}
+
+function argsOf(random: Random): ActArgs {
+  const id = `act-${random.bits63().toString(36)}`;
+  const bad = ["not_sent", "refused", "lost", "lost", "vanished", "vanished", "late", "twice", "twice", "ok"] as const;
+  const some = <T>(share: number, from: readonly T[]): T[] =>
+    chance(random, share) ? times(1 + random.int(3), () => pick(random, from)) : [];
+  return {
+    id,
+    // Now and then two acts mean the same thing: the second asker is refused.
+    businessKey: chance(random, 0.4) ? "shared" : id,
+    troubles: some<SimulatedTrouble>(0.35, bad),
+    undoTroubles: some<SimulatedTrouble>(0.25, ["not_sent", "lost", "vanished", "late", "ok"]),
+    stubborn: chance(random, 0.06),
+    looks: some(0.3, ["inconclusive", "throws", "ok"] as const),
+    travelMs: pick(random, [0, 5, 50, 900]),
+    answerMs: pick(random, [0, 5, 50, 900, 5_000]),
+  };
+}
+
+export function signalsOf(random: Random, run: PlannedRun): PlannedSignal[] {
+  const signals: PlannedSignal[] = [];
+  const gates = gatesIn(run.program.ops);
+  for (let k = 0; k < gates.length; k++) {
+    if (!chance(random, 0.6)) continue;
+    const key = chance(random, 0.35) ? undefined : `signal ${k}`;
+    const signal = { run: run.id, gate: gates[k]!, atMs: random.int(14_000), key };
+    signals.push(signal);
+    // Sent twice: known by its key.
+    if (key !== undefined && chance(random, 0.3)) signals.push({ ...signal, atMs: signal.atMs + random.int(5_000) });
+  }
+  return signals;
+}
+
+function gatesIn(ops: readonly Op[]): string[] {
+  return ops.flatMap((op) => {
+    if (op.op === "gate") return [op.name];
+    if (op.op === "all" || op.op === "race") return op.branches.flatMap(gatesIn);
+    if (op.op === "tidy") return gatesIn(op.ops);
+    return []; // children have ids that only the run knows; they are answered when all is healed
+  });
+}

@@ -1,0 +1,99 @@
+import type { TapeContext } from "../src/sdk/context.ts";
+import { gate } from "../src/sdk/gate.ts";
+import { type Workflow, workflow } from "../src/sdk/workflow.ts";
+import { beginning } from "../testkit/kit/virtual-time.ts";
+import type { ActArgs, SimulatedEffects } from "./effects.ts";
+import { guardedGate } from "./guarded-gate.ts";
+import type { LanesOp, LocalWork } from "./lanes.ts";
+
+export type Op =
+  | { readonly op: "step"; readonly fails: boolean }
+  | { readonly op: "sample" }
+  | { readonly op: "act"; readonly effect: string; readonly args: ActArgs; readonly caught: boolean }
+  | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
+  | { readonly op: "guarded" }
+  | { readonly op: "sleep"; readonly ms: number }
+  | { readonly op: "child"; readonly ops: readonly Op[]; readonly awaited: boolean }
+  | { readonly op: "all" | "race"; readonly branches: readonly (readonly Op[])[] }
+  | LanesOp
+  | { readonly op: "tidy"; readonly ops: readonly Op[] }
+  | { readonly op: "spend"; readonly usd: number; readonly cost: number; readonly ms: number }
+  | { readonly op: "put"; readonly key: string }
+  | { readonly op: "fail" };
+
+export interface Program {
+  readonly ops: readonly Op[];
+  /** Run-level attempts. */
+  readonly attempts: number;
+}
+
+/** The workflow that all simulated runs execute: an interpreter of {@link Op}. */
+export function programs(
+  effects: SimulatedEffects,
+  local: LocalWork,
+): {
+  readonly once: Workflow<Program, unknown>;
+  readonly thrice: Workflow<Program, unknown>;
+} {
+  const perform = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
+    const results: unknown[] = [];
+    for (const op of ops) results.push(await one(tape, op));
+    return results;
+  };
+  const one = async (tape: TapeContext, op: Op): Promise<unknown> => {
+    switch (op.op) {
+      case "step":
+        return tape.step("step", () => {
+          if (op.fails) throw new Error("a step failed");
+          return tape.runId.length;
+        });
+      case "sample":
+        return [await tape.sample("dice", () => 4), tape.now(), tape.uuid(), tape.random()];
+      case "act": {
+        const act = effects.named(op.effect).with(op.args);
+        if (!op.caught) return tape.effect(act);
+        const attempted = await tape.attempt(act);
+        return attempted.status === "confirmed" ? attempted.value : attempted.reason;
+      }
+      case "gate":
+        return tape.gate(gate(op.name), op.timeoutMs === undefined ? {} : { timeout: op.timeoutMs });
+      case "guarded":
+        return tape.gate(guardedGate);
+      case "sleep":
+        // A moment of the world's calendar, come or to come: one reckoned by a wrong clock would be an hour away.
+        return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(beginning + 3 * op.ms);
+      case "child": {
+        const child = await tape.spawn(once, { ops: op.ops, attempts: 1 });
+        return op.awaited ? child.result() : child.id;
+      }
+      case "all":
+        return Promise.all(op.branches.map((branch) => perform(tape, branch)));
+      case "race":
+        return tape.race(op.branches.map((branch) => perform(tape, branch)));
+      case "lanes":
+        return local.sideBySide(tape, op);
+      case "tidy":
+        try {
+          return await perform(tape, op.ops);
+        } finally {
+          await tape.step("tidy", () => {});
+        }
+      case "spend":
+        return tape.budget.spend({ usd: op.usd }, async () => {
+          await tape.sleep(op.ms); // somebody may cancel, fail or die before it is charged
+          return { cost: { usd: op.cost }, value: "bought" };
+        });
+      case "put": {
+        const found = await tape.values.get(op.key);
+        return tape.values.put(op.key, tape.runId, found?.version ?? 0);
+      }
+      case "fail":
+        throw new Error("the program fails");
+    }
+  };
+  const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => perform(tape, program.ops));
+  const thrice = workflow("thrice", (tape, program: Program) => perform(tape, program.ops), {
+    retry: { attempts: 3, base: "2s" },
+  });
+  return { once, thrice };
+}

@@ -1,0 +1,111 @@
+import type { ReadOps } from "../src/store/contract/store.ts";
+import { neighbourWord } from "./neighbours.ts";
+import type { PlannedWalk } from "./plan-neighbours.ts";
+import { tenant as ours, type Stage } from "./stage.ts";
+import { neighbourTenant } from "./tenants.ts";
+
+/** What somebody saw who read a list page by page. */
+export interface WalkStory extends PlannedWalk {
+  readonly seen: readonly string[];
+  /** The whole list just before the first page, and just after the last. */
+  readonly before: readonly string[];
+  readonly after: readonly string[];
+  /** Of what was seen: what belongs to another tenant. */
+  readonly foreign: readonly string[];
+}
+
+interface Page<Cursor> {
+  readonly items: readonly { readonly id: string; readonly foreign: boolean }[];
+  /** Absent: this was the last one. */
+  readonly next?: Cursor;
+}
+
+type Cursor = string | number;
+type Reader = (
+  read: ReadOps,
+  tenant: string,
+  rows: number | undefined,
+  at: Cursor | undefined,
+) => Promise<Page<Cursor>>;
+
+const runPage =
+  (named: boolean): Reader =>
+  async (read, tenant, limit, at) => {
+    const filter = {
+      ...(limit !== undefined && { limit }),
+      ...(named && { prefix: tenant === ours ? "run" : "n-" }),
+      ...(at !== undefined && { before: Number(at) }),
+    };
+    const page = await read.runs(tenant, filter);
+    const items = page.map((run) => ({ id: run.id, foreign: run.tenant !== tenant }));
+    return { items, ...(page.more === true && { next: page.at(-1)!.journal }) };
+  };
+
+const readers: Readonly<Record<PlannedWalk["list"], Reader>> = {
+  runs: runPage(false),
+  "runs by name": runPage(true),
+  async values(read, tenant, limit, above) {
+    const page = await read.values(tenant, "", limit, above === undefined ? undefined : String(above));
+    const isTheirs = (value: unknown): boolean => String(value).startsWith(neighbourWord);
+    const items = page.map(({ key, value }) => ({
+      id: key,
+      foreign: isTheirs(value) !== (tenant === neighbourTenant),
+    }));
+    return { items, ...(page.more === true && { next: page.at(-1)!.key }) };
+  },
+  async feed(read, tenant, limit, at) {
+    const [page, leases] = await Promise.all([
+      read.feed(at === undefined ? undefined : String(at), limit, tenant),
+      read.leases(tenant),
+    ]);
+    const own = new Set(leases.map(({ journal }) => journal));
+    const items = page.records.map((record) => ({
+      id: `${record.in} ${record.journal}.${record.seq}`,
+      foreign: !own.has(record.journal),
+    }));
+    const more = page.more === true || (limit !== undefined && items.length === limit);
+    return { items, ...(more && { next: page.cursor }) };
+  },
+  async audit(read, tenant, limit, before) {
+    const entries = await read.audit(tenant, {
+      ...(limit !== undefined && { limit }),
+      ...(before !== undefined && { before: String(before) }),
+    });
+    const items = entries.map((entry) => ({ id: String(entry.n), foreign: entry.tenant !== tenant }));
+    return { items, ...(items.length === limit && { next: entries.at(-1)!.cursor }) };
+  },
+};
+
+/** Those who read lists page by page while others write. */
+export class Walkers {
+  readonly stories: WalkStory[] = [];
+  readonly #stage: Stage;
+
+  constructor(stage: Stage) {
+    this.#stage = stage;
+  }
+
+  everything(): Promise<unknown> {
+    return Promise.all(this.#stage.plan.neighbours.walks.map((walk) => this.#walk(walk)));
+  }
+
+  async #walk(walk: PlannedWalk): Promise<void> {
+    const { time, shared } = this.#stage;
+    const tenant = walk.of === "us" ? ours : neighbourTenant;
+    const page = (rows: number | undefined, at: Cursor | undefined) =>
+      readers[walk.list](shared.store.read, tenant, rows, at);
+    const whole = async () => (await page(undefined, undefined)).items.map(({ id }) => id);
+    await time.sleep(walk.atMs);
+    const before = await whole();
+    const seen: Page<Cursor>["items"][number][] = [];
+    for (let at: Cursor | undefined; ; await time.sleep(walk.pauseMs)) {
+      const { items, next } = await page(walk.rows, at);
+      const again = items.some(({ id }) => seen.some((one) => one.id === id));
+      seen.push(...items);
+      if (next === undefined || next === at || again) break; // a cursor that stands still would never end
+      at = next;
+    }
+    const foreign = seen.filter((one) => one.foreign).map(({ id }) => id);
+    this.stories.push({ ...walk, seen: seen.map(({ id }) => id), before, after: await whole(), foreign });
+  }
+}

@@ -1,0 +1,66 @@
+import { TapeError } from "../src/model/errors.ts";
+import { problemOf, problemType, statusOf } from "../src/protocol/problem.ts";
+import type { Transport, WireRequest, WireResponse } from "../src/protocol/transport.ts";
+import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
+import type { Fault } from "./plan-faults.ts";
+
+export interface WireOptions {
+  readonly exchange: Transport;
+  readonly time: VirtualTime;
+  readonly travelMs: () => number;
+  /** What happens to the next request. */
+  readonly fate: (request: WireRequest) => Fault | undefined;
+}
+
+/** What a client waits at most for an answer, as over sockets. */
+const answerMs = 35_000;
+
+/** The way to the server: requests and answers take their time, and each of them can go wrong by itself. */
+export function wireTo(options: WireOptions): Transport {
+  const { exchange, time, travelMs, fate } = options;
+  /** Arrives whatever its sender is told. */
+  const later = (request: WireRequest, ms: number): void =>
+    void time.after(ms, () => void exchange(request).catch(() => {}));
+  const carried = async (request: WireRequest): Promise<WireResponse> => {
+    await time.sleep(travelMs());
+    const answer = await exchange(request);
+    await time.sleep(travelMs());
+    return answer;
+  };
+  return async (request) => {
+    const fault = fate(request);
+    const { edge, forMs = 0 } = fault ?? {};
+    switch (fault?.strike) {
+      case "fail":
+        if (edge === "after") await carried(request);
+        else await time.sleep(travelMs());
+        throw new Error("socket hang up");
+      case "hang": {
+        if (edge === "before") await time.sleep(Math.min(forMs, answerMs));
+        const answer = await carried(request);
+        if (edge === "after") await time.sleep(Math.min(forMs, answerMs));
+        if (forMs > answerMs) throw new Error(`no answer within ${answerMs} ms`);
+        return answer;
+      }
+      case "double":
+        later(request, forMs);
+        return carried(request);
+      case "late":
+        later(request, forMs);
+        throw new Error("socket hang up");
+      case "gateway":
+        if (edge === "after") await carried(request);
+        return { status: 502, headers: { "content-type": "text/html" }, body: Buffer.from("<h1>Bad Gateway</h1>") };
+      case "busy":
+        return overloaded();
+      default:
+        return carried(request);
+    }
+  };
+}
+
+function overloaded(): WireResponse {
+  const error = new TapeError("TAPE_OVERLOADED", "too many (injected)");
+  const body = Buffer.from(JSON.stringify(problemOf(error)));
+  return { status: statusOf(error.code), headers: { "content-type": problemType }, body };
+}

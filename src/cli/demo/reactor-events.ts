@@ -1,0 +1,54 @@
+import type { Tape } from "../../host/tape.ts";
+import type { FeedRecord } from "../../store/contract/store.ts";
+
+/** One thing that a reactor did, and in which process. */
+export interface ReactorEvent {
+  readonly reactor: string;
+  /** "-" for timers: they hold no lease, so nobody's name is in the journal. */
+  readonly label: string;
+  readonly event: string;
+}
+
+/** What the journals of a run and of its effects tell about the reactors that worked on them, in order. */
+export async function reactorEvents(app: Tape, run: string): Promise<ReactorEvent[]> {
+  const effects = new Map(
+    [...(await app.effects.list({ run })), ...(await app.obligations.list({ run }))].map((row) => [row.item, row]),
+  );
+  const { records } = await app.store.read.feed(undefined, 1_000, app.tenant);
+  const terms = new Map<number, { readonly reactor: string; readonly label: string }>();
+  return records.flatMap((record): ReactorEvent[] => {
+    if (record.kind === "timer.fired" && record.in === "inbox") {
+      return [{ reactor: "timers", label: "-", event: `fired the ${record.data.purpose}` }];
+    }
+    if (record.in === "inbox") return [];
+    if (record.kind === "term.begun") terms.set(record.journal, record.data);
+    const term = terms.get(record.journal);
+    const deed = eventIn(record);
+    if (term === undefined || term.reactor === "agent" || deed === undefined) return [];
+    const effect = effects.get(record.journal);
+    const { reactor, label } = term;
+    return [
+      { reactor, label, event: effect === undefined ? deed : `${deed}: ${effect.name}${compensating[effect.role]}` },
+    ];
+  });
+}
+
+const compensating = { act: "", inverse: ", the undoing" } as const;
+
+function eventIn(record: FeedRecord): string | undefined {
+  switch (record.kind) {
+    case "term.begun":
+      return record.data.reactor === "recovery" ? `took the run over (${record.data.reason})` : undefined;
+    case "effect.dispatched":
+      return record.data.run === undefined ? undefined : "asked the world";
+    case "effect.observed":
+      return `looked, ${record.data.observation}`;
+    case "effect.settled":
+    case "obligation.settled":
+      return record.data.run === undefined ? undefined : `wrote ${record.data.to} (${record.data.reason})`;
+    case "run.ended":
+      return `ended the run: ${record.data.status}`;
+    default:
+      return undefined;
+  }
+}

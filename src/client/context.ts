@@ -1,0 +1,49 @@
+import type { Clock } from "../base/clock.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Limits } from "../model/limits.ts";
+import type { Role } from "../protocol/route.ts";
+import { maxItems } from "../protocol/shapes.ts";
+import type { RpcCaller } from "./rpc-caller.ts";
+
+/** What the groups of the remote store stand on. */
+export interface RemoteContext {
+  readonly caller: RpcCaller;
+  readonly clock: Clock;
+  readonly limits: Limits;
+  /** The credential's: no call names another. */
+  readonly tenant: string;
+  readonly role: Role;
+  /** Batches of writes under way at once. */
+  readonly lanes: number;
+}
+
+/** Whether a call means the credential's own tenant. Another one's things answer like absent ones, without a request. */
+export const isOwn = ({ tenant }: RemoteContext, named: string | undefined): boolean =>
+  named === undefined || named === tenant;
+
+/** Nothing is written for another tenant than the credential's. */
+export function assertOwn(deps: RemoteContext, named: string): void {
+  if (isOwn(deps, named)) return;
+  const message = `this credential is of tenant ${deps.tenant} and writes nothing for another`;
+  throw new TapeError("TAPE_FORBIDDEN", message, { tenant: named });
+}
+
+/** Without what was left open, but for a value: undefined is one. */
+export function defined<T extends object>(asked: T): Defined<T> {
+  return Object.fromEntries(
+    Object.entries(asked).filter(([key, held]) => held !== undefined || key === "value"),
+  ) as Defined<T>;
+}
+
+type MayBeOpen<T> = { [K in keyof T]-?: undefined extends T[K] ? (unknown extends T[K] ? never : K) : never }[keyof T];
+type Defined<T> = Omit<T, MayBeOpen<T>> & { [K in MayBeOpen<T>]?: Exclude<T[K], undefined> };
+
+/** A call holds so many items: of a longer list the parts are sent together, and answered in order. */
+export function inParts<I, A>(items: readonly I[], send: (part: I[]) => Promise<A>): Promise<A[]> {
+  const parts: Promise<A>[] = [];
+  for (let from = 0; from < items.length; from += maxItems) parts.push(send(items.slice(from, from + maxItems)));
+  return Promise.all(parts);
+}
+
+export const absentRun = (run: string): TapeError =>
+  new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });

@@ -1,0 +1,102 @@
+import { z } from "zod";
+import { encode } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Claimant, ItemResult } from "../model/lease.ts";
+import { contract, type ResponseOf } from "../protocol/contract.ts";
+import { mayDo } from "../protocol/route.ts";
+import { wireText } from "../protocol/values.ts";
+import { runSpec } from "../protocol/views.ts";
+import type { CreateResult, RunSpec } from "../store/contract/store.ts";
+import { runBatch } from "../store/validate/arguments.ts";
+import { checkRunSpec } from "../store/validate/entry.ts";
+import { assertOwn, defined, type RemoteContext } from "./context.ts";
+import { badResponse, decoded } from "./request.ts";
+import { RequestBatcher } from "./request-batcher.ts";
+
+type Verdicts = ResponseOf<"store.create">["calls"][number]["verdicts"];
+type First = Claimant & { readonly nonce: bigint };
+
+/** Creating runs: those of many callers in one request, for whoever may drive; one by one for whoever may only start. */
+export class CreateBatcher {
+  readonly #deps: RemoteContext;
+  readonly #gather: RequestBatcher<Verdicts>;
+
+  constructor(deps: RemoteContext) {
+    this.#deps = deps;
+    const { caller, clock, limits, lanes } = deps;
+    this.#gather = new RequestBatcher({
+      clock,
+      limits,
+      lanes,
+      send: async (texts) => {
+        const body = `{"calls":[${texts.join(",")}]}`;
+        const json = await caller.send("store.create", { method: "POST", url: contract["store.create"].path, body });
+        const { calls } = decoded("store.create", json) as ResponseOf<"store.create">;
+        if (calls.length !== texts.length)
+          throw badResponse("store.create", `${calls.length} of ${texts.length} answers`);
+        return calls.map(({ verdicts }) => verdicts);
+      },
+    });
+  }
+
+  async create(
+    tenant: string,
+    specs: readonly RunSpec[],
+    first: First | undefined,
+    key: string | undefined,
+  ): Promise<ItemResult<CreateResult>[]> {
+    assertOwn(this.#deps, tenant);
+    const { limits, role } = this.#deps;
+    // Looked at here first: one bad run must not spoil the request for the others.
+    const checked = await runBatch(specs, limits, async (spec) => ({ data: checkRunSpec(spec, limits) }));
+    const good = specs.filter((_, k) => checked[k]!.ok);
+    if (good.length === 0) return checked as ItemResult<CreateResult>[];
+    const driving = mayDo(role, "worker");
+    const verdicts =
+      first !== undefined || (driving && key === undefined)
+        ? await this.#together(good, first)
+        : await this.#starts(good, key);
+    let next = 0;
+    return checked.map((verdict) => (verdict.ok ? verdicts[next++]! : verdict));
+  }
+
+  close(): Promise<void> {
+    return this.#gather.close();
+  }
+
+  async #together(specs: readonly RunSpec[], first: First | undefined): Promise<ItemResult<CreateResult>[]> {
+    const holder = first === undefined ? "" : `,"first":${firstText(first)}`;
+    const verdicts = await this.#gather.submit({ text: `{"specs":[${specs.map(specText).join(",")}]${holder}}` });
+    if (verdicts.length !== specs.length)
+      throw badResponse("store.create", `${verdicts.length} of ${specs.length} runs`);
+    return verdicts as ItemResult<CreateResult>[];
+  }
+
+  #starts(specs: readonly RunSpec[], key: string | undefined): Promise<ItemResult<CreateResult>[]> {
+    const { caller, limits } = this.#deps;
+    const named = new Map(specs.map((spec, k) => [spec, key === undefined || k === 0 ? key : `${key}/${k}`]));
+    return runBatch(specs, limits, async (given) => {
+      const { schedule, forkedFrom, fork, checked: _checked, ...spec } = given; // whoever drives it asks again
+      if (schedule !== undefined || forkedFrom !== undefined || fork !== undefined) {
+        throw new TapeError("TAPE_FORBIDDEN", "runs of schedules and forks need the role worker", { needs: "worker" });
+      }
+      const { journal, fresh } = await caller.call("runs.start", { body: defined(spec) }, { key: named.get(given) });
+      return { journal, fresh };
+    });
+  }
+}
+
+function firstText({ owner, label, reactor, ttlMs, maxStallMs, nonce }: First): string {
+  return JSON.stringify({ owner, label, reactor, ttlMs, maxStallMs, nonce: String(nonce) });
+}
+
+const simple: ReadonlySet<string> = new Set(["id", "workflow", "version", "input", "checked"]);
+
+/** Most runs are made of texts and an input, which are written without the schema. */
+function specText(spec: RunSpec): string {
+  const said = defined({ ...spec, input: undefined });
+  if (!Object.keys(said).every((field) => simple.has(field))) {
+    return JSON.stringify(z.encode(runSpec, { ...said, input: spec.input }));
+  }
+  return `${JSON.stringify(said).slice(0, -1)},"input":${wireText(encode(spec.input))}}`;
+}

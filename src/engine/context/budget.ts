@@ -1,0 +1,62 @@
+import type { RecordData } from "../../model/records.ts";
+import type { BudgetContext } from "../../sdk/context.ts";
+import type { DriveHandle } from "../core/handle.ts";
+import type { Operations } from "./operations.ts";
+
+/** Amounts are kept as whole millionths: reservations are rounded up, charges to the nearest. */
+const million = 1_000_000;
+
+type Amounts = Readonly<Record<string, number>>;
+
+/** Reserve, call, charge. The caps are the root's: children draw on the same rows. */
+export function budgetOf(context: Operations, drive: DriveHandle): BudgetContext {
+  const reserve = (amounts: Amounts): Promise<Reserved> => {
+    const whole = scaled(amounts, Math.ceil);
+    return context.operation<Reserved>({
+      kinds: ["budget.reserved", "step.done"],
+      name: "budget.reserved",
+      result: ({ record }) => resultOf(record.data as RecordData<"budget.reserved">),
+      begin: (turn) => {
+        const data = { pos: turn.pos, of: drive.root, amounts: whole };
+        turn.end({ kind: "budget.reserved", data }, data);
+      },
+    });
+  };
+  const charge = (spent: Amounts, { pos: held, amounts: reserved }: Reserved): Promise<void> =>
+    context.operation<void>({
+      kinds: ["budget.charged", "step.done"],
+      name: "budget.charged",
+      evenIfCancelled: true, // a cancelled child must not keep what its siblings could use
+      result: ({ record }) => void resultOf(record.data as RecordData<"budget.charged">),
+      begin: (turn) => {
+        const data = { pos: turn.pos, for: held, of: drive.root, spent: scaled(spent, Math.round), reserved };
+        turn.end({ kind: "budget.charged", data }, undefined);
+      },
+    });
+  return {
+    async spend(amounts, call) {
+      const reserved = await reserve(amounts);
+      let bought: Awaited<ReturnType<typeof call>>;
+      try {
+        bought = await call();
+      } catch (error) {
+        await charge({}, reserved); // nothing was bought: the reservation is given back
+        throw error;
+      }
+      await charge(bought.cost, reserved);
+      return bought.value;
+    },
+  };
+}
+
+type Reserved = Pick<RecordData<"budget.reserved">, "pos" | "amounts">;
+
+function resultOf<T>(data: T): T {
+  const { error } = data as { error?: unknown };
+  if (error !== undefined) throw error;
+  return data;
+}
+
+function scaled(amounts: Amounts, round: (value: number) => number): Record<string, number> {
+  return Object.fromEntries(Object.entries(amounts).map(([unit, amount]) => [unit, round(amount * million)]));
+}

@@ -1,0 +1,256 @@
+import { fingerprint } from "../../base/canonical.ts";
+import type { Duration } from "../../base/duration.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { RecordData } from "../../model/records.ts";
+import type {
+  Branches,
+  BudgetContext,
+  Child,
+  DecisionContext,
+  DecisionDetails,
+  EffectResult,
+  GateAnswer,
+  GateOptions,
+  SpawnOptions,
+  TapeContext,
+  ValuesContext,
+} from "../../sdk/context.ts";
+import { currentSite, runAt } from "../../sdk/current.ts";
+import type { EffectCall } from "../../sdk/effect.ts";
+import type { GateDefinition } from "../../sdk/gate.ts";
+import type { Workflow } from "../../sdk/workflow.ts";
+import type { DriveHandle } from "../core/handle.ts";
+import { EffectFailed, effectResultOf, startEffect } from "../effects/inline.ts";
+import { type Delivery, nowName } from "../replay/history.ts";
+import { asStored, ignoreRejection } from "../replay/stored-value.ts";
+import { budgetOf } from "./budget.ts";
+import { spawnChild } from "./children.ts";
+import { openGate, sleepFor, sleepUntil } from "./gates.ts";
+import { cutOf } from "./lanes.ts";
+import { type OperationHandle, Operations, unwrap } from "./operations.ts";
+import { any, race } from "./race.ts";
+import { valuesOf } from "./values.ts";
+
+// Steps are the hottest path of the engine: what does not depend on the step is made once.
+const stepKinds = ["step.done"] as const;
+const stepResult = ({ record }: Delivery): unknown => unwrap(record.data as RecordData<"step.done">);
+
+/** What a workflow sees. */
+export class Context extends Operations implements TapeContext {
+  #values: ValuesContext | undefined;
+  #budget: BudgetContext | undefined;
+  readonly #bodyContext: { readonly abortSignal: AbortSignal };
+
+  constructor(drive: DriveHandle) {
+    super(drive);
+    this.#bodyContext = {
+      get abortSignal() {
+        return drive.abortSignal; // made for those who look at it
+      },
+    };
+  }
+
+  get values(): ValuesContext {
+    this.#values ??= valuesOf(this, this.drive);
+    return this.#values;
+  }
+
+  get budget(): BudgetContext {
+    this.#budget ??= budgetOf(this, this.drive);
+    return this.#budget;
+  }
+
+  get runId(): string {
+    return this.drive.options.runId;
+  }
+
+  get fence(): Fence {
+    return this.drive.options.lease.fence;
+  }
+
+  get abortSignal(): AbortSignal {
+    return this.drive.abortSignal;
+  }
+
+  /** Taken once, and written before anything that may depend on it. */
+  now(): number {
+    // A loser of a race asks after the function has ended: on replay it would not be asked for, so it is not recorded.
+    if (this.drive.bodyEnded) return Math.floor(this.drive.options.clock.wall());
+    this.refuseNested("now", "tape.now()");
+    const pos = this.nextPosition({ kinds: ["sample.taken"], name: nowName });
+    if (pos === undefined) throw new TapeError("TAPE_DIVERGED", "the journal holds something else here");
+    const recorded = this.drive.history.byPos.get(pos)?.[0];
+    if (recorded?.kind === "sample.taken") return recorded.data.value as number;
+    const value = Math.floor(this.drive.options.clock.wall());
+    this.writeDetached({ kind: "sample.taken", data: { pos, name: nowName, value } });
+    return value;
+  }
+
+  uuid(): string {
+    const hex = this.#chance("tape.uuid()");
+    return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-4${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`;
+  }
+
+  random(): number {
+    return Number.parseInt(this.#chance("tape.random()").slice(0, 12), 16) / 2 ** 48;
+  }
+
+  /** The same on every replay, and another in every run. */
+  #chance(what: string): string {
+    this.refuseNested("chance", what);
+    const { tenant } = this.drive.options;
+    const { inputHash, fork } = this.drive.history.created;
+    // What a fork keeps was computed with the chance of the run it comes from.
+    const lane = this.laneNow;
+    const next = this.nextIn(lane);
+    const seed = fork?.seeds.find((one) => next < cutOf(one.before, one.lanes, lane.number))?.run ?? this.runId;
+    return fingerprint([tenant, seed, inputHash, ++lane.samples, ...(lane.number === 0 ? [] : [lane.path])]);
+  }
+
+  progress(note?: string): void {
+    this.drive.options.lease.progress(note);
+  }
+
+  log(message: string, fields: Readonly<Record<string, unknown>> = {}): void {
+    if (this.drive.replay.live) this.drive.options.log("info", message, { run: this.runId, ...fields });
+  }
+
+  /**
+   * A marker takes a position only in runs that reach it after the change; older ones go on as they were. A run has been
+   * beyond this point exactly if its journal names this position or a later one.
+   */
+  patched(name: string): boolean {
+    const { history, bodyEnded: returned } = this.drive;
+    if (returned) return true; // as in now()
+    this.refuseNested("patch.marked", name);
+    const lane = this.laneNow;
+    const next = this.nextIn(lane);
+    const recorded = history.byPos.get(next)?.[0];
+    const marked = recorded?.kind === "patch.marked" && recorded.data.name === name;
+    if (!marked && (history.lastPos.get(lane.number) ?? -1) >= next) return false;
+    const pos = this.nextPosition({ kinds: ["patch.marked"], name });
+    if (!marked && pos !== undefined) this.writeDetached({ kind: "patch.marked", data: { pos, name } });
+    return true;
+  }
+
+  step<T>(name: string, body: (context: { readonly abortSignal: AbortSignal }) => T | Promise<T>): Promise<T> {
+    return this.operation<T>({
+      kinds: stepKinds,
+      name,
+      result: stepResult as (delivery: Delivery) => T,
+      begin: (turn) =>
+        this.body(
+          turn,
+          () => body(this.#bodyContext),
+          (pos, result) => ({ kind: "step.done", data: { pos, name, ...result } }),
+        ),
+    });
+  }
+
+  sample<T>(name: string, body: () => T | Promise<T>): Promise<T> {
+    if (name === nowName) return Promise.reject(new TapeError("TAPE_BAD_INPUT", `a sample may not be called ${name}`));
+    return this.operation<T>({
+      kinds: ["sample.taken", "step.done"],
+      name,
+      result: ({ record }) => unwrap<T>(record.data as RecordData<"step.done">),
+      begin: (turn) =>
+        this.body(turn, body, (pos, result) =>
+          result.error === undefined
+            ? { kind: "sample.taken", data: { pos, name, value: result.value } }
+            : { kind: "step.done", data: { pos, name, error: result.error } },
+        ),
+    });
+  }
+
+  decide<T>(name: string, body: (decision: DecisionContext) => T | Promise<T>): Promise<T> {
+    let notes: DecisionDetails = {};
+    const { drive } = this;
+    const decision: DecisionContext = {
+      get abortSignal() {
+        return drive.abortSignal;
+      },
+      record: (more) => {
+        notes = { ...notes, ...asStored(more) };
+      },
+    };
+    return this.operation<T>({
+      kinds: ["decision.made", "step.done"],
+      name,
+      result: ({ record }) => unwrap<T>(record.data as RecordData<"decision.made">),
+      begin: (turn) =>
+        this.body(
+          turn,
+          () => body(decision),
+          (pos, result) => ({ kind: "decision.made", data: { pos, name, ...result, ...notes } }),
+        ),
+    });
+  }
+
+  effect<R>(act: EffectCall<R>): Promise<R> {
+    const confirmed = this.attempt(act).then((attempted) => {
+      if (attempted.status === "confirmed") return attempted.value;
+      throw new EffectFailed(act.effect.name, attempted.reason, attempted.error);
+    });
+    return ignoreRejection(confirmed);
+  }
+
+  attempt<R>(act: EffectCall<R>): Promise<EffectResult<R>> {
+    return this.operation<EffectResult<R>>({
+      kinds: ["effect.intended", "effect.received"],
+      name: act.effect.name,
+      hash: act.hash,
+      args: act.args,
+      result: (delivery) => effectResultOf<R>(delivery.record),
+      begin: (turn) => startEffect(this.drive, act, turn as OperationHandle<EffectResult<unknown>>),
+    });
+  }
+
+  gate<T>(gate: GateDefinition<T>, options: GateOptions = {}): Promise<GateAnswer<T>> {
+    return openGate(this, gate, options);
+  }
+
+  sleep(duration: Duration): Promise<void> {
+    return sleepFor(this, duration);
+  }
+
+  sleepUntil(moment: Date | number): Promise<void> {
+    return sleepUntil(this, moment);
+  }
+
+  spawn<I, O>(workflow: Workflow<I, O>, input: I, options: SpawnOptions = {}): Promise<Child<O>> {
+    return spawnChild(this, workflow, input, options);
+  }
+
+  async lane<T>(name: string, branch: (tape: TapeContext) => T | Promise<T>): Promise<T> {
+    this.refuseNested("lane", `lane "${name}"`);
+    const lane = this.lanes.within(this.laneNow, name);
+    if (lane.busy) {
+      const message = `a branch is in lane ${lane.path} already: two that run at once need two names`;
+      throw new TapeError("TAPE_BAD_INPUT", message, { lane: lane.path });
+    }
+    lane.busy = true;
+    const context = currentSite()?.context ?? this;
+    try {
+      return await runAt({ context, lane }, () => branch(context));
+    } finally {
+      lane.busy = false;
+    }
+  }
+
+  race<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
+    return race(this, this.#begun("race", branches));
+  }
+
+  any<T extends readonly unknown[]>(branches: Branches<T>): Promise<T[number]> {
+    return any(this, this.#begun("any", branches));
+  }
+
+  /** Branches that are functions begin here, each in a lane of its own. */
+  #begun<T extends readonly unknown[]>(what: string, branches: Branches<T>): Promise<T[number]>[] {
+    const at = this.nextIn(this.laneNow);
+    return branches.map((branch, k) =>
+      typeof branch === "function" ? this.lane(`${what} ${at}.${k}`, branch) : (branch as Promise<T[number]>),
+    );
+  }
+}

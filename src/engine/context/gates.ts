@@ -1,0 +1,124 @@
+import type { Duration } from "../../base/duration.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { NewRecord, RecordData } from "../../model/records.ts";
+import type { GateAnswer, GateOptions } from "../../sdk/context.ts";
+import type { GateDefinition } from "../../sdk/gate.ts";
+import { checkNow } from "../../sdk/schema.ts";
+import { assertKnownKeys, assertName, millisecondsOf } from "../../sdk/validate.ts";
+import { asStored } from "../replay/stored-value.ts";
+import { type Operations, unwrap } from "./operations.ts";
+
+/** Waits for people and for time: each is opened by a record, ended by a note, and costs nothing in between. */
+
+export function openGate<T>(ops: Operations, gate: GateDefinition<T>, options: GateOptions): Promise<GateAnswer<T>> {
+  const { name } = gate ?? {};
+  assertName("tape.gate: the gate", name);
+  const { approvers } = gate;
+  assertKnownKeys(`gate ${name}`, options, ["payload", "binds", "timeout"]);
+  const binds = options.binds?.hash;
+  const payload = asStored(options.payload);
+  const timeoutMs =
+    options.timeout === undefined ? undefined : milliseconds(`gate ${name}`, "timeout", options.timeout);
+  return ops.operation<GateAnswer<T>>({
+    kinds: ["gate.opened", "step.done"],
+    name,
+    ...(binds === undefined ? {} : { hash: binds }),
+    result: ({ record }) => {
+      unwrap(record.data as RecordData<"step.done"> & RecordData<"gate.resolved">);
+      return gateAnswer<T>(record.data as RecordData<"gate.resolved">);
+    },
+    begin: (turn) => {
+      const { pos } = turn;
+      const data: RecordData<"gate.opened"> = {
+        pos,
+        name,
+        after: ops.drive.waits.notesTaken,
+        ...(payload === undefined ? {} : { payload }),
+        ...(binds === undefined ? {} : { binds }),
+        ...(timeoutMs === undefined ? {} : { timeoutMs }),
+        ...(approvers === undefined ? {} : { approvers }),
+      };
+      ops.wait(turn, {
+        about: `gate ${name}`,
+        opening: { kind: "gate.opened", data },
+        match: (note, opened): NewRecord | undefined => {
+          if (note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "gate_timeout") {
+            return { kind: "gate.resolved", data: { pos, to: "TIMED_OUT" } };
+          }
+          if (note.kind !== "signal.sent" || note.data.name !== name) return undefined;
+          const before = opened?.kind === "gate.opened" ? opened.data : data;
+          if (!isApprovalFor(note.data.binds, binds, note.seq > (before.after ?? 0))) return undefined;
+          if (before.approvers !== undefined && !note.data.approves?.includes(pos)) return undefined;
+          return received(gate, pos, note.data.value, note.seq);
+        },
+        answer: (record) => gateAnswer<T>(record.data as RecordData<"gate.resolved">),
+      });
+    },
+  });
+}
+
+/** What the gate makes of a signal: its value as the schema gives it, or the record that it does not fit. */
+function received(gate: GateDefinition<unknown>, pos: number, sent: unknown, note: number): NewRecord {
+  const checked = checkNow(gate.schema, sent);
+  if ("value" in checked) return { kind: "gate.resolved", data: { pos, to: "RECEIVED", value: checked.value, note } };
+  return { kind: "signal.refused", data: { name: gate.name, note, why: checked.fault.slice(0, maxReasonChars) } };
+}
+
+/** Enough to see what is wrong; a validator may list a thousand things. */
+const maxReasonChars = 500;
+
+/**
+ * A bound gate takes an approval of this very act, or one that was given while it stood open; what was approved for
+ * another act opens neither it nor a gate that is bound to nothing.
+ */
+function isApprovalFor(signal: string | undefined, gate: string | undefined, whileOpen: boolean): boolean {
+  if (signal !== undefined) return signal === gate;
+  return gate === undefined || whileOpen;
+}
+
+function gateAnswer<T>(data: RecordData<"gate.resolved">): GateAnswer<T> {
+  return data.to === "RECEIVED" ? { status: "received", value: data.value as T } : { status: "timeout" };
+}
+
+export function sleepFor(ops: Operations, duration: Duration): Promise<void> {
+  const inMs = milliseconds("sleep", "its duration", duration);
+  return sleep(ops, { inMs }, `sleep of ${inMs} ms`);
+}
+
+/** By the store's clock: the moment is what was named, however long it took to say so. */
+export function sleepUntil(ops: Operations, moment: Date | number): Promise<void> {
+  const until = moment instanceof Date ? moment.getTime() : typeof moment === "number" ? Math.ceil(moment) : Number.NaN;
+  if (!(until >= 0 && until <= maxDateMs)) {
+    throw new TapeError("TAPE_BAD_INPUT", `${String(moment)} is not a moment: a Date, or milliseconds since 1970`);
+  }
+  const inMs = Math.max(0, until - Math.floor(ops.drive.options.clock.wall()));
+  return sleep(ops, { inMs, until }, `sleep until ${new Date(until).toISOString()}`);
+}
+
+/** The last that a Date can name. */
+const maxDateMs = 8.64e15;
+
+function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "until">, about: string): Promise<void> {
+  return ops.operation<void>({
+    kinds: ["timer.set", "step.done"],
+    name: "sleep",
+    result: ({ record }) => void unwrap(record.data as RecordData<"step.done">),
+    begin: (turn) => {
+      const { pos } = turn;
+      ops.wait<void>(turn, {
+        about,
+        opening: { kind: "timer.set", data: { pos, purpose: "sleep", ...timing } },
+        match: (note) =>
+          note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "sleep"
+            ? { kind: "timer.passed", data: { pos } }
+            : undefined,
+        rise: { kind: "timer.passed", data: { pos, fired: true } },
+        answer: () => undefined,
+      });
+    },
+  });
+}
+
+/** Whole milliseconds, never fewer than asked for. */
+const milliseconds = (whose: string, field: string, duration: Duration): number =>
+  Math.ceil(millisecondsOf(whose, field, duration));

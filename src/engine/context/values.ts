@@ -1,0 +1,32 @@
+import type { RecordData } from "../../model/records.ts";
+import type { TapeContext, ValuesContext } from "../../sdk/context.ts";
+import type { DriveHandle } from "../core/handle.ts";
+import { asStored } from "../replay/stored-value.ts";
+import type { Operations } from "./operations.ts";
+
+/** Values from inside a run: reads are recorded, writes are fenced by the run's lease and compare the version. */
+export function valuesOf(context: Operations & Pick<TapeContext, "sample">, drive: DriveHandle): ValuesContext {
+  return {
+    get: (key) =>
+      context.sample(`value ${key}`, async () => {
+        const found = await drive.options.store.read.value(drive.options.tenant, key);
+        return found === undefined || found.deleted ? undefined : { version: found.version, value: found.value };
+      }),
+    put: (key, value, version) => {
+      const stored = asStored(value);
+      return context.operation<number>({
+        kinds: ["value.written", "step.done"],
+        name: key,
+        result: ({ record }) => {
+          const data = record.data as RecordData<"value.written"> & { error?: unknown };
+          if (data.error !== undefined) throw data.error;
+          return data.version;
+        },
+        begin: (turn) => {
+          const data = { pos: turn.pos, key, version: version + 1, value: stored };
+          turn.end({ kind: "value.written", data }, version + 1);
+        },
+      });
+    },
+  };
+}

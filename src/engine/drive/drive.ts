@@ -1,0 +1,402 @@
+import { errorFields } from "../../base/reason.ts";
+import { tameThrown } from "../../base/thrown.ts";
+import { releaseJournal } from "../../lease/release-journal.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
+import type { NewRecord, TermEnd } from "../../model/records.ts";
+import type { EffectRef } from "../../model/rows.ts";
+import { withContext } from "../../sdk/current.ts";
+import type { AnyWorkflow } from "../../sdk/workflow.ts";
+import { readAll } from "../../store/read-all.ts";
+import { Context } from "../context/context.ts";
+import type { DriveEnd, DriveHandle, DriveOptions, RunResult } from "../core/handle.ts";
+import { settleMatch } from "../core/report.ts";
+import { JournalSize, warnLong } from "../journal/journal-size.ts";
+import { JournalWriter } from "../journal/journal-writer.ts";
+import { PendingWaits } from "../journal/pending-waits.ts";
+import { Reservations } from "../journal/reservations.ts";
+import type { Spans } from "../journal/spans.ts";
+import { foldHistory, freshHistory, type History, isProgress } from "../replay/history.ts";
+import { Replay } from "../replay/replay.ts";
+import { closeRun, type RunOutcome } from "./ending.ts";
+import { Inbox } from "./inbox.ts";
+import { inputOf } from "./input.ts";
+import { withKeptRecords } from "./kept-records.ts";
+import { Latecomers } from "./latecomers.ts";
+import { Parking } from "./parking.ts";
+import { defaultReplayTimeoutMs, stallReplay } from "./stalled.ts";
+import { isDamaged, stopRun } from "./stop.ts";
+import { unstickIfResolved } from "./stuck.ts";
+import { stuckRecord } from "./stuck-records.ts";
+import { spansOf } from "./traced.ts";
+
+/** How long a run that this process could not drive rests before somebody looks again. */
+const retryAfterMs = 1_000;
+const otherWorkerMs = 5_000;
+/** How long a cancelled workflow may take to clean up before the run ends without it. */
+const cancelGraceMs = 30_000;
+
+/**
+ * One term of one run: reads the journal, executes the function against it, extends it, and stops when the run ends,
+ * parks, sticks or is lost. Nothing of it outlives the drive: the next one begins from the journal again.
+ *
+ *   reading ──▶ replaying ──▶ live ──▶ ending ──▶ ended | parked | stuck
+ *       └────────────┴──────────┴─────────┴─────▶ lost
+ */
+export class Drive implements DriveHandle {
+  readonly options: DriveOptions;
+  #abort: AbortController | undefined;
+  history!: History;
+  journal!: JournalWriter;
+  replay!: Replay;
+  waits!: PendingWaits;
+  reservations!: Reservations;
+  context!: Context;
+  root = 0;
+  spans: Spans | undefined;
+  readonly children = new Set<string>();
+  activeBodies = 0;
+  cancelRequested = false;
+  cancelled = false;
+  bodyEnded = false;
+  #finish!: (end: DriveEnd) => void;
+  #end: DriveEnd | undefined;
+  #size!: JournalSize;
+  #inbox!: Inbox;
+  #resting: Parking | undefined;
+  #poked = false;
+  readonly #pendingEffects = new Set<Promise<void>>();
+  #late: Latecomers | undefined;
+  #cancelCut: (() => void) | undefined;
+
+  constructor(options: DriveOptions) {
+    this.options = options;
+  }
+
+  /** What the store has accepted as the end of the run. */
+  settled: RunResult | undefined;
+
+  get abortSignal(): AbortSignal {
+    if (this.#abort === undefined) {
+      this.#abort = new AbortController();
+      if (this.cancelled || this.finished) this.#abort.abort(this.#abortReason());
+    }
+    return this.#abort.signal;
+  }
+
+  /** Effects are under way, each within its time-out. */
+  get acting(): boolean {
+    return this.#pendingEffects.size > 0;
+  }
+
+  get finished(): boolean {
+    return this.#end !== undefined;
+  }
+
+  get acceptsNotes(): boolean {
+    return !this.finished && !this.bodyEnded && this.replay?.live === true;
+  }
+
+  async run(): Promise<DriveEnd> {
+    const done = new Promise<DriveEnd>((resolve) => {
+      this.#finish = resolve;
+    });
+    const { lease } = this.options;
+    const unsubscribe = lease.onChange(({ to }) => {
+      if (to === "lost") this.finish("lost");
+    });
+    // Not awaited: what it waits for may never come once the drive is over, and then the drive is over all the same.
+    void this.#begin().catch((error: unknown) => this.fail(error));
+    return done.finally(unsubscribe);
+  }
+
+  /** A note may have arrived. */
+  notify(): void {
+    this.#poked = true;
+    this.#inbox?.poke();
+  }
+
+  /** A hint may have been lost: the last renewal knows how many notes there are. */
+  checkNotes(): void {
+    this.#inbox?.setKnownCount(this.options.lease.notes);
+  }
+
+  /**
+   * The time of its sleep at this position has come: fires the timer and goes on, in one write. False: it does not sleep
+   * here, or the store knows better; then whoever found the timer fires it, with a note. Unanswered when the drive ends.
+   */
+  endSleep(pos: number): Promise<boolean> {
+    const wait = this.acceptsNotes && !this.cancelRequested ? this.waits.sleepAt(pos) : undefined;
+    if (wait?.endSleep === undefined) return Promise.resolve(false);
+    const record = wait.endSleep();
+    return new Promise((answer) => {
+      const onWritten = (): void => {
+        answer(true);
+        this.waits.remove(wait);
+        wait.written();
+      };
+      this.journal.enqueueExclusive([record], onWritten, () => answer(false));
+    });
+  }
+
+  /** Whatever it was kept for can wait. */
+  parkNow(): void {
+    this.#resting?.came();
+    this.parkIfIdle();
+  }
+
+  finish(end: DriveEnd): void {
+    if (!this.#halt(end)) return;
+    if (end === "ended") this.#late?.end();
+    this.#finish(end);
+  }
+
+  fail(error: unknown): void {
+    if (this.finished) return;
+    const { log, runId } = this.options;
+    if (isTapeError(error, "TAPE_DIVERGED") || isTapeError(error, "TAPE_INVARIANT")) {
+      this.bodyEnded = true;
+      void this.markStuck(error).catch((failure: unknown) => this.fail(failure));
+      return;
+    }
+    if (isDamaged(error) && this.#halt("stuck")) return void stopRun(this.options, error, () => this.#finish("stuck"));
+    log("warn", "run.drive_lost", { run: runId, ...errorFields(error) });
+    const gone = isTapeError(error, "TAPE_FENCED") || isTapeError(error, "TAPE_LEASE_LOST");
+    const elsewhere = isTapeError(error, "TAPE_NO_WORKER") || isTapeError(error, "TAPE_RECORD_NEWER");
+    if (gone || this.activeBodies > 0)
+      this.finish("lost"); // whoever still acts lets its lease run out
+    else void this.handOver("released", elsewhere ? otherWorkerMs : retryAfterMs);
+  }
+
+  /** Gives the run back unfinished: another may have it at once, or after a while. */
+  async handOver(end: TermEnd, inMs: number): Promise<void> {
+    if (!this.#halt("lost")) return;
+    const { store, tenant, lease } = this.options;
+    const wanted = { end, wants: "recovery", inMs };
+    try {
+      await this.journal?.whenAnswered();
+      await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
+    } catch (error) {
+      this.options.log("warn", "run.not_given_back", { run: this.options.runId, ...errorFields(error) });
+    }
+    this.#finish("lost");
+  }
+
+  async markStuck(
+    error: TapeError,
+    on: readonly EffectRef[] = [],
+    look: () => Promise<void> = () => this.markStuck(error),
+  ): Promise<void> {
+    await this.parkWith(() => [stuckRecord(error, on), this.termEnded(["a person"])], look, "stuck");
+    if (this.#end === "stuck") this.#logStuck(error);
+  }
+
+  #logStuck(error: TapeError): void {
+    this.options.log("error", "run.stuck", { run: this.options.runId, ...errorFields(error) });
+  }
+
+  /** While the run ends: notes are taken so that it may, but nothing waits for them any more. */
+  takeLateNotes(): Promise<void> {
+    return this.#inbox.takeLate();
+  }
+
+  tooLate(what: string): Promise<never> {
+    if (this.finished && this.#end !== "ended") return new Promise(() => {});
+    return this.#latecomers.ask(what, this.context.raced || this.cancelled);
+  }
+
+  get #latecomers(): Latecomers {
+    this.#late ??= new Latecomers(this.options.runId, this.options.log);
+    if (this.#end === "ended") this.#late.end();
+    return this.#late;
+  }
+
+  termEnded(waits: readonly string[], next: { readonly wants?: string; readonly inMs?: number } = {}): NewRecord {
+    const term = this.options.lease.stats();
+    const data = { taken: this.waits.notesTaken, waits: [...waits], term, ...next };
+    return { kind: "term.ended", data: { end: "released", ...data } };
+  }
+
+  track(act: Promise<void>): void {
+    const tracked = act
+      .catch((error: unknown) => this.fail(error))
+      .finally(() => {
+        this.#pendingEffects.delete(tracked);
+      });
+    this.#pendingEffects.add(tracked);
+  }
+
+  parkIfIdle(): void {
+    this.#resting?.settle();
+  }
+
+  async #begin(): Promise<void> {
+    this.options.lease.assert();
+    const { store, lease, tenant, runId, clock, fresh, suspicion, log, earlyMs } = this.options;
+    const target = { journal: lease.term.journal };
+    const read = (inbox: boolean) => readAll((from) => store.read.journal(tenant, target, { from, inbox }));
+    const [found, notes] =
+      fresh === undefined ? await Promise.all([read(false), lease.notes > 0 ? read(true) : []]) : [[], []];
+    const { records, lost } = await withKeptRecords(this.options, found, () => read(false));
+    if (this.finished) return;
+    this.history = fresh === undefined ? foldHistory(records, notes) : freshHistory(fresh);
+    const { history } = this;
+    this.spans = spansOf(this.options, history.created.workflow);
+    for (const id of history.children) this.children.add(id);
+    this.reservations = new Reservations(history.byPos);
+    this.waits = new PendingWaits(history, notes, lease.term.journal);
+    const warn = (records: number): void => warnLong(log, runId, records, store.limits.journalRecords);
+    this.#size = new JournalSize(store.limits.journalRecords, history.head, warn);
+    this.journal = new JournalWriter({
+      door: store.fenced,
+      fence: lease.fence,
+      clock,
+      head: history.head,
+      assertHeld: () => lease.assert(),
+      onNotes: (count) => {
+        this.#inbox.setKnownCount(count);
+        this.parkIfIdle();
+      },
+      onWritten: (written, head) => this.#wrote(written, head),
+      onIdle: () => this.parkIfIdle(),
+      onLost: (error) => this.fail(error),
+    });
+    this.#inbox = new Inbox(this, Math.max(lease.notes, notes.at(-1)?.seq ?? 0), this.#poked);
+    this.#resting = new Parking(this, this.#inbox, (why) => this.#logStuck(why));
+    if (earlyMs !== undefined) this.#resting.stayFor(earlyMs);
+    if (history.stuck !== undefined && !(await unstickIfResolved(this))) return this.#stayStuck();
+    if (this.finished) return;
+    if (lost !== undefined) return this.markStuck(lost);
+    this.root = lease.term.journal;
+    if (history.created.parent !== undefined) this.root = (await store.read.run(tenant, runId))?.root ?? this.root;
+    if (suspicion !== undefined && (await suspicion.check(this))) return;
+    if (this.finished) return;
+    if (history.decided !== undefined) return closeRun(this);
+    this.context = new Context(this);
+    this.replay = new Replay({
+      history,
+      clock,
+      unasked: () => this.context.unasked(),
+      onCancel: () => this.cancel(),
+      onDiverged: (error) => this.fail(error),
+      patienceMs: this.options.patienceMs ?? defaultReplayTimeoutMs,
+      onStalled: (record) => {
+        this.bodyEnded = true;
+        void stallReplay(this, record).catch((error: unknown) => this.fail(error));
+      },
+      onLive: () => {
+        // What came while it was read and replayed, when nobody could hear of it.
+        if (this.#inbox.hasUnread) void this.#inbox.takeNotes();
+        this.parkIfIdle();
+      },
+    });
+    if (this.#size.isFull(history.head))
+      return this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
+    const workflow = this.options.runner.workflows.get(history.created.workflow);
+    if (workflow === undefined) {
+      throw new TapeError("TAPE_NO_WORKER", `no workflow ${history.created.workflow} here`, { run: runId });
+    }
+    const unchecked = workflow.schema !== undefined && history.created.checked !== true;
+    const input = unchecked ? await inputOf(history, workflow) : { value: history.created.input };
+    if (this.finished) return;
+    if ("fault" in input) return this.#outcome({ cause: "failed", outcome: input.fault, final: true });
+    this.#execute(workflow, input.value);
+    this.replay.start();
+  }
+
+  #execute(workflow: AnyWorkflow, value: unknown): void {
+    const input = value as never;
+    const call = async (): Promise<void> => {
+      try {
+        const outcome = await withContext(this.context, () => workflow.run(this.context, input));
+        await this.#outcome({ cause: this.cancelled ? "cancelled" : "completed", outcome });
+      } catch (thrown) {
+        await this.#outcome({ cause: this.cancelled ? "cancelled" : "failed", outcome: tameThrown(thrown) });
+      }
+    };
+    void call().catch((error: unknown) => this.fail(error));
+  }
+
+  async #outcome(decided: RunOutcome): Promise<void> {
+    if (this.finished || this.bodyEnded) return;
+    this.bodyEnded = true;
+    if (decided.final !== true) await this.replay.codeEnded();
+    // The losers of a race may still be on their way: their outcomes are written before the run's.
+    while (!this.finished && (this.#pendingEffects.size > 0 || !this.journal.idle)) {
+      await (this.#pendingEffects.size > 0 ? Promise.all(this.#pendingEffects) : this.journal.whenIdle());
+    }
+    if (this.finished) return;
+    const { open, raced } = this.context;
+    if (open.length > 0) this.#latecomers.leftOpen(open, raced || decided.cause !== "completed");
+    await closeRun(this, decided).catch((error: unknown) => this.fail(error));
+  }
+
+  #wrote(records: readonly NewRecord[], head: number): void {
+    if (this.options.suspicion !== undefined && records.some(isProgress)) this.options.suspicion.clear();
+    this.options.lease.moved();
+    this.#size.note(head);
+    for (const record of records) this.reservations.apply(record);
+    this.#resting?.came();
+    if (this.#size.isFull(head)) void this.#outcome({ cause: "failed", outcome: this.#size.error(), final: true });
+  }
+
+  matchWaits(): void {
+    for (const match of this.waits.matches()) {
+      this.journal.enqueue(
+        [match.record],
+        () => settleMatch(this, match),
+        (error) => this.fail(error),
+      );
+    }
+    this.parkIfIdle();
+  }
+
+  cancel(): void {
+    this.cancelRequested = true;
+    this.cancelled = true;
+    this.#abort?.abort(this.#abortReason());
+    this.context.cancelWaits();
+    // Code that awaits something of its own hears of nothing: the run ends without it.
+    this.#cancelCut ??= this.options.clock.after(cancelGraceMs, () => {
+      void this.#outcome({ cause: "cancelled", outcome: this.#abortReason(), final: true });
+    });
+  }
+
+  async parkWith(make: () => NewRecord[], look: () => Promise<void>, end: DriveEnd = "parked"): Promise<void> {
+    try {
+      await this.journal.appendExclusive(make());
+    } catch (error) {
+      if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+      await this.#inbox.takeLate();
+      return look();
+    }
+    this.finish(end);
+    this.options.lease.end("given back");
+  }
+
+  /** A note came for a run that waits for a person: it stays noted, and the run stays stuck. */
+  #stayStuck(): Promise<void> {
+    return this.parkWith(
+      () => [this.termEnded(["a person"])],
+      // Somebody who knows the answer may have been faster than our rest: then the next drive goes on with it.
+      async () => (this.waits.resolves(this.history.stuck) ? this.handOver("released", 0) : this.#stayStuck()),
+      "stuck",
+    );
+  }
+
+  #halt(end: DriveEnd): boolean {
+    if (this.#end !== undefined) return false;
+    this.#end = end;
+    this.spans?.end({ "tape.end": end });
+    this.#resting?.stop();
+    this.#cancelCut?.();
+    this.replay?.stop();
+    this.journal?.stop();
+    if (this.#abort?.signal.aborted === false) this.#abort.abort(this.#abortReason());
+    return true;
+  }
+
+  #abortReason(): TapeError {
+    if (this.cancelled) return new TapeError("TAPE_CANCELLED", "the run was cancelled");
+    return new TapeError("TAPE_LEASE_LOST", "this drive is over");
+  }
+}

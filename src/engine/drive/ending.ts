@@ -1,0 +1,223 @@
+import { backoffMs } from "../../base/backoff.ts";
+import { errorFields } from "../../base/reason.ts";
+import { isTapeError, TapeError } from "../../model/errors.ts";
+import type { NewRecord } from "../../model/records.ts";
+import type { EffectRow } from "../../model/rows.ts";
+import { effectRefOf } from "../../model/rows.ts";
+import { retryOf } from "../../sdk/validate.ts";
+import type { DriveHandle, RunResult } from "../core/handle.ts";
+import { reportEnded } from "../core/report.ts";
+import { resultIn } from "../effects/evidence.ts";
+import { confirmationRecords } from "../effects/inline.ts";
+import { asStored, toStoredError } from "../replay/stored-value.ts";
+import { unresolved, unresolvedEffectError } from "./stuck-records.ts";
+
+export interface RunOutcome {
+  readonly cause: "completed" | "failed" | "cancelled";
+  readonly outcome: unknown;
+  /** No retry helps. */
+  readonly final?: boolean;
+}
+
+const statusOf = { completed: "COMPLETED", failed: "FAILED", cancelled: "CANCELLED" } as const;
+
+/**
+ * From the outcome to the end. An outcome is first decided, which withdraws what has not been sent; then the run waits
+ * until every doubt is settled and every child has ended; then, if something is owed, it is undone; then it ends. Where
+ * nothing is open, all of that is one record.
+ */
+export async function closeRun(drive: DriveHandle, decided?: RunOutcome): Promise<void> {
+  const before = drive.history.decided;
+  if (before !== undefined) return finishEnding(drive, before);
+  if (decided === undefined) throw new TapeError("TAPE_INVARIANT", "a run cannot close without an outcome");
+  const { cause } = decided;
+  if (cause === "failed" && decided.final !== true && (await scheduleRetry(drive, decided.outcome))) return;
+  const outcome = storedOutcome(decided);
+  const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
+  if (refusal === undefined || drive.finished) return;
+  if (isTapeError(refusal, "TAPE_TOO_LARGE") || isTapeError(refusal, "TAPE_NOT_ENCODABLE")) {
+    return closeRun(drive, { cause: "failed", outcome: refusal, final: true });
+  }
+  const decision: NewRecord = { kind: "run.decided", data: { cause, outcome } };
+  await drive.journal.appendExclusive([...drive.reservations.closingRecords(drive.root), decision]);
+  await finishEnding(drive, { cause, outcome });
+}
+
+/** `null` stands for nothing: a run that has ended always has an outcome. */
+function storedOutcome({ cause, outcome }: RunOutcome): unknown {
+  if (cause !== "completed" && outcome instanceof Error) return toStoredError(outcome);
+  return outcome === undefined ? null : asStored(outcome);
+}
+
+/** A run that throws is driven again, later, if it declared so; what had failed is then tried anew. */
+async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolean> {
+  const { runner, random, log, runId } = drive.options;
+  const { workflow } = drive.history.created;
+  const { attempts, backoff } = retryOf(`workflow ${workflow}`, runner.workflows.get(workflow)!.retry, 1);
+  const attempt = drive.history.retries + 1;
+  if (attempt >= attempts) return false;
+  const inMs = Math.ceil(backoffMs(attempt, backoff, random));
+  log("warn", "run.retried", { run: runId, workflow, attempt, of: attempts, inMs, ...errorFields(error) });
+  const data = { attempt, error: toStoredError(error), inMs, ...drive.context.failureBehind(error) };
+  const park = (): Promise<void> =>
+    drive.parkWith(
+      () => [{ kind: "run.retried", data }, drive.termEnded(["a retry"], { wants: "recovery", inMs })],
+      park,
+    );
+  await park();
+  return true;
+}
+
+/** What keeps a run from ending is settled while we look, once or twice; a store that keeps refusing is asked later. */
+const refusedBackoff = { baseMs: 20, capMs: 1_000 };
+const maxRefusals = 8;
+const refusedAgainMs = 30_000;
+
+async function finishEnding(
+  drive: DriveHandle,
+  decided: Pick<RunOutcome, "cause" | "outcome">,
+  refusals = 0,
+): Promise<void> {
+  const { store, tenant, runId } = drive.options;
+  const { cause, outcome } = decided;
+  const again = (): Promise<void> => finishEnding(drive, decided);
+  const run = await store.read.run(tenant, runId);
+  if (drive.finished) return;
+  if (run?.status !== "COMPENSATING") {
+    await abandonAttempts(drive);
+    const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
+    if (refusal === undefined || drive.finished) return;
+    if (await parkForOpenWork(drive, again)) return;
+    if (cause === "completed") {
+      if (await parkForObligations(drive, again)) return;
+      return retryEnding(drive, decided, refusal, refusals + 1);
+    }
+    await drive.journal.appendExclusive([{ kind: "run.compensating", data: {} }]).catch((error: unknown) => {
+      if (isTapeError(error, "TAPE_RUN_UNSETTLED")) return;
+      throw error;
+    });
+  }
+  const refusal = await tryEnd(drive, { status: "COMPENSATED", outcome });
+  if (refusal === undefined || drive.finished) return;
+  const stuck = await unsettledObligations(drive, ["STUCK"]);
+  if (stuck.length > 0)
+    return drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), again);
+  await drive.parkWith(() => [drive.termEnded(["compensation"])], again);
+}
+
+/**
+ * The store says that something is open, and nothing that we can see is: it has been settled meanwhile, and the next try
+ * succeeds. Never without a rest, and not for ever in this term: a run that cannot end must not keep a core busy.
+ */
+async function retryEnding(
+  drive: DriveHandle,
+  decided: Pick<RunOutcome, "cause" | "outcome">,
+  refusal: TapeError,
+  refusals: number,
+): Promise<void> {
+  const { clock, random, log, runId } = drive.options;
+  if (refusals < maxRefusals) {
+    await clock.sleep(backoffMs(refusals, refusedBackoff, random), drive.abortSignal);
+    return drive.finished ? undefined : finishEnding(drive, decided, refusals);
+  }
+  log("warn", "run.end_refused", { run: runId, error: refusal.message, againInMs: refusedAgainMs });
+  const later = { wants: "recovery", inMs: refusedAgainMs };
+  await drive.parkWith(
+    () => [drive.termEnded(["the end"], later)],
+    () => finishEnding(drive, decided),
+  );
+}
+
+/** true: parked or stuck, because a person has had something undone, and that is not over yet. */
+async function parkForObligations(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
+  const owed = await unsettledObligations(drive, ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"]);
+  if (owed.length === 0) return false;
+  const stuck = owed.filter(({ status }) => status === "STUCK");
+  if (stuck.length > 0)
+    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), true), stuck.map(effectRefOf), again);
+  else await drive.parkWith(() => [drive.termEnded(["compensation"])], again);
+  return true;
+}
+
+/**
+ * An inline attempt that a crash cut short: nobody calls again in a run that is ending. What its late owner said counts;
+ * else the reconciler must look.
+ */
+async function abandonAttempts(drive: DriveHandle): Promise<void> {
+  for (const [pos, effect] of drive.history.effects) {
+    if (effect.status !== "DISPATCHED" || effect.intended.dispatch !== "inline") continue;
+    const definition = drive.options.runner.effects.get(effect.intended.name);
+    const evidence = drive.waits.evidenceFor(pos, effect.token);
+    const settled = (to: "FAILED" | "UNKNOWN", reason: string): NewRecord[] => [
+      { kind: "effect.settled", data: { pos, to, reason, failures: effect.failures } },
+    ];
+    if (evidence?.happened && definition !== undefined) {
+      await drive.journal.append(confirmationRecords(drive, definition, pos, effect.intended.args, resultIn(evidence)));
+    } else if (evidence?.happened === false) await drive.journal.append(settled("FAILED", "definite"));
+    else await drive.journal.append(settled("UNKNOWN", "lease_lost"));
+    effect.status = "SETTLED";
+  }
+}
+
+/** true: parked or stuck, because something of the run is not settled yet. */
+async function parkForOpenWork(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
+  const { store, tenant, runId } = drive.options;
+  const status = ["STUCK", "DISPATCHED", "UNKNOWN", "PENDING"];
+  const acts = await store.read.effects(tenant, { run: runId, role: "act", status });
+  const stuck = acts.filter(({ status }) => status === "STUCK");
+  if (stuck.length > 0) {
+    await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), false), stuck.map(effectRefOf), again);
+    return true;
+  }
+  const children = await liveChildren(drive);
+  for (const child of children) {
+    await store.intake.cancel(tenant, child, { reason: "the parent run is ending" }).catch((error: unknown) => {
+      if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;
+    });
+  }
+  if (acts.length === 0 && children.length === 0) return false;
+  const waits = [...acts.map(({ name }) => `effect ${name}`), ...children.map((child) => `child ${child}`)];
+  await drive.parkWith(() => [drive.termEnded(waits)], again);
+  return true;
+}
+
+/** Of the run and of everything below it: what its finished children owe is its own to wait for. */
+function unsettledObligations(drive: DriveHandle, status: readonly string[]): Promise<EffectRow[]> {
+  const { store, tenant, lease } = drive.options;
+  return store.read.effects(tenant, { root: drive.root, below: lease.term.journal, status });
+}
+
+async function liveChildren(drive: DriveHandle): Promise<string[]> {
+  const { store, tenant } = drive.options;
+  const runs = await Promise.all([...drive.children].map((id) => store.read.run(tenant, id)));
+  return runs.flatMap((run) => (run !== undefined && run.endedAt === null ? [run.id] : []));
+}
+
+/** undefined: the run has ended. Otherwise why not. Notes that wait are taken first: they change nothing any more. */
+async function tryEnd(drive: DriveHandle, end: RunResult): Promise<TapeError | undefined> {
+  const { lease, runId } = drive.options;
+  const { parent } = drive.history.created;
+  for (;;) {
+    const data = {
+      ...end,
+      taken: drive.waits.notesTaken,
+      term: lease.stats(),
+      ...(parent === undefined ? {} : { parent: { ...parent, id: runId } }),
+    };
+    try {
+      await drive.journal.appendExclusive([
+        ...drive.reservations.closingRecords(drive.root),
+        { kind: "run.ended", data },
+      ]);
+      drive.settled = end;
+      reportEnded(drive, end);
+      drive.finish("ended");
+      lease.end("the run has ended");
+      return undefined;
+    } catch (error) {
+      if (!isTapeError(error)) throw error;
+      if (error.code !== "TAPE_NOTES_WAIT") return error;
+      await drive.takeLateNotes();
+    }
+  }
+}

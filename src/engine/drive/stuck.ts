@@ -1,0 +1,38 @@
+import { TapeError } from "../../model/errors.ts";
+import type { Store } from "../../store/contract/store.ts";
+import type { DriveHandle } from "../core/handle.ts";
+import type { StuckRecord } from "./stuck-records.ts";
+
+/**
+ * A stuck run that waited for a person's word on an effect goes on where it was once that word is there. true: it does,
+ * and its journal says so. Any other kind of stuck needs a redrive.
+ */
+export async function unstickIfResolved(drive: DriveHandle): Promise<boolean> {
+  const { stuck } = drive.history;
+  if (stuck === undefined) return true;
+  if (!drive.waits.resolves(stuck)) return false;
+  const { store, tenant, runId, log } = drive.options;
+  const run = await store.read.run(tenant, runId);
+  if (run?.status !== "STUCK") return run !== undefined;
+  const to = run.stuckFrom === "ENDING" || run.stuckFrom === "COMPENSATING" ? run.stuckFrom : "LIVE";
+  await drive.journal.append([{ kind: "run.unstuck", data: { to } }]);
+  log("info", "run.unstuck", { run: runId });
+  return true;
+}
+
+/** Why a run is stuck, as its journal says: for whoever waits for its result. */
+export async function stuckError(store: Store, tenant: string, run: string): Promise<TapeError> {
+  let last: { readonly data: StuckRecord; readonly at: number } | undefined;
+  for (let from = 1; ; ) {
+    const page = await store.read.journal(tenant, { run }, { from });
+    if (page.length === 0) break;
+    for (const record of page) if (record.kind === "run.stuck") last = record;
+    from = page.at(-1)!.seq + 1;
+  }
+  const why = last?.data.why.replace(/^TAPE_\w+: /, "") ?? "its journal does not say why";
+  const detail = (last?.data.detail ?? {}) as Readonly<Record<string, unknown>>;
+  const on = last?.data.on;
+  const details = { ...detail, run, ...(last && { since: last.at }), ...(on && { on }) };
+  const then = on === undefined ? "; when that is seen to, redrive the run" : "";
+  return new TapeError("TAPE_RUN_STUCK", `run ${run} needs a person: ${why}${then}`, details);
+}

@@ -1,0 +1,174 @@
+import type { Clock } from "../../base/clock.ts";
+import type { Duration } from "../../base/duration.ts";
+import type { Log } from "../../base/log.ts";
+import type { Random } from "../../base/random.ts";
+import { errorFields } from "../../base/reason.ts";
+import type { Belief } from "../../lease/belief.ts";
+import type { LeaseKeeper } from "../../lease/keeper.ts";
+import type { Lease } from "../../lease/lease.ts";
+import type { Fence } from "../../model/fence.ts";
+import { millisecondsOf } from "../../sdk/validate.ts";
+import type { Store } from "../../store/contract/store.ts";
+
+/** What a singleton's body gets for one term. Several child loops of one singleton share it, abort signal included. */
+export interface SingletonContext {
+  readonly name: string;
+  readonly tenant: string;
+  readonly lease: Lease;
+  /** For guards: what proves that a write is of this term. */
+  readonly fence: Fence;
+  readonly token: bigint;
+  /** Aborts when the lease is lost, and already when the singleton is asked to stop: then the lease still holds. */
+  readonly abortSignal: AbortSignal;
+  /** held, unknown (a renewal failed: acting is allowed until the deadline), lost. */
+  readonly belief: Belief;
+  /** Throws unless this replica may act at this very moment. Call it right before each act. */
+  assert(): void;
+  /** Work has moved on: a heartbeat says only that the process lives. */
+  progress(note?: string): void;
+  /** A wait is not a stall: says what is waited for, and how long that may take. The next `progress` ends it. */
+  waitsFor(what: string, within: Duration): void;
+  /** Resolves after `duration`, or at once when the signal aborts. Counts as a declared wait. */
+  sleep(duration: Duration): Promise<void>;
+}
+
+export type SingletonBody = (context: SingletonContext) => unknown;
+/** One body, or several child loops by name. */
+export type SingletonWork = SingletonBody | Readonly<Record<string, SingletonBody>>;
+
+export interface SingletonDeps {
+  readonly store: Store;
+  readonly keeper: LeaseKeeper;
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly log: Log;
+}
+
+export interface TermOptions {
+  readonly work: SingletonWork;
+  readonly everyMs: number | undefined;
+  readonly maxStallMs: number | undefined;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/**
+ * The work of one term: child loops that begin together, share one abort signal and end together. The first that fails
+ * aborts the others. `failed` tells of that at once, `ended` when all of them have come to rest.
+ *
+ * Children that return have done their work for this term; the lease is kept, so that no other replica does it again.
+ */
+export class TermWork {
+  readonly context: SingletonContext;
+  /** Resolves when a child fails by itself, before the others have stopped. */
+  readonly failed: Promise<unknown>;
+  /** Resolves when every child has come to rest. Never rejects. */
+  readonly ended: Promise<void>;
+  readonly #lease: Lease;
+  readonly #options: TermOptions;
+  readonly #abort = new AbortController();
+  #fail: (error: unknown) => void = () => {};
+  #waiting: AbortController | undefined;
+  #running = true;
+
+  constructor(lease: Lease, options: TermOptions) {
+    this.#lease = lease;
+    this.#options = options;
+    this.context = this.#contextOf(lease);
+    this.failed = new Promise((resolve) => {
+      this.#fail = resolve;
+    });
+    this.ended = this.#perform();
+  }
+
+  /** false: something of this term still executes in this process. */
+  get idle(): boolean {
+    return !this.#running;
+  }
+
+  /** Asks every child to stop. */
+  abort(reason: unknown): void {
+    if (!this.#abort.signal.aborted) this.#abort.abort(reason);
+  }
+
+  async #perform(): Promise<void> {
+    const { work } = this.#options;
+    const bodies = typeof work === "function" ? [[this.context.name, work] as const] : Object.entries(work);
+    await Promise.all(bodies.map(([name, body]) => this.#child(name, body)));
+    // Nothing is left to do: not a stall, but a wait for the end of the term.
+    if (!this.#abort.signal.aborted) {
+      this.#wait("nothing is left to do in this term", Number.POSITIVE_INFINITY);
+      await aborted(this.#abort.signal);
+    }
+    this.#waiting?.abort();
+    this.#running = false;
+  }
+
+  async #child(name: string, body: SingletonBody): Promise<void> {
+    const { everyMs, log } = this.#options;
+    try {
+      do {
+        await body(this.context);
+        if (everyMs === undefined || this.#abort.signal.aborted) return;
+        this.context.progress();
+        await this.context.sleep(everyMs);
+      } while (!this.#abort.signal.aborted);
+    } catch (error) {
+      // After the abort an error is the abort's own way out.
+      if (this.#abort.signal.aborted) return log("debug", "singleton.body_aborted", { name, ...errorFields(error) });
+      this.abort(error);
+      this.#fail(error);
+    }
+  }
+
+  #contextOf(lease: Lease): SingletonContext {
+    const { clock } = this.#options;
+    const { signal } = this.#abort;
+    return {
+      name: lease.name,
+      tenant: lease.tenant,
+      lease,
+      fence: lease.fence,
+      token: lease.token,
+      abortSignal: signal,
+      get belief() {
+        return lease.belief;
+      },
+      assert: () => lease.assert(),
+      progress: (note) => {
+        this.#waiting?.abort();
+        lease.progress(note);
+      },
+      waitsFor: (what, within) => this.#wait(what, millisecondsOf(lease.name, "within", within)),
+      sleep: async (duration) => {
+        const ms = millisecondsOf(lease.name, "the sleep's duration", duration);
+        this.#wait("sleeping", ms);
+        await clock.sleep(ms, signal);
+      },
+    };
+  }
+
+  /** Makes progress on behalf of a child that waits, for as long as it said and not a moment longer. */
+  #wait(what: string, withinMs: number): void {
+    const { maxStallMs, clock } = this.#options;
+    this.#waiting?.abort();
+    if (maxStallMs === undefined) return;
+    const over = new AbortController();
+    this.#waiting = over;
+    const until = clock.mono() + withinMs;
+    const tick = (): void => {
+      if (over.signal.aborted || this.#lease.belief === "lost") return;
+      this.#lease.progress(what);
+      if (clock.mono() < until) clock.after(maxStallMs / 3, tick);
+    };
+    tick();
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+}

@@ -1,0 +1,262 @@
+import { encode } from "../base/codec.ts";
+import type { Change } from "./changes.ts";
+import { TapeError } from "./errors.ts";
+import { itemKinds, nameKinds, noteKinds, storeKinds } from "./kinds.ts";
+import { type RunPhase, runMachine } from "./machines.ts";
+import { armed, dispatched, intended, obligationSettled, settled, surplus } from "./projection-effects.ts";
+import { encodeBody, encodePayload, type RecordContext } from "./record-context.ts";
+import type { NewRecord, RecordData, RecordKind } from "./records.ts";
+import type { JournalKind } from "./rows.ts";
+
+export { encodeBody, type RecordContext } from "./record-context.ts";
+
+/**
+ * projection = fold(records): the only definition of what each kind of record does to the tables. Every store applies
+ * these changes in the transaction that writes the record; the checker applies them again and compares.
+ */
+export function changesOf(record: NewRecord, place: RecordContext): Change[] {
+  assertKindAllowed(record.kind, place.kind);
+  const own = place.journal;
+  switch (record.kind) {
+    case "run.decided":
+      return [
+        phase(own, "ENDING", { cause: record.data.cause, outcome: encodePayload(record.data.outcome) }),
+        { do: "effects.withdraw", run: own },
+        { do: "claims.sweep", run: own },
+        { do: "items.sweep", run: own },
+        { do: "gates.withdraw", run: own },
+        { do: "timers.cancel", run: own },
+      ];
+    case "run.compensating":
+      return [
+        // Not before every doubt is settled: a confirmation that comes later would arm what nobody makes due any more.
+        { do: "run.settled", journal: own, armed: false },
+        phase(own, "COMPENSATING", { decided: "failed,cancelled" }),
+        { do: "obligations.due", run: own, pos: null, sub: null },
+        { do: "obligations.next", run: own },
+      ];
+    case "run.ended":
+      return ended(record.data, own);
+    case "run.stuck":
+      return [phase(own, "STUCK")]; // why is in the record: the row keeps the outcome that may have been decided
+    case "run.unstuck":
+      return [{ ...phase(own, record.data.to), from: "STUCK" }];
+    case "run.retried":
+      return [];
+    case "term.ended": {
+      const { taken, wants, inMs, end } = record.data;
+      return [{ do: "lease.release", journal: own, taken, wants: wants ?? null, inMs: inMs ?? 0, end, open: true }];
+    }
+    case "child.started":
+      return childStarted(record.data, place);
+    case "effect.intended":
+      return intended(record.data, place);
+    case "effect.dispatched":
+      return dispatched(record.data, place);
+    case "effect.settled":
+      return settled(record.data, place);
+    case "obligation.armed":
+      return armed(record.data, place);
+    case "obligation.surplus":
+      return surplus(record.data, place);
+    case "obligation.due": {
+      const { pos, sub } = record.data;
+      return [
+        { do: "obligations.due", run: own, pos, sub },
+        { do: "obligations.next", run: own },
+      ];
+    }
+    case "obligation.settled":
+      return obligationSettled(record.data, place);
+    case "gate.opened": {
+      const { pos, name, binds, timeoutMs, approvers } = record.data;
+      const gate: Change = {
+        do: "gate.create",
+        run: own,
+        pos,
+        name,
+        binds: binds ?? null,
+        payload: encodePayload(record.data.payload),
+        approvers: approvers === undefined ? null : JSON.stringify(approvers),
+      };
+      if (timeoutMs === undefined) return [gate];
+      return [gate, { do: "timer.create", run: own, pos, purpose: "gate_timeout", inMs: timeoutMs, until: null }];
+    }
+    case "gate.resolved": {
+      const { pos, to, value, note } = record.data;
+      return [
+        {
+          do: "gate.status",
+          run: own,
+          pos,
+          to,
+          note: note === undefined ? null : String(note),
+          value: encodePayload(value),
+        },
+        { do: "timer.status", run: own, pos, purpose: "gate_timeout", to: "CANCELLED", must: false },
+      ];
+    }
+    case "timer.set": {
+      const { pos, purpose, inMs, until = null } = record.data;
+      return [{ do: "timer.create", run: own, pos, purpose, inMs, until }];
+    }
+    case "timer.passed":
+      return record.data.fired ? [{ do: "timer.fire", run: own, pos: record.data.pos, purpose: "sleep" }] : [];
+    case "timer.cancelled": {
+      const { pos, purpose } = record.data;
+      return [{ do: "timer.status", run: own, pos, purpose, to: "CANCELLED", must: true }];
+    }
+    case "budget.reserved":
+      return Object.entries(record.data.amounts).map(([unit, amount]) => ({
+        do: "budget.reserve",
+        by: own,
+        run: record.data.of,
+        unit,
+        amount,
+      }));
+    case "budget.charged": {
+      const { of: run, spent, reserved } = record.data;
+      const units = [...new Set([...Object.keys(spent), ...Object.keys(reserved)])];
+      return units.map((unit) => ({
+        do: "budget.charge",
+        by: own,
+        run,
+        unit,
+        spent: amountOf(spent, unit),
+        reserved: amountOf(reserved, unit),
+      }));
+    }
+    case "value.written": {
+      const { key, version, value, deleted } = record.data;
+      const text = deleted === true ? null : encode(value);
+      return valueWritten({ tenant: null, source: own, key, version, value: text }, place.keepVersions);
+    }
+    default:
+      return []; // steps, decisions, samples and the like are facts in the journal alone
+  }
+}
+
+/** A unit may be called as anything is that every object inherits. */
+const amountOf = (amounts: Readonly<Record<string, number>>, unit: string): number =>
+  Object.hasOwn(amounts, unit) ? amounts[unit]! : 0;
+
+/** The changes that create a run, its lease and its budget; record 1 is among them. */
+export function changesOfCreation(tenant: string | null, data: RecordData<"run.created">, at: RecordContext): Change[] {
+  const { id, workflow, version, inputHash, labels, parent, budget } = data;
+  const own = at.journal;
+  const changes: Change[] = [
+    {
+      do: "run.create",
+      journal: own,
+      tenant,
+      id,
+      workflow,
+      version: version ?? null,
+      inputHash,
+      labels: labels === undefined ? null : JSON.stringify(labels),
+      parent: parent?.journal ?? null,
+      parentPos: parent?.pos ?? null,
+    },
+    {
+      do: "lease.create",
+      journal: own,
+      kind: "run",
+      run: own,
+      tenant,
+      source: parent?.journal ?? null,
+      workflow,
+      token: 0n,
+      wants: "recovery",
+    },
+    { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
+  ];
+  for (const [unit, cap] of Object.entries(budget ?? {})) changes.push({ do: "budget.create", run: own, unit, cap });
+  return changes;
+}
+
+/**
+ * A value's new version: the current row, the line of its history, and the end of that history. Deleting it ends the
+ * history there: what somebody wanted gone must not be read from its past.
+ */
+export function valueWritten(value: Omit<Extract<Change, { do: "value.put" }>, "do">, keepVersions: number): Change[] {
+  const kept = value.value === null ? 1 : keepVersions;
+  return [
+    { do: "value.put", ...value },
+    { do: "value.log", ...value, through: value.version - kept },
+  ];
+}
+
+function childStarted(data: RecordData<"child.started">, place: RecordContext): Change[] {
+  const { pos, id, workflow, version, input, inputHash, labels } = data;
+  const child: RecordData<"run.created"> = {
+    id,
+    workflow,
+    input,
+    inputHash,
+    parent: { journal: place.journal, pos },
+    ...(version === undefined ? {} : { version }),
+    ...(labels === undefined ? {} : { labels }),
+  };
+  return changesOfCreation(null, child, { ...place, journal: place.allocate() });
+}
+
+function ended(data: RecordData<"run.ended">, own: number): Change[] {
+  const { status, outcome, taken, parent } = data;
+  const direct = outcome !== undefined;
+  const changes: Change[] = [
+    { do: "run.settled", journal: own, armed: status !== "COMPLETED" },
+    {
+      ...phase(own, status, {
+        decided: causeOf(status),
+        cause: direct ? causeOf(status) : null,
+        outcome: encodePayload(outcome),
+      }),
+      parent: parent?.journal ?? null,
+    },
+  ];
+  if (status === "COMPLETED") changes.push({ do: "obligations.discharge", run: own });
+  if (parent !== undefined) {
+    const note: RecordData<"child.settled"> = { pos: parent.pos, id: parent.id, status, outcome };
+    changes.push({
+      do: "note.create",
+      journal: parent.journal,
+      kind: "child.settled",
+      body: encodeBody(note),
+      must: false,
+      orAbove: false,
+    });
+  }
+  changes.push({ do: "lease.release", journal: own, taken, wants: null, inMs: 0, end: "released", open: false });
+  return changes;
+}
+
+type PhaseChange = Extract<Change, { do: "run.phase" }>;
+
+function phase(
+  journal: number,
+  to: RunPhase,
+  more: Partial<Pick<PhaseChange, "decided" | "cause" | "outcome">> = {},
+): PhaseChange {
+  const from = runMachine.sourcesOf(to).filter((state) => state !== "STUCK" || to === "STUCK");
+  const { decided = null, cause = null, outcome = null } = more;
+  return { do: "run.phase", journal, to, from: from.join(","), decided, cause, outcome, parent: null };
+}
+
+function causeOf(status: "COMPLETED" | "FAILED" | "CANCELLED" | "COMPENSATED"): string | null {
+  return status === "COMPENSATED" ? null : status.toLowerCase();
+}
+
+function assertKindAllowed(kind: RecordKind, journal: JournalKind): void {
+  const allowed =
+    journal === "item"
+      ? itemKinds.has(kind)
+      : journal === "name"
+        ? nameKinds.has(kind)
+        : journal === "run" && !noteKinds.has(kind) && !storeKinds.has(kind);
+  if (!allowed) {
+    throw new TapeError("TAPE_RECORD_MISPLACED", `a ${kind} record does not belong into the journal of a ${journal}`, {
+      kind,
+      journal,
+    });
+  }
+}

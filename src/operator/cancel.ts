@@ -1,0 +1,81 @@
+import { asStored } from "../engine/replay/stored-value.ts";
+import { readClocks } from "../lease/belief.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { NewRecord, RecordData } from "../model/records.ts";
+import type { Store } from "../store/contract/store.ts";
+import type { OperatorDeps } from "./redrive.ts";
+
+export interface Cancellation {
+  readonly reason: string;
+  readonly by?: string;
+}
+
+/**
+ * Asks a run to stop. One that never began has nothing to clean up and needs no worker: it ends here, under its lease,
+ * also where no process has its workflow. Who dies in between leaves the lease behind: once that has expired, whoever
+ * cancels again ends the run.
+ */
+export async function cancelRun(deps: OperatorDeps, run: string, asked: Cancellation): Promise<{ n: number }> {
+  const noted = await deps.store.intake.cancel(deps.tenant, run, asked);
+  await endUnbegun(deps, run);
+  return noted;
+}
+
+/** false: it has begun, is being driven, or is over; then whoever drives it hears of the cancellation. */
+export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boolean> {
+  const { store, keeper, tenant, clock, random } = deps;
+  const target = { run };
+  const status = (await store.read.run(tenant, run))?.status;
+  const mayBe = status === "RUNNABLE" || status === "RUNNING";
+  if (!mayBe || (await beginning(store, tenant, run)) === undefined) return false;
+  const sent = readClocks(clock);
+  const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
+  const answer = await store.claim.acquire(tenant, {
+    target,
+    claimant,
+    nonce: random.bits63(),
+    expect: "free_or_expired",
+  });
+  if (!answer.ok) return false;
+  const { term } = answer;
+  const lease = keeper.adopt(run, term, sent);
+  try {
+    // Again under the lease: nobody can begin it now.
+    const created = await beginning(store, tenant, run);
+    for (let taken = term.notes; ; ) {
+      const end = created === undefined ? givenBack(taken) : ended(created, taken);
+      lease.assert();
+      try {
+        await store.fenced.append(lease.fence, { after: term.head, records: [end] });
+        return created !== undefined;
+      } catch (error) {
+        if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        taken = (await store.read.run(tenant, run))?.notes ?? taken;
+      }
+    }
+  } finally {
+    lease.end("given back");
+  }
+}
+
+/** More terms than these without a single record are no cancellations that failed. */
+const maxTerms = 20;
+
+/** How it was created, if nobody was to drive it from then on and nothing has been written since but terms. */
+async function beginning(store: Store, tenant: string, run: string): Promise<RecordData<"run.created"> | undefined> {
+  const [first, ...since] = await store.read.journal(tenant, { run }, { limit: maxTerms });
+  if (first?.kind !== "run.created" || first.data.holder !== undefined || since.length + 1 === maxTerms)
+    return undefined;
+  return since.every(({ kind }) => kind === "term.begun" || kind === "term.ended") ? first.data : undefined;
+}
+
+const givenBack = (taken: number): NewRecord => ({
+  kind: "term.ended",
+  data: { end: "released", taken, wants: "recovery" },
+});
+
+function ended({ id, parent }: RecordData<"run.created">, taken: number): NewRecord {
+  const outcome = asStored(new TapeError("TAPE_CANCELLED", "the run was cancelled before it began", { run: id }));
+  const told = parent === undefined ? {} : { parent: { ...parent, id } };
+  return { kind: "run.ended", data: { status: "CANCELLED", outcome, taken, ...told } };
+}

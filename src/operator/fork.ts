@@ -1,0 +1,202 @@
+import { cutOf, withinBoth } from "../engine/context/lanes.ts";
+import {
+  expandKeptRecords,
+  readJournal,
+  withoutCancellationCharges,
+  writeKeptRecords,
+} from "../engine/drive/kept-records.ts";
+import { readClocks } from "../lease/belief.ts";
+import { starterOf } from "../model/approvers.ts";
+import { TapeError } from "../model/errors.ts";
+import { laneOf } from "../model/record-context.ts";
+import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
+import type { RunSpec, RunView, Store } from "../store/contract/store.ts";
+import { type ForkInput, type ForkPlan, forkPlan } from "./fork-plan.ts";
+import type { OperatorDeps } from "./redrive.ts";
+
+export interface ForkRequest {
+  /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
+  readonly at?: number;
+  /** The new run's id. Default: a fresh one. */
+  readonly id?: string;
+  readonly by: string;
+  readonly reason: string;
+  readonly via?: Credential;
+  /** Positions of acts that have happened and may happen again. */
+  readonly again?: readonly number[];
+  /** Positions of kept effects that were undone, or that the source run may still undo, and that are kept all the same. */
+  readonly keepCompensated?: readonly number[];
+}
+
+/** What a fork at this position would keep, do again, and repeat in the world. Reads only. */
+export async function planFork(deps: OperatorDeps, run: string, at?: number): Promise<ForkPlan> {
+  return forkPlan(await source(deps.store, deps.tenant, run), at);
+}
+
+/**
+ * A new run that goes on from a point of another one: what was done before it is kept as it is, the rest runs again with
+ * the code as it is now. The other run and what it owes are left alone.
+ */
+export async function fork(deps: OperatorDeps, run: string, request: ForkRequest): Promise<string> {
+  const { store, keeper, tenant, clock, random } = deps;
+  const from = await source(store, tenant, run);
+  const plan = forkPlan(from, request.at);
+  const missing = plan.happened.filter(({ pos, repeatable }) => !repeatable && !request.again?.includes(pos));
+  if (missing.length > 0) {
+    const names = missing.map(({ pos, name }) => `${name} at ${pos}`).join(", ");
+    const positions = missing.map(({ pos }) => pos);
+    throw new TapeError("TAPE_FORK_REPEATS", `this would do again what has happened: ${names}`, { run, positions });
+  }
+  assertStanding(run, plan, request.keepCompensated ?? []);
+  const { created } = from;
+  const { by, reason, via, id = random.uuid(clock.wall()) } = request;
+  const cut = { before: plan.at, ...(plan.lanes && { lanes: [...plan.lanes] }) };
+  const seeds = (created.fork?.seeds ?? []).map((seed) => ({ run: seed.run, ...withinBoth(seed, cut) }));
+  const spec: RunSpec = {
+    id,
+    workflow: created.workflow,
+    input: created.input,
+    ...(created.version !== undefined && { version: created.version }),
+    ...(created.labels !== undefined && { labels: created.labels }),
+    ...(created.budget !== undefined && { budget: created.budget }),
+    ...(created.checked && { checked: true }),
+    ...startersOf(created.starters, starterOf({ by, via })),
+    forkedFrom: run,
+    fork: {
+      journal: from.journal,
+      pos: plan.at,
+      through: from.head,
+      by,
+      ...(via && { via }),
+      reason,
+      seeds: [...seeds, { run, ...cut }],
+      ...(plan.lanes && { lanes: [...plan.lanes] }),
+    },
+  };
+  const sent = readClocks(clock);
+  const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
+  const [verdict] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce: random.bits63() });
+  if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor refused");
+  if (!verdict.ok) throw verdict.error;
+  if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} exists already`, { id });
+  const lease = keeper.adopt(id, verdict.term, sent);
+  try {
+    const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, wants: "recovery" } };
+    await writeKeptRecords(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
+  } finally {
+    lease.end("given back");
+  }
+  return id;
+}
+
+/** The code of a fork would go on as if they stood: it must be said for each of them that this is meant. */
+function assertStanding(run: string, { at, undone }: ForkPlan, named: readonly number[]): void {
+  const missing = undone.filter(({ pos }) => !named.includes(pos));
+  if (missing.length === 0) return;
+  const names = missing.map(({ pos, name, obligation }) => `${name} at ${pos} (${obligation})`).join(", ");
+  const positions = missing.map(({ pos }) => pos);
+  const first = Math.min(...positions);
+  const message = `this would keep what the run it is forked from has undone, or may still undo: ${names}; fork at ${first} or before to do it again, or name the positions in keepCompensated`;
+  throw new TapeError("TAPE_FORK_POINT", message, { run, at, positions });
+}
+
+/** Whoever started what was forked is its starter too. */
+function startersOf(before: readonly string[] | undefined, own: string | undefined): Pick<RunSpec, "starters"> {
+  const starters = new Set([...(before ?? []), ...(own === undefined ? [] : [own])]);
+  return starters.size === 0 ? {} : { starters: [...starters].slice(-maxStarters) };
+}
+
+/** Of a fork of forks: more than anybody makes. */
+const maxStarters = 64;
+
+interface ForkSource extends ForkInput {
+  readonly journal: number;
+  readonly head: number;
+  readonly created: RecordData<"run.created">;
+}
+
+async function source(store: Store, tenant: string, id: string): Promise<ForkSource> {
+  const run: RunView | undefined = await store.read.run(tenant, id);
+  if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+  const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
+  const [first] = raw;
+  if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
+  const acts = await effectsOf(store, tenant, id, "act");
+  const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
+  const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
+  const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
+  const obligations = await obligationsOf(store, tenant, run, first.data, records);
+  return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses, obligations };
+}
+
+/** All of one run, page after page: a position is never left in the middle. */
+async function effectsOf(store: Store, tenant: string, run: string, role: "act" | "inverse"): Promise<EffectRow[]> {
+  const all: EffectRow[] = [];
+  for (let from = 0; ; ) {
+    const page = await store.read.effects(tenant, { run, role, from });
+    const last = page.at(-1)?.pos;
+    if (last === undefined || page.length < store.limits.pageRows || page[0]!.pos === last) return [...all, ...page];
+    all.push(...page.filter(({ pos }) => pos < last));
+    from = last;
+  }
+}
+
+/** What this run answers for, itself and everything below it, page after page: no run is left in the middle. */
+async function obligationsBelow(store: Store, tenant: string, { root, journal }: RunView): Promise<EffectRow[]> {
+  const all: EffectRow[] = [];
+  for (let from = 0; ; ) {
+    const page = await store.read.effects(tenant, { root, below: journal, from });
+    const last = page.at(-1)?.run;
+    if (last === undefined || page.length < store.limits.pageRows) return [...all, ...page];
+    const whole = page.filter(({ run }) => run < last);
+    if (whole.length > 0) all.push(...whole);
+    else {
+      // It owes more than a page by itself.
+      const name = (await store.read.lease(tenant, { journal: last }))?.name ?? "";
+      all.push(...(await effectsOf(store, tenant, name, "inverse")).filter(({ surplus }) => !surplus));
+    }
+    from = whole.length > 0 ? last : last + 1;
+  }
+}
+
+/** Worst first: what is said of a position with several obligations, those of a child. */
+const worst = ["COMPENSATED", "COMMITTED", "UNKNOWN", "STUCK", "PENDING", "ARMED", "DISCHARGED"];
+
+/**
+ * How the obligations stand that belong to the operations of this run: its own, those of what it kept from others (they
+ * stay with the runs that made them), and those of its children, which are told by the position of the child.
+ */
+async function obligationsOf(
+  store: Store,
+  tenant: string,
+  run: RunView,
+  created: RecordData<"run.created">,
+  records: readonly JournalRecord[],
+): Promise<ReadonlyMap<number, string>> {
+  const found = new Map<number, string>();
+  const note = (pos: number, status: string): void => {
+    const before = found.get(pos);
+    if (before === undefined || worst.indexOf(status) < worst.indexOf(before)) found.set(pos, status);
+  };
+  for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "inverse")) {
+    if (sub === 1) note(pos, status);
+  }
+  for (const { run: maker, before, lanes } of created.fork?.seeds ?? []) {
+    for (const { pos, sub, status } of await effectsOf(store, tenant, maker, "inverse")) {
+      if (sub === 1 && pos < cutOf(before, lanes, laneOf(pos))) note(pos, status);
+    }
+  }
+  const children = records.flatMap((record) => (record.kind === "child.started" ? [record.data] : []));
+  if (children.length === 0) return found;
+  const below = await obligationsBelow(store, tenant, run);
+  const names = new Map<number, string>();
+  for (const { run: journal, status } of below) {
+    if (journal === run.journal) continue;
+    if (!names.has(journal)) names.set(journal, (await store.read.lease(tenant, { journal }))?.name ?? "");
+    const name = names.get(journal)!;
+    const child = children.find(({ id }) => name === id || name.startsWith(`${id}.`));
+    if (child !== undefined) note(child.pos, status);
+  }
+  return found;
+}

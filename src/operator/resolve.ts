@@ -1,0 +1,168 @@
+import type { ReactorDeps } from "../engine/item/deps.ts";
+import { loadItem } from "../engine/item/load.ts";
+import { operatorWord } from "../engine/item/operator-word.ts";
+import { readClocks } from "../lease/belief.ts";
+import { TapeError } from "../model/errors.ts";
+import type { Credential, JournalRecord, NewRecord } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
+import { readAll } from "../store/read-all.ts";
+import { compensateNow, noCompensateError } from "./compensate.ts";
+
+/**
+ * What a person found out, or wants. `again`: it surely did not happen, or may happen twice: send it again under its key.
+ * `look`: nothing is settled; the reconciler looks at the world at once, also where it had given up. `undo`: the act
+ * happened, and must not stand: what undoes it is due, whatever becomes of the run.
+ */
+export type Resolution =
+  | { readonly as: "happened"; readonly value?: unknown }
+  | { readonly as: "failed"; readonly error?: unknown }
+  | { readonly as: "again" }
+  | { readonly as: "look" }
+  | { readonly as: "undo"; readonly value?: unknown };
+
+export interface ResolveRequest {
+  readonly run: string;
+  readonly pos: number;
+  /** 0 (default): the act. 1: its inverse; 2 and up: inverses of surplus acts. */
+  readonly sub?: number;
+  readonly resolution: Resolution;
+  readonly by: string;
+  readonly reason: string;
+  readonly via?: Credential;
+}
+
+/**
+ * A person settles a doubt: an act or an inverse that is UNKNOWN or STUCK. Under the item's lease, taken over with the
+ * person's name and reason, so that whoever was looking into it is fenced; the first to settle it wins. A run that is
+ * stuck on it goes on by itself. An act that is confirmed can still be undone, under the lease of its run.
+ */
+export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Promise<void> {
+  const { store, keeper, tenant, clock, random } = deps;
+  const { by, reason, via, resolution } = resolving;
+  const effect = await findEffect(deps, resolving);
+  if (resolution.as === "undo" && effect.role === "act" && effect.status === "CONFIRMED") {
+    return compensateNow(deps, { ...resolving, name: effect.name });
+  }
+  assertInDoubt(effect, resolving);
+  const target = { journal: effect.item! };
+  // Before its lease is taken: a call that is refused fences nobody, and leaves no term behind.
+  const records = await readAll((from) => store.read.journal(tenant, target, { from }));
+  assertResolvable(deps, effect, records, resolving);
+  const sent = readClocks(clock);
+  const answer = await store.claim.acquire(tenant, {
+    target,
+    claimant: { ...keeper.identity, reactor: "reconciler", ttlMs: Math.round(keeper.timings.ttlMs) },
+    nonce: random.bits63(),
+    expect: "any",
+    reason: "manual",
+    by,
+    why: reason,
+  });
+  if (!answer.ok) throw answer.error;
+  const lease = keeper.adopt(`resolve ${effect.item}`, answer.term, sent);
+  try {
+    const item = await loadItem(deps, lease, answer.term);
+    try {
+      assertResolvable(deps, item.effect, item.records, resolving);
+      const acted: NewRecord = {
+        kind: "operator.acted",
+        data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },
+      };
+      switch (resolution.as) {
+        case "happened":
+        case "undo": {
+          const { as, value } = resolution;
+          // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
+          if (!item.isCompensation && item.definition === undefined) {
+            return await item.finish([acted], {
+              wants: "reconciler",
+              waits: [`a process that has effect ${item.effect.name}`],
+            });
+          }
+          const settled = item.settled({ to: "CONFIRMED", reason: "operator", value });
+          return await item.finish([
+            acted,
+            settled,
+            ...(as === "undo" ? item.dueObligation(value) : item.armedObligation(value)),
+          ]);
+        }
+        case "look":
+          return await item.finish([acted], { wants: "reconciler" });
+        case "failed": {
+          const { error } = resolution;
+          return await item.finish([acted, item.settled({ to: "FAILED", reason: "operator", error })]);
+        }
+        case "again":
+          return await item.finish([acted, item.settled({ to: "PENDING", reason: "operator" })], { wants: item.actor });
+      }
+    } catch (error) {
+      await item.fail().catch(() => false);
+      throw error;
+    }
+  } finally {
+    lease.end("given back");
+  }
+}
+
+async function findEffect({ store, tenant }: ReactorDeps, { run, pos, sub = 0 }: ResolveRequest): Promise<EffectRow> {
+  if ((await store.read.run(tenant, run)) === undefined) {
+    throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
+  }
+  const found = (await store.read.effects(tenant, { run, from: pos })).find(
+    (effect) => effect.pos === pos && effect.sub === sub,
+  );
+  if (found === undefined) {
+    throw new TapeError("TAPE_BAD_INPUT", `run ${run} has no effect at ${pos}.${sub}`, { run, pos, sub });
+  }
+  return found;
+}
+
+function assertResolvable(
+  { runner }: ReactorDeps,
+  effect: EffectRow,
+  records: readonly JournalRecord[],
+  resolving: ResolveRequest,
+): void {
+  assertInDoubt(effect, resolving);
+  const { name, role } = effect;
+  const { as } = resolving.resolution;
+  const said = operatorWord(records).as;
+  if (said === "happened" || said === "undo") throw settledBefore(resolving);
+  const definition = name === null ? undefined : runner.effects.get(name);
+  if (as === "undo" && definition !== undefined && definition.compensate === undefined)
+    throw noCompensateError(resolving, name);
+  if (as !== "look" || (definition === undefined && name !== null)) return; // whoever has its definition knows
+  const observe = role === "inverse" ? definition?.compensate?.observe : definition?.observe;
+  if (observe === undefined) throw noObserver(resolving, name);
+}
+
+function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): void {
+  const { status, name, pos, sub, role } = effect;
+  if ((status !== "UNKNOWN" && status !== "STUCK") || effect.item === null) {
+    const message = `${name} of run ${run} is ${status}: only what is UNKNOWN or STUCK can be resolved`;
+    throw new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub, status });
+  }
+  if (role === "inverse" && resolution.as === "again" && name === null) {
+    const message = `nobody knows how to undo the surplus act at ${pos}.${sub} of run ${run}: resolve it as happened when it is undone`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
+  }
+  if (role === "inverse" && resolution.as === "undo") {
+    const message = `${pos}.${sub} of run ${run} is what undoes an act; nothing undoes it in its turn`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
+  }
+  if (role === "inverse" && resolution.as === "failed") {
+    const message = `undoing ${name} is owed: resolve it as happened, or have it done again`;
+    throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
+  }
+}
+
+function noObserver({ run, pos, sub = 0 }: ResolveRequest, name: string | null): TapeError {
+  const message = `${name ?? "the surplus act"} of run ${run} has no observe: nobody can look`;
+  return new TapeError("TAPE_NO_OBSERVER", message, { run, pos, sub });
+}
+
+/** The first who says what happened is believed, also while the one who can write it down has not come by yet. */
+function settledBefore({ run, pos, sub = 0 }: ResolveRequest): TapeError {
+  const message = "somebody has already said that it happened; a process that has its definition will settle it";
+  return new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub });
+}

@@ -1,0 +1,194 @@
+import { backoffMs } from "../base/backoff.ts";
+import { errorFields } from "../base/reason.ts";
+import { type ReactorDeps, retryBackoff } from "../engine/item/deps.ts";
+import { isTapeError, TapeError } from "../model/errors.ts";
+import type { ScheduleRow } from "../model/rows.ts";
+import {
+  cronOf,
+  decodeSchedule,
+  encodeSchedule,
+  firedRun,
+  pickFiring,
+  planFault,
+  type SchedulePlan,
+} from "../model/schedule.ts";
+import type { RunSpec } from "../store/contract/store.ts";
+import type { ReactorCounts } from "./reactor.ts";
+
+/** Firings of one schedule in one look: one that has a whole night to make up for must not keep the others waiting. */
+const maxAtOnce = 50;
+/** Firings of all schedules in one look: what falls due meanwhile waits for its end. */
+export const maxPerPoll = 200;
+/** Firings at the same time: whoever else uses this store, or this process, finds at most so many before it. */
+const maxAtATime = 8;
+/** How soon to look again whether a tenant without room has some. */
+const quotaWaitMs = 15_000;
+/** How soon to look again whether the last run has ended: a tenth of what it has taken so far, within these. */
+const waitMs = { least: 1_000, most: 15_000 };
+
+type Outcome = { readonly done: boolean; readonly lagMs: number };
+
+/**
+ * Fires what is due of the tenant's schedules. Each firing is one conditional transaction: the schedule moves on
+ * from the version that was read, and the run, whose id follows from the schedule and the time, is started. Two replicas
+ * start it once; a crash before or after leaves a firing that is due or one that has happened.
+ */
+export async function fireSchedules(
+  deps: Pick<ReactorDeps, "store" | "log" | "random" | "tenant">,
+  limit: number,
+): Promise<ReactorCounts> {
+  const { store, log, tenant } = deps;
+  const rows = await store.read.dueSchedules(Math.min(limit, maxPerPoll), tenant);
+  if (rows.length === 0) return { found: 0, done: 0, failed: 0, lagMs: 0 };
+  const now = await store.read.now();
+  const firings = Math.min(maxAtOnce, Math.max(1, Math.floor(maxPerPoll / rows.length)));
+  const outcomes: Outcome[] = [];
+  const fire = async (row: ScheduleRow): Promise<Outcome> => {
+    try {
+      return await fireDue(deps, row, now, firings);
+    } catch (error) {
+      log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
+      if (!isTapeError(error) || error.retry === "no") await postponeFiring(deps, row, now);
+      return { done: false, lagMs: 0 };
+    }
+  };
+  const queue = rows.values();
+  const lane = async (): Promise<void> => {
+    for (const row of queue) outcomes.push(await fire(row));
+  };
+  await Promise.all(Array.from({ length: maxAtATime }, lane));
+  const done = outcomes.filter((outcome) => outcome.done).length;
+  const lagMs = Math.max(...outcomes.map((outcome) => outcome.lagMs));
+  return { found: rows.length, done, failed: rows.length - done, lagMs };
+}
+
+const nameOf = ({ tenant, id }: ScheduleRow) => ({ tenant, schedule: id });
+
+async function fireDue(
+  deps: Pick<ReactorDeps, "store" | "log">,
+  row: ScheduleRow,
+  now: number,
+  firings: number,
+): Promise<Outcome> {
+  let current: ScheduleRow | undefined = row;
+  let lagMs = 0;
+  for (let fired = 0; fired < firings && current?.nextAt != null && current.nextAt <= now; fired++) {
+    const step = await nextStep(deps, current, now);
+    lagMs = Math.max(lagMs, step.lagMs);
+    current = await advance(deps, current, step);
+    if (current === undefined) return { done: fired > 0, lagMs }; // another replica was faster, or a person
+  }
+  return { done: true, lagMs };
+}
+
+interface ScheduleStep {
+  readonly plan: SchedulePlan;
+  readonly nextAt: number | null;
+  /** The firing that starts a run. */
+  readonly firing?: { readonly at: number; readonly run: RunSpec };
+  readonly lagMs: number;
+  readonly now: number;
+}
+
+async function nextStep(
+  deps: Pick<ReactorDeps, "store" | "log">,
+  row: ScheduleRow,
+  now: number,
+): Promise<ScheduleStep> {
+  const { store, log } = deps;
+  const plan = decodeSchedule(row.id, row.spec);
+  const fault = planFault(plan, store.limits);
+  if (fault !== undefined) throw new TapeError("TAPE_BAD_SCHEDULE", fault, { id: row.id });
+  const cron = cronOf(plan);
+  const picked = pickFiring(plan, cron, now);
+  const { at } = picked;
+  const lagMs = plan.due === null ? 0 : Math.max(0, now - plan.due);
+  if (picked.passedOver) {
+    log("warn", "schedules.passed_over", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
+  }
+  if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs, now };
+  const after = cron.next(at) ?? null;
+  const last = plan.overlap === "allow" || plan.last === null ? undefined : await store.read.run(row.tenant, plan.last);
+  if (last !== undefined && last.endedAt === null) {
+    if (plan.overlap === "wait") {
+      const inMs = Math.min(waitMs.most, Math.max(waitMs.least, Math.round((now - last.createdAt) / 10)));
+      return { plan: { ...plan, due: at }, nextAt: now + inMs, lagMs: 0, now };
+    }
+    log("info", "schedules.skipped", { ...nameOf(row), at, last: plan.last, status: last.status });
+    return { plan: { ...plan, due: after }, nextAt: after, lagMs, now };
+  }
+  const run = firedRun(row.id, plan, at);
+  return { plan: { ...plan, due: after, last: run.id }, nextAt: after, firing: { at, run }, lagMs, now };
+}
+
+/** The row as it is after the step; undefined: it was not there to be taken. */
+async function advance(
+  deps: Pick<ReactorDeps, "store" | "log">,
+  row: ScheduleRow,
+  step: ScheduleStep,
+): Promise<ScheduleRow | undefined> {
+  const { store, log } = deps;
+  const write = async (plan: SchedulePlan, runs: readonly RunSpec[]): Promise<ScheduleRow | undefined> => {
+    const spec = { from: row.spec, to: encodeSchedule(plan) };
+    const { tenant, id, version } = row;
+    const fired = await store.intake.fireSchedule(tenant, id, version, step.nextAt, runs, spec);
+    return fired ? { ...row, version: version + 1, spec: spec.to, nextAt: step.nextAt } : undefined;
+  };
+  const { firing, plan } = step;
+  if (firing === undefined) return write(plan, []);
+  const { at, run } = firing;
+  try {
+    const after = await write(plan, [run]);
+    if (after !== undefined) log("info", "schedules.fired", { ...nameOf(row), run: run.id, lateMs: step.lagMs });
+    return after;
+  } catch (error) {
+    // It existed and was deleted: then it was started once, and that is all that was asked.
+    if (isTapeError(error, "TAPE_RUN_GONE")) return write(plan, []);
+    if (isTapeError(error, "TAPE_QUOTA")) return postpone(deps, row, step, error);
+    if (!isTapeError(error) || !refusals.has(error.code)) throw error;
+    const { code, message } = error;
+    log("error", "schedules.refused", { ...nameOf(row), run: run.id, code, error: message });
+    const { last } = decodeSchedule(row.id, row.spec);
+    return write({ ...plan, last, trouble: { at, code, message } }, []);
+  }
+}
+
+/** Still due: it is tried again when there may be room, and then by the rules of catching up. */
+async function postpone(
+  { store, log }: Pick<ReactorDeps, "store" | "log">,
+  row: ScheduleRow,
+  { firing, now }: ScheduleStep,
+  { code, message }: TapeError,
+): Promise<ScheduleRow | undefined> {
+  const { at } = firing!;
+  const before = decodeSchedule(row.id, row.spec);
+  const nextAt = now + quotaWaitMs;
+  log("warn", "schedules.postponed", { ...nameOf(row), run: firing!.run.id, until: nextAt, code, error: message });
+  const spec = { from: row.spec, to: encodeSchedule({ ...before, due: at, trouble: { at, code, message } }) };
+  const { tenant, id, version } = row;
+  const written = await store.intake.fireSchedule(tenant, id, version, nextAt, [], spec);
+  return written ? { ...row, version: version + 1, spec: spec.to, nextAt } : undefined;
+}
+
+/** No retry can start such a run: its id is taken by something else, or its input is refused. The schedule goes on. */
+const refusals: ReadonlySet<string> = new Set([
+  "TAPE_RUN_CONFLICT",
+  "TAPE_BAD_INPUT",
+  "TAPE_TOO_LARGE",
+  "TAPE_NOT_ENCODABLE",
+]);
+
+/** One that cannot be read would else stand at the head of the line for ever. What is due is in the spec, untouched. */
+async function postponeFiring(
+  deps: Pick<ReactorDeps, "store" | "random" | "log">,
+  row: ScheduleRow,
+  now: number,
+): Promise<void> {
+  const { store, random, log } = deps;
+  const nextAt = now + Math.ceil(backoffMs(parkedAttempt, retryBackoff, random));
+  const parked = await store.intake.fireSchedule(row.tenant, row.id, row.version, nextAt, []).catch(() => false);
+  if (parked) log("error", "schedules.parked", { ...nameOf(row), until: nextAt });
+}
+
+/** Nothing says how often it was tried already: about a minute is neither rash nor never. */
+const parkedAttempt = 7;

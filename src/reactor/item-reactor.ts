@@ -1,0 +1,120 @@
+import { errorFields } from "../base/reason.ts";
+import { type ReactorDeps, retryDelayMs } from "../engine/item/deps.ts";
+import type { Item } from "../engine/item/item.ts";
+import { loadItem } from "../engine/item/load.ts";
+import { readClocks } from "../lease/belief.ts";
+import type { Lease } from "../lease/lease.ts";
+import { releaseJournal } from "../lease/release-journal.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { Term } from "../model/lease.ts";
+import type { FindRequest, Share } from "../store/contract/store.ts";
+import type { OnItemDone, Reactor, ReactorCounts, ReactorRound } from "./reactor.ts";
+
+export interface ItemReactorOptions {
+  readonly name: string;
+  /** Items that ask for this reactor are found; so are those whose vanished holder was one of these. */
+  readonly staleOf: readonly string[];
+  /** Works on one item and gives it back with `finish`. What it throws concerns this item alone. */
+  readonly work: (item: Item) => Promise<void>;
+}
+
+/** The skeleton of every reactor that works on effects: one bad item never blocks or aborts the others. */
+export function itemReactor(
+  deps: ReactorDeps,
+  options: ItemReactorOptions,
+): Required<Omit<Reactor, "capacity" | "batch">> {
+  const busy = new Map<string, number>();
+  const count = (callee: string, more: 1 | -1): number => {
+    const before = busy.get(callee) ?? 0;
+    if (before + more === 0) busy.delete(callee);
+    else busy.set(callee, before + more);
+    return before;
+  };
+  const begin = async (limit: number, freed: OnItemDone, perCallee?: number): Promise<ReactorRound> => {
+    const sent = readClocks(deps.clock);
+    const share = perCallee === undefined ? undefined : { most: perCallee, busy: inHand(busy) };
+    const terms = await claimItems(deps, options, limit, share);
+    for (const { callee } of terms) if (callee !== undefined) count(callee, 1);
+    let done = 0;
+    let lagMs = 0;
+    let unserved = 0;
+    const all = terms.map(async (term) => {
+      const item = await workOn(deps, options, term, sent);
+      if (item?.handoff !== undefined && !item.failed) done++;
+      if (item?.unserved) unserved++;
+      lagMs = Math.max(lagMs, item?.lagMs ?? 0);
+      const { callee } = term;
+      freed(item?.handoff, callee !== undefined && count(callee, -1) >= perCallee!);
+    });
+    const found = terms.length;
+    const counts = (): ReactorCounts => ({
+      found,
+      done,
+      failed: found - done,
+      lagMs,
+      ...(unserved > 0 && { unserved }),
+    });
+    return { found, done: Promise.all(all).then(counts) };
+  };
+  const runOnce = async (limit: number): Promise<ReactorCounts> => (await begin(limit, () => {})).done;
+  return { name: options.name, onAgenda: true, poll: begin, runOnce };
+}
+
+/** Asked again with the same nonce after a lost answer: the store then names the same terms, and none is left behind. */
+async function claimItems(
+  deps: ReactorDeps,
+  options: ItemReactorOptions,
+  limit: number,
+  share?: Share,
+): Promise<Term[]> {
+  const { store, keeper, tenant, random } = deps;
+  const { name, staleOf } = options;
+  const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
+  const asked = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
+  const request: FindRequest = share === undefined ? asked : { ...asked, share };
+  try {
+    return await store.claim.find(request);
+  } catch (error) {
+    if (!isTapeError(error, "TAPE_OUTCOME_UNKNOWN")) throw error;
+    return store.claim.find(request);
+  }
+}
+
+const inHand = (busy: ReadonlyMap<string, number>): Share["busy"] =>
+  [...busy].map(([callee, items]) => ({ callee, items }));
+
+type ItemOutcome = Pick<Item, "handoff" | "lagMs"> & { readonly failed: boolean; readonly unserved?: boolean };
+
+async function workOn(
+  deps: ReactorDeps,
+  options: ItemReactorOptions,
+  term: Term,
+  sent: ReturnType<typeof readClocks>,
+): Promise<ItemOutcome | undefined> {
+  const { keeper, log, store, tenant } = deps;
+  const { name } = options;
+  let lease: Lease | undefined;
+  let item: Item | undefined;
+  try {
+    lease = keeper.adopt(`${name} ${term.journal}`, term, sent);
+    item = await loadItem(deps, lease, term);
+    await options.work(item);
+    return { handoff: item.handoff, lagMs: item.lagMs, failed: false, unserved: item.unserved };
+  } catch (error) {
+    log("warn", "reactor.item_failed", { reactor: name, journal: term.journal, ...errorFields(error) });
+    // Somebody looks again after a back-off. Where the lease is lost, it is somebody else's already, or runs out.
+    if (item !== undefined) {
+      await item.fail().catch(() => false);
+      return { handoff: item.handoff, lagMs: item.lagMs, failed: true };
+    }
+    if (lease === undefined) return undefined;
+    const next = { wants: name, inMs: retryDelayMs(deps, unreadableRetries, { journal: term.journal }) };
+    await releaseJournal(store, tenant, lease, term.head, next).catch(() => false);
+    return { handoff: next, lagMs: 0, failed: true };
+  } finally {
+    lease?.end("the reactor is done with it");
+  }
+}
+
+/** An item that cannot even be read does not say how often that was tried: half a minute is neither rash nor never. */
+const unreadableRetries = 6;

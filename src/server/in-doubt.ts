@@ -1,0 +1,60 @@
+import type { JournalRecord } from "../model/records.ts";
+import type { EffectRow } from "../model/rows.ts";
+import type { ResponseOf } from "../protocol/contract.ts";
+import type { ReadOps } from "../store/contract/store.ts";
+
+type InDoubtDetails = ResponseOf<"doubts.list">["doubts"][number];
+
+/** An effect in doubt with what was seen and said of it, and when somebody looks next. undefined: it is gone. */
+export async function inDoubtDetails(
+  read: ReadOps,
+  tenant: string,
+  effect: EffectRow,
+): Promise<InDoubtDetails | undefined> {
+  const { run: journal, item } = effect;
+  const of = item === null ? undefined : { journal: item };
+  const [owner, lease, records, notes, heard] = await Promise.all([
+    read.lease(tenant, { journal }),
+    of === undefined ? undefined : read.lease(tenant, of),
+    of === undefined ? [] : read.journal(tenant, of),
+    of === undefined ? [] : read.journal(tenant, of, { inbox: true }),
+    // What was said of an inline act while its run still decided over it.
+    effect.dispatch === "inline" ? read.journal(tenant, { journal }, { inbox: true }) : [],
+  ]);
+  const run = owner?.name == null ? undefined : await read.run(tenant, owner.name);
+  if (run === undefined) return undefined;
+  const looks = records.flatMap((record) => (record.kind === "effect.observed" ? [observationOf(record)] : []));
+  const asked = records.flatMap((record) => (record.kind === "operator.acted" ? [requestOf(record)] : []));
+  return {
+    effect,
+    ...{ runId: run.id, workflow: run.workflow, runStatus: run.status, looks: looks.length },
+    lastLook: looks.at(-1) ?? null,
+    evidence: evidenceIn([...heard, ...notes], effect),
+    asked: asked.at(-1) ?? null,
+    nextInMs: lease?.wants == null || lease.owner !== null ? null : nextIn(records, await read.now()),
+    looker: lease?.label ?? null,
+  };
+}
+
+type RecordOf<K extends JournalRecord["kind"]> = Extract<JournalRecord, { readonly kind: K }>;
+
+const observationOf = ({ at, data: { observation, detail } }: RecordOf<"effect.observed">) => ({
+  at,
+  observation,
+  detail,
+});
+const requestOf = ({ at, data: { who, reason, detail } }: RecordOf<"operator.acted">) => ({ at, who, reason, detail });
+
+function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): InDoubtDetails["evidence"] {
+  return notes.flatMap((note) => {
+    if (note.kind !== "effect.evidence" || note.data.pos !== pos || (note.data.sub ?? 0) !== sub) return [];
+    const { attempt, happened, value, error } = note.data;
+    return [{ at: note.at, attempt, happened, value, error }];
+  });
+}
+
+/** Whoever gave it back said how soon it is wanted again. */
+function nextIn(records: readonly JournalRecord[], now: number): number {
+  const last = records.findLast((record) => record.kind === "term.ended");
+  return last?.kind === "term.ended" ? Math.max(0, last.at + (last.data.inMs ?? 0) - now) : 0;
+}

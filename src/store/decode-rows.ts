@@ -1,0 +1,266 @@
+import { CodecError, decode } from "../base/codec.ts";
+import { TapeError } from "../model/errors.ts";
+import type { LeaseView } from "../model/lease.ts";
+import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
+import { holdingLimit, type Quota, type QuotaLimits, quotaKinds } from "../model/quota.ts";
+import { isRecordKind, type JournalRecord, type RecordData, recordVersion } from "../model/records.ts";
+import type { BudgetRow, BusinessKeyRow, EffectRow, GateRow, ScheduleRow, TimerRow } from "../model/rows.ts";
+import type {
+  ApiToken,
+  AuditEntry,
+  FeedRecord,
+  ProcessView,
+  RunProgress,
+  RunView,
+  StoredValue,
+} from "./contract/store.ts";
+
+/** From a row as SQL gives it (snake_case, tokens as decimal text) to what readers get. */
+
+type Raw = Readonly<Record<string, unknown>>;
+const text = (value: unknown): string => value as string;
+const orNull = (value: unknown): string | null => (value === undefined ? null : (value as string | null));
+const numberOrNull = (value: unknown): number | null => (value === null || value === undefined ? null : Number(value));
+const tokenOrNull = (value: unknown): bigint | null => (value === null ? null : BigInt(value as string));
+const decoded = (value: unknown): unknown => (value === null || value === undefined ? undefined : decode(text(value)));
+
+export function recordOf(row: Raw): JournalRecord {
+  return decodeRecord({
+    journal: Number(row.journal),
+    seq: Number(row.seq),
+    token: BigInt(row.token as string),
+    at: Number(row.at),
+    kind: text(row.kind),
+    body: text(row.body),
+  });
+}
+
+export interface StoredRecord {
+  readonly journal: number;
+  readonly seq: number;
+  readonly token: bigint;
+  readonly at: number;
+  readonly kind: string;
+  readonly body: string;
+}
+
+/** A kind or a version that this code does not know is an error, never skipped: replay would silently differ. */
+export function decodeRecord(stored: StoredRecord): JournalRecord {
+  const { journal, seq, token, at, kind } = stored;
+  const newer = (version: unknown, cause?: unknown) => {
+    const message = `record ${seq} of journal ${journal} is a ${kind} of ${version}, which this Tape does not know`;
+    return new TapeError("TAPE_RECORD_NEWER", message, { journal, seq, kind, version }, cause);
+  };
+  let body: { v?: number };
+  try {
+    body = decode(stored.body) as { v?: number };
+  } catch (error) {
+    if (error instanceof CodecError && error.code === "newer_codec") throw newer("a newer codec", error);
+    throw error;
+  }
+  const { v, ...data } = body;
+  if (!isRecordKind(kind) || v !== recordVersion) throw newer(`version ${v}`);
+  return { journal, seq, token, at, kind, data } as JournalRecord;
+}
+
+/** An inbox is stored under the negative number of its journal. */
+export function feedRecordOf(row: Raw, cursor: string): FeedRecord {
+  const record = recordOf(row);
+  return { ...record, journal: Math.abs(record.journal), in: record.journal < 0 ? "inbox" : "journal", cursor };
+}
+
+export function statusOf(phase: RunPhase, held: boolean, wanted: boolean): RunStatus {
+  if (phase !== "LIVE") return phase;
+  return held ? "RUNNING" : wanted ? "RUNNABLE" : "WAITING";
+}
+
+export function runViewOf(row: Raw, lease: LeaseView): RunView {
+  const phase = row.phase as RunPhase;
+  return {
+    journal: Number(row.journal),
+    tenant: text(row.tenant),
+    id: text(row.id),
+    workflow: text(row.workflow),
+    version: orNull(row.version),
+    status: statusOf(phase, lease.owner !== null, lease.wants !== null),
+    cause: orNull(row.cause),
+    stuckFrom: orNull(row.stuck_from),
+    inputHash: text(row.input_hash),
+    labels: row.labels === null ? {} : (JSON.parse(text(row.labels)) as Record<string, string>),
+    outcome: decoded(row.outcome),
+    parent: numberOrNull(row.parent),
+    root: Number(row.root),
+    createdAt: Number(row.created_at),
+    endedAt: numberOrNull(row.ended_at),
+    notes: Number(row.notes),
+    lease,
+  };
+}
+
+export function runProgressOf(row: Raw): RunProgress {
+  const [held, wanted] = [row.lease_owner !== null, row.lease_wants !== null];
+  return {
+    id: text(row.id),
+    journal: Number(row.journal),
+    workflow: text(row.workflow),
+    status: statusOf(row.phase as RunPhase, held, wanted),
+    outcome: decoded(row.outcome),
+    ended: row.ended_at !== null,
+    atRest: !held && !wanted,
+  };
+}
+
+export function effectRowOf(row: Raw): EffectRow {
+  return {
+    run: Number(row.run),
+    pos: Number(row.pos),
+    sub: Number(row.sub),
+    tenant: text(row.tenant),
+    root: Number(row.root),
+    role: row.role as EffectRow["role"],
+    name: orNull(row.name),
+    connector: orNull(row.connector),
+    semantics: row.semantics as EffectRow["semantics"],
+    dispatch: row.dispatch as EffectRow["dispatch"],
+    status: row.status as EffectStatus | ObligationStatus,
+    authority: Number(row.authority),
+    item: numberOrNull(row.item),
+    key: text(row.key),
+    businessKey: orNull(row.business_key),
+    argsHash: orNull(row.args_hash),
+    args: text(row.args),
+    policy: orNull(row.policy),
+    attempt: Number(row.attempt),
+    attemptToken: tokenOrNull(row.attempt_token),
+    sendUntil: numberOrNull(row.send_until),
+    reason: orNull(row.reason),
+    outcome: orNull(row.outcome),
+    surplus: Boolean(row.surplus),
+    createdAt: Number(row.created_at),
+    changedAt: Number(row.changed_at),
+  };
+}
+
+export function gateRowOf(row: Raw): GateRow {
+  return {
+    run: Number(row.run),
+    pos: Number(row.pos),
+    tenant: text(row.tenant),
+    name: text(row.name),
+    status: row.status as GateRow["status"],
+    binds: orNull(row.binds),
+    payload: orNull(row.payload),
+    approvers: orNull(row.approvers),
+    value: orNull(row.value),
+    openedAt: Number(row.opened_at),
+  };
+}
+
+export function timerRowOf(row: Raw): TimerRow {
+  return {
+    run: Number(row.run),
+    pos: Number(row.pos),
+    purpose: text(row.purpose),
+    tenant: text(row.tenant),
+    status: row.status as TimerRow["status"],
+    dueAt: Number(row.due_at),
+  };
+}
+
+export function budgetRowOf(row: Raw): BudgetRow {
+  return {
+    run: Number(row.run),
+    unit: text(row.unit),
+    cap: Number(row.cap),
+    reserved: Number(row.reserved),
+    spent: Number(row.spent),
+  };
+}
+
+export function claimRowOf(row: Raw): BusinessKeyRow & { runId: string } {
+  return {
+    tenant: text(row.tenant),
+    scope: text(row.scope),
+    businessKey: text(row.business_key),
+    run: Number(row.run),
+    pos: Number(row.pos),
+    runId: text(row.run_id),
+  };
+}
+
+export function quotaOf(row: Raw): Quota {
+  const own = Object.fromEntries(quotaKinds.map((kind) => [kind, numberOrNull(row[kind])])) as QuotaLimits;
+  const holds = quotaKinds.map((kind) => [kind, holdingLimit(own[kind], numberOrNull(row[`default_${kind}`]))]);
+  return {
+    tenant: text(row.tenant),
+    set: own,
+    limits: Object.fromEntries(holds) as QuotaLimits,
+    used: {
+      runs: Number(row.open_runs),
+      bytes: row.metered === null ? null : Number(row.bytes_used ?? 0),
+      schedules: Number(row.all_schedules),
+    },
+  };
+}
+
+export function scheduleRowOf(row: Raw): ScheduleRow {
+  return {
+    tenant: text(row.tenant),
+    id: text(row.id),
+    version: Number(row.version),
+    spec: text(row.spec),
+    nextAt: numberOrNull(row.next_at),
+    paused: Boolean(row.paused),
+  };
+}
+
+export function apiTokenOf(row: Raw): ApiToken {
+  return {
+    id: text(row.id),
+    tenant: text(row.tenant),
+    name: text(row.name),
+    role: text(row.role),
+    hash: text(row.hash),
+    createdAt: Number(row.created_at),
+    expiresAt: numberOrNull(row.expires_at),
+    revokedAt: numberOrNull(row.revoked_at),
+    usedAt: numberOrNull(row.used_at),
+  };
+}
+
+export function processOf(row: Raw): ProcessView {
+  return {
+    owner: text(row.owner),
+    label: text(row.label),
+    at: Number(row.at),
+    agoMs: Math.max(0, Number(row.ago_ms)),
+    body: decode(text(row.body)),
+  };
+}
+
+export function auditEntryOf(row: Raw): AuditEntry {
+  const { who, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.acted">;
+  return {
+    cursor: String(row.id),
+    n: Number(row.n),
+    hash: text(row.hash),
+    journal: Number(row.journal),
+    subject: orNull(row.subject),
+    tenant: text(row.tenant),
+    at: Number(row.at),
+    ...{ who, action, reason },
+    ...(detail === undefined ? {} : { detail }),
+    ...(via === undefined ? {} : { via }),
+  };
+}
+
+export function valueRowOf(row: Raw): StoredValue {
+  const stored = row.value;
+  return {
+    key: text(row.key),
+    version: Number(row.version),
+    value: decoded(stored),
+    deleted: stored === null,
+    at: Number(row.at),
+  };
+}

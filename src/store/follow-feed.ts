@@ -1,0 +1,48 @@
+import type { Clock } from "../base/clock.ts";
+import type { FeedRecord, Store, WakeHint } from "./contract/store.ts";
+
+export interface FollowOptions {
+  readonly from?: string;
+  readonly tenant?: string;
+  readonly signal?: AbortSignal;
+  readonly pollMs?: number;
+}
+
+/** A hint that is surely about another tenant. */
+export function isForeign(wake: WakeHint, tenant: string | undefined): boolean {
+  return tenant !== undefined && "tenant" in wake && wake.tenant !== undefined && wake.tenant !== tenant;
+}
+
+/** The feed as a stream: every record once, in order within each journal, each with the cursor that resumes behind it. */
+export async function* followFeed(
+  store: Pick<Store, "read" | "onWake">,
+  clock: Clock,
+  options: FollowOptions = {},
+): AsyncGenerator<FeedRecord> {
+  const { signal, pollMs = 1_000, tenant } = options;
+  let cursor = options.from;
+  let woken = () => {};
+  let pending = false;
+  const stop = store.onWake((wake) => {
+    if (isForeign(wake, tenant)) return;
+    pending = true;
+    woken();
+  });
+  try {
+    while (!signal?.aborted) {
+      pending = false;
+      const page = await store.read.feed(cursor, undefined, tenant);
+      yield* page.records;
+      cursor = page.cursor;
+      if (page.records.length > 0 || page.more === true || pending || signal?.aborted) {
+        await clock.sleep(0, signal); // a turn for everybody else: an embedded store answers within this one
+        continue;
+      }
+      const local = new AbortController();
+      woken = () => local.abort();
+      await clock.sleep(pollMs, signal === undefined ? local.signal : AbortSignal.any([signal, local.signal]));
+    }
+  } finally {
+    stop();
+  }
+}

@@ -1,0 +1,325 @@
+import type { Clock } from "../../base/clock.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { RecordData } from "../../model/records.ts";
+import type {
+  AppendResult,
+  AuditEntry,
+  CreateResult,
+  FeedPage,
+  FindRequest,
+  StoreHealth,
+  StoreSettings,
+  WakeHint,
+} from "../contract/store.ts";
+import { auditEntryOf } from "../decode-rows.ts";
+import type { SqlBackend } from "../sql/backend.ts";
+import {
+  awaitPlan,
+  type Plan,
+  type PlanContext,
+  type Query,
+  type QueryResult,
+  queryRow,
+  queryRows,
+  type Row,
+} from "../sql/plan.ts";
+import { wakeOf } from "../sql/plans/append.ts";
+import { acquirePlan, claimFoundPlan } from "../sql/plans/claim.ts";
+import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import type { TimerRef } from "../sql/plans/intake.ts";
+import { parseCursor } from "../validate/arguments.ts";
+import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
+import type { WakeHub } from "../wake-hub.ts";
+import {
+  type AppendItem,
+  appendSingle,
+  type CreateItem,
+  createItemOf,
+  type FireResult,
+  isEnd,
+  isPark,
+  type ParkResult,
+  type Queue,
+} from "./batched-writes.ts";
+import type { Batcher } from "./batcher.ts";
+import { claimManyPlan } from "./claim-many.ts";
+import type { Connections } from "./connections.ts";
+import { readFault } from "./errors.ts";
+import { PostgresFeed } from "./feed.ts";
+import type { JournalAllocator } from "./journal-numbers.ts";
+import type { Notifier } from "./notifier.ts";
+import type { OutageRetry } from "./outage-retry.ts";
+import { renewAll } from "./renewals.ts";
+import type { Timeline } from "./timeline.ts";
+import type { Writer } from "./writer.ts";
+
+export interface PostgresBackendOptions {
+  readonly connections: Connections;
+  readonly writer: Writer;
+  readonly journals: JournalAllocator;
+  readonly hot: BatchedWrites;
+  readonly notifier: Notifier;
+  readonly wakes: WakeHub;
+  readonly limits: Limits;
+  readonly clock: Clock;
+  readonly schema: number;
+  readonly durable: boolean;
+  readonly stop: () => void;
+  readonly patience: OutageRetry;
+  readonly timeline: Timeline;
+}
+
+/** The batchers of the hot writes. */
+export interface BatchedWrites {
+  readonly append: Batcher<AppendItem, AppendResult>;
+  readonly endSleep: Batcher<AppendItem, AppendResult>;
+  readonly park: Batcher<AppendItem, ParkResult>;
+  readonly end: Batcher<AppendItem, AppendResult>;
+  readonly create: Batcher<CreateItem, CreateResult>;
+  readonly createCounted: Batcher<CreateItem, CreateResult>;
+  /** Tenants that were found to have a quota on runs. */
+  readonly counted: ReadonlySet<string>;
+  readonly fire: Batcher<TimerRef, FireResult>;
+}
+
+/** A takeover waits so long for open guarded transactions before it announces itself. */
+const announceAfterMs = 50;
+
+export class PostgresBackend implements SqlBackend {
+  readonly backend = "postgres" as const;
+  readonly feedParts = 3 as const;
+  readonly exclusive = false;
+  readonly limits: Limits;
+  readonly transactionBoundMs: number;
+  readonly #options: PostgresBackendOptions;
+  readonly #feed: PostgresFeed;
+  #closing: Promise<void> | undefined;
+
+  constructor(options: PostgresBackendOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+    this.#feed = new PostgresFeed(
+      (sql, params, tenant) => this.#ask(sql, params, tenant),
+      options.limits,
+      options.clock,
+    );
+    this.transactionBoundMs = options.connections.settings.transactionBoundMs;
+  }
+
+  async write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+    this.#assertOpen();
+    return this.#options.writer.run(make, { tenant });
+  }
+
+  async read<T>(plan: Plan<T>, tenant: string | undefined): Promise<T> {
+    this.#assertOpen();
+    try {
+      return await awaitPlan(plan, (call) => this.#ask(call.sql, call.params, tenant));
+    } catch (error) {
+      throw readFault(error);
+    }
+  }
+
+  #ask(name: string, params: Readonly<Record<string, unknown>>, tenant?: string): Promise<QueryResult> {
+    const { connections, patience } = this.#options;
+    return patience.run(() => connections.ask(name, params, tenant));
+  }
+
+  async append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
+    this.#assertOpen();
+    const { append, endSleep: rise, park, end } = this.#options.hot;
+    if (entry.plain) return append.submit({ fence, entry });
+    if (isSleepEnd(entry)) return rise.submit({ fence, entry });
+    if (isEnd(entry)) return this.#released(fence, undefined, await end.submit({ fence, entry }));
+    const [first] = entry.records;
+    if (isPark(entry) && first?.kind === "term.ended") {
+      const { queue, ...appended } = await park.submit({ fence, entry });
+      return this.#released(fence, first.data.wants, appended, queue);
+    }
+    return appendSingle(this.#options.writer, { fence, entry });
+  }
+
+  /** Who waits for this journal, and who is wanted next, should know. */
+  #released(fence: Fence, wants: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
+    const { notifier } = this.#options;
+    if (wants !== undefined)
+      notifier.send(queue === undefined ? { of: "reactor", reactor: wants } : wakeIn(wants, queue));
+    notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
+    return appended;
+  }
+
+  async create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
+    this.#assertOpen();
+    if (data.budget !== undefined || data.fork !== undefined) {
+      return this.write((context) => createPlan(context, tenant, data, first), tenant);
+    }
+    const { hot, journals, notifier } = this.#options;
+    const batch = hot.counted.has(tenant) ? hot.createCounted : hot.create;
+    const created = await batch.submit(createItemOf(await journals.one(), tenant, data, first));
+    if (created.fresh && first === undefined) notifier.send(wakeOf("recovery", tenant, data.workflow));
+    return created;
+  }
+
+  preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+    return this.#takeOver(true, make, tenant);
+  }
+
+  acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
+    return this.#takeOver(request.expect === "any", (context) => acquirePlan(context, tenant, request), tenant);
+  }
+
+  /** All in one transaction that waits for nobody; whoever is missing then, alone. */
+  async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
+    const together = journals.length === 1 ? new Map<number, Term>() : await this.#takeMany(journals, request);
+    const terms = journals.map((journal) => {
+      return together.get(journal) ?? this.#takeOver(false, () => claimFoundPlan(journal, request), request.tenant);
+    });
+    return (await Promise.all(terms)).filter((term) => term !== undefined);
+  }
+
+  async #takeMany(journals: readonly number[], request: FindRequest): Promise<Map<number, Term>> {
+    this.#assertOpen();
+    const { writer, timeline } = this.#options;
+    await timeline.look();
+    try {
+      return await writer.transact(() => claimManyPlan(journals, request), {
+        allocates: false,
+        tenant: request.tenant,
+      });
+    } catch {
+      return new Map(); // each says for itself what is the matter; what was taken nevertheless is known by its nonce
+    }
+  }
+
+  async fire(timer: TimerRef): Promise<boolean> {
+    this.#assertOpen();
+    const { hot, notifier } = this.#options;
+    const { fired, held, queue } = await hot.fire.submit(timer);
+    if (fired && held === false && queue !== undefined) notifier.send(wakeIn("recovery", queue));
+    if (fired && held !== undefined) notifier.send({ of: "journal", tenant: timer.tenant, journal: timer.run });
+    return fired;
+  }
+
+  /**
+   * A takeover must not starve behind overlapping guarded transactions: each holds its key share only briefly, but
+   * together they never let go. So: a short polite try; then `doomed` is committed, which needs no lock of theirs and
+   * lets no new one begin; then the takeover proper waits only for those already open.
+   */
+  async #takeOver<T>(force: boolean, make: (context: PlanContext) => Plan<T>, tenant: string | undefined): Promise<T> {
+    this.#assertOpen();
+    const { writer, timeline } = this.#options;
+    await timeline.look();
+    let taking: Query | undefined;
+    const notice = (call: Query): void => {
+      if (call.sql === "lease.take") taking = call;
+    };
+    try {
+      return await writer.transact(make, {
+        tenant,
+        notice,
+        waitMs: Math.min(announceAfterMs, this.transactionBoundMs),
+      });
+    } catch (error) {
+      if (error instanceof TapeError) throw error;
+      if (taking !== undefined) {
+        const { journal, token } = taking.params;
+        await this.write(function* (): Plan<void> {
+          yield { sql: "lease.doom", params: { journal, token, force } };
+        }, tenant);
+      }
+      return this.write(make, tenant);
+    }
+  }
+
+  async renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
+    this.#assertOpen();
+    // On a promoted server the terms of before are over: the epoch is raised, and each holder hears that it is fenced.
+    await this.#options.timeline.look();
+    const tenant = renewals[0]?.fence.tenant; // as a rule one process works for one tenant, and so does one call
+    return renewAll({ ask: (name, params) => this.#ask(name, params, tenant), writer: this.#options.writer }, renewals);
+  }
+
+  async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
+    this.#assertOpen();
+    try {
+      const page = await this.#feed.page(cursor, limit, tenant);
+      if (page.records.length > 0 || page.more === true) return page;
+      const blocker = (await this.#ask("feed.blocker", {}, tenant)).rows[0];
+      return blocker === undefined ? page : { ...page, blockedBy: describe(blocker) };
+    } catch (error) {
+      throw readFault(error);
+    }
+  }
+
+  async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
+    const params = { before: parseCursor(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const rows = await this.read(queryRows(tenant === undefined ? "audit.all" : "audit.page", params), tenant);
+    return rows.map(auditEntryOf);
+  }
+
+  async health(): Promise<StoreHealth> {
+    const blocker = await this.read(queryRow("feed.blocker"), undefined);
+    return blocker === undefined || Number(blocker.seconds) < 1 ? {} : { feedBlockedBy: describe(blocker) };
+  }
+
+  async settings(): Promise<StoreSettings> {
+    const { connections, schema, durable } = this.#options;
+    this.#assertOpen();
+    let row: Row;
+    let around: Row;
+    try {
+      row = (await this.#ask("meta.get", {})).rows[0] ?? {};
+      around = (await this.#ask("store.standbys", {})).rows[0] ?? {};
+    } catch (error) {
+      throw readFault(error);
+    }
+    return {
+      schema,
+      epoch: Number(row.epoch),
+      durable,
+      facts: {
+        serverVersion: Number(row.server_version),
+        fsync: String(row.fsync),
+        synchronousCommit: String(row.synchronous_commit),
+        schemaName: connections.settings.schema,
+        pooler: connections.settings.pooler,
+        transport: connections.transport,
+        storeId: String(row.store_id),
+        synchronousStandbyNames: String(around.names),
+        standbys: Number(around.standbys),
+      },
+    };
+  }
+
+  onWake(listener: (wake: WakeHint) => void): () => void {
+    this.#options.notifier.listen();
+    return this.#options.wakes.on(listener);
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close();
+    return this.#closing;
+  }
+
+  async #close(): Promise<void> {
+    const { hot, notifier, connections, stop } = this.#options;
+    stop();
+    const { counted: _counted, ...batchers } = hot;
+    await Promise.all(Object.values(batchers).map((batcher: { close(): Promise<void> }) => batcher.close()));
+    await notifier.close();
+    await connections.close();
+  }
+
+  #assertOpen(): void {
+    if (this.#closing !== undefined) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
+  }
+}
+
+const wakeIn = (reactor: string, { tenant, workflow }: Queue): WakeHint => wakeOf(reactor, tenant, workflow);
+
+function describe(row: Readonly<Record<string, unknown>>): string {
+  return `transaction of process ${row.pid} (${row.application_name || row.usename}), ${row.state} for ${row.seconds} s`;
+}

@@ -1,0 +1,251 @@
+import { encode } from "../../base/codec.ts";
+import { isTapeError } from "../../model/errors.ts";
+import { type Fence, makeFence } from "../../model/fence.ts";
+import { encodeBody } from "../../model/projection.ts";
+import type { RecordData } from "../../model/records.ts";
+import type { AppendResult, CreateResult } from "../contract/store.ts";
+import { appendPlan, appendRetryPlan } from "../sql/plans/append.ts";
+import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
+import type { TimerRef } from "../sql/plans/intake.ts";
+import type { CheckedEntry } from "../validate/entry.ts";
+import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
+import type { BatchedWrite } from "./batcher.ts";
+import type { Writer } from "./writer.ts";
+
+/** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */
+
+export interface AppendItem {
+  readonly fence: Fence;
+  readonly entry: CheckedEntry;
+}
+
+/** One append in a transaction of its own. */
+export async function appendSingle(writer: Writer, { fence, entry }: AppendItem): Promise<AppendResult> {
+  const { tenant } = fence;
+  try {
+    return await writer.run((context) => appendPlan(context, fence, entry), { tenant });
+  } catch (error) {
+    // The unique index refused it and with that ended the transaction: whether it is a repeat is asked in another one.
+    if (!isTapeError(error, "TAPE_NOT_HEAD")) throw error;
+    return writer.run(() => appendRetryPlan(fence, entry), { tenant });
+  }
+}
+
+/** Where the journal waits for whoever is wanted next. */
+export interface Queue {
+  readonly tenant: string;
+  readonly workflow: string;
+}
+
+/** Absent: those who should know have been told. */
+export type ParkResult = AppendResult & { readonly queue?: Queue };
+
+const queueOf = (row: Readonly<Record<string, unknown>>): Queue => ({
+  tenant: row.tenant as string,
+  workflow: row.workflow as string,
+});
+
+type WriteSingle<Item, Result> = (item: Item) => Promise<Result>;
+
+const fenceParams = (batch: readonly AppendItem[]): Record<string, string> => ({
+  tenants: textsLiteral(batch.map(({ fence }) => fence.tenant)),
+  journals: numbersLiteral(batch.map(({ fence }) => fence.journal)),
+  tokens: numbersLiteral(batch.map(({ fence }) => fence.token)),
+  nonces: numbersLiteral(batch.map(({ fence }) => fence.nonce)),
+  afters: numbersLiteral(batch.map(({ entry }) => entry.after)),
+});
+
+/** Of entries with one record each. */
+const entryParams = (batch: readonly AppendItem[]): Record<string, string> => ({
+  ...fenceParams(batch),
+  bodies: joinedTexts(batch.map(({ entry }) => entry.bodies[0]!)),
+});
+
+const fenceFields = {
+  checkSql: "append.check",
+  journal: ({ fence }: AppendItem) => fence.journal,
+  tenant: ({ fence }: AppendItem) => fence.tenant,
+  bytes: ({ entry }: AppendItem) => entry.bytes,
+  result: ({ entry }: AppendItem, row: Readonly<Record<string, unknown>>): AppendResult => ({
+    head: entry.after + entry.records.length,
+    notes: Number(row.notes),
+  }),
+};
+
+/** Plain records: nothing but facts for the journal. */
+export const appendWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
+  ...fenceFields,
+  sql: "append",
+  params: (batch) => {
+    if (batch.every(({ entry }) => entry.records.length === 1)) {
+      return {
+        ...entryParams(batch),
+        seqs: numbersLiteral(batch.map(({ entry }) => entry.after + 1)),
+        kinds: joinedTexts(batch.map(({ entry }) => entry.records[0]!.kind)),
+      };
+    }
+    return {
+      ...fenceParams(batch.flatMap((item) => Array<AppendItem>(item.entry.records.length).fill(item))),
+      bodies: joinedTexts(batch.flatMap(({ entry }) => entry.bodies)),
+      seqs: numbersLiteral(batch.flatMap(({ entry }) => entry.records.map((_, k) => entry.after + 1 + k))),
+      kinds: joinedTexts(batch.flatMap(({ entry }) => entry.records.map(({ kind }) => kind))),
+    };
+  },
+  single: alone,
+});
+
+/** A sleep that is over: its timer is fired by the holder of its run, together with the record that says so. */
+export const endSleepWrite = (
+  alone: WriteSingle<AppendItem, AppendResult>,
+): BatchedWrite<AppendItem, AppendResult> => ({
+  ...fenceFields,
+  sql: "rise",
+  params: (batch) => ({
+    ...entryParams(batch),
+    poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"timer.passed">).pos)),
+  }),
+  single: alone,
+});
+
+const endedOf = ({ entry }: AppendItem): RecordData<"term.ended"> => entry.records[0]!.data as RecordData<"term.ended">;
+
+/** A term that ends with nothing else to say: a run parks, a lease is given back. */
+export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWrite<AppendItem, ParkResult> => ({
+  ...fenceFields,
+  sql: "park",
+  result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
+  params: (batch) => ({
+    ...entryParams(batch),
+    takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
+    ends: textsLiteral(batch.map((item) => endedOf(item).end)),
+    wantses: textsLiteral(batch.map((item) => endedOf(item).wants ?? null)),
+    inMses: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).inMs ?? 0))),
+  }),
+  single: alone,
+});
+
+const outcomeOf = ({ entry }: AppendItem): RecordData<"run.ended"> => entry.records[0]!.data as RecordData<"run.ended">;
+
+/** A run without a parent that is decided and ended at once, with nothing open. */
+export const endWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
+  ...fenceFields,
+  sql: "end",
+  params: (batch) => ({
+    ...entryParams(batch),
+    takens: numbersLiteral(batch.map((item) => outcomeOf(item).taken)),
+    statuses: textsLiteral(batch.map((item) => outcomeOf(item).status)),
+    outcomes: textsLiteral(batch.map((item) => encode(outcomeOf(item).outcome))),
+  }),
+  single: alone,
+});
+
+export function isPark({ records }: CheckedEntry): boolean {
+  return records.length === 1 && records[0]!.kind === "term.ended";
+}
+
+export function isEnd({ records }: CheckedEntry): boolean {
+  const [record] = records;
+  if (records.length !== 1 || record?.kind !== "run.ended") return false;
+  const { status, outcome, parent } = record.data;
+  return status !== "COMPENSATED" && outcome !== undefined && parent === undefined;
+}
+
+export interface CreateItem {
+  readonly journal: number;
+  readonly tenant: string;
+  readonly data: RecordData<"run.created">;
+  readonly first: FirstTerm | undefined;
+  readonly body: string;
+}
+
+export function createItemOf(
+  journal: number,
+  tenant: string,
+  data: RecordData<"run.created">,
+  first: FirstTerm | undefined,
+): CreateItem {
+  return {
+    journal,
+    tenant,
+    data,
+    first,
+    body: encodeBody(first === undefined ? data : { ...data, holder: holderOf(first) }),
+  };
+}
+
+/** A run without a budget (its caps are rows of their own). */
+export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
+  sql: "create",
+  checkSql: "create.check",
+  journal: ({ journal }) => journal,
+  tenant: ({ tenant }) => tenant,
+  bytes: ({ body }) => body.length,
+  params: (batch) => ({
+    journals: numbersLiteral(batch.map(({ journal }) => journal)),
+    tenants: textsLiteral(batch.map(({ tenant }) => tenant)),
+    ids: textsLiteral(batch.map(({ data }) => data.id)),
+    workflows: textsLiteral(batch.map(({ data }) => data.workflow)),
+    versions: textsLiteral(batch.map(({ data }) => data.version ?? null)),
+    inputHashes: textsLiteral(batch.map(({ data }) => data.inputHash)),
+    labelses: textsLiteral(batch.map(({ data }) => (data.labels === undefined ? null : JSON.stringify(data.labels)))),
+    bodies: joinedTexts(batch.map(({ body }) => body)),
+    nonces: nullableLiteral(batch.map(({ first }) => first?.nonce)),
+    owners: textsLiteral(batch.map(({ first }) => first?.owner ?? null)),
+    ownerLabels: textsLiteral(batch.map(({ first }) => first?.label ?? null)),
+    reactors: textsLiteral(batch.map(({ first }) => first?.reactor ?? null)),
+    ttls: numbersLiteral(batch.map(({ first }) => first?.ttlMs ?? 0)),
+    stalls: nullableLiteral(batch.map(({ first }) => first?.maxStallMs)),
+  }),
+  result: ({ journal, tenant, first }, row) => {
+    if (first === undefined) return { journal, fresh: true };
+    const fence = makeFence(tenant, journal, BigInt(row.token as string), first.nonce);
+    const { ttlMs } = first;
+    const term = {
+      fence,
+      journal,
+      kind: "run",
+      tenant,
+      run: journal,
+      ttlMs,
+      head: 1,
+      notes: 0,
+      reason: "start",
+    } as const;
+    return { journal, fresh: true, term };
+  },
+  single: alone,
+});
+
+/** Tenants with a quota on runs are told apart, so that the others pay nothing for it. */
+export const countedWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
+  ...createWrite(alone),
+  sql: "create.counted",
+});
+
+export interface FireResult {
+  readonly fired: boolean;
+  /** Whether somebody holds the run; undefined: those who should know have been told. */
+  readonly held?: boolean;
+  readonly queue?: Queue;
+}
+
+/** A timer that is due, of a run that goes on: it is fired and its note is left. */
+export const fireWrite = (alone: WriteSingle<TimerRef, FireResult>): BatchedWrite<TimerRef, FireResult> => ({
+  sql: "fire",
+  checkSql: "fire.check",
+  journal: ({ run }) => run,
+  tenant: ({ tenant }) => tenant,
+  bytes: ({ purpose }) => purpose.length,
+  params: (batch) => ({
+    tenants: textsLiteral(batch.map(({ tenant }) => tenant)),
+    journals: numbersLiteral(batch.map(({ run }) => run)),
+    poses: numbersLiteral(batch.map(({ pos }) => pos)),
+    purposes: textsLiteral(batch.map(({ purpose }) => purpose)),
+    bodies: joinedTexts(batch.map(({ pos, purpose }) => encodeBody({ pos, purpose }))),
+  }),
+  result: (_, row) => ({ fired: true, held: Boolean(row.held), queue: queueOf(row) }),
+  single: alone,
+});
+
+const nullableLiteral = (values: readonly (number | bigint | undefined)[]): string =>
+  `{${values.map((value) => value ?? "NULL").join(",")}}`;

@@ -1,0 +1,75 @@
+import { makeFence } from "../../model/fence.ts";
+import type { Term } from "../../model/lease.ts";
+import type { TermReason } from "../../model/records.ts";
+import type { LeaseRow } from "../../model/rows.ts";
+import type { FindRequest } from "../contract/store.ts";
+import { leaseRowOf, startReasonOf } from "../lease-rules.ts";
+import { type Plan, query, queryRows } from "../sql/plan.ts";
+import { claimableAs, type Found, termStartedBody } from "../sql/plans/claim.ts";
+import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
+
+interface ClaimCandidate {
+  readonly lease: LeaseRow;
+  readonly now: number;
+  readonly name: string | null;
+  readonly reason: TermReason;
+  readonly found: Found;
+}
+
+/**
+ * takeFoundPlan for many journals in one transaction, with the same order of things: read and decide, the CAS of all,
+ * then the heads with a newer snapshot, then the term records. Who is missing from the answer was refused, locked, or
+ * this very find's already: it is asked for alone.
+ */
+export function* claimManyPlan(journals: readonly number[], request: FindRequest): Plan<Map<number, Term>> {
+  const sorted = [...journals].sort((a, b) => a - b);
+  const rows = yield* queryRows("leases.read", { journals: numbersLiteral(sorted) });
+  const takings = new Map<number, ClaimCandidate>();
+  for (const row of rows) {
+    const lease = leaseRowOf(row);
+    const now = Number(row.now);
+    const found = claimableAs(lease, now, request);
+    if (found === undefined) continue;
+    const name = row.name as string | null;
+    takings.set(lease.journal, { lease, now, name, found, reason: startReasonOf(lease, now) });
+  }
+  return takings.size === 0 ? new Map() : yield* claimAll(takings, request);
+}
+
+function* claimAll(takings: ReadonlyMap<number, ClaimCandidate>, request: FindRequest): Plan<Map<number, Term>> {
+  const { claimant, nonce } = request;
+  const { maxStallMs = null, owner, label, reactor, ttlMs } = claimant;
+  const wanted = [...takings.values()].sort((a, b) => a.lease.journal - b.lease.journal);
+  const rows = yield* queryRows("take", {
+    ...{ nonce, owner, label, reactor, ttlMs, maxStallMs },
+    journals: numbersLiteral(wanted.map(({ lease }) => lease.journal)),
+    tokens: numbersLiteral(wanted.map(({ lease }) => lease.token)),
+    wases: textsLiteral(wanted.map(({ lease }) => lease.owner)),
+    reasons: textsLiteral(wanted.map(({ reason }) => reason)),
+  });
+  const ours = numbersLiteral(rows.map((row) => Number(row.journal)));
+  const heads = new Map(
+    (yield* queryRows("journal.heads", { journals: ours })).map((row) => [Number(row.journal), Number(row.head)]),
+  );
+  const terms = new Map<number, Term>();
+  const bodies: string[] = [];
+  for (const row of rows) {
+    const journal = Number(row.journal);
+    const { lease, now, name, reason, found } = takings.get(journal)!;
+    const { kind, tenant, run } = lease;
+    const head = heads.get(journal)!;
+    bodies.push(termStartedBody(lease, now, head, { claimant, nonce, expect: "free_or_expired" }, reason));
+    const fence = makeFence(tenant, journal, BigInt(row.token as string), nonce);
+    const term = { fence, journal, kind, tenant, run, ttlMs, head: head + 1, notes: Number(row.notes), reason };
+    terms.set(journal, { ...term, ...found, ...(name === null ? {} : { name }) });
+  }
+  if (terms.size === 0) return terms;
+  yield* query("records.append", {
+    journals: ours,
+    kind: "term.begun",
+    seqs: numbersLiteral([...terms.values()].map(({ head }) => head)),
+    tokens: numbersLiteral([...terms.values()].map(({ fence }) => fence.token)),
+    bodies: joinedTexts(bodies),
+  });
+  return terms;
+}

@@ -1,0 +1,306 @@
+import { TapeError } from "../../model/errors.ts";
+import { type Fence, makeFence } from "../../model/fence.ts";
+import type { AcquireRequest, AcquireResult, RenewRequest, RenewResult, Term } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { RecordData } from "../../model/records.ts";
+import type {
+  AppendResult,
+  AuditEntry,
+  CreateResult,
+  FeedPage,
+  FindRequest,
+  StoreHealth,
+  StoreSettings,
+  WakeHint,
+} from "../contract/store.ts";
+import { auditEntryOf } from "../decode-rows.ts";
+import { FeedTail } from "../feed-tail.ts";
+import type { SqlBackend } from "../sql/backend.ts";
+import { type Plan, type PlanContext, type Query, type QueryResult, queryRow, runPlan } from "../sql/plan.ts";
+import { appendPlan, appendRetryPlan, refusalOf } from "../sql/plans/append.ts";
+import { acquirePlan, claimFoundPlan, renewPlan } from "../sql/plans/claim.ts";
+import { createPlan, type FirstTerm } from "../sql/plans/create.ts";
+import { feedPlan } from "../sql/plans/feed.ts";
+import { parseCursor } from "../validate/arguments.ts";
+import { type CheckedEntry, isSleepEnd } from "../validate/entry.ts";
+import type { WakeHub } from "../wake-hub.ts";
+import { type ChangeWatch, watchOtherProcesses } from "./change-watch.ts";
+import type { Committer } from "./committer.ts";
+import { isBusy, type Times } from "./database.ts";
+import { boundOf, type HeadCache } from "./head-cache.ts";
+import type { Session } from "./session.ts";
+
+export interface SqliteBackendOptions {
+  readonly committer: Committer;
+  readonly heads: HeadCache;
+  readonly wakes: WakeHub;
+  readonly limits: Limits;
+  readonly exclusive: boolean;
+  readonly durable: boolean;
+  readonly schema: number;
+  readonly busyMs: number;
+  readonly times: () => Times;
+  readonly neighbours: ChangeWatch;
+}
+
+/** What the statement of the fence is asked with. */
+type FenceParams = Readonly<
+  Record<"tenant", string> & Record<"journal" | "after", number> & Record<"token" | "nonce", bigint>
+>;
+
+/** Journal numbers are taken from the file in blocks of this size. */
+const blockSize = 1_000;
+/** A process with more leases than this is rare; a commit for each part of them costs it little. */
+const maxRenewals = 250;
+
+export class SqliteBackend implements SqlBackend {
+  readonly backend = "sqlite" as const;
+  readonly feedParts = 1 as const;
+  readonly limits: Limits;
+  readonly transactionBoundMs: number;
+  readonly exclusive: boolean;
+  readonly #options: SqliteBackendOptions;
+  /** The fence that the plan under way has passed. */
+  #admitted: { readonly journal: number; readonly token: bigint } | undefined;
+  readonly #tail = new FeedTail();
+  #nextJournal = 0;
+  #journalsLeft = 0;
+  #bareEnd: unknown;
+
+  constructor(options: SqliteBackendOptions) {
+    this.#options = options;
+    this.limits = options.limits;
+    this.exclusive = options.exclusive;
+    // A transaction lives within one turn of the event loop: a stopped process cannot be inside one for long, but one
+    // that is stopped in mid-commit blocks the file, and others wait for it this long.
+    this.transactionBoundMs = 0;
+  }
+
+  write<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+    return this.#options.committer.submit(tenant, (session) => this.#perform(session, make));
+  }
+
+  async read<T>(plan: Plan<T>): Promise<T> {
+    const times = this.#options.times();
+    return this.#retryBusy(() =>
+      runPlan(plan, (call) => this.#options.committer.statements.run(call.sql, call.params, times)),
+    );
+  }
+
+  /** Readers wait for nobody in WAL mode, except while another process recovers the log. */
+  #retryBusy<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      if (!isBusy(error)) throw error;
+      throw new TapeError("TAPE_STORE_BUSY", "the file is being recovered by another process", {}, error);
+    }
+  }
+
+  append(fence: Fence, entry: CheckedEntry): Promise<AppendResult> {
+    const { committer } = this.#options;
+    const { bytes, records, releases } = entry;
+    const { tenant } = fence;
+    // What ends a term alone is refused before its first write, but for rare cases; the rest refuses in between.
+    const atomic = releases && records.length === 1;
+    if (isSleepEnd(entry))
+      return committer.submit(tenant, (s) => this.#endSleep(s, fence, entry), { atomic: true, bytes });
+    if (entry.plain)
+      return committer.submit(tenant, (s) => this.#appendPlain(s, fence, entry), { atomic: true, bytes });
+    const append = (session: Session) => this.#perform(session, (context) => appendPlan(context, fence, entry));
+    return committer.submit(tenant, append, { bytes, atomic });
+  }
+
+  /** Fence and head once for the entry, then plain inserts. Everything is checked before the first of them. */
+  #appendPlain(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
+    const { journal, token } = fence;
+    const { statements, times } = session;
+    const head = this.#options.heads.admit(session, fence, entry.after);
+    if (head === undefined) return this.#perform(session, () => appendRetryPlan(fence, entry));
+    // Items and named leases take few kinds, and the plan knows which. It too checks before it writes.
+    if (head.kind !== "run") return this.#perform(session, (context) => appendPlan(context, fence, entry));
+    const insert = statements.get("record.append").sql;
+    session.changed();
+    for (const [k, record] of entry.records.entries()) {
+      // In the order of the statement's parameters: journal, seq, token, at, kind, body.
+      insert.get(journal, entry.after + 1 + k, head.bound, times.at, record.kind, entry.bodies[k]!);
+    }
+    head.seq = entry.after + entry.records.length;
+    session.wrote(journal, head.seq, token);
+    return { head: head.seq, notes: head.notes };
+  }
+
+  /** A sleep that is over: the timer first, which is what may refuse, then its record. */
+  #endSleep(session: Session, fence: Fence, entry: CheckedEntry): AppendResult {
+    const { heads } = this.#options;
+    const head = heads.admit(session, fence, entry.after);
+    if (head?.kind !== "run") return this.#perform(session, (context) => appendPlan(context, fence, entry));
+    const { pos } = entry.records[0]!.data as RecordData<"timer.passed">;
+    const timer = { do: "timer.fire", tenant: fence.tenant, run: fence.journal, pos, purpose: "sleep" } as const;
+    const { count } = session.statements.run(timer.do, timer, session.times);
+    if (count === 0) throw this.#perform(session, () => refusalOf(timer, head.tenant));
+    return this.#appendPlain(session, fence, entry);
+  }
+
+  create(tenant: string, data: RecordData<"run.created">, first: FirstTerm | undefined): Promise<CreateResult> {
+    const create = (session: Session): CreateResult => {
+      const created = this.#perform(session, (context) => createPlan(context, tenant, data, first));
+      // With more than its first record it is an old one, created by a call whose answer was lost.
+      if (created.term?.head === 1) this.#options.heads.remember(created.term, true);
+      return created;
+    };
+    // The plan refuses at its first write or not at all: there is nothing to undo, and no savepoint to pay for.
+    return this.#options.committer.submit(tenant, create, { atomic: true });
+  }
+
+  /** No transaction stays open across a turn of the event loop: there is nothing to starve behind. */
+  preempt<T>(make: (context: PlanContext) => Plan<T>, tenant?: string): Promise<T> {
+    return this.write(make, tenant);
+  }
+
+  acquire(tenant: string, request: AcquireRequest): Promise<AcquireResult> {
+    return this.write((context) => acquirePlan(context, tenant, request), tenant);
+  }
+
+  async take(journals: readonly number[], request: FindRequest): Promise<Term[]> {
+    const { committer, heads } = this.#options;
+    const terms = journals.map((journal) =>
+      committer.submit(request.tenant, (session) => {
+        const term = this.#perform(session, () => claimFoundPlan(journal, request));
+        if (term !== undefined) heads.remember(term, false);
+        return term;
+      }),
+    );
+    return (await Promise.all(terms)).filter((term) => term !== undefined);
+  }
+
+  /** Part by part, each with its own verdicts: others have their turn in between, however much one renews. */
+  async renew(renewals: readonly RenewRequest[]): Promise<RenewResult[]> {
+    const renewed: RenewResult[] = [];
+    for (let k = 0; k < renewals.length; k += maxRenewals) {
+      const some = renewals.slice(k, k + maxRenewals);
+      const work = (session: Session): RenewResult[] =>
+        some.map((renewal) => this.#perform(session, () => renewPlan(renewal)));
+      // Of many tenants at times, and what keeps all of them alive: a turn of its own.
+      renewed.push(...(await this.#options.committer.submit(undefined, work, { writes: some.length })));
+    }
+    return renewed;
+  }
+
+  async feed(cursor: string | undefined, limit: number, tenant: string | undefined): Promise<FeedPage> {
+    return this.read(feedPlan(parseCursor(cursor), limit, tenant, { limits: this.limits, tail: this.#tail }));
+  }
+
+  async audit(before: string | undefined, limit: number, tenant: string | undefined): Promise<AuditEntry[]> {
+    const params = { before: parseCursor(before, Number.MAX_SAFE_INTEGER), limit, tenant: tenant ?? null };
+    const { rows } = this.#options.committer.statements.run(
+      tenant === undefined ? "audit.all" : "audit.page",
+      params,
+      this.#options.times(),
+    );
+    return rows.map(auditEntryOf);
+  }
+
+  async health(): Promise<StoreHealth> {
+    await this.read(queryRow("meta.get"));
+    return {};
+  }
+
+  async settings(): Promise<StoreSettings> {
+    const { committer, durable, exclusive, schema } = this.#options;
+    const row = committer.statements.run("meta.get", {}, this.#options.times()).rows[0];
+    return {
+      schema,
+      epoch: Number(row?.epoch),
+      durable,
+      facts: {
+        journalMode: "wal",
+        synchronous: durable ? "full" : "normal",
+        exclusive,
+        storeId: String(row?.store_id),
+      },
+    };
+  }
+
+  onWake(listener: (wake: WakeHint) => void): () => void {
+    const stop = this.#options.wakes.on(listener);
+    const leave = watchOtherProcesses(this.#options.neighbours);
+    return () => {
+      stop();
+      leave();
+    };
+  }
+
+  async close(): Promise<void> {
+    await this.#options.committer.close();
+  }
+
+  #perform<T>(session: Session, make: (context: PlanContext) => Plan<T>): T {
+    this.#admitted = undefined;
+    return runPlan(make(this.#context(session)), (call) => this.#answer(session, call));
+  }
+
+  #answer(session: Session, call: Query): QueryResult {
+    if (call.sql === "fence") {
+      const { tenant, journal, token, nonce, after } = call.params as FenceParams;
+      const head = this.#options.heads.admit(session, makeFence(tenant, journal, token, nonce), after);
+      if (head === undefined) return { rows: [], count: 0 };
+      this.#admitted = { journal, token };
+      return { rows: [{ ...head }], count: 1 };
+    }
+    const known = this.#knownOf(call);
+    if (known !== undefined) return known;
+    this.#options.heads.noticeWrite(call);
+    if (call.sql === "lease.first") return this.#beginFirst(session, call);
+    if (session.statements.get(call.sql).statement.role !== "read") session.changed();
+    const answer = session.statements.run(call.sql, call.params, session.times);
+    if (call.sql === "record.append") {
+      const { journal, seq, token } = call.params as { journal: number; seq: number; token: bigint };
+      // Only the holder of a token writes under it. One that this transaction issues itself is no witness: if the
+      // transaction fails, the next claimant is issued the same.
+      if (this.#admitted?.journal === journal && this.#admitted.token === token) session.wrote(journal, seq, token);
+    }
+    return answer;
+  }
+
+  /** RETURNING would go through a table of its own, which costs half the statement's time: the token is known before. */
+  #beginFirst(session: Session, { sql, params }: Query): QueryResult {
+    const token = this.#options.heads.tokenFloor(session) + 1n;
+    session.changed();
+    session.statements.run(sql, { ...params, token: boundOf(token) }, session.times);
+    return { rows: [{ token }], count: 1 };
+  }
+
+  /** A bare run has nothing open and owes nothing: both statements of its end would look into empty tables. */
+  #knownOf({ sql, params }: Query): QueryResult | undefined {
+    if (sql === "run.settled") {
+      this.#bareEnd = this.#options.heads.isPlainRun(params.journal) ? params.journal : undefined;
+      if (this.#bareEnd !== undefined) return { rows: [{ ok: 1 }], count: 1 };
+    }
+    // After its record, which drops the head: what was known of it before still holds in this transaction.
+    return sql === "obligations.discharge" && params.run === this.#bareEnd ? { rows: [], count: 0 } : undefined;
+  }
+
+  #context(session: Session): PlanContext {
+    return {
+      limits: this.limits,
+      locksRelease: false,
+      allocate: () => this.#allocate(session),
+      wake: (wake) => session.afterCommit(() => this.#options.wakes.emit(wake)),
+    };
+  }
+
+  #allocate(session: Session): number {
+    if (this.#journalsLeft === 0) {
+      const { rows } = session.statements.run("journals.block", { size: blockSize }, session.times);
+      this.#nextJournal = Number(rows[0]?.first);
+      this.#journalsLeft = blockSize;
+      // Undone, the block belongs to nobody and may be handed out again: use none of it.
+      session.onUndo(() => {
+        this.#journalsLeft = 0;
+      });
+    }
+    this.#journalsLeft--;
+    return this.#nextJournal++;
+  }
+}

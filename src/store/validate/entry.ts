@@ -1,0 +1,271 @@
+import { fingerprint } from "../../base/canonical.ts";
+import { CodecError, encode, sizeOf } from "../../base/codec.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Fence } from "../../model/fence.ts";
+import type { Claimant } from "../../model/lease.ts";
+import type { Limits } from "../../model/limits.ts";
+import { encodeBody } from "../../model/projection.ts";
+import { isRecordKind, type NewRecord, type RecordData, recordFault } from "../../model/records.ts";
+import type { AppendRequest, ProcessReport, RunSpec } from "../contract/store.ts";
+
+/** Input checks, the same for every store and before anything is written. Types may lie: callers may be JavaScript. */
+
+export function checkName(what: string, text: unknown, limits: Limits): asserts text is string {
+  if (typeof text !== "string" || text.length === 0) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a non-empty string`, { field: what });
+  }
+  checkText(what, text, limits);
+}
+
+/** Short text of a person's or a program's: it may be empty. */
+export function checkText(what: string, text: unknown, limits: Limits): asserts text is string {
+  if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
+  if (text.length > limits.nameLength) {
+    const message = `${what} has ${text.length} characters, at most ${limits.nameLength} are allowed`;
+    throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "nameLength" });
+  }
+  checkLength(what, text);
+}
+
+/** Text that is kept as it is, of any length that a payload may have. */
+export function checkStored(what: string, text: unknown, limits: Limits): asserts text is string {
+  if (typeof text !== "string") throw new TapeError("TAPE_BAD_INPUT", `${what} must be a string`, { field: what });
+  checkLength(what, text);
+  checkSize(what, text, limits);
+}
+
+/** PostgreSQL text holds neither, and a text must mean the same on every store. */
+function checkLength(what: string, text: string): void {
+  if (text.includes("\0") || !text.isWellFormed()) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} contains a NUL or a lone surrogate`, { field: what });
+  }
+}
+
+export function checkObject(what: string, value: unknown): asserts value is object {
+  if (typeof value === "object" && value !== null) return;
+  throw new TapeError("TAPE_BAD_INPUT", `${what} must be an object`, { field: what });
+}
+
+export function checkList(what: string, value: unknown): asserts value is readonly unknown[] {
+  if (!Array.isArray(value)) throw new TapeError("TAPE_BAD_INPUT", `${what} must be an array`, { field: what });
+}
+
+export function checkFlag(what: string, value: unknown): asserts value is boolean {
+  if (typeof value !== "boolean") {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be true or false`, { field: what });
+  }
+}
+
+export function checkWhole(what: string, value: unknown, least = 0): asserts value is number {
+  if (typeof value !== "number" || !Number.isSafeInteger(value) || value < least) {
+    throw new TapeError("TAPE_BAD_INPUT", `${what} must be a whole number of at least ${least}`, { field: what });
+  }
+}
+
+export function checkFence(fence: unknown): asserts fence is Fence {
+  const f = fence as Fence | undefined | null;
+  const ok =
+    typeof f === "object" &&
+    f !== null &&
+    Number.isSafeInteger(f.journal) &&
+    inRange(f.token) &&
+    inRange(f.nonce) &&
+    typeof f.tenant === "string";
+  if (!ok)
+    throw new TapeError("TAPE_BAD_INPUT", "a fence must come from a term that the store granted", { field: "fence" });
+}
+
+const inRange = (value: unknown): boolean => typeof value === "bigint" && value >= 0n && value < 2n ** 63n;
+
+export function checkNonce(nonce: unknown): asserts nonce is bigint {
+  if (!inRange(nonce)) throw new TapeError("TAPE_BAD_INPUT", "nonce must be a bigint of 63 bits", { field: "nonce" });
+}
+
+export function checkClaimant(claimant: Claimant, limits: Limits): void {
+  checkName("owner", claimant?.owner, limits);
+  checkName("label", claimant.label, limits);
+  checkName("reactor", claimant.reactor, limits);
+  checkWhole("ttlMs", claimant.ttlMs, 1);
+  if (claimant.maxStallMs !== undefined) checkWhole("maxStallMs", claimant.maxStallMs, 1);
+}
+
+/** An entry whose records are checked and encoded. */
+export interface CheckedEntry {
+  readonly after: number;
+  readonly records: readonly NewRecord[];
+  readonly bodies: readonly string[];
+  readonly bytes: number;
+  /** The entry ends its writer's term. */
+  readonly releases: boolean;
+  /** Nothing but facts for the journal of a run: no table changes with it. */
+  readonly plain: boolean;
+}
+
+/** A sleep that is over, by the word of its run's holder: the timer is fired with the record. */
+export const isSleepEnd = ({ plain, records }: CheckedEntry): boolean =>
+  !plain && records.length === 1 && records[0]!.kind === "timer.passed";
+
+const plainKinds: ReadonlySet<string> = new Set([
+  "step.done",
+  "decision.made",
+  "sample.taken",
+  "patch.marked",
+  "lane.opened",
+  "race.won",
+  "notes.taken",
+  "signal.refused",
+  "effect.received",
+  "run.retried",
+  "run.suspected",
+  "replay.stalled",
+  "timer.passed",
+  "child.received",
+  "fork.kept",
+]);
+
+export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
+  checkWhole("after", entry?.after, 1);
+  const { records } = entry;
+  if (!Array.isArray(records) || records.length === 0) {
+    throw new TapeError("TAPE_BAD_INPUT", "an append needs at least one record", { field: "records" });
+  }
+  if (records.length > limits.appendRecords || entry.after + records.length > limits.journalRecords) {
+    const limit = records.length > limits.appendRecords ? "appendRecords" : "journalRecords";
+    throw new TapeError("TAPE_TOO_LARGE", `more records than ${limit} allows (${limits[limit]})`, { limit });
+  }
+  let bytes = 0;
+  let releases = false;
+  let plain = true;
+  const bodies = records.map((record, k) => {
+    const body = encodeRecord(record, limits);
+    bytes += body.length;
+    if (!plainKinds.has(record.kind) || (record.kind === "timer.passed" && record.data.fired)) plain = false;
+    if (record.kind === "term.ended" || record.kind === "run.ended") {
+      releases = true;
+      if (k !== records.length - 1) {
+        throw new TapeError("TAPE_BAD_INPUT", `${record.kind} ends the term: it must be the last record`, {
+          field: "records",
+        });
+      }
+    }
+    return body;
+  });
+  return { after: entry.after, records, bodies, bytes, releases, plain };
+}
+
+export function encodeRecord(record: NewRecord, limits: Limits): string {
+  const kind: unknown = record?.kind;
+  if (typeof kind !== "string" || !isRecordKind(kind)) {
+    const named = typeof kind === "string" ? kind : `that is ${kind === null ? "null" : `of type ${typeof kind}`}`;
+    throw new TapeError("TAPE_BAD_INPUT", `there is no record kind ${named}`, { field: "kind" });
+  }
+  const fault = recordFault(kind, record.data);
+  if (fault !== undefined) throw new TapeError("TAPE_BAD_INPUT", `${kind}: ${fault}`, { field: "data", kind });
+  checkStrings(kind, record.data, limits);
+  return checkPayload(kind, () => encodeBody(record.data), limits);
+}
+
+/** Fields of records that are names, short text, and maps whose keys are names. All others are the user's own values. */
+const nameFields: ReadonlySet<string> = new Set(
+  "id name workflow key businessKey connector argsHash inputHash purpose wants schedule forkedFrom".split(" "),
+);
+const textFields: ReadonlySet<string> = new Set(["version", "binds"]);
+const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved"]);
+/** Elsewhere `reason` is a person's sentence; here it is a word in a column. */
+const reasonKinds: ReadonlySet<string> = new Set(["effect.settled", "obligation.settled"]);
+
+const isName = (value: unknown, limits: Limits): boolean =>
+  typeof value === "string" &&
+  value.length > 0 &&
+  value.length <= limits.nameLength &&
+  !value.includes("\0") &&
+  value.isWellFormed();
+
+/** The record's own short strings (ids, names, keys) obey the limits of names; the user's values only the codec's. */
+function checkStrings(kind: string, data: object, limits: Limits): void {
+  for (const field in data) {
+    const value: unknown = (data as Record<string, unknown>)[field];
+    if (value === undefined) continue;
+    if (nameFields.has(field) || (field === "reason" && reasonKinds.has(kind))) {
+      if (!isName(value, limits)) checkName(`${kind}.${field}`, value, limits); // says what is wrong with it
+    } else if (textFields.has(field)) {
+      if (typeof value === "string") checkText(`${kind}.${field}`, value, limits);
+    } else if (mapFields.has(field)) {
+      for (const [key, one] of Object.entries(value as object)) {
+        checkName(`${kind}.${field}`, key, limits);
+        if (typeof one === "string") checkText(`${kind}.${field}`, one, limits);
+      }
+    }
+  }
+}
+
+/** Encodes a value of the user's; says what cannot be encoded or is too large. */
+export function checkPayload(what: string, encodeIt: () => string, limits: Limits): string {
+  let text: string;
+  try {
+    text = encodeIt();
+  } catch (error) {
+    if (!(error instanceof CodecError)) throw error;
+    throw new TapeError("TAPE_NOT_ENCODABLE", `${what}: ${error.message}`, { field: what }, error);
+  }
+  checkSize(what, text, limits);
+  return text;
+}
+
+/** Tens of reactors and singletons fit; what nobody needs to know of a process does not. */
+const reportBytes = 32 * 1024;
+
+/** What a process says of itself, encoded. */
+export function checkReport({ body }: ProcessReport, limits: Limits): string {
+  const text = checkPayload("body", () => encode(body), limits);
+  if (sizeOf(text) <= reportBytes) return text;
+  const message = `a report takes ${sizeOf(text)} bytes, at most ${reportBytes} are allowed`;
+  throw new TapeError("TAPE_TOO_LARGE", message, { field: "body", limit: "reportBytes" });
+}
+
+function checkSize(what: string, text: string, limits: Limits): void {
+  // Length first: counting bytes of what is surely small enough would cost the hot path.
+  if (text.length * 3 <= limits.payloadBytes || sizeOf(text) <= limits.payloadBytes) return;
+  const message = `${what} takes ${sizeOf(text)} bytes, at most ${limits.payloadBytes} are allowed`;
+  throw new TapeError("TAPE_TOO_LARGE", message, { field: what, limit: "payloadBytes" });
+}
+
+export function checkRunSpec(spec: RunSpec, limits: Limits): RecordData<"run.created"> {
+  checkName("id", spec?.id, limits);
+  checkName("workflow", spec.workflow, limits);
+  checkPayload("input", () => encode(spec.input), limits); // first: a fingerprint takes several times as long
+  const inputHash = fingerprint(spec.input);
+  const { id, workflow, input, version, labels, budget, schedule, starters, forkedFrom, fork, checked } = spec;
+  const data: RecordData<"run.created"> = {
+    id,
+    workflow,
+    input,
+    inputHash,
+    ...(version !== undefined && { version }),
+    ...(labels !== undefined && { labels }),
+    ...(budget !== undefined && { budget }),
+    ...(schedule !== undefined && { schedule }),
+    ...(starters !== undefined && { starters }),
+    ...(forkedFrom !== undefined && { forkedFrom }),
+    ...(fork !== undefined && { fork }),
+    ...(checked === true && { checked }),
+  };
+  encodeRecord({ kind: "run.created", data }, limits);
+  return data;
+}
+
+/** Turns what a validator threw into a verdict, and lets everything else fly. */
+export function toItemResult<T>(work: () => T): { ok: true; value: T } | { ok: false; error: TapeError } {
+  try {
+    return { ok: true, value: work() };
+  } catch (error) {
+    if (error instanceof TapeError) return { ok: false, error };
+    throw error;
+  }
+}
+
+export function pageLimit(limit: number | undefined, limits: Limits): number {
+  if (limit === undefined) return limits.pageRows;
+  checkWhole("limit", limit, 1);
+  return Math.min(limit, limits.pageRows);
+}

@@ -1,0 +1,371 @@
+import { strict as assert } from "node:assert";
+import { isTapeError } from "../../src/model/errors.ts";
+import type { Term } from "../../src/model/lease.ts";
+import type { FindRequest, Store } from "../../src/store/contract/store.ts";
+import {
+  acquired,
+  type Cases,
+  claimant,
+  heldRun,
+  nonce,
+  record,
+  refused,
+  request,
+  spec,
+  step,
+  tenant,
+} from "./frame.ts";
+import {
+  brief,
+  heldRuns,
+  hunt,
+  lasting,
+  leaseOf,
+  letGo,
+  notRenewed,
+  pastBrief,
+  renewed,
+  storyOf,
+  waitingRuns,
+} from "./holding.ts";
+import { everything } from "./scenes.ts";
+
+const journalsOf = (terms: readonly { journal: number }[]): number[] =>
+  terms.map(({ journal }) => journal).sort((a, b) => a - b);
+
+const outboxed = record("effect.intended", {
+  pos: 0,
+  name: "wire",
+  semantics: "idempotent",
+  dispatch: "outbox",
+  key: "k",
+  argsHash: "h",
+  args: 1,
+});
+
+/** Asks again where the store was too busy: the same nonce, so that nothing which it granted is lost. */
+async function insisting(store: Store, request: FindRequest): Promise<Term[]> {
+  for (;;) {
+    try {
+      return await store.claim.find(request);
+    } catch (error) {
+      if (!isTapeError(error) || error.retry === "no") throw error;
+    }
+  }
+}
+
+/** Finding work: what asks for somebody, what has lost its holder; each exactly once. */
+export const finding: Cases = ({ it }, fresh) => {
+  it("a run that was created without a holder is RUNNABLE, is found once, and starts", async () => {
+    const { store } = fresh();
+    const [run] = await waitingRuns(store, 1);
+    assert.equal((await store.read.run(tenant, run!.id))?.status, "RUNNABLE");
+    const ask = hunt();
+    const [term, ...more] = await store.claim.find(ask);
+    assert.equal(more.length, 0);
+    const { journal, kind, run: of, reason, head, fence, ttlMs } = term!;
+    assert.deepEqual(
+      { journal, kind, of, reason, head, token: fence.token, nonce: fence.nonce, ttlMs },
+      {
+        journal: run!.journal,
+        kind: "run",
+        of: run!.journal,
+        reason: "start",
+        head: 2,
+        token: 1n,
+        nonce: ask.nonce,
+        ttlMs: lasting.ttlMs,
+      },
+    );
+    assert.equal((await store.read.run(tenant, run!.id))?.status, "RUNNING");
+    assert.equal((await store.fenced.append(fence, { after: head, records: [step(0)] })).head, 3);
+    assert.deepEqual(await store.claim.find(hunt()), []);
+  });
+
+  it("of two claimants at the same time each due run goes to exactly one", async () => {
+    const { store, another } = fresh();
+    const rival = await another();
+    const runs = await waitingRuns(store, 30);
+    const [mine, theirs] = await Promise.all([store.claim.find(hunt()), rival.claim.find(hunt())]);
+    assert.deepEqual(journalsOf([...mine, ...theirs]), journalsOf(runs));
+    const verdicts = await store.claim.renew([...mine, ...theirs].map(({ fence }) => ({ fence, progress: 0 })));
+    assert.ok(verdicts.every(({ ok }) => ok));
+  });
+
+  it("200 leases that expire together are each claimed exactly once by four claimants", async () => {
+    const { store, another, elapse } = fresh();
+    const stores = [store, await another()];
+    const runs = await heldRuns(store, 200, claimant(undefined, brief));
+    await elapse(pastBrief);
+    const claimed: Term[] = [];
+    const hunter = async (k: number): Promise<void> => {
+      // Everybody sees the same first page; who comes late to all of it looks again.
+      for (let round = 0; round < 50 && claimed.length < runs.length; round++) {
+        claimed.push(...(await insisting(stores[k % 2]!, hunt({ limit: 60 }))));
+      }
+    };
+    await Promise.all([0, 1, 2, 3].map(hunter));
+    assert.deepEqual(journalsOf(claimed), journalsOf(runs));
+    assert.ok(claimed.every(({ reason, fence }) => reason === "recovery" && fence.token === 2n));
+  });
+
+  it("only what asks for this reactor, or was held by one of these, is found", async () => {
+    const { store, elapse } = fresh();
+    const [due] = await waitingRuns(store, 1);
+    const [stale] = await heldRuns(store, 1, claimant(undefined, { ...brief, reactor: "agent" }));
+    await heldRuns(store, 1, claimant(undefined, { ...lasting, reactor: "agent" }));
+    await elapse(pastBrief);
+    assert.deepEqual(await store.claim.find(hunt({ wants: "reconciler", staleOf: [] })), []);
+    assert.deepEqual(await store.claim.find(hunt({ wants: "reconciler", staleOf: ["outbox", "agen", "agent "] })), []);
+    const found = await store.claim.find(hunt({ wants: "reconciler", staleOf: ["outbox", "agent"] }));
+    assert.deepEqual(journalsOf(found), [stale!.journal]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ staleOf: [] }))), [due!.journal]);
+  });
+
+  it("a find may be for one tenant, and takes no more than its limit, the longest due first", async () => {
+    const { store, elapse } = fresh();
+    const [old] = await waitingRuns(store, 1);
+    await elapse(5);
+    const mine = await waitingRuns(store, 3);
+    const theirs = await waitingRuns(store, 2, "other");
+    const [first, ...none] = await store.claim.find(hunt({ limit: 1 }));
+    assert.deepEqual([first!.journal, none.length], [old!.journal, 0]);
+    const others = await store.claim.find(hunt({ tenant: "other" }));
+    assert.deepEqual(journalsOf(others), journalsOf(theirs));
+    assert.ok(others.every((term) => term.tenant === "other"));
+    assert.equal((await store.claim.find(hunt({ limit: 2 }))).length, 2);
+    assert.equal((await store.claim.find(hunt({ limit: 2 }))).length, mine.length - 2);
+    assert.deepEqual(await store.claim.find(hunt({ limit: 2 })), []);
+  });
+
+  it("a find may be for some workflows: others are neither taken nor counted against its limit", async () => {
+    const { store, elapse } = fresh();
+    const named = (workflow: string) => spec({ workflow });
+    const names = ["a,b", "a", 'b"', "a"];
+    const held = claimant(undefined, { ...brief, reactor: "agent" });
+    const stale = await store.intake.createRuns(tenant, [named("a,b"), named("c")], { ...held, nonce: nonce() });
+    await elapse(pastBrief);
+    const due = await store.intake.createRuns(tenant, names.map(named));
+    const journals = [...stale, ...due].map((verdict) => (verdict.ok ? verdict.journal : 0));
+    const [staleAb, staleC, ab, a, b, aToo] = journals as [number, number, number, number, number, number];
+    assert.deepEqual(await store.claim.find(hunt({ workflows: [] })), []);
+    assert.deepEqual(await store.claim.find(hunt({ workflows: ["b", "A", ""].slice(0, 2) })), []);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ['b"'], limit: 1 }))), [b]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ["a"] }))), [a, aToo]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ workflows: ["a,b"] }))), [staleAb, ab]);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [staleC]);
+  });
+
+  it("an item is no run of any workflow: a find for some finds none", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
+    const asks = { wants: "outbox", staleOf: ["outbox"] };
+    assert.deepEqual(await store.claim.find(hunt({ ...asks, workflows: ["w"] })), []);
+    assert.equal((await store.claim.find(hunt(asks))).length, 1);
+  });
+
+  it("tells which runs nobody takes, for how long, but for the given workflows", async () => {
+    const { store, elapse } = fresh();
+    const held = claimant(undefined, { ...brief, reactor: "agent" });
+    await store.intake.createRuns(tenant, [spec({ workflow: "gone" })], { ...held, nonce: nonce() });
+    await heldRuns(store, 1, claimant(undefined, lasting)); // driven: nobody is missing
+    await store.intake.createRuns(tenant, [spec({ workflow: "b" }), spec({ workflow: "a" }), spec({ workflow: "b" })]);
+    await store.intake.createRuns("other", [spec({ workflow: "a" })]);
+    await elapse(pastBrief + 10);
+    const counted = async (...of: Parameters<typeof store.read.unserved>) =>
+      (await store.read.unserved(...of)).map(({ workflow, runs }) => [workflow, runs]);
+    assert.deepEqual(await counted([], 0), [["a", 2], ["b", 2], ["gone", 1]]); // biome-ignore format: a table
+    assert.deepEqual(await counted(["b"], 0, tenant), [["a", 1], ["gone", 1]]); // biome-ignore format: a table
+    assert.deepEqual(await counted([], 3_600_000), []);
+    const [a] = await store.read.unserved(["b", "gone"], 0);
+    assert.ok(a!.lagMs >= pastBrief && a!.lagMs < 3_600_000, String(a!.lagMs));
+    await store.claim.find(hunt());
+    assert.deepEqual(await store.read.unserved([], 0), []);
+  });
+
+  it("a tenant's own find recovers only that tenant's expired holders", async () => {
+    const { store, elapse } = fresh();
+    const [mine] = await heldRuns(store, 1, claimant(undefined, brief));
+    await elapse(pastBrief);
+    assert.deepEqual(await store.claim.find(hunt({ tenant: "other" })), []);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt({ tenant }))), [mine!.journal]);
+  });
+
+  it("a find repeated with its nonce returns the same terms, and takes what it had no answer for only once", async () => {
+    const { store, another } = fresh();
+    await waitingRuns(store, 5);
+    const ask = hunt({ limit: 3 });
+    const first = await store.claim.find(ask);
+    const same = await (await another()).claim.find(ask);
+    assert.equal(first.length, 3);
+    // How late they were found is told by the one who found them first.
+    const known = (terms: readonly Term[]) =>
+      terms.map(({ lagMs: _, ...term }) => term).sort((a, b) => a.journal - b.journal);
+    assert.deepEqual(known(same), known(first));
+    const { fence, head } = first[0]!;
+    await store.fenced.append(fence, { after: head, records: [step(0)] });
+    const late = (await store.claim.find(ask)).find(({ journal }) => journal === fence.journal);
+    assert.deepEqual([late?.fence, late?.head], [fence, head + 1]);
+    const terms = await Promise.all(first.map(({ journal }) => store.read.terms(tenant, { journal })));
+    assert.ok(terms.every((ledger) => ledger.length === 1));
+    assert.equal((await store.claim.find(hunt())).length, 2, "the others are still to be had");
+  });
+
+  it("a repeated find gives back what has expired meanwhile, but not what was lost", async () => {
+    const { store, elapse } = fresh();
+    const runs = await waitingRuns(store, 2);
+    const ask = hunt({ claimant: claimant(undefined, { reactor: "recovery", ...brief }) });
+    const terms = await store.claim.find(ask);
+    await elapse(pastBrief);
+    const [lost, kept] = runs;
+    const heir = await acquired(store, request({ run: lost!.id }, { claimant: claimant(undefined, lasting) }));
+    const again = await store.claim.find(ask);
+    const own = terms.find(({ journal }) => journal === kept!.journal)!;
+    assert.deepEqual(
+      again.map(({ fence }) => fence),
+      [own.fence],
+    );
+    await renewed(store, heir);
+    await renewed(store, own);
+  });
+
+  it("a parked run is not found until a note comes, then with reason wake", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store);
+    await letGo(store, run);
+    assert.equal((await store.read.run(tenant, run.id))?.status, "WAITING");
+    assert.deepEqual(await store.claim.find(hunt()), []);
+    await store.intake.signal(tenant, run.id, { name: "s", value: 1 });
+    assert.equal((await store.read.run(tenant, run.id))?.status, "RUNNABLE");
+    const [term] = await store.claim.find(hunt());
+    assert.deepEqual([term!.journal, term!.reason, term!.notes, term!.head], [run.journal, "wake", 1, 3]);
+  });
+
+  it("a note to a held run wakes nobody else; its expired holder is found with reason recovery", async () => {
+    const { store, elapse } = fresh();
+    const live = await heldRun(store, {}, claimant(undefined, lasting));
+    const dead = await heldRun(store, {}, claimant(undefined, brief));
+    await store.intake.signal(tenant, live.id, { name: "s", value: 1 });
+    await store.intake.signal(tenant, dead.id, { name: "s", value: 1 });
+    await elapse(pastBrief);
+    const [term, ...more] = await store.claim.find(hunt());
+    assert.deepEqual([term!.journal, term!.reason, term!.notes, more.length], [dead.journal, "recovery", 1, 0]);
+    assert.equal((await leaseOf(store, { run: live.id })).wants, null);
+    await renewed(store, live);
+    await notRenewed("TAPE_FENCED", store, dead);
+  });
+
+  it("a run that is ending is found when its holder is gone; one that has ended never", async () => {
+    const { store, elapse } = fresh();
+    const [ending, done] = await heldRuns(store, 2, claimant(undefined, brief));
+    const decided = record("run.decided", { cause: "failed", outcome: "no" });
+    await store.fenced.append(ending!.fence, { after: 1, records: [decided] });
+    const ended = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1 });
+    await store.fenced.append(done!.fence, { after: 1, records: [ended] });
+    await elapse(pastBrief);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [ending!.journal]);
+    assert.equal((await store.read.run(tenant, ending!.id))?.status, "ENDING");
+  });
+
+  it("a drained run is found by another at once", async () => {
+    const { store, another } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    await letGo(store, run, { end: "drained", wants: "recovery" });
+    const [term] = await (await another()).claim.find(hunt());
+    assert.deepEqual([term!.journal, term!.fence.token], [run.journal, run.fence.token + 2n]);
+    assert.equal((await storyOf(store, { run: run.id }))[0]![2], "drained");
+  });
+
+  it("work that is due later is not found earlier", async () => {
+    const { store, elapse } = fresh();
+    const [soon, later] = await heldRuns(store, 2, claimant(undefined, lasting));
+    await letGo(store, soon!, { wants: "recovery", inMs: 400 });
+    await letGo(store, later!, { wants: "recovery", inMs: 3_600_000 });
+    assert.deepEqual(await store.claim.find(hunt()), []);
+    await elapse(420);
+    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [soon!.journal]);
+    await store.intake.signal(tenant, later!.id, { name: "s", value: 1 });
+    assert.deepEqual(journalsOf(await store.claim.find(hunt())), [later!.journal], "a note does not wait for it");
+  });
+
+  it("a delay is whole milliseconds: any other is refused, and changes nothing", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const before = await everything(store);
+    for (const inMs of [0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
+      const parked = record("term.ended", { end: "released", taken: 0, wants: "recovery", inMs });
+      const timer = record("timer.set", { pos: 0, purpose: "sleep", inMs });
+      const gate = record("gate.opened", { pos: 0, name: "g", timeoutMs: inMs });
+      for (const bad of [parked, timer, gate]) {
+        await refused("TAPE_BAD_INPUT", store.fenced.append(run.fence, { after: 1, records: [bad] }));
+      }
+    }
+    assert.equal(await everything(store), before);
+  });
+
+  it("a stalled run is found with reason stalled", async () => {
+    const { store, elapse } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, { ...lasting, maxStallMs: 50 }));
+    await elapse(80);
+    assert.deepEqual(await store.claim.find(hunt()), [], "nobody has judged it yet");
+    await notRenewed("TAPE_LEASE_STALLED", store, run);
+    const [term] = await store.claim.find(hunt());
+    assert.deepEqual([term!.journal, term!.reason], [run.journal, "stalled"]);
+  });
+
+  it("an effect for the outbox has a lease of its own: found, lost and found again apart from its run", async () => {
+    const { store, elapse } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const { head } = await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
+    assert.deepEqual(await store.claim.find(hunt()), [], "the run is held, and its effect asks for the outbox");
+    const who = claimant(undefined, { ...brief, reactor: "outbox" });
+    const asks = { wants: "outbox", staleOf: ["outbox"] };
+    const [item, ...more] = await store.claim.find(hunt({ ...asks, claimant: who }));
+    assert.deepEqual(
+      [item!.kind, item!.run, item!.tenant, item!.reason, item!.head, more.length],
+      ["item", run.journal, tenant, "start", 2, 0],
+    );
+    assert.equal(item!.fence.token, run.fence.token + 1n, "an item's first token is the run's plus one");
+    const sent = record("effect.dispatched", { run: run.journal, pos: 0, attempt: 1, sendWithinMs: 1_000 });
+    await store.fenced.append(item!.fence, { after: 2, records: [sent] });
+    await elapse(pastBrief);
+    const [heir] = await store.claim.find(hunt(asks));
+    assert.deepEqual([heir!.journal, heir!.reason, heir!.head], [item!.journal, "recovery", 4]);
+    await notRenewed("TAPE_FENCED", store, item!);
+    assert.equal((await store.fenced.append(run.fence, { after: head, records: [step(1)] })).head, head + 1);
+  });
+
+  it("the agenda tells in one look who has something to do, and when", async () => {
+    const { store, elapse } = fresh();
+    const when = async (of = tenant) =>
+      new Map((await store.read.agenda(of)).map(({ reactor, inMs }) => [reactor ?? "anybody", inMs]));
+    assert.deepEqual([...(await when()).keys()], []);
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const held = await when();
+    assert.deepEqual([...held.keys()], ["anybody"]);
+    assert.ok(held.get("anybody")! > 0 && held.get("anybody")! <= lasting.ttlMs);
+    await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
+    const timer = record("timer.set", { pos: 1, purpose: "sleep", inMs: 60_000 });
+    await store.fenced.append(run.fence, { after: 2, records: [timer] });
+    const [waiting] = await waitingRuns(store, 1);
+    const busy = await when();
+    assert.deepEqual([...busy.keys()].sort(), ["anybody", "outbox", "recovery", "timers"]);
+    assert.deepEqual([busy.get("outbox"), busy.get("recovery")], [0, 0]);
+    assert.ok(busy.get("timers")! > 30_000 && busy.get("timers")! <= 60_000);
+    assert.deepEqual([...(await when("globex")).keys()], [], "nothing of another tenant's, its timers neither");
+    await heldRun(store, {}, claimant(undefined, brief));
+    await elapse(pastBrief);
+    assert.equal((await when()).get("anybody"), 0);
+    const [first] = await store.claim.find(hunt({ limit: 1, staleOf: [] }));
+    assert.equal(first!.journal, waiting!.journal);
+    assert.equal((await when()).has("recovery"), false);
+    // Given back for later: asked for again, at its time.
+    await store.fenced.append(first!.fence, {
+      after: first!.head,
+      records: [record("term.ended", { end: "released", taken: 0, wants: "recovery", inMs: 45_000 })],
+    });
+    const later = (await when()).get("recovery")!;
+    assert.ok(later > 20_000 && later <= 45_000);
+  });
+};

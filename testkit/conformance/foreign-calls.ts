@@ -1,0 +1,266 @@
+import { strict as assert } from "node:assert";
+import { TapeError } from "../../src/model/errors.ts";
+import { makeFence } from "../../src/model/fence.ts";
+import type { AcquireRequest } from "../../src/model/lease.ts";
+import type { NewRecord } from "../../src/model/records.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { claimant, nonce, record, request, scheduleSpec, spec, step } from "./frame.ts";
+import { lasting } from "./scenes.ts";
+
+/** Every way to name a journal of theirs. */
+const targetsOf = (of: Named) => [
+  { run: of.run },
+  { name: of.name },
+  { journal: of.journal },
+  { journal: of.item },
+  { journal: of.nameJournal },
+];
+
+/**
+ * Foreign credentials: every call of the contract, made by one tenant with what is another's: its runs, journals, tokens,
+ * nonces, owners, cursors and keys. Each must answer exactly as it does for what does not exist, and change nothing of the
+ * other's. The table is typed by the contract: a new call without a case does not compile.
+ */
+
+/** Everything of a tenant's that a call can name. */
+export interface Named {
+  readonly run: string;
+  readonly journal: number;
+  readonly head: number;
+  readonly item: number;
+  readonly name: string;
+  readonly nameJournal: number;
+  readonly key: string;
+  readonly schedule: string;
+  readonly businessKey: string;
+  readonly apiToken: string;
+  readonly cursor: string | undefined;
+  readonly audit: string;
+  readonly owner: string;
+  readonly nonce: bigint;
+  readonly nameNonce: bigint;
+  readonly token: bigint;
+}
+
+/** The call, by `me`, about what `of` names. A text instead says why the call is no tenant's. */
+export type Case<G> = ((calls: G, me: string, of: Named, store: Store) => Promise<unknown>) | string;
+type Table = {
+  readonly [G in "intake" | "claim" | "fenced" | "read"]: { readonly [M in keyof Store[G]]: Case<Store[G]> };
+};
+
+export const act = { by: "eve", reason: "drill" };
+export const secret = "secret-canary";
+/** One after the other: what the first did must not depend on chance. */
+async function all(calls: readonly (() => Promise<unknown>)[]): Promise<unknown[]> {
+  const outcomes: unknown[] = [];
+  for (const call of calls) outcomes.push(await outcomeOf(call()));
+  return outcomes;
+}
+
+const taking = (of: Named, target: AcquireRequest["target"], more: Partial<AcquireRequest> = {}): AcquireRequest =>
+  request(target, { claimant: claimant(of.owner, lasting), nonce: of.nonce, ...more });
+
+/** Records by which the holder of a run of one's own reaches into a journal that it names. */
+const reaching = ({ journal, item, head: _head }: Named): NewRecord[] => [
+  record("run.ended", { status: "COMPLETED", outcome: 1, taken: 0, parent: { journal, pos: 0, id: "x" } }),
+  record("budget.reserved", { pos: 0, of: journal, amounts: { usd: 1 } }),
+  record("budget.charged", { pos: 0, of: journal, spent: { usd: 1 }, reserved: {} }),
+  record("effect.dispatched", { run: journal, pos: 0, attempt: 1, sendWithinMs: 1_000 }),
+  record("effect.settled", { run: journal, pos: 0, to: "FAILED", reason: "definite", error: "no" }),
+  record("effect.settled", { run: item, pos: 0, to: "FAILED", reason: "definite", error: "no" }),
+  record("obligation.armed", { run: journal, pos: 0, sub: 1, name: "u", semantics: "idempotent", key: "k", args: 1 }),
+  record("obligation.settled", { run: journal, pos: 0, sub: 1, to: "COMPENSATED", reason: "told" }),
+];
+
+export const table: Table = {
+  intake: {
+    createRuns: (intake, me, of) =>
+      all([
+        () => intake.createRuns(me, [{ id: of.run, workflow: "w", input: 1 }]),
+        () =>
+          intake.createRuns(me, [{ id: `${of.run}/2`, workflow: "w", input: 1 }], {
+            ...claimant(of.owner, lasting),
+            nonce: of.nonce,
+          }),
+        () =>
+          intake.createRuns(me, [
+            {
+              ...spec({ id: "forked", forkedFrom: of.run }),
+              fork: { journal: of.journal, pos: 0, through: 1, by: "eve", reason: "mine", seeds: [] },
+            },
+          ]),
+      ]),
+    signal: (intake, me, of) =>
+      all([
+        () => intake.signal(me, of.run, { name: "s", value: 1 }),
+        () => intake.signal(me, of.run, { name: "s", value: 1, key: "sent" }),
+      ]),
+    cancel: (intake, me, of) => intake.cancel(me, of.run, { reason: "r", key: "sent" }),
+    leaveEvidence: (intake, me, of) =>
+      intake.leaveEvidence(me, { run: of.journal, pos: 2, token: of.token, nonce: of.nonce }, { happened: true }),
+    fireTimer: (intake, me, of) => intake.fireTimer(me, { run: of.journal, pos: 1, purpose: "gate_timeout" }),
+    putValue: (intake, me, of) =>
+      all([
+        () => intake.putValue(me, of.key, 2, { version: 1 }),
+        () => intake.putValue(me, of.key, 2, "must_create"),
+        () => intake.putValue(me, of.key, 3, "unconditional"),
+      ]),
+    deleteValue: (intake, me, of) => intake.deleteValue(me, of.key, 1),
+    putSchedule: (intake, me, of) => {
+      const row = { id: of.schedule, spec: scheduleSpec(), nextAt: null, paused: false };
+      return all([
+        () => intake.putSchedule(me, row, { version: 1, spec: scheduleSpec(secret) }),
+        () => intake.putSchedule(me, row, null),
+      ]);
+    },
+    deleteSchedule: (intake, me, of) => intake.deleteSchedule(me, of.schedule),
+    fireSchedule: (intake, me, of) => intake.fireSchedule(me, of.schedule, 1, null, [spec({ id: "fired" })]),
+    prune: (intake, me) => intake.prune(me, Number.MAX_SAFE_INTEGER, 10),
+    setQuota: "only whoever runs the store sets limits, and names the tenant",
+    putToken: "its id is random, made by the server, and unique in the store",
+    revokeToken: (intake, me, of) => intake.revokeToken(me, of.apiToken, act),
+    recordAudit: (intake, me, of) => intake.recordAudit(me, "mine", act, { run: of.run, journal: of.journal }),
+    touchToken: "a token is known by its id before it is known whose it is",
+    report: (intake, me, of) => intake.report(me, { owner: of.owner, label: "eve", body: {} }),
+    unreport: (intake, me, of) => intake.unreport(me, of.owner),
+  },
+  claim: {
+    acquire: (claim, me, of) =>
+      all(
+        [
+          taking(of, { run: of.run }),
+          taking(of, { journal: of.journal }),
+          taking(of, { journal: of.item }),
+          taking(of, { journal: of.nameJournal }, { nonce: of.nameNonce }),
+          taking(of, { name: of.name }, { nonce: of.nameNonce }),
+          taking(of, { journal: of.journal }, { expect: { owner: of.owner, token: of.token } }),
+          taking(of, { journal: of.journal }, { expect: "any", by: "eve", why: "mine" }),
+        ].map((asked) => () => claim.acquire(me, asked)),
+      ),
+    find: (claim, me, of) =>
+      all(
+        [of.nonce, of.nameNonce, nonce()].flatMap((number) =>
+          ["outbox", "recovery", "none"].map(
+            (wants) => () =>
+              claim.find({
+                ...{ claimant: claimant(of.owner, lasting), wants, staleOf: ["agent", "outbox"], limit: 9 },
+                ...{ nonce: number, tenant: me, ahead: { withinMs: 3_600_000, limit: 9 } },
+              }),
+          ),
+        ),
+      ),
+    renew: (claim, me, of) =>
+      claim.renew(
+        [of.journal, of.item, of.nameJournal].map((journal) => ({
+          ...{ fence: makeFence(me, journal, of.token, journal === of.nameJournal ? of.nameNonce : of.nonce) },
+          ...{ progress: 9, progressNote: "mine" },
+        })),
+      ),
+    pause: (claim, me, of) => claim.pause(me, of.name, true, "eve", "mine"),
+    restored: "it is the whole store that is put back",
+  },
+  fenced: {
+    append: (fenced, me, of) => {
+      const fence = makeFence(me, of.journal, of.token, of.nonce);
+      const entries = [
+        [step(9)], // plain
+        [step(9), step(10)],
+        [record("timer.passed", { pos: 1, fired: true })],
+        [record("term.ended", { end: "released", taken: 0 })],
+        [record("run.ended", { status: "COMPLETED", outcome: "stolen", taken: 0 })],
+        [record("gate.opened", { pos: 9, name: "g" })],
+        [record("value.written", { key: of.key, version: 2, value: "stolen" })],
+        [record("run.stuck", { why: "mine" })],
+      ];
+      const fences = [fence, makeFence(me, of.nameJournal, 1n, of.nameNonce)];
+      return all(
+        fences.flatMap((one) => entries.map((records) => () => fenced.append(one, { after: of.head, records }))),
+      );
+    },
+    async appendAll(fenced, me, of, store) {
+      const own = await store.intake.createRuns(me, [spec({ id: "own", budget: { usd: 5 } })], {
+        ...claimant("mine", lasting),
+        nonce: nonce(),
+      });
+      const [made] = own;
+      assert.ok(made?.ok && made.term);
+      const { fence } = made.term;
+      const stolen = makeFence(me, of.journal, of.token, of.nonce);
+      // Beside an own write, in one call: each gets its own verdict. Then records that reach into what they name.
+      const verdicts: unknown[] = [
+        await fenced.appendAll([
+          [stolen, { after: of.head, records: [step(9)] }],
+          [fence, { after: 1, records: [step(0)] }],
+        ]),
+      ];
+      for (const one of reaching(of)) verdicts.push(await fenced.appendAll([[fence, { after: 2, records: [one] }]]));
+      return verdicts;
+    },
+  },
+  read: {
+    run: (read, me, of) => read.run(me, of.run),
+    runs: (read, me, of) =>
+      all([
+        () => read.runs(me),
+        () => read.runs(me, { label: { key: "of", value: secret } }),
+        () => read.runs(me, { below: of.journal }),
+        () => read.runs(me, { before: of.journal }),
+        () => read.runs(me, { prefix: of.run }),
+        () => read.runs(me, { doubt: true }),
+      ]),
+    progress: (read, me, of) => read.progress(me, [of.run]),
+    journal: (read, me, of) =>
+      all(
+        [
+          { run: of.run },
+          { name: of.name },
+          { journal: of.journal },
+          { journal: of.item },
+          { journal: of.nameJournal },
+        ].flatMap((target) => [() => read.journal(me, target), () => read.journal(me, target, { inbox: true })]),
+      ),
+    effects: (read, me, of) =>
+      all([
+        () => read.effects(me),
+        () => read.effects(me, { run: of.run }),
+        () => read.effects(me, { item: of.item }),
+        () => read.effects(me, { root: of.journal }),
+      ]),
+    gates: (read, me, of) => all([() => read.gates(me), () => read.gates(me, { run: of.run })]),
+    timers: (read, me, of) => all([() => read.timers(me), () => read.timers(me, { run: of.run })]),
+    dueTimers: (read, me) => read.dueTimers(10, me),
+    agenda: (read, me) => read.agenda(me),
+    unserved: (read, me) => read.unserved([], 0, me),
+    schedules: (read, me) => read.schedules(me),
+    dueSchedules: (read, me) => read.dueSchedules(10, me),
+    budgets: (read, me, of) => read.budgets(me, of.run),
+    spend: (read, me) => read.spend(me),
+    rate: (read, me) => read.rate(me, 1, 1_000, 2),
+    claimOf: (read, me, of) => read.claimOf(me, "wire", of.businessKey),
+    value: (read, me, of) => read.value(me, of.key),
+    values: (read, me, of) => all([() => read.values(me, ""), () => read.values(me, of.key)]),
+    valueHistory: (read, me, of) => read.valueHistory(me, of.key, 0),
+    lease: (read, me, of) => all(targetsOf(of).map((target) => () => read.lease(me, target))),
+    leases: (read, me) => all([() => read.leases(me), () => read.leases(me, { held: true })]),
+    terms: (read, me, of) => all(targetsOf(of).map((target) => () => read.terms(me, target))),
+    feed: (read, me, of) => all([() => read.feed(undefined, 10, me), () => read.feed(of.cursor, 10, me)]),
+    audit: (read, me, of) => all([() => read.audit(me), () => read.audit(me, { before: of.audit })]),
+    token: "a token is known by its id before it is known whose it is",
+    tokens: (read, me) => read.tokens(me),
+    quota: (read, me) => read.quota(me),
+    quotas: "only whoever runs the store asks for all tenants",
+    processes: (read, me) => read.processes(me),
+    settings: "what the store says of itself",
+    now: "what the store says of itself",
+  },
+};
+
+/** What came of a call, refused or not, as a value. */
+export async function outcomeOf(call: Promise<unknown>): Promise<unknown> {
+  try {
+    return await call;
+  } catch (error) {
+    if (!(error instanceof TapeError)) throw error;
+    return error;
+  }
+}

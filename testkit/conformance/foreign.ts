@@ -1,0 +1,179 @@
+import { strict as assert } from "node:assert";
+import { TapeError } from "../../src/model/errors.ts";
+import { makeFence } from "../../src/model/fence.ts";
+import type { IntakeOps, Store } from "../../src/store/contract/store.ts";
+import { act, type Case, type Named, outcomeOf, secret, table } from "./foreign-calls.ts";
+import {
+  bigintText,
+  type Cases,
+  claimant,
+  nonce,
+  record,
+  request,
+  scheduleSpec,
+  spec,
+  step,
+  tenant,
+  unique,
+} from "./frame.ts";
+import { begin, dispatched, everything, intent, lasting } from "./scenes.ts";
+
+/** Numbers that the store gives, and times: they differ from call to call. */
+const passing: ReadonlySet<string> = new Set(
+  (
+    "journal run root parent item source authority by token nonce cursor at createdAt endedAt agoMs lagMs inMs lateMs remainingMs heldMs " +
+    "progressAgoMs"
+  ).split(" "),
+);
+
+/** The outcome without the names that were asked for and without what differs from call to call. */
+function plain(outcome: unknown, me: string, of: Named): string {
+  const { run, name, key, schedule, businessKey, apiToken, owner } = of;
+  const names = [me, name, key, schedule, businessKey, apiToken, owner, run]; // the run's is part of the others
+  const text = (one: string): string => {
+    let left = one.replaceAll(/\b(lease|journal) \d+/g, "$1 NUMBER");
+    for (const known of names) left = left.replaceAll(known, "NAME");
+    return left;
+  };
+  const shown = (field: string, value: unknown): unknown => {
+    if (value instanceof TapeError) return { code: value.code, message: value.message, details: value.details };
+    if ((passing.has(field) && value !== null && value !== undefined) || (field === "name" && Number(value) > 0))
+      return "…";
+    return typeof value === "string" ? text(value) : bigintText(field, value);
+  };
+  return JSON.stringify(outcome, shown) ?? "undefined";
+}
+
+/** One thing of each kind, of the tenant that the cases act for. */
+export async function victimOn(store: Store): Promise<Named> {
+  const run = await begin(store, { input: secret, budget: { usd: 5 }, labels: { of: secret } });
+  await run.write(
+    intent(0, { dispatch: "outbox", businessKey: `key-${run.id}`, args: secret }),
+    record("gate.opened", { pos: 1, name: "g", payload: secret, timeoutMs: 1 }),
+    intent(2),
+    dispatched(2, { sendWithinMs: 60_000 }),
+    record("value.written", { key: `value-${run.id}`, version: 1, value: secret }),
+  );
+  const { item } = await run.effect(0);
+  const name = `lease-${run.id}`;
+  const lease = request({ name }, { claimant: claimant(ownerOf(run.id), lasting) });
+  const named = await store.claim.acquire(tenant, lease);
+  assert.ok(named.ok && item !== null);
+  await store.intake.signal(tenant, run.id, { name: "s", value: secret, key: "sent" });
+  await store.intake.putSchedule(tenant, {
+    id: `schedule-${run.id}`,
+    spec: scheduleSpec(secret),
+    nextAt: 1,
+    paused: false,
+  });
+  const apiToken = `token-${run.id}`;
+  await store.intake.putToken({ id: apiToken, tenant, name: secret, role: "reader", hash: "h" }, act);
+  await store.intake.report(tenant, { owner: ownerOf(run.id), label: secret, body: {} });
+  await store.intake.createRuns(tenant, [spec({ input: secret })]); // somebody may find it
+  const [entry] = await store.read.audit(tenant);
+  const view = await store.read.lease(tenant, { run: run.id });
+  return {
+    ...{ run: run.id, journal: run.journal, head: run.head, item, name, apiToken },
+    ...{ nameJournal: named.term.journal, key: `value-${run.id}`, schedule: `schedule-${run.id}` },
+    ...{ businessKey: `key-${run.id}`, owner: view!.owner!, nonce: run.term.fence.nonce, nameNonce: lease.nonce },
+    ...{ token: run.term.fence.token, audit: entry!.cursor },
+    cursor: (await store.read.feed(undefined, 1, tenant)).cursor,
+  };
+}
+
+const ownerOf = (id: string): string => `owner-${id}`;
+
+/** The same kinds of names, and nothing of that name anywhere. */
+function ghostOf(victim: Named): Named {
+  const id = unique("ghost");
+  return {
+    ...victim, // its numbers of terms, and its cursors: what they belong to is not there
+    ...{ run: id, journal: 900_000_001, item: 900_000_002, nameJournal: 900_000_003, name: `lease-${id}` },
+    ...{ key: `value-${id}`, schedule: `schedule-${id}`, businessKey: `key-${id}`, apiToken: `token-${id}` },
+    ...{ owner: ownerOf(id), nonce: nonce(), nameNonce: nonce() },
+  };
+}
+
+/** All that a tenant has, as text. */
+export async function statesOf(store: Store, of: string): Promise<string> {
+  const [state, tokens, processes, audit] = await Promise.all([
+    everything(store, of),
+    store.read.tokens(of),
+    store.read.processes(of),
+    store.read.audit(of),
+  ]);
+  const reports = processes.map(({ agoMs: _ago, ...one }) => one);
+  return JSON.stringify([state, tokens, reports, audit], bigintText);
+}
+
+export const foreign: Cases = ({ it }, fresh) => {
+  it("no call of the contract is without a case", () => {
+    const { store } = fresh();
+    for (const group of ["intake", "claim", "fenced", "read"] as const) {
+      const calls = Object.keys(store[group])
+        .filter((name) => name !== "close")
+        .sort();
+      assert.deepEqual(Object.keys(table[group]).sort(), calls, group);
+    }
+    return Promise.resolve();
+  });
+
+  /** Makes the call twice, as two tenants that have nothing: about the victim's things, and about things that are not. */
+  async function compare<G extends object>(
+    store: Store,
+    victim: Named,
+    what: string,
+    call: Case<G>,
+    calls: (me: string, of: Named) => G,
+  ): Promise<void> {
+    if (typeof call === "string") return;
+    const outcomes: string[] = [];
+    for (const named of [victim, ghostOf(victim)]) {
+      const me = unique("stranger");
+      const outcome = await outcomeOf(call(calls(me, named), me, named, store));
+      const text = plain(outcome, me, named);
+      assert.ok(!text.includes(secret), `${what} tells a secret: ${text}`);
+      outcomes.push(text);
+    }
+    const [foreignly, absently] = outcomes as [string, string];
+    const at = [...foreignly].findIndex((letter, k) => letter !== absently[k]);
+    const about = (text: string): string => text.slice(Math.max(0, at - 200), at + 100);
+    const message = `${what} answers ${about(foreignly)}, and where there is none ${about(absently)}`;
+    assert.ok(foreignly === absently, message);
+  }
+
+  for (const group of ["intake", "claim", "fenced", "read"] as const) {
+    it(`another tenant's names, numbers and secrets are worth nothing: ${group}`, async () => {
+      const { store } = fresh();
+      const victim = await victimOn(store);
+      const before = await statesOf(store, tenant);
+      for (const [name, call] of Object.entries(table[group] as Record<string, Case<object>>)) {
+        await compare(store, victim, `${group}.${name}`, call, () => store[group]);
+        assert.equal(await statesOf(store, tenant), before, `${group}.${name} changed what is another's`);
+      }
+      const { fence } = await holderOf(store, victim);
+      await store.fenced.append(fence, { after: victim.head, records: [step(9)] }); // its holder goes on as before
+    });
+  }
+
+  it("an idempotency key is worth nothing to another tenant", async () => {
+    const { store } = fresh();
+    const victim = await victimOn(store);
+    const repeat = { tenant, key: `once-${victim.run}`, hash: "h" };
+    await store.once(repeat).putValue(tenant, "once", secret, "unconditional");
+    const before = await statesOf(store, tenant);
+    for (const [name, call] of Object.entries(table.intake)) {
+      const once = (me: string, of: Named): IntakeOps => store.once({ ...repeat, tenant: me, key: `once-${of.run}` });
+      await compare(store, victim, `once ${name}`, call as Case<IntakeOps>, once);
+      assert.equal(await statesOf(store, tenant), before, `once ${name} changed what is another's`);
+    }
+    const again = await store.once(repeat).putValue(tenant, "once", secret, "unconditional");
+    assert.equal(again.version, 1, "the first one's answer");
+  });
+};
+
+async function holderOf(store: Store, { journal, token, nonce: own }: Named) {
+  const view = await store.read.lease(tenant, { journal });
+  assert.equal(view?.token, token, "it still holds its term");
+  return { fence: makeFence(tenant, journal, token, own) };
+}

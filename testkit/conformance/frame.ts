@@ -1,0 +1,114 @@
+import { strict as assert } from "node:assert";
+import { type ErrorCode, TapeError } from "../../src/model/errors.ts";
+import { makeFence } from "../../src/model/fence.ts";
+import type { AcquireRequest, Claimant, LeaseView, Term } from "../../src/model/lease.ts";
+import type { NewRecord, RecordData, RecordKind } from "../../src/model/records.ts";
+import { encodeSchedule, type SchedulePlan } from "../../src/model/schedule.ts";
+import type { RunSpec, Store } from "../../src/store/contract/store.ts";
+
+/** The test runner's words; vitest's and node:test's both fit. */
+export interface TestRunner {
+  describe(name: string, body: () => void): void;
+  it(name: string, body: () => Promise<void>, timeoutMs?: number): void;
+  beforeEach(body: () => Promise<void>): void;
+  afterEach(body: () => Promise<void>): void;
+}
+
+/** One empty store, and what the suite must be able to do to it. */
+export interface StoreFixture {
+  readonly store: Store;
+  /** A second client of the same data: another connection, another process's view. The same object where there is none. */
+  another(): Promise<Store>;
+  /** Lets store time pass: moves a virtual clock, or sleeps. */
+  elapse(ms: number): Promise<void>;
+  /** Closes every store it opened and removes the data. */
+  close(): Promise<void>;
+}
+
+/** A group of cases, added to the suite by name. `fresh` gives the fixture of the running case. */
+export type Cases = (api: TestRunner, fresh: () => StoreFixture) => void;
+
+/** Short, so that a store on real time does not sleep long; long enough that a busy machine does not lose it by itself. */
+export const ttlMs = 400;
+
+let counter = 0;
+/** A name no other case uses. */
+export const unique = (what: string): string => `${what}-${++counter}`;
+export const tenant = "acme";
+
+export function claimant(owner = unique("owner"), more: Partial<Claimant> = {}): Claimant {
+  return { owner, label: `label of ${owner}`, reactor: "agent", ttlMs, ...more };
+}
+
+let nonces = 1_000n;
+export const nonce = (): bigint => ++nonces;
+
+export function step(pos: number, value: unknown = pos): NewRecord {
+  return record("step.done", { pos, name: `step-${pos}`, value });
+}
+
+export function record<K extends RecordKind>(kind: K, data: RecordData<K>): NewRecord {
+  return { kind, data } as unknown as NewRecord;
+}
+
+export function spec(more: Partial<RunSpec> = {}): RunSpec {
+  return { id: unique("run"), workflow: "w", input: { n: 1 }, ...more };
+}
+
+/** A schedule that may be written, with something to tell it by. */
+export function scheduleSpec(mark = "x", more: Partial<SchedulePlan> = {}): string {
+  const when = { cron: "0 3 * * *", timeZone: "UTC", overlap: "skip", catchUp: "latest", windowMs: 1_000 } as const;
+  return encodeSchedule({ uid: "u", workflow: "w", input: mark, ...when, due: null, last: null, ...more });
+}
+
+/** A fresh run whose creator holds its first term. */
+export async function heldRun(
+  store: Store,
+  more: Partial<RunSpec> = {},
+  who = claimant(),
+): Promise<Term & { id: string }> {
+  const run = spec(more);
+  const [created] = await store.intake.createRuns(tenant, [run], { ...who, nonce: nonce() });
+  if (created === undefined || !created.ok || created.term === undefined)
+    throw new Error("the run was not created held");
+  return { ...created.term, id: run.id };
+}
+
+export function request(target: AcquireRequest["target"], more: Partial<AcquireRequest> = {}): AcquireRequest {
+  return { target, claimant: claimant(), nonce: nonce(), expect: "free_or_expired", ...more };
+}
+
+export async function acquired(store: Store, req: AcquireRequest, of = tenant): Promise<Term> {
+  const answer = await store.claim.acquire(of, req);
+  if (!answer.ok) throw answer.error;
+  return answer.term;
+}
+
+/** Asserts that the work is refused with this code, and says what came instead. */
+export async function refused(code: ErrorCode, work: Promise<unknown>): Promise<TapeError> {
+  let value: unknown;
+  try {
+    value = await work;
+  } catch (error) {
+    assert.ok(error instanceof TapeError, `expected ${code}, got ${String(error)}`);
+    assert.equal(error.code, code, error.message);
+    return error;
+  }
+  throw new assert.AssertionError({
+    message: `expected ${code}, but it was accepted: ${JSON.stringify(value, bigintText)}`,
+  });
+}
+
+export const bigintText = (_key: string, value: unknown): unknown => (typeof value === "bigint" ? `${value}n` : value);
+
+/** The same term with another token or nonce: what a forger or a stale owner would send. */
+export function forged(term: Term, more: { tenant?: string; token?: bigint; nonce?: bigint }): Term["fence"] {
+  const { tenant: of, journal, token, nonce: own } = term.fence;
+  return makeFence(more.tenant ?? of, journal, more.token ?? token, more.nonce ?? own);
+}
+
+/** A lease without what time alone changes: also how much of it is left, and that nothing is. */
+export function stillLease(view: Omit<LeaseView, "journal">) {
+  const { remainingMs: _remaining, heldMs: _held, progressAgoMs: _ago, state, ...lease } = view;
+  return { ...lease, state: state === "EXPIRED" ? "HELD" : state };
+}

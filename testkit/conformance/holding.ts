@@ -1,0 +1,141 @@
+import { strict as assert } from "node:assert";
+import type { ErrorCode } from "../../src/model/errors.ts";
+import type {
+  AcquireRequest,
+  AcquireResult,
+  LeaseTarget,
+  LeaseView,
+  RenewResult,
+  Term,
+  TermView,
+} from "../../src/model/lease.ts";
+import type { RecordData, TermEnd } from "../../src/model/records.ts";
+import type { AppendResult, FindRequest, Store } from "../../src/store/contract/store.ts";
+import { acquired, bigintText, claimant, nonce, record, request, spec, tenant, unique } from "./frame.ts";
+
+/** Words for cases about holders: how long they hold, how they let go, what the ledger says of them. */
+
+/** No case lasts so long: the holder is live, also on a busy machine with real time. */
+export const lasting = { ttlMs: 60_000 } as const;
+/** Over after `pastBrief`. */
+export const brief = { ttlMs: 60 } as const;
+export const pastBrief = 90;
+
+/** A claim for a fresh name. */
+export function claimOf(more: Partial<AcquireRequest> = {}): AcquireRequest & { target: { name: string } } {
+  const target = { name: unique("lease") };
+  return { ...request(target, { claimant: claimant(undefined, lasting), ...more }), target };
+}
+
+/** The same target again: another attempt, by somebody else unless told. */
+export function again(req: AcquireRequest, more: Partial<AcquireRequest> = {}): AcquireRequest {
+  return { ...req, nonce: nonce(), claimant: claimant(undefined, lasting), ...more };
+}
+
+export const byForce = { expect: "any", by: "ann", why: "it hangs" } as const;
+
+export async function letGo(
+  store: Store,
+  term: Term,
+  more: Partial<RecordData<"term.ended">> = {},
+  after = term.head,
+): Promise<AppendResult> {
+  const ended = record("term.ended", { end: "released", taken: 0, ...more });
+  return store.fenced.append(term.fence, { after, records: [ended] });
+}
+
+/** Asserts that the claim was refused with this code; returns what was said about the present holder. */
+export function turnedAway(code: ErrorCode, answer: AcquireResult): LeaseView | undefined {
+  assert.ok(!answer.ok, `expected ${code}, but a term was granted`);
+  assert.equal(answer.error.code, code, answer.error.message);
+  return answer.holder;
+}
+
+export async function renewOne(store: Store, term: Term, progress = 0, progressNote?: string): Promise<RenewResult> {
+  const renewal = { fence: term.fence, progress, ...(progressNote === undefined ? {} : { progressNote }) };
+  const verdicts = await store.claim.renew([renewal]);
+  assert.equal(verdicts.length, 1);
+  return verdicts[0]!;
+}
+
+export async function renewed(store: Store, term: Term, progress = 0, progressNote?: string): Promise<void> {
+  const verdict = await renewOne(store, term, progress, progressNote);
+  if (!verdict.ok) throw verdict.error;
+}
+
+export async function notRenewed(code: ErrorCode, store: Store, term: Term, progress = 0): Promise<void> {
+  const verdict = await renewOne(store, term, progress);
+  assert.ok(!verdict.ok, `expected ${code}, but the lease was renewed`);
+  assert.equal(verdict.error.code, code, verdict.error.message);
+}
+
+export async function leaseOf(store: Store, target: LeaseTarget): Promise<LeaseView> {
+  const view = await store.read.lease(tenant, target);
+  assert.ok(view !== undefined, "a lease is never deleted");
+  return view;
+}
+
+/** What is left of a lease's view when the clock is taken away. */
+export function timeless(view: LeaseView): Omit<LeaseView, "remainingMs" | "heldMs" | "progressAgoMs"> {
+  const { remainingMs: _r, heldMs: _h, progressAgoMs: _p, ...rest } = view;
+  return rest;
+}
+
+/** The ledger in short: token, why begun, why ended. */
+export async function storyOf(store: Store, target: LeaseTarget): Promise<[bigint, string, TermEnd | undefined][]> {
+  return (await store.read.terms(tenant, target)).map(({ token, begunBy, end }) => [token, begunBy, end]);
+}
+
+export async function lastTerm(store: Store, target: LeaseTarget): Promise<TermView> {
+  return (await store.read.terms(tenant, target)).at(-1)!;
+}
+
+export function hunt(more: Partial<FindRequest> = {}): FindRequest {
+  const who = claimant(undefined, { reactor: "recovery", ...lasting });
+  return { claimant: who, wants: "recovery", staleOf: ["agent", "recovery"], limit: 100, nonce: nonce(), ...more };
+}
+
+/** Runs that nobody holds yet. */
+export async function waitingRuns(
+  store: Store,
+  count: number,
+  of = tenant,
+): Promise<{ id: string; journal: number }[]> {
+  const specs = Array.from({ length: count }, () => spec());
+  const verdicts = await store.intake.createRuns(of, specs);
+  return verdicts.map((verdict, k) => {
+    if (!verdict.ok) throw verdict.error;
+    return { id: specs[k]!.id, journal: verdict.journal };
+  });
+}
+
+/** Runs held from their creation by one owner, all with the same nonce. */
+export async function heldRuns(store: Store, count: number, who = claimant()): Promise<(Term & { id: string })[]> {
+  const specs = Array.from({ length: count }, () => spec());
+  const verdicts = await store.intake.createRuns(tenant, specs, { ...who, nonce: nonce() });
+  return verdicts.map((verdict, k) => {
+    if (!verdict.ok) throw verdict.error;
+    return { ...verdict.term!, id: specs[k]!.id };
+  });
+}
+
+/** A named lease that was held and whose holder's time has run out, with others given the same chance before. */
+export async function briefTerms(store: Store, count: number): Promise<(Term & { name: string; owner: string })[]> {
+  return Promise.all(
+    Array.from({ length: count }, async () => {
+      const who = claimant(undefined, brief);
+      const req = claimOf({ claimant: who });
+      return { ...(await acquired(store, req)), name: req.target.name, owner: who.owner };
+    }),
+  );
+}
+
+/** Everything about one run that a late call might change. */
+export async function snapshotOfRun(store: Store, run: string): Promise<string> {
+  const [records, view, terms] = await Promise.all([
+    store.read.journal(tenant, { run }),
+    store.read.run(tenant, run),
+    store.read.terms(tenant, { run }),
+  ]);
+  return JSON.stringify({ records, view: { ...view, lease: timeless(view!.lease) }, terms }, bigintText);
+}

@@ -1,0 +1,237 @@
+import { strict as assert } from "node:assert";
+import type { TermEnd, TermReason } from "../../src/model/records.ts";
+import { acquired, type Cases, claimant, heldRun, record, refused, request, step, tenant, ttlMs } from "./frame.ts";
+import {
+  again,
+  brief,
+  byForce,
+  claimOf,
+  hunt,
+  lasting,
+  lastTerm,
+  leaseOf,
+  letGo,
+  notRenewed,
+  pastBrief,
+  renewed,
+  storyOf,
+  waitingRuns,
+} from "./holding.ts";
+
+/** What readers see of a lease now, and of every term it ever had. */
+export const ledger: Cases = ({ it }, fresh) => {
+  it("a run held from its creation to its end has one term, although no record speaks of terms", async () => {
+    const { store, elapse } = fresh();
+    const who = claimant(undefined, lasting);
+    const run = await heldRun(store, {}, who);
+    const target = { run: run.id };
+    await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
+    await elapse(10);
+    await renewed(store, run, 2, "half way");
+    const [now, ...others] = await store.read.terms(tenant, target);
+    assert.equal(others.length, 0);
+    const { token, renewals, progress, progressNote, end } = now!;
+    assert.deepEqual(
+      { token, renewals, progress, progressNote, end },
+      { token: 1n, renewals: 1, progress: 2, progressNote: "half way", end: undefined },
+    );
+    const term = { renewals: 1, longestGapMs: 10, progress: 3, progressNote: "done" };
+    const over = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1, term });
+    await store.fenced.append(run.fence, { after: 2, records: [over] });
+    const kinds = (await store.read.journal(tenant, target)).map(({ kind }) => kind);
+    assert.deepEqual(kinds, ["run.created", "step.done", "run.ended"]);
+    const [line, ...more] = await store.read.terms(tenant, target);
+    assert.equal(more.length, 0);
+    const { begunAt, endedAt, ...rest } = line!;
+    assert.deepEqual(rest, {
+      token: 1n,
+      owner: who.owner,
+      label: who.label,
+      reactor: who.reactor,
+      begunBy: "start",
+      end: "released",
+      ...term,
+    });
+    assert.ok(endedAt !== undefined && endedAt >= begunAt + 9);
+  });
+
+  it("a named lease tells how its terms began and ended", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf();
+    const story: [TermReason, TermEnd | undefined][] = [];
+    await letGo(store, await acquired(store, req));
+    story.push(["start", "released"]);
+    await acquired(store, again(req, { claimant: claimant(undefined, brief) }));
+    story.push(["release", "expired"]);
+    await elapse(pastBrief);
+    await acquired(store, again(req));
+    story.push(["timeout", "manual"]);
+    await acquired(store, again(req, byForce));
+    story.push(["manual", "cancelled"]);
+    const stall = { ...lasting, maxStallMs: 40 };
+    const cancelled = { ...byForce, reason: "cancellation", claimant: claimant(undefined, stall) } as const;
+    const wedged = await acquired(store, again(req, cancelled));
+    story.push(["cancellation", "stalled"]);
+    await elapse(60);
+    await notRenewed("TAPE_LEASE_STALLED", store, wedged);
+    await acquired(store, again(req));
+    story.push(["stalled", "superseded"]);
+    await store.claim.restored("drill");
+    const drained = await acquired(store, again(req));
+    story.push(["timeout", "drained"]);
+    await letGo(store, drained, { end: "drained" });
+    await acquired(store, again(req));
+    story.push(["release", undefined]);
+    const lines = await store.read.terms(tenant, req.target);
+    assert.deepEqual(
+      lines.map(({ begunBy, end }) => [begunBy, end]),
+      story,
+    );
+    for (const [k, { token, begunAt, endedAt, end }] of lines.entries()) {
+      const next = lines[k + 1];
+      assert.equal(endedAt === undefined, end === undefined);
+      assert.ok(next === undefined || (token < next.token && begunAt <= endedAt! && endedAt! <= next.begunAt));
+    }
+    const [, , taken] = lines;
+    assert.deepEqual([taken!.by, lines[3]!.by, lines[3]!.why], [undefined, "ann", "it hangs"]);
+  });
+
+  it("a run tells how its terms began and ended", async () => {
+    const { store, elapse } = fresh();
+    const [run] = await waitingRuns(store, 1);
+    const target = { run: run!.id };
+    const [first] = await store.claim.find(hunt());
+    // It has begun: one that had not would end with its cancellation, where a server takes the call.
+    const { head } = await store.fenced.append(first!.fence, { after: first!.head, records: [step(0)] });
+    await letGo(store, first!, {}, head);
+    await store.intake.cancel(tenant, run!.id, { reason: "no longer wanted" });
+    const [woken] = await store.claim.find(hunt({ claimant: claimant(undefined, { ...brief, reactor: "recovery" }) }));
+    await elapse(pastBrief);
+    const [heir] = await store.claim.find(hunt());
+    const last = record("run.ended", { status: "CANCELLED", taken: 1, outcome: "cancelled" });
+    const taken = record("notes.taken", { through: 1 });
+    await store.fenced.append(heir!.fence, { after: heir!.head, records: [taken, last] });
+    assert.deepEqual(await storyOf(store, target), [
+      [first!.fence.token, "start", "released"],
+      [woken!.fence.token, "wake", "expired"],
+      [heir!.fence.token, "recovery", "released"],
+    ]);
+  });
+
+  it("a first term whose answer reached nobody was never confirmed; one that wrote or renewed has expired", async () => {
+    const { store, elapse } = fresh();
+    const who = claimant(undefined, brief);
+    const silent = await heldRun(store, {}, who);
+    const wrote = await heldRun(store, {}, who);
+    const beat = await heldRun(store, {}, who);
+    await store.fenced.append(wrote.fence, { after: 1, records: [step(0)] });
+    await renewed(store, beat);
+    await elapse(pastBrief);
+    const ends = await Promise.all(
+      [silent, wrote, beat].map(async ({ id }) => {
+        await acquired(store, request({ run: id }));
+        return (await storyOf(store, { run: id }))[0];
+      }),
+    );
+    assert.deepEqual(ends, [
+      [1n, "start", "never_confirmed"],
+      [1n, "start", "expired"],
+      [1n, "start", "expired"],
+    ]);
+  });
+
+  it("the figures of a term are kept, whether its holder says them or its successor finds them", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant(undefined, brief) });
+    const lost = await acquired(store, req);
+    await renewed(store, lost, 4, "row 4");
+    await elapse(pastBrief);
+    await renewed(store, lost, 5);
+    await renewed(store, lost, 5);
+    await elapse(pastBrief);
+    const heir = await acquired(store, again(req));
+    const term = { renewals: 7, longestGapMs: 11, progress: 13, progressNote: "all rows" };
+    await letGo(store, heir, { term });
+    const [first, second] = await store.read.terms(tenant, req.target);
+    assert.deepEqual([first!.renewals, first!.progress, first!.progressNote], [3, 5, "row 4"]);
+    assert.ok(first!.longestGapMs >= pastBrief - 1 && first!.longestGapMs < 10_000, String(first!.longestGapMs));
+    const { renewals, longestGapMs, progress, progressNote } = second!;
+    assert.deepEqual({ renewals, longestGapMs, progress, progressNote }, term);
+  });
+
+  it("a fresh term begins with fresh figures", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant(undefined, { ...brief, maxStallMs: 10_000 }) });
+    const old = await acquired(store, req);
+    await elapse(20);
+    await renewed(store, old, 9, "nine");
+    await elapse(pastBrief);
+    const who = claimant(undefined, { ...lasting, reactor: "recovery" });
+    await acquired(store, again(req, { claimant: who }));
+    const view = await leaseOf(store, req.target);
+    const { renewals, longestGapMs, progress, progressNote, maxStallMs } = view;
+    assert.deepEqual(
+      { renewals, longestGapMs, progress, progressNote, maxStallMs },
+      { renewals: 0, longestGapMs: 0, progress: 0, progressNote: null, maxStallMs: null },
+    );
+    const { owner, label, reactor, ttlMs: ttl } = view;
+    assert.deepEqual({ owner, label, reactor, ttlMs: ttl }, who);
+    assert.ok(view.progressAgoMs <= view.heldMs);
+    const { progressNote: note, end } = await lastTerm(store, req.target);
+    assert.deepEqual([note, end], [undefined, undefined]);
+  });
+
+  it("a lease is seen FREE, HELD, and EXPIRED once its time has run out", async () => {
+    const { store, elapse } = fresh();
+    const req = claimOf({ claimant: claimant() });
+    assert.equal(await store.read.lease(tenant, req.target), undefined);
+    const term = await acquired(store, req);
+    const held = await leaseOf(store, req.target);
+    assert.equal(held.state, "HELD");
+    assert.deepEqual([held.journal, held.kind, held.name], [term.journal, "name", req.target.name]);
+    assert.ok(held.remainingMs > 0 && held.remainingMs <= ttlMs);
+    await elapse(100);
+    const later = await leaseOf(store, req.target);
+    assert.equal(later.state, "HELD");
+    assert.ok(later.remainingMs <= held.remainingMs - 99, `${held.remainingMs} → ${later.remainingMs}`);
+    assert.ok(later.heldMs >= held.heldMs + 99 && later.progressAgoMs >= held.progressAgoMs + 99);
+    await elapse(ttlMs - 80);
+    const expired = await leaseOf(store, req.target);
+    assert.deepEqual([expired.state, expired.remainingMs, expired.owner], ["EXPIRED", 0, req.claimant.owner]);
+    await letGo(store, term);
+    const free = await leaseOf(store, req.target);
+    assert.deepEqual([free.state, free.remainingMs, free.heldMs, free.owner], ["FREE", 0, 0, null]);
+  });
+
+  it("leases are listed for their tenant alone, all of them or those that are held", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store, {}, claimant(undefined, lasting));
+    const free = claimOf();
+    await letGo(store, await acquired(store, free));
+    await acquired(store, claimOf(), "other");
+    const all = await store.read.leases(tenant);
+    assert.deepEqual(all.map(({ name }) => name).sort(), [run.id, free.target.name].sort());
+    const held = await store.read.leases(tenant, { held: true });
+    assert.deepEqual(
+      held.map(({ name, kind, token }) => [name, kind, token]),
+      [[run.id, "run", 1n]],
+    );
+    assert.equal((await store.read.leases(tenant, { limit: 1 })).length, 1);
+    const view = await leaseOf(store, { run: run.id });
+    const { owner, token, state } = (await store.read.run(tenant, run.id))!.lease;
+    assert.deepEqual({ owner, token, state }, { owner: view.owner, token: view.token, state: view.state });
+    assert.equal((await leaseOf(store, { journal: run.journal })).name, run.id);
+    assert.equal(await store.read.lease("other", { run: run.id }), undefined);
+    assert.equal(await store.read.lease("other", { journal: run.journal }), undefined);
+  });
+
+  it("there is no ledger of what is not there, or is another tenant's", async () => {
+    const { store } = fresh();
+    const run = await heldRun(store);
+    await refused("TAPE_RUN_UNKNOWN", store.read.terms(tenant, { run: "nowhere" }));
+    await refused("TAPE_RUN_UNKNOWN", store.read.terms("other", { run: run.id }));
+    await refused("TAPE_LEASE_UNKNOWN", store.read.terms(tenant, { name: "nowhere" }));
+    await refused("TAPE_LEASE_UNKNOWN", store.read.terms("other", { journal: run.journal }));
+    assert.equal((await store.read.terms(tenant, { journal: run.journal })).length, 1);
+  });
+};

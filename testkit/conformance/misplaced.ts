@@ -1,0 +1,154 @@
+import { strict as assert } from "node:assert";
+import type { NewRecord, RecordData, RecordKind } from "../../src/model/records.ts";
+import { type Cases, claimant, record, refused, request, step, tenant, unique } from "./frame.ts";
+import { begin, Holder, holdItem, intent, lasting, unchanged } from "./scenes.ts";
+
+/** One well-formed record of every kind; a new kind does not compile without its sample here. */
+export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
+  "run.created": { id: "r", workflow: "w", input: 1, inputHash: "h" },
+  "run.decided": { cause: "failed", outcome: 1 },
+  "run.compensating": {},
+  "run.ended": { status: "COMPLETED", taken: 0, outcome: 1 },
+  "run.stuck": { why: "w" },
+  "run.unstuck": { to: "LIVE" },
+  "run.retried": { attempt: 1, error: "e", inMs: 5 },
+  "run.pruned": { tenant: "t", id: "r", token: "1" },
+  "store.restored": { epoch: 1, reason: "r", ended: 0 },
+  "lease.named": { name: "n" },
+  "term.begun": { owner: "o", label: "l", reactor: "r", ttlMs: 5, reason: "start" },
+  "term.ended": { end: "released", taken: 0 },
+  "notes.taken": { through: 0 },
+  "step.done": { pos: 0, name: "s", value: 1 },
+  "decision.made": { pos: 0, name: "d", value: 1, model: "m", usage: { tokens: 5 } },
+  "sample.taken": { pos: 0, name: "now", value: 1 },
+  "patch.marked": { pos: 0, name: "p" },
+  "lane.opened": { lane: 1, name: "/l" },
+  "race.won": { pos: 0, winner: 1 },
+  "child.started": { pos: 0, id: "misplaced-child", workflow: "w", input: 1, inputHash: "h" },
+  "child.settled": { pos: 0, id: "c", status: "COMPLETED" },
+  "effect.intended": {
+    pos: 0,
+    name: "e",
+    semantics: "read",
+    dispatch: "inline",
+    key: "k",
+    argsHash: "h",
+    args: 1,
+  },
+  "effect.dispatched": { pos: 0, attempt: 1, sendWithinMs: 5 },
+  "effect.settled": { pos: 0, to: "CONFIRMED", reason: "r" },
+  "effect.received": { pos: 0, status: "CONFIRMED" },
+  "effect.observed": { pos: 0, observation: "absent" },
+  "effect.evidence": { pos: 0, attempt: 1, token: "1", happened: true },
+  "effect.outcome": { pos: 0, sub: 0, status: "CONFIRMED" },
+  "item.opened": { run: 2, pos: 0, sub: 0 },
+  "obligation.armed": { pos: 0, sub: 1, name: "u", semantics: "read", key: "k", args: 1 },
+  "obligation.due": { pos: 0, sub: 1, why: "w" },
+  "obligation.surplus": { pos: 0, sub: 2, semantics: "read", key: "k", args: 1 },
+  "obligation.settled": { pos: 0, sub: 1, to: "COMPENSATED", reason: "r" },
+  "gate.opened": { pos: 0, name: "g" },
+  "gate.resolved": { pos: 0, to: "RECEIVED" },
+  "signal.sent": { name: "s", value: 1 },
+  "signal.refused": { name: "s", note: 1, why: "w" },
+  "cancel.asked": { reason: "r" },
+  "timer.passed": { pos: 0 },
+  "child.received": { pos: 1, of: 0, status: "COMPLETED" },
+  "run.suspected": { crashes: 1 },
+  "replay.stalled": { attempt: 1, seq: 2, awaited: "step", forMs: 5 },
+  "timer.set": { pos: 0, purpose: "sleep", inMs: 5 },
+  "timer.fired": { pos: 0, purpose: "sleep" },
+  "timer.cancelled": { pos: 0, purpose: "sleep" },
+  "budget.reserved": { pos: 0, of: 2, amounts: { usd: 1 } },
+  "budget.charged": { pos: 0, of: 2, spent: { usd: 1 }, reserved: { usd: 1 } },
+  "value.written": { key: "k", version: 1, value: 1 },
+  "fork.kept": { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] },
+  "operator.acted": { who: "ann", action: "a", reason: "r" },
+};
+
+const every = Object.keys(samples) as RecordKind[];
+const sample = (kind: RecordKind): NewRecord => record(kind, samples[kind]);
+
+/** What the store writes itself, and what only others send: neither comes in through the door. */
+const notForRuns: readonly RecordKind[] = [
+  "run.created",
+  "run.pruned",
+  "store.restored",
+  "lease.named",
+  "term.begun",
+  "item.opened",
+  "child.settled",
+  "effect.evidence",
+  "effect.outcome",
+  "signal.sent",
+  "cancel.asked",
+  "timer.fired",
+];
+const forItems: readonly RecordKind[] = [
+  "effect.dispatched",
+  "effect.settled",
+  "effect.observed",
+  "obligation.armed",
+  "obligation.surplus",
+  "obligation.settled",
+  "notes.taken",
+  "operator.acted",
+  "term.ended",
+];
+const forNames: readonly RecordKind[] = ["operator.acted", "term.ended"];
+
+async function refuses(holder: Holder, kinds: readonly RecordKind[]): Promise<void> {
+  await unchanged(holder.store, async () => {
+    for (const kind of kinds) {
+      const { details } = await holder.refused("TAPE_RECORD_MISPLACED", sample(kind));
+      assert.equal(details.kind, kind);
+    }
+  });
+}
+
+/** Which record belongs where. */
+export const misplaced: Cases = ({ it }, fresh) => {
+  it("a run's journal refuses what only the store or others write", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await refuses(run, notForRuns);
+    await unchanged(store, () => run.refused("TAPE_RECORD_MISPLACED", step(0), sample("signal.sent"), step(1)));
+  });
+
+  it("an item's journal takes what concerns its effect, and nothing else", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0, { dispatch: "outbox" }));
+    const item = await holdItem(store, run.id, 0);
+    await refuses(
+      item,
+      every.filter((kind) => !forItems.includes(kind)),
+    );
+    await item.write(sample("operator.acted"), sample("notes.taken"));
+    await item.write(record("effect.observed", { run: run.journal, pos: 0, observation: "inconclusive" }));
+  });
+
+  it("a named lease's journal takes its terms, and nothing else", async () => {
+    const { store } = fresh();
+    const answer = await store.claim.acquire(
+      tenant,
+      request({ name: unique("lease") }, { claimant: claimant(undefined, lasting) }),
+    );
+    assert.ok(answer.ok);
+    const named = new Holder(store, answer.term, "none");
+    await refuses(
+      named,
+      every.filter((kind) => !forNames.includes(kind)),
+    );
+    await named.write(sample("operator.acted"), sample("term.ended"));
+  });
+
+  it("the store's own journal is nobody's", async () => {
+    const { store } = fresh();
+    await begin(store);
+    for (const whose of [tenant, "globex"]) {
+      assert.equal(await store.read.lease(whose, { journal: 1 }), undefined);
+      assert.deepEqual(await store.read.journal(whose, { journal: 1 }), []);
+      await refused("TAPE_LEASE_UNKNOWN", store.claim.acquire(whose, request({ journal: 1 })));
+    }
+  });
+};

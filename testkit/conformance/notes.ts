@@ -1,0 +1,190 @@
+import { strict as assert } from "node:assert";
+import type { Store } from "../../src/store/contract/store.ts";
+import { type Cases, nonce, record, refused, spec, step, tenant } from "./frame.ts";
+import { begin, decided, ended, find, hold, statusOf, tally, unchanged } from "./scenes.ts";
+
+const signal = (value: unknown, key?: string) => ({ name: "go", value, ...(key === undefined ? {} : { key }) });
+
+async function inbox(store: Store, run: string): Promise<unknown[]> {
+  const notes = await store.read.journal(tenant, { run }, { inbox: true });
+  assert.deepEqual(
+    notes.map(({ seq, token }) => [seq, token]),
+    notes.map((_, k) => [k + 1, 0n]),
+  );
+  return notes.map(({ kind, data }) => (kind === "signal.sent" ? data.value : kind));
+}
+
+/** The inbox: many writers, no lease, nothing lost, and no run that sleeps while a note waits. */
+export const notes: Cases = ({ it }, fresh) => {
+  it("signals are queued in order, also long before anybody asks for them", async () => {
+    const { store } = fresh();
+    const wanted = spec();
+    await store.intake.createRuns(tenant, [wanted]);
+    const values = [1, { b: 2n }, new Date(3), undefined, null];
+    for (const [k, value] of values.entries()) {
+      assert.deepEqual(await store.intake.signal(tenant, wanted.id, signal(value)), { n: k + 1, duplicate: false });
+    }
+    assert.deepEqual(await inbox(store, wanted.id), values);
+    const page = await store.read.journal(tenant, { run: wanted.id }, { inbox: true, from: 2, limit: 2 });
+    assert.deepEqual(
+      page.map(({ seq }) => seq),
+      [2, 3],
+    );
+    const run = await hold(store, wanted.id);
+    assert.equal(run.term.notes, 5);
+    assert.equal((await run.view()).notes, 5);
+  });
+
+  it("everything a signal carries arrives", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    const full = { name: "approve", value: { ok: true }, key: "k-1", binds: "hash", by: "ann" };
+    await store.intake.signal(tenant, run.id, full);
+    await store.intake.cancel(tenant, run.id, { reason: "too late", by: "bob" });
+    const [sent, cancel] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    assert.deepEqual([sent?.kind, sent?.data], ["signal.sent", full]);
+    assert.deepEqual([cancel?.kind, cancel?.data], ["cancel.asked", { reason: "too late", by: "bob" }]);
+  });
+
+  it("a repeated key is no second signal, also once the run has ended", async () => {
+    const { store, another } = fresh();
+    const run = await begin(store);
+    const other = await begin(store);
+    const first = await store.intake.signal(tenant, run.id, signal(1, "k"));
+    assert.deepEqual(first, { n: 1, duplicate: false });
+    await unchanged(store, async () => {
+      assert.deepEqual(await store.intake.signal(tenant, run.id, signal(2, "k")), { n: 1, duplicate: true });
+    });
+    assert.equal((await store.intake.signal(tenant, run.id, signal(3, "K"))).duplicate, false);
+    assert.equal((await store.intake.signal(tenant, other.id, signal(4, "k"))).duplicate, false, "keys are the run's");
+    const clients = [store, await another()];
+    const answers = await Promise.all(
+      Array.from({ length: 10 }, (_, k) => clients[k % 2]!.intake.signal(tenant, run.id, signal(k, "raced"))),
+    );
+    assert.deepEqual(tally(answers.map(({ duplicate }) => duplicate)), { false: 1, true: 9 });
+    assert.deepEqual(tally(answers.map(({ n }) => n)), { 3: 10 });
+    await run.write(ended("COMPLETED", { outcome: 1, taken: 3 }));
+    assert.deepEqual(await store.intake.signal(tenant, run.id, signal(1, "k")), { n: 1, duplicate: true });
+    await refused("TAPE_RUN_ENDED", store.intake.signal(tenant, run.id, signal(1, "new")));
+  });
+
+  it("an unknown run, and another tenant's, is a clear error", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await unchanged(store, async () => {
+      for (const [of, id] of [
+        [tenant, "nobody"],
+        ["globex", run.id],
+      ] as const) {
+        await refused("TAPE_RUN_UNKNOWN", store.intake.signal(of, id, signal(1)));
+        await refused("TAPE_RUN_UNKNOWN", store.intake.cancel(of, id, { reason: "r" }));
+      }
+    });
+  });
+
+  it("concurrent senders get numbers of their own, without a gap", async () => {
+    const { store, another } = fresh();
+    const run = await begin(store);
+    const clients = [store, await another(), await another()];
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, k) => clients[k % 3]!.intake.signal(tenant, run.id, signal(k))),
+    );
+    assert.deepEqual(
+      answers.map(({ n }) => n).sort((a, b) => a - b),
+      answers.map((_, k) => k + 1),
+    );
+    const values = await inbox(store, run.id);
+    for (const [k, { n }] of answers.entries()) assert.equal(values[n - 1], k);
+  });
+
+  it("a note does not disturb the holder, but every answer tells it that one waits", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    assert.equal((await run.write(step(0))).notes, 0);
+    await store.intake.signal(tenant, run.id, signal(1));
+    assert.equal(await statusOf(store, run.id), "RUNNING");
+    assert.deepEqual(await find(store, "recovery"), []);
+    assert.equal((await run.write(step(1))).notes, 1, "a plain append says so");
+    const renewed = await store.claim.renew([{ fence: run.term.fence, progress: 0 }]);
+    assert.ok(renewed[0]?.ok && renewed[0].notes === 1, "a renewal says so");
+    await store.intake.cancel(tenant, run.id, { reason: "stop" });
+    assert.equal((await run.write(record("gate.opened", { pos: 2, name: "g" }))).notes, 2, "any append says so");
+    assert.equal((await run.write(record("notes.taken", { through: 2 }))).notes, 2);
+  });
+
+  it("parking and ending are refused while a note is not taken, and nothing is written", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await store.intake.signal(tenant, run.id, signal(1));
+    await store.intake.signal(tenant, run.id, signal(2));
+    await unchanged(store, async () => {
+      for (const taken of [0, 1, 3]) {
+        const park = record("term.ended", { end: "released", taken });
+        await run.refused("TAPE_NOTES_WAIT", step(0), decided("completed"), park);
+        await run.refused("TAPE_NOTES_WAIT", step(0), ended("COMPLETED", { taken, outcome: 1 }));
+      }
+    });
+    await run.write(record("notes.taken", { through: 2 }));
+    await run.release(2);
+    assert.equal(await statusOf(store, run.id), "WAITING");
+    const again = await hold(store, run.id);
+    await again.write(ended("COMPLETED", { taken: 2, outcome: 1 }));
+  });
+
+  it("a note wakes a parked run, at once and once", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.release(0, { wants: "recovery", inMs: 3_600_000 });
+    assert.deepEqual(await find(store, "recovery"), [], "it asked for later");
+    await store.intake.cancel(tenant, run.id, { reason: "stop" });
+    assert.equal(await statusOf(store, run.id), "RUNNABLE");
+    const terms = await find(store, "recovery");
+    assert.deepEqual(
+      terms.map(({ journal, notes: sent }) => [journal, sent]),
+      [[run.journal, 1]],
+    );
+    assert.deepEqual(await find(store, "recovery"), []);
+  });
+
+  it("parking races signals: never is a run parked with a note that nobody will look at", async () => {
+    const { store, another } = fresh();
+    const clients = [store, await another()];
+    let runs = 0;
+    let parked = 0;
+    for (let round = 0; round < 6; round++) {
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, k) => {
+          const run = await begin(clients[k % 2]!);
+          const sender = clients[(k >> 1) % 2]!;
+          const park = () => run.release().then(() => true, refusedByNote);
+          const send = () => sender.intake.signal(tenant, run.id, signal(k));
+          // Who is asked first alternates; who comes first is up to the store.
+          const [sent, parking] = (k >> 2) % 2 === 0 ? [send(), park()] : ([park(), send()].reverse() as Race);
+          const [isParked] = await Promise.all([parking, sent]);
+          const view = await run.view();
+          assert.equal(view.notes, 1, "a signal is never lost");
+          assert.equal(view.status, isParked ? "RUNNABLE" : "RUNNING", `run ${run.id} must not sleep on a note`);
+          runs++;
+          if (isParked) parked++;
+        }),
+      );
+    }
+    assert.equal(runs, 300);
+    assert.deepEqual(await store.read.runs(tenant, { status: ["WAITING"] }), []);
+    const woken = await store.claim.find({
+      claimant: { owner: "o", label: "l", reactor: "recovery", ttlMs: 60_000 },
+      wants: "recovery",
+      staleOf: [],
+      limit: 1_000,
+      nonce: nonce(),
+    });
+    assert.equal(woken.length, parked, "each parked one is found");
+  });
+};
+
+type Race = [Promise<unknown>, Promise<boolean>];
+
+function refusedByNote(error: { code?: string }): boolean {
+  assert.equal(error.code, "TAPE_NOTES_WAIT");
+  return false;
+}

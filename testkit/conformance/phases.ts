@@ -1,0 +1,269 @@
+import { strict as assert } from "node:assert";
+import type { NewRecord } from "../../src/model/records.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { type Cases, record, spec, step, tenant, unique } from "./frame.ts";
+import {
+  armed,
+  begin,
+  childEnded,
+  confirmed,
+  decided,
+  dispatched,
+  ended,
+  type Holder,
+  hold,
+  holdItem,
+  intent,
+  settled,
+  startChild,
+  unchanged,
+} from "./scenes.ts";
+
+const compensating = record("run.compensating", {});
+const stuck = record("run.stuck", { why: "a person must look" });
+const unstuck = (to: "LIVE" | "ENDING" | "COMPENSATING") => record("run.unstuck", { to });
+
+/** How a run gets to each phase. */
+const ways: Readonly<Record<string, readonly NewRecord[]>> = {
+  LIVE: [],
+  "ENDING completed": [decided("completed")],
+  "ENDING failed": [decided("failed")],
+  "ENDING cancelled": [decided("cancelled")],
+  COMPENSATING: [decided("failed"), compensating],
+  "STUCK from LIVE": [stuck],
+  "STUCK from ENDING": [decided("failed"), stuck],
+  "STUCK from COMPENSATING": [decided("failed"), compensating, stuck],
+};
+
+const steps: Readonly<Record<string, NewRecord>> = {
+  decide: decided("failed"),
+  compensate: compensating,
+  complete: ended("COMPLETED"),
+  fail: ended("FAILED"),
+  cancel: ended("CANCELLED"),
+  compensated: ended("COMPENSATED"),
+  stick: stuck,
+  "unstick to LIVE": unstuck("LIVE"),
+  "unstick to ENDING": unstuck("ENDING"),
+  "unstick to COMPENSATING": unstuck("COMPENSATING"),
+};
+
+/** Which steps each phase allows, and what people see then. Everything else must be refused. */
+const legal: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  LIVE: { decide: "ENDING", complete: "COMPLETED", fail: "FAILED", cancel: "CANCELLED", stick: "STUCK" },
+  "ENDING completed": { complete: "COMPLETED", stick: "STUCK" },
+  "ENDING failed": { fail: "FAILED", compensate: "COMPENSATING", stick: "STUCK" },
+  "ENDING cancelled": { cancel: "CANCELLED", compensate: "COMPENSATING", stick: "STUCK" },
+  COMPENSATING: { compensated: "COMPENSATED", stick: "STUCK" },
+  "STUCK from LIVE": { "unstick to LIVE": "RUNNING" },
+  "STUCK from ENDING": { "unstick to ENDING": "ENDING" },
+  "STUCK from COMPENSATING": { "unstick to COMPENSATING": "COMPENSATING" },
+};
+
+async function runIn(store: Store, phase: string): Promise<Holder> {
+  const run = await begin(store);
+  const way = ways[phase]!;
+  if (way.length > 0) await run.write(...way);
+  return run;
+}
+
+/** The machine of runs, driven through records: what is not legal is refused by the store, and changes nothing. */
+export const phases: Cases = ({ it }, fresh) => {
+  it("every legal step of every phase is taken", async () => {
+    const { store } = fresh();
+    for (const [phase, targets] of Object.entries(legal)) {
+      for (const [name, status] of Object.entries(targets)) {
+        const run = await runIn(store, phase);
+        await run.write(steps[name]!);
+        assert.equal((await run.view()).status, status, `${phase}: ${name}`);
+      }
+    }
+  });
+
+  it("every other step of every phase is refused and changes nothing", async () => {
+    const { store } = fresh();
+    let refusals = 0;
+    for (const phase of Object.keys(ways)) {
+      const run = await runIn(store, phase);
+      await unchanged(store, async () => {
+        for (const [name, illegal] of Object.entries(steps)) {
+          if (Object.hasOwn(legal[phase]!, name)) continue;
+          const { details } = await run.refused("TAPE_ILLEGAL_TRANSITION", illegal);
+          assert.equal(details.journal, run.journal, `${phase}: ${name}`);
+          refusals++;
+        }
+      });
+    }
+    const allowed = Object.values(legal).flatMap((targets) => Object.keys(targets)).length;
+    assert.equal(refusals, Object.keys(ways).length * Object.keys(steps).length - allowed);
+  });
+
+  it("an illegal step takes the legal records of its append with it", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await unchanged(store, () =>
+      run.refused("TAPE_ILLEGAL_TRANSITION", step(0), intent(1), decided("failed"), decided("failed")),
+    );
+    assert.equal((await run.view()).status, "RUNNING");
+  });
+
+  it("what was decided stays: cause and outcome survive being stuck and a second opinion", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(decided("failed", { error: "card declined" }));
+    await run.write(stuck);
+    const middle = await run.view();
+    assert.deepEqual([middle.status, middle.stuckFrom], ["STUCK", "ENDING"]);
+    await run.write(unstuck("ENDING"));
+    assert.equal((await run.view()).stuckFrom, null);
+    await run.write(ended("FAILED", { outcome: "another" }));
+    const { status, cause, outcome } = await run.view();
+    assert.deepEqual(
+      { status, cause, outcome },
+      { status: "FAILED", cause: "failed", outcome: { error: "card declined" } },
+    );
+    const live = await begin(store);
+    await live.write(stuck, unstuck("LIVE"), ended("COMPLETED", { outcome: "well" }));
+    assert.equal((await live.view()).outcome, "well");
+  });
+
+  it("compensated keeps the cause that was decided", async () => {
+    const { store } = fresh();
+    for (const cause of ["failed", "cancelled"] as const) {
+      const run = await begin(store);
+      await run.write(decided(cause, "why"), compensating, ended("COMPENSATED"));
+      const view = await run.view();
+      assert.deepEqual([view.status, view.cause, view.outcome], ["COMPENSATED", cause, "why"]);
+    }
+  });
+
+  it("deciding withdraws what nobody has begun, and frees its claims", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(
+      intent(0, { businessKey: "order-0" }),
+      intent(1, { dispatch: "outbox", businessKey: "order-1" }),
+      ...confirmed(2, { businessKey: "order-2" }),
+      intent(3, { businessKey: "order-3" }),
+      dispatched(3),
+      record("gate.opened", { pos: 4, name: "approve", timeoutMs: 60_000 }),
+      record("timer.set", { pos: 5, purpose: "sleep", inMs: 60_000 }),
+    );
+    await run.write(decided("cancelled"));
+    const effects = await store.read.effects(tenant, { run: run.id });
+    assert.deepEqual(
+      effects.map(({ pos, status }) => `${pos} ${status}`),
+      ["0 WITHDRAWN", "1 WITHDRAWN", "2 CONFIRMED", "3 DISPATCHED"],
+    );
+    const claims = await Promise.all([0, 1, 2, 3].map((k) => store.read.claimOf(tenant, "wire", `order-${k}`)));
+    assert.deepEqual(
+      claims.map((claim) => claim?.pos),
+      [undefined, undefined, 2, 3],
+    );
+    assert.deepEqual(
+      (await store.read.gates(tenant)).map(({ status }) => status),
+      ["WITHDRAWN"],
+    );
+    assert.deepEqual((await store.read.timers(tenant)).map(({ purpose, status }) => `${purpose} ${status}`).sort(), [
+      "gate_timeout CANCELLED",
+      "sleep CANCELLED",
+    ]);
+    const outbox = await store.read.lease(tenant, { journal: effects[1]!.item! });
+    assert.equal(outbox?.wants, null, "a withdrawn effect's item asks for nobody");
+    await unchanged(store, async () => {
+      await run.refused("TAPE_ILLEGAL_TRANSITION", intent(6));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", record("gate.opened", { pos: 7, name: "g" }));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", dispatched(0));
+      await run.refused("TAPE_RUN_UNSETTLED", ended("CANCELLED"));
+    });
+    await run.write(settled(3, "FAILED")); // settling a doubt under its own key is allowed
+    await run.write(ended("CANCELLED"));
+    assert.equal((await run.view()).status, "CANCELLED");
+  });
+
+  it("a sender that claimed an effect before the decision may no longer dispatch it", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0, { dispatch: "outbox" }));
+    const sender = await holdItem(store, run.id, 0);
+    await run.write(decided("cancelled"));
+    await unchanged(store, () => sender.refused("TAPE_ILLEGAL_TRANSITION", dispatched(0, { run: run.journal })));
+    await sender.release();
+    await run.write(ended("CANCELLED"));
+  });
+
+  it("no run ends, and none compensates, while something of it is open", async () => {
+    const { store } = fresh();
+    const openings: Record<string, readonly NewRecord[]> = {
+      "a pending effect": [intent(0)],
+      "a dispatched effect": [intent(0), dispatched(0)],
+      "an effect in doubt": [intent(0), dispatched(0), settled(0, "UNKNOWN")],
+      "an open gate": [record("gate.opened", { pos: 0, name: "g" })],
+      "a timer": [record("timer.set", { pos: 0, purpose: "sleep", inMs: 60_000 })],
+      "a living child": [
+        record("child.started", { pos: 0, id: unique("child"), workflow: "w", input: 1, inputHash: "h" }),
+      ],
+    };
+    for (const [what, records] of Object.entries(openings)) {
+      const run = await begin(store);
+      await run.write(...records);
+      await unchanged(store, async () => {
+        for (const status of ["COMPLETED", "FAILED", "CANCELLED"] as const) {
+          const { code } = await run.refused("TAPE_RUN_UNSETTLED", ended(status, { outcome: 1 }));
+          assert.equal(code, "TAPE_RUN_UNSETTLED", what);
+        }
+      });
+    }
+    for (const doubt of ["a dispatched effect", "an effect in doubt", "a living child"]) {
+      const run = await begin(store);
+      const records = openings[doubt]!.map((one) =>
+        one.kind === "child.started" ? record("child.started", { ...one.data, id: unique("child") }) : one,
+      );
+      await run.write(...records, decided("failed"));
+      await unchanged(store, async () => {
+        await run.refused("TAPE_RUN_UNSETTLED", ended("FAILED"));
+        await run.refused("TAPE_RUN_UNSETTLED", compensating);
+      });
+    }
+  });
+
+  it("a run that owes something ends as completed or compensated, never as failed", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(...confirmed(0), armed(0));
+    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("FAILED", { outcome: 1 })));
+    await run.write(decided("failed"));
+    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("FAILED")));
+    await run.write(compensating);
+    await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED")));
+  });
+
+  it("a run ends only under the parent it has", async () => {
+    const { store } = fresh();
+    const parent = await begin(store);
+    const stranger = await begin(store);
+    const child = await startChild(parent, 0, unique("child"));
+    await unchanged(store, async () => {
+      await child.refused("TAPE_ILLEGAL_TRANSITION", ended("COMPLETED", { outcome: 1 }));
+      const wrong = { journal: stranger.journal, pos: 0, id: child.id };
+      await child.refused("TAPE_ILLEGAL_TRANSITION", ended("COMPLETED", { outcome: 1, parent: wrong }));
+      await parent.refused("TAPE_RUN_UNSETTLED", ended("COMPLETED", { outcome: 1, parent: wrong }));
+    });
+    await childEnded(child, parent, 0, "COMPLETED", { outcome: 1 });
+    assert.equal((await child.view()).status, "COMPLETED");
+  });
+
+  it("a stuck run keeps its lease rules: it can be parked, taken and set going again", async () => {
+    const { store } = fresh();
+    const wanted = spec();
+    await store.intake.createRuns(tenant, [wanted]);
+    const first = await hold(store, wanted.id);
+    await first.write(stuck);
+    await first.release();
+    assert.equal((await first.view()).status, "STUCK");
+    const operator = await hold(store, wanted.id, { run: wanted.id }, { reason: "manual", by: "ann", why: "fixed" });
+    await operator.write(unstuck("LIVE"));
+    await operator.release(0, { wants: "recovery" });
+    assert.equal((await operator.view()).status, "RUNNABLE");
+  });
+};

@@ -1,0 +1,268 @@
+import { strict as assert } from "node:assert";
+import type { NewRecord } from "../../src/model/records.ts";
+import type { Store } from "../../src/store/contract/store.ts";
+import { type Cases, claimant, record, refused, spec, tenant, unique } from "./frame.ts";
+import { begin, decided, find, statusOf, tally, unchanged } from "./scenes.ts";
+
+type Resolution = "RECEIVED" | "TIMED_OUT" | "WITHDRAWN";
+const gate = (pos: number, more: { payload?: unknown; binds?: string; timeoutMs?: number } = {}): NewRecord =>
+  record("gate.opened", { pos, name: "approve", ...more });
+const resolved = (pos: number, to: Resolution, value?: unknown): NewRecord =>
+  record("gate.resolved", { pos, to, ...(value === undefined ? {} : { value }) });
+const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" | "reconcile" = "sleep"): NewRecord =>
+  record("timer.set", { pos, purpose, inMs });
+const cancelled = (pos: number, purpose = "sleep"): NewRecord => record("timer.cancelled", { pos, purpose });
+
+/** Comes before any case is over, on a store with real time too. */
+const soon = 20;
+const pastSoon = 50;
+/** Comes after every case is over. */
+export const far = 3_600_000;
+
+export const gates: Cases = ({ it }, fresh) => {
+  it("an open gate shows what is to be decided; it is resolved once, in one of three ways", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(gate(0, { payload: { amount: 5n }, binds: "hash" }), gate(1), gate(2));
+    const [first] = await store.read.gates(tenant, { run: run.id });
+    assert.deepEqual([first?.name, first?.status, first?.binds, first?.value], ["approve", "OPEN", "hash", null]);
+    assert.ok(first?.payload?.includes("5"));
+    await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", gate(0)));
+    const ways = ["RECEIVED", "TIMED_OUT", "WITHDRAWN"] as const;
+    for (const [pos, to] of ways.entries()) await run.write(resolved(pos, to, { by: "ann" }));
+    const rows = await store.read.gates(tenant, { run: run.id });
+    assert.deepEqual(
+      rows.map(({ status }) => status),
+      ways,
+    );
+    await unchanged(store, async () => {
+      for (const pos of [0, 1, 2]) {
+        for (const to of ways) await run.refused("TAPE_ILLEGAL_TRANSITION", resolved(pos, to));
+        await run.refused("TAPE_ILLEGAL_TRANSITION", gate(pos));
+      }
+      await run.refused("TAPE_ILLEGAL_TRANSITION", resolved(7, "RECEIVED"));
+    });
+  });
+
+  it("a gate with approvers takes a signal of theirs and no other; whoever is none is refused before anything is written", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    const approvers = { role: "operator", tokens: ["t-cfo"], by: ["ada"] } as const;
+    await run.write(
+      record("gate.opened", { pos: 0, name: "cfo", approvers: { ...approvers, tokens: ["t-cfo"], by: ["ada"] } }),
+    );
+    const [row] = await store.read.gates(tenant, { run: run.id });
+    assert.deepEqual(JSON.parse(row!.approvers!), approvers);
+    const via = (token: string, role: string) => ({ via: { token, name: token, role } });
+    const send = (who: object) => store.intake.signal(tenant, run.id, { name: "cfo", value: true, ...who });
+    await unchanged(store, async () => {
+      await refused("TAPE_NOT_APPROVER", send(via("t-cfo", "starter")));
+      await refused("TAPE_NOT_APPROVER", send(via("t-other", "admin")));
+      await refused("TAPE_NOT_APPROVER", send({ by: "bob" }));
+      await refused("TAPE_NOT_APPROVER", send({}));
+    });
+    await store.intake.signal(tenant, run.id, { name: "other", value: 1 });
+    const answer = (note: number | undefined) =>
+      record("gate.resolved", { pos: 0, to: "RECEIVED", value: true, ...(note === undefined ? {} : { note }) });
+    await unchanged(store, async () => {
+      await run.refused("TAPE_ILLEGAL_TRANSITION", answer(1));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", answer(undefined));
+    });
+    const { n } = await send(via("t-cfo", "operator"));
+    const [, note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    assert.deepEqual((note!.data as { approves?: unknown }).approves, [0]);
+    await run.write(answer(n));
+    assert.equal((await send({})).duplicate, false, "no gate of that name stands open any more");
+  });
+
+  it("who started a run, or its parent, does not answer its gate where that is asked for", async () => {
+    const { store } = fresh();
+    const id = unique("run");
+    const starters = ["token:t-1", "name:ada"];
+    const first = { ...claimant(), nonce: 11n };
+    const [made] = await store.intake.createRuns(tenant, [spec({ id, starters })], first);
+    assert.ok(made?.ok && made.term);
+    const opened = record("gate.opened", { pos: 0, name: "cfo", approvers: { not: "starter" } });
+    const child = record("child.started", { pos: 1, id: `${id}.1`, workflow: "w", input: 1, inputHash: "h" });
+    await store.fenced.append(made.term.fence, { after: 1, records: [opened, child] });
+    const request = { target: { run: `${id}.1` }, claimant: claimant(), nonce: 12n, expect: "free" } as const;
+    const held = await store.claim.acquire(tenant, request);
+    assert.ok(held.ok);
+    await store.fenced.append(held.term.fence, { after: held.term.head, records: [opened] });
+    const send = (run: string, who: object) => store.intake.signal(tenant, run, { name: "cfo", value: true, ...who });
+    const via = (token: string, role = "starter") => ({ via: { token, name: "n", role } });
+    for (const run of [id, `${id}.1`]) {
+      await unchanged(store, async () => {
+        await refused("TAPE_NOT_APPROVER", send(run, via("t-1")));
+        await refused("TAPE_NOT_APPROVER", send(run, via("t-1", "admin")));
+        await refused("TAPE_NOT_APPROVER", send(run, { by: "ada" }));
+        await refused("TAPE_NOT_APPROVER", send(run, {}));
+      });
+      await send(run, via("t-2"));
+      await send(run, { by: "bob" });
+    }
+    // Nobody is known to have started this one: it takes an operator.
+    const other = await begin(store);
+    await other.write(opened);
+    await refused("TAPE_NOT_APPROVER", send(other.id, via("t-2")));
+    await send(other.id, via("t-2", "operator"));
+  });
+
+  it("lists show the open ones, of one run or all, oldest first, of one tenant", async () => {
+    const { store, elapse } = fresh();
+    const [a, b] = [await begin(store), await begin(store)];
+    await a.write(gate(0));
+    await elapse(5);
+    await b.write(gate(5));
+    await elapse(5);
+    await a.write(gate(3));
+    const places = async (filter: { run?: string; open?: boolean; limit?: number }) =>
+      (await store.read.gates(tenant, filter)).map(({ run, pos }) => `${run === a.journal ? "a" : "b"}${pos}`);
+    assert.deepEqual(await places({}), ["a0", "b5", "a3"]);
+    assert.deepEqual(await places({ limit: 2 }), ["a0", "b5"]);
+    await a.write(resolved(0, "RECEIVED"));
+    assert.deepEqual(await places({ open: true }), ["b5", "a3"]);
+    assert.deepEqual(await places({ open: true, run: a.id }), ["a3"]);
+    assert.deepEqual(await places({ run: "nobody" }), []);
+    assert.deepEqual(await store.read.gates("globex"), []);
+  });
+
+  it("a gate's time-out is a timer: cancelled by an answer, fired when none came", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(gate(0, { timeoutMs: soon }), gate(1, { timeoutMs: soon }));
+    await run.write(resolved(0, "RECEIVED"));
+    await elapse(pastSoon);
+    const of = { run: run.journal, purpose: "gate_timeout" };
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 0 }), false);
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), true);
+    const rows = await store.read.timers(tenant, { run: run.id });
+    assert.deepEqual(rows.map(({ pos, status }) => `${pos} ${status}`).sort(), ["0 CANCELLED", "1 FIRED"]);
+    // The gate itself is still open: what the note means is for the run's holder to say.
+    assert.equal((await store.read.gates(tenant, { open: true })).length, 1);
+    await run.write(record("notes.taken", { through: 1 }), resolved(1, "TIMED_OUT"));
+  });
+};
+
+export const timers: Cases = ({ it }, fresh) => {
+  it("fires when its time has come, never early, with its note in the same transaction", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(timer(0, soon), timer(1, far), timer(0, far, "redrive"));
+    const of = { run: run.journal, pos: 0, purpose: "sleep" };
+    await run.release();
+    await unchanged(store, async () => {
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), false, "early");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, purpose: "redrive" }), false, "early");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 9 }), false, "there is none");
+      assert.equal(await store.intake.fireTimer(tenant, { ...of, run: run.journal + 1 }), false, "there is none");
+    });
+    await elapse(pastSoon);
+    assert.equal(await statusOf(store, run.id), "WAITING", "nothing fires by itself");
+    assert.equal(await store.intake.fireTimer(tenant, of), true);
+    assert.equal(await statusOf(store, run.id), "RUNNABLE");
+    const [note, ...rest] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
+    assert.deepEqual([note?.kind, note?.data, rest.length], ["timer.fired", { pos: 0, purpose: "sleep" }, 0]);
+    await unchanged(store, async () => assert.equal(await store.intake.fireTimer(tenant, of), false, "once"));
+    assert.equal((await find(store, "recovery")).length, 1);
+  });
+
+  it("of many callers at once exactly one fires it", async () => {
+    const { store, another, elapse } = fresh();
+    const clients = [store, await another()];
+    const run = await begin(store);
+    await run.write(...Array.from({ length: 10 }, (_, pos) => timer(pos, soon)));
+    await elapse(pastSoon);
+    for (let pos = 0; pos < 10; pos++) {
+      const calls = Array.from({ length: 8 }, (_, k) =>
+        clients[k % 2]!.intake.fireTimer(tenant, { run: run.journal, pos, purpose: "sleep" }),
+      );
+      assert.deepEqual(tally(await Promise.all(calls)), { true: 1, false: 7 });
+    }
+    assert.equal((await run.view()).notes, 10);
+  });
+
+  it("is cancelled or fired, never both; a cancelled one never fires", async () => {
+    const { store, elapse } = fresh();
+    const run = await begin(store);
+    await run.write(timer(0, soon), timer(1, soon), cancelled(0));
+    await unchanged(store, async () => {
+      await run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(0));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(1, "redrive"));
+      await run.refused("TAPE_ILLEGAL_TRANSITION", timer(0, far));
+    });
+    await elapse(pastSoon);
+    const of = { run: run.journal, purpose: "sleep" };
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 0 }), false);
+    assert.equal(await store.intake.fireTimer(tenant, { ...of, pos: 1 }), true);
+    await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", cancelled(1)));
+    await run.write(timer(2, 0), decided("cancelled"));
+    assert.equal(
+      await store.intake.fireTimer(tenant, { ...of, pos: 2 }),
+      false,
+      "a decided run's timers are cancelled",
+    );
+  });
+
+  it("cancelling races firing: one of the two happens", async () => {
+    const { store, another, elapse } = fresh();
+    const other = await another();
+    const runs = await Promise.all(Array.from({ length: 20 }, () => begin(store)));
+    await Promise.all(runs.map((run) => run.write(timer(0, soon))));
+    await elapse(pastSoon);
+    await Promise.all(
+      runs.map(async (run, k) => {
+        const cancel = () => run.write(cancelled(0)).then(() => true, refusedAsSettled);
+        const fire = () => other.intake.fireTimer(tenant, { run: run.journal, pos: 0, purpose: "sleep" });
+        const race = await Promise.all(k % 2 === 0 ? [cancel(), fire()] : [fire(), cancel()]);
+        assert.deepEqual(tally(race), { true: 1, false: 1 });
+        const [row] = await store.read.timers(tenant, { run: run.id });
+        assert.equal((await run.view()).notes, row?.status === "FIRED" ? 1 : 0);
+      }),
+    );
+  });
+
+  it("those whose time has come are listed oldest first, and the next one is told in milliseconds", async () => {
+    const { store, elapse } = fresh();
+    assert.equal(await nextTimerMs(store), undefined);
+    const run = await begin(store);
+    await run.write(timer(0, far));
+    const next = await nextTimerMs(store);
+    assert.ok(next !== undefined && next > far / 2 && next <= far);
+    assert.deepEqual(await store.read.dueTimers(10), []);
+    // Far enough apart that the time between two statements of one transaction does not turn their order round.
+    await run.write(timer(1, 300), timer(2, 5), timer(3, 150, "reconcile"));
+    await elapse(350);
+    const due = await store.read.dueTimers(10);
+    assert.deepEqual(
+      due.map(({ pos, purpose, status }) => `${pos} ${purpose} ${status}`),
+      ["2 sleep SET", "3 reconcile SET", "1 sleep SET"],
+    );
+    for (const { lateMs, tenant: of, run: journal } of due) {
+      assert.ok(lateMs >= 0 && lateMs < far);
+      assert.deepEqual([of, journal], [tenant, run.journal]);
+    }
+    assert.equal((await store.read.dueTimers(2)).length, 2);
+    assert.equal((await store.read.dueTimers(10, tenant)).length, 3);
+    assert.deepEqual(await store.read.dueTimers(10, "globex"), []);
+    assert.equal(await nextTimerMs(store, "globex"), undefined);
+    assert.equal(await nextTimerMs(store), 0);
+    for (const { pos, purpose } of due) await store.intake.fireTimer(tenant, { run: run.journal, pos, purpose });
+    assert.deepEqual(await store.read.dueTimers(10), []);
+    assert.ok(((await nextTimerMs(store)) ?? 0) > far / 2);
+    const rows = await store.read.timers(tenant, { run: run.id });
+    assert.equal(rows.length, 4);
+    assert.equal((await store.read.timers(tenant, { limit: 3 })).length, 3);
+    assert.deepEqual(await store.read.timers("globex"), []);
+  });
+};
+
+/** Milliseconds until the next timer or schedule; undefined: none is set. */
+export async function nextTimerMs(store: Store, of?: string): Promise<number | undefined> {
+  return (await store.read.agenda(of)).find(({ reactor }) => reactor === "timers")?.inMs;
+}
+
+function refusedAsSettled(error: { code?: string }): boolean {
+  assert.equal(error.code, "TAPE_ILLEGAL_TRANSITION");
+  return false;
+}

@@ -1,0 +1,97 @@
+import { type Random, seededRandom } from "../../src/base/random.ts";
+import { openStore } from "../../src/host/open-store.ts";
+import { type RunHandle, type StartOptions, Tape, type TapeOptions } from "../../src/host/tape.ts";
+import type { GateDefinition } from "../../src/sdk/gate.ts";
+import type { Runner, Workflow } from "../../src/sdk/workflow.ts";
+import type { RunView, Store } from "../../src/store/contract/store.ts";
+import { settleRuns } from "./settle.ts";
+import { VirtualTime } from "./virtual-time.ts";
+
+export interface VirtualOptions {
+  readonly runner: Runner;
+  /** Opens the store on this clock; default: SQLite in memory. */
+  readonly openStore?: (clock: VirtualTime, random: Random) => Promise<Store>;
+  readonly seed?: number | string;
+  readonly tenant?: string;
+  readonly leaseTtl?: TapeOptions["leaseTtl"];
+  readonly log?: TapeOptions["log"];
+}
+
+/** Besides waits that are skipped: whoever does not settle within an hour of activity never will. */
+const defaultBoundMs = 3_600_000;
+
+/**
+ * A Tape in virtual time: a day of sleep takes a millisecond, and the same seed gives the same journal.
+ *
+ * @example
+ * const tape = await VirtualTape.open({ runner: createRunner({ workflows: [reminder] }) });
+ * const run = await tape.start(reminder, { in: "30d" });
+ * assert.equal(await tape.result(run), "reminded");
+ * await tape.close();
+ */
+export class VirtualTape {
+  readonly time: VirtualTime;
+  readonly store: Store;
+  readonly tape: Tape;
+
+  private constructor(time: VirtualTime, store: Store, tape: Tape) {
+    this.time = time;
+    this.store = store;
+    this.tape = tape;
+  }
+
+  static async open(options: VirtualOptions): Promise<VirtualTape> {
+    const { runner, tenant, leaseTtl, log, seed = 1 } = options;
+    const time = new VirtualTime();
+    const random = seededRandom(seed);
+    const store = await time.during((options.openStore ?? openVirtualStore)(time, random));
+    const more = {
+      ...(tenant === undefined ? {} : { tenant }),
+      ...(leaseTtl === undefined ? {} : { leaseTtl }),
+      ...(log === undefined ? {} : { log }),
+    };
+    const tape = await time.during(Tape.open({ store, runner, clock: time, random, report: false, ...more }));
+    return new VirtualTape(time, store, tape);
+  }
+
+  start<I, O>(workflow: Workflow<I, O>, input: I, options?: StartOptions): Promise<RunHandle<O>> {
+    return this.time.during(this.tape.start(workflow, input, options));
+  }
+
+  signal<T>(run: string, gate: GateDefinition<T>, value: T, options?: { key?: string; by?: string }): Promise<void> {
+    return this.time.during(this.tape.signal(run, gate, value, options));
+  }
+
+  cancel(run: string, reason = "a test asked for it"): Promise<void> {
+    return this.time.during(this.tape.cancel(run, { reason }));
+  }
+
+  /** Lets time pass until all runs have settled, then the outcome of this one. */
+  async result<O>(run: RunHandle<O>): Promise<O> {
+    await this.settle();
+    return this.time.during(run.result());
+  }
+
+  /** Lets time pass until every run has ended or needs a person. */
+  settle(boundMs = defaultBoundMs): Promise<RunView[]> {
+    return settleRuns(this.time, this.store, this.tape.tenant, boundMs);
+  }
+
+  elapse(ms: number): Promise<void> {
+    return this.time.elapse(ms);
+  }
+
+  async close(): Promise<void> {
+    await this.time.during(this.tape.close());
+    await this.time.during(this.store.close());
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close();
+  }
+}
+
+/** The real SQLite store, in memory, on virtual time. */
+export function openVirtualStore(clock: VirtualTime, random: Random): Promise<Store> {
+  return openStore("sqlite::memory:", { clock, random });
+}

@@ -1,0 +1,354 @@
+import { type Change, isRequired } from "../src/model/changes.ts";
+import type { RunPhase } from "../src/model/machines.ts";
+import type { JournalKind } from "../src/model/rows.ts";
+import { Undo, UndoableMap } from "./undoable.ts";
+
+/**
+ * The tables that records explain, kept a second time: a small reading of the Change kinds that shares no code with any
+ * store. Times are left out, because a record does not say at which millisecond its transaction wrote the row.
+ */
+export interface RunState {
+  journal: number;
+  tenant: string;
+  id: string;
+  workflow: string;
+  version: string | null;
+  phase: RunPhase;
+  cause: string | null;
+  stuckFrom: RunPhase | null;
+  inputHash: string;
+  labels: string | null;
+  outcome: string | null;
+  parent: number | null;
+  root: number;
+  ended: boolean;
+}
+export interface LeaseState {
+  kind: JournalKind;
+  tenant: string;
+  run: number;
+  token: bigint;
+  owner: string | null;
+  wants: string | null;
+  notes: number;
+  open: boolean;
+  doomed: boolean;
+}
+type Stored<K extends Change["do"]> = {
+  -readonly [F in keyof Extract<Change, { do: K }>]: Extract<Change, { do: K }>[F];
+};
+export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
+  root: number;
+  attempt: number;
+  attemptToken: bigint | null;
+  reason: string | null;
+  outcome: string | null;
+};
+export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
+export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs" | "until"> & { status: string };
+export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
+export type ClaimState = Omit<Stored<"claim.create">, "do"> & { tenant: string };
+
+const openActs = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
+const openInverses = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
+const finals = ["COMPLETED", "FAILED", "CANCELLED", "COMPENSATED"];
+const listed = (list: string, word: string): boolean => list.split(",").includes(word);
+const keyOf = (...parts: readonly (string | number)[]): string => JSON.stringify(parts);
+
+export class ProjectionTables {
+  /** What was done to all of them since the last record that fitted. */
+  readonly undo = new Undo();
+  readonly runs = new UndoableMap<number, RunState>(this.undo);
+  readonly leases = new UndoableMap<number, LeaseState>(this.undo);
+  readonly effects = new UndoableMap<string, EffectState>(this.undo);
+  readonly gates = new UndoableMap<string, GateState>(this.undo);
+  readonly timers = new UndoableMap<string, TimerState>(this.undo);
+  readonly budgets = new UndoableMap<string, BudgetState>(this.undo);
+  readonly claims = new UndoableMap<string, ClaimState>(this.undo);
+  /** Every claim there ever was, so that a dropped one can be looked for too. */
+  readonly claimed = new UndoableMap<string, ClaimState>(this.undo);
+  /**
+   * Records that changes write into other journals, and those that are there: one for one. Positive: a change wrote it
+   * and it has not been seen; negative: seen, but not yet explained. Which comes first in the feed is up to the store.
+   */
+  readonly balance = new UndoableMap<string, number>(this.undo);
+
+  /** What is wrong with carrying out this change here; undefined: nothing. */
+  apply(change: Change): string | undefined {
+    const done = this.#carryOut(change);
+    return done || !isRequired(change) ? undefined : `${change.do} does not apply: ${show(change)}`;
+  }
+
+  count(inside: "journal" | "inbox", record: { journal: number; kind: string; body: string }, by: 1 | -1): void {
+    const key = `${record.kind} in ${inside} ${record.journal}: ${record.body}`;
+    const left = (this.balance.get(key) ?? 0) + by;
+    if (left === 0) this.balance.delete(key);
+    else this.balance.set(key, left);
+  }
+
+  effectsOf(run: number): EffectState[] {
+    return [...this.effects.values()].filter((effect) => effect.run === run);
+  }
+
+  forget(journal: number): void {
+    this.runs.delete(journal);
+    for (const [item, lease] of this.leases) if (lease.run === journal) this.leases.delete(item);
+    for (const table of [this.effects, this.gates, this.timers, this.budgets, this.claims] as Map<
+      string,
+      { run: number }
+    >[]) {
+      for (const [key, row] of table) if (row.run === journal) table.delete(key);
+    }
+  }
+
+  #carryOut(change: Change): boolean {
+    switch (change.do) {
+      case "run.create":
+        return this.#createRun(change);
+      case "lease.create": {
+        const { journal, kind, run, token, wants } = change;
+        const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
+        this.leases.set(journal, { kind, tenant, run, token, owner: null, wants, notes: 0, open: true, doomed: false });
+        return true;
+      }
+      case "record.create":
+        this.count("journal", change, 1);
+        return true;
+      case "run.phase":
+        return this.#turnRun(change);
+      case "run.settled":
+        return this.#isSettled(change.journal, change.armed);
+      case "note.create": {
+        const line = change.orAbove ? this.#lineOf(change.journal) : [change.journal];
+        const journal = line.find((one) => this.leases.get(one)?.open);
+        if (journal === undefined) return false;
+        this.count("inbox", { ...change, journal }, 1);
+        return true;
+      }
+      case "lease.wake": {
+        const { journal, wants } = change;
+        const lease = this.leases.get(journal);
+        if (lease?.owner === null && lease.open) this.leases.change(journal, { wants });
+        return true;
+      }
+      case "lease.release":
+        return this.#release(change);
+      case "effect.create":
+        return this.#createEffect(change);
+      case "effect.status":
+        return this.#turnEffect(change);
+      case "effects.withdraw":
+        return this.#turnAll(
+          change.run,
+          (e) => e.run === change.run && e.role === "act" && e.status === "PENDING",
+          "WITHDRAWN",
+        );
+      case "obligations.due":
+        return this.#turnAll(
+          change.run,
+          ({ run, pos, sub, status }) =>
+            status === "ARMED" &&
+            (change.pos === null ? this.#lineOf(run).includes(change.run) : run === change.run) &&
+            (change.pos === null || (pos === change.pos && sub === change.sub)),
+          "PENDING",
+        );
+      case "obligations.discharge":
+        return this.#turnAll(change.run, (e) => e.root === change.run && e.status === "ARMED", "DISCHARGED");
+      case "obligations.next":
+        return this.#nextObligation(change.run);
+      case "items.sweep":
+        for (const { item, status } of this.effectsOf(change.run)) {
+          const lease = this.leases.get(item ?? 0);
+          if (lease?.owner === null && status === "WITHDRAWN") this.leases.change(item ?? 0, { wants: null });
+        }
+        return true;
+      case "claim.create":
+        return this.#claim(change);
+      case "claim.drop":
+        return this.#dropClaims(({ run, pos }) => run === change.run && pos === change.pos);
+      case "claims.sweep":
+        return this.#dropClaims(
+          ({ run, pos }) => run === change.run && this.effects.get(keyOf(run, pos, 0))?.status === "WITHDRAWN",
+        );
+      case "gate.create": {
+        const { run, pos, name, binds, payload, approvers } = change;
+        if (this.gates.has(keyOf(run, pos)) || this.runs.get(run)?.phase !== "LIVE") return false;
+        this.gates.set(keyOf(run, pos), { run, pos, name, binds, payload, approvers, status: "OPEN", value: null });
+        return true;
+      }
+      case "gate.status": {
+        const key = keyOf(change.run, change.pos);
+        if (this.gates.get(key)?.status !== "OPEN") return false;
+        return this.gates.change(key, { status: change.to, value: change.value });
+      }
+      case "gates.withdraw":
+        for (const [key, { run, status }] of this.gates) {
+          if (run === change.run && status === "OPEN") this.gates.change(key, { status: "WITHDRAWN" });
+        }
+        return true;
+      case "timer.create": {
+        const { run, pos, purpose } = change;
+        if (this.timers.has(keyOf(run, pos, purpose))) return false;
+        this.timers.set(keyOf(run, pos, purpose), { run, pos, purpose, status: "SET" });
+        return true;
+      }
+      case "timer.status": {
+        const key = keyOf(change.run, change.pos, change.purpose);
+        if (this.timers.get(key)?.status !== "SET") return false;
+        return this.timers.change(key, { status: change.to });
+      }
+      case "timer.fire":
+        return this.#carryOut({ ...change, do: "timer.status", to: "FIRED", must: true });
+      case "timers.cancel":
+        for (const [key, { run, status }] of this.timers) {
+          if (run === change.run && status === "SET") this.timers.change(key, { status: "CANCELLED" });
+        }
+        return true;
+      case "budget.create": {
+        const { run, unit, cap } = change;
+        this.budgets.set(keyOf(run, unit), { run, unit, cap, reserved: 0, spent: 0 });
+        return true;
+      }
+      case "budget.reserve":
+        return this.#draw(change.by, change.run, change.unit, change.amount, 0);
+      case "budget.charge":
+        return this.#draw(change.by, change.run, change.unit, -change.reserved, change.spent);
+      case "value.put":
+      case "value.log":
+        return true; // values are written from outside too, without a record: records do not explain them
+    }
+  }
+
+  #createRun(change: Extract<Change, { do: "run.create" }>): boolean {
+    const { journal, id, workflow, version, inputHash, labels, parent } = change;
+    const above = parent === null ? undefined : this.runs.get(parent);
+    const tenant = change.tenant ?? above?.tenant ?? "";
+    if (above !== undefined && above.phase !== "LIVE") return false;
+    if ([...this.runs.values()].some((run) => run.tenant === tenant && run.id === id)) return false;
+    const root = above?.root ?? journal;
+    const blank = { phase: "LIVE", cause: null, stuckFrom: null, outcome: null, ended: false } as const;
+    this.runs.set(journal, { journal, tenant, id, workflow, version, inputHash, labels, parent, root, ...blank });
+    return true;
+  }
+
+  #turnRun({ journal, to, from, decided, cause, outcome, parent }: Extract<Change, { do: "run.phase" }>): boolean {
+    const run = this.runs.get(journal);
+    if (run === undefined || run.ended || !listed(from, run.phase)) return false;
+    if (run.phase === "STUCK" && run.stuckFrom !== to) return false;
+    if (run.phase === "ENDING" && decided !== null && !listed(decided, run.cause ?? "")) return false;
+    const ends = finals.includes(to);
+    if (ends && run.parent !== parent) return false;
+    const decision = run.phase === "LIVE" ? { cause, outcome } : {};
+    return this.runs.change(journal, {
+      ...decision,
+      stuckFrom: to === "STUCK" ? run.phase : null,
+      ended: ends,
+      phase: to,
+    });
+  }
+
+  #isSettled(journal: number, armed: boolean): boolean {
+    const owes = ({ run, root, role, surplus, status }: EffectState) =>
+      role === "act"
+        ? run === journal && openActs.includes(status)
+        : (run === journal || root === journal) &&
+          !surplus &&
+          (openInverses.includes(status) || (armed && status === "ARMED"));
+    if ([...this.effects.values()].some(owes)) return false;
+    if ([...this.gates.values()].some(({ run, status }) => run === journal && status === "OPEN")) return false;
+    if ([...this.timers.values()].some(({ run, status }) => run === journal && status === "SET")) return false;
+    return ![...this.runs.values()].some(({ parent, ended }) => parent === journal && !ended);
+  }
+
+  #release({ journal, taken, wants, open }: Extract<Change, { do: "lease.release" }>): boolean {
+    const lease = this.leases.get(journal);
+    if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
+    return this.leases.change(journal, { token: lease.token + 1n, owner: null, wants, open, doomed: false });
+  }
+
+  #createEffect({ do: _do, source, ...effect }: Extract<Change, { do: "effect.create" }>): boolean {
+    const run = this.runs.get(effect.run);
+    const key = keyOf(effect.run, effect.pos, effect.sub);
+    if (run === undefined || this.effects.has(key)) return false;
+    if (source !== effect.run && this.leases.get(source)?.run !== effect.run) return false;
+    if (effect.role === "act" && run.phase !== "LIVE") return false;
+    const blank = { attempt: 0, attemptToken: null, reason: null, outcome: null };
+    this.effects.set(key, { ...effect, root: run.root, ...blank });
+    return true;
+  }
+
+  #turnEffect(change: Extract<Change, { do: "effect.status" }>): boolean {
+    const key = keyOf(change.run, change.pos, change.sub);
+    const effect = this.effects.get(key);
+    const { to, by, from, hand } = change;
+    if (effect === undefined || effect.authority !== by || !listed(from, effect.status)) return false;
+    const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
+    if (to === "PENDING" && !sure) return false;
+    return this.effects.change(key, {
+      status: to,
+      authority: hand ?? effect.authority,
+      item: hand ?? effect.item,
+      attempt: change.attempt ?? effect.attempt,
+      attemptToken: change.token ?? effect.attemptToken,
+      reason: change.reason ?? effect.reason,
+      outcome: change.outcome ?? effect.outcome,
+    });
+  }
+
+  /** The run, its parent, and so on up to the root. */
+  #lineOf(run: number): number[] {
+    const parent = this.runs.get(run)?.parent ?? null;
+    return parent === null ? [run] : [run, ...this.#lineOf(parent)];
+  }
+
+  #turnAll(_run: number, which: (effect: EffectState) => boolean, to: EffectState["status"]): boolean {
+    const chosen = [...this.effects].filter(([, effect]) => which(effect));
+    for (const [key] of chosen) this.effects.change(key, { status: to });
+    return chosen.length > 0;
+  }
+
+  #nextObligation(run: number): boolean {
+    const chain = [...this.effects.values()].filter(
+      (e) => this.#lineOf(e.run).includes(run) && e.role === "inverse" && !e.surplus && openInverses.includes(e.status),
+    );
+    for (const one of chain) {
+      const isNewer = (n: EffectState) =>
+        n.run === one.run && (n.pos > one.pos || (n.pos === one.pos && n.sub > one.sub));
+      const lease = this.leases.get(one.item ?? 0);
+      if (one.status !== "PENDING" || chain.some(isNewer) || lease === undefined) continue;
+      if (lease.owner === null && lease.wants === null) this.leases.change(one.item ?? 0, { wants: "compensation" });
+    }
+    return true;
+  }
+
+  #claim({ run, pos, scope, businessKey }: Extract<Change, { do: "claim.create" }>): boolean {
+    const tenant = this.runs.get(run)?.tenant ?? "";
+    const key = keyOf(tenant, scope, businessKey);
+    if (this.claims.has(key)) return false;
+    const claim = { tenant, run, pos, scope, businessKey };
+    this.claims.set(key, claim);
+    this.claimed.set(key, claim);
+    return true;
+  }
+
+  #dropClaims(which: (claim: ClaimState) => boolean): boolean {
+    for (const [key, claim] of this.claims) if (which(claim)) this.claims.delete(key);
+    return true;
+  }
+
+  #draw(by: number, run: number, unit: string, reserved: number, spent: number): boolean {
+    const key = keyOf(run, unit);
+    const budget = this.budgets.get(key);
+    if (budget === undefined || this.runs.get(by)?.root !== this.runs.get(run)?.root) return false;
+    const next = {
+      reserved: budget.reserved + reserved,
+      spent: Math.min(budget.spent + spent, Number.MAX_SAFE_INTEGER),
+    };
+    const capped = reserved > 0 && next.reserved + next.spent > budget.cap; // a charge is a fact, a reservation a question
+    if (next.reserved < 0 || capped) return false;
+    return this.budgets.change(key, next);
+  }
+}
+
+export const show = (value: unknown): string =>
+  JSON.stringify(value, (_key, one: unknown) => (typeof one === "bigint" ? `${one}` : one));

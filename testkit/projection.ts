@@ -1,0 +1,325 @@
+import { encode } from "../src/base/codec.ts";
+import { changesOf, changesOfCreation, encodeBody, type RecordContext } from "../src/model/projection.ts";
+import type { NewRecord, RecordData } from "../src/model/records.ts";
+import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
+import { statusOf } from "../src/store/decode-rows.ts";
+import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
+import { type Taker, takeInSomeOrder } from "./some-order.ts";
+
+/**
+ * projection = fold(records): reads every record of the store through its feed, carries out again what each of them
+ * does to the tables, and compares with what the store says. Answers the differences in words; none means that the
+ * records explain every row. It also notices records that no change explains, and changes whose record is missing.
+ *
+ * The records are folded in the order of the feed, which on memory and SQLite is that of the commits. PostgreSQL's feed
+ * keeps only the order within each journal: where it does not fit, an order is looked for that does, and the rows must
+ * be those of that order. Call it when the store is quiet and the feed has caught up.
+ *
+ * @example
+ * assert.deepEqual(await checkProjection(store, ["acme"]), []);
+ */
+export async function checkProjection(store: Store, tenants: readonly string[]): Promise<string[]> {
+  const { records, tenantOf } = await readFeed(store, tenants);
+  const { tables, faults } = foldRecords(records, tenantOf, store.backend === "postgres");
+  for (const tenant of tenants) faults.push(...(await compare(store, tenant, tables)));
+  return faults;
+}
+
+async function readFeed(store: Store, tenants: readonly string[]) {
+  const tenantOf = new Map<number, string>();
+  for (const tenant of tenants) {
+    for (const { journal } of await wholeFeed(store, tenant)) tenantOf.set(journal, tenant);
+  }
+  const all = await wholeFeed(store);
+  return { tenantOf, records: all.filter(({ journal }) => journal === storeJournal || tenantOf.has(journal)) };
+}
+
+const storeJournal = 1;
+
+async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
+  const records: FeedRecord[] = [];
+  for (let cursor: string | undefined; ; ) {
+    const page = await store.read.feed(cursor, undefined, tenant);
+    if (page.records.length === 0) return records;
+    records.push(...page.records);
+    cursor = page.cursor;
+  }
+}
+
+/** The tables that these records make, and where they do not fit together; `loose`: in any order that journals allow. */
+function foldRecords(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>, loose: boolean) {
+  const begin = () => new Fold(records, tenantOf);
+  const straight = begin();
+  for (const record of records) straight.take(record);
+  const faults = straight.finish();
+  // What no order explains is said of the order in which it came.
+  const fold = (loose && faults.length > 0 && takeInSomeOrder(records, begin)) || straight;
+  return { tables: fold.tables, faults: fold === straight ? faults : fold.finish() };
+}
+
+class Fold implements Taker {
+  readonly tables = new ProjectionTables();
+  readonly #faults: string[] = [];
+  readonly #tenantOf: ReadonlyMap<number, string>;
+  /** Numbers that records allocated: the journals they open follow in the feed. */
+  readonly #opened = new Map<string, number>();
+  /** Runs whose records are gone: what their relatives say of them cannot be followed up. */
+  readonly #pruned = new Set<string>();
+  #floor = 0n;
+
+  constructor(records: readonly FeedRecord[], tenantOf: ReadonlyMap<number, string>) {
+    this.#tenantOf = tenantOf;
+    for (const { kind, data, journal } of records) {
+      if (kind === "item.opened") this.#opened.set(`item ${data.run} ${data.pos} ${data.sub}`, journal);
+      if (kind === "run.pruned") this.#pruned.add(`${data.tenant}/${data.id}`);
+      if (kind === "run.created" && data.parent !== undefined) {
+        this.#opened.set(`child ${data.parent.journal} ${data.id}`, journal);
+      }
+    }
+  }
+
+  finish(): string[] {
+    for (const [record, left] of this.tables.balance) {
+      this.#fault(`${left > 0 ? "missing" : "unexplained"}: ${record}`);
+    }
+    return this.#faults;
+  }
+
+  attempt(record: FeedRecord): boolean {
+    const before = this.#faults.length;
+    this.take(record);
+    const fits = this.#faults.length === before;
+    this.#faults.length = before;
+    if (!fits) this.tables.undo.takeBack();
+    return fits;
+  }
+
+  take(record: FeedRecord): void {
+    this.tables.undo.keep();
+    const { journal, kind, token, data } = record;
+    if (record.in === "inbox") {
+      this.#takeNote(record);
+      return;
+    }
+    const lease = this.tables.leases.get(journal);
+    switch (kind) {
+      case "store.restored":
+        this.#floor = BigInt(data.epoch) << 40n; // tokens carry the store epoch in their high bits
+        for (const [one, { owner }] of this.tables.leases) this.tables.leases.change(one, { doomed: owner !== null });
+        return;
+      case "run.pruned": {
+        const run = [...this.tables.runs.values()].find(({ tenant, id }) => tenant === data.tenant && id === data.id);
+        if (run !== undefined) this.tables.forget(run.journal);
+        return;
+      }
+      case "operator.acted":
+        if (journal === storeJournal) return; // a deed that concerns the store itself: no lease is taken for it
+        break;
+      case "lease.named": {
+        const tenant = this.#tenantOf.get(journal) ?? "";
+        const blank = { token: 0n, owner: null, wants: null, notes: 0, open: true, doomed: false };
+        this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
+        return;
+      }
+      case "item.opened":
+        this.#seen(record);
+        return;
+      case "run.created":
+        if (data.parent === undefined) this.#create(record, data);
+        this.#seen(record);
+        return;
+      case "term.begun":
+        if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not rise`);
+        else this.tables.leases.change(journal, { token, owner: data.owner, wants: null, doomed: false });
+        return;
+      default:
+    }
+    if (lease === undefined) {
+      this.#fault(`${where(record)}: nothing opened this journal`);
+      return;
+    }
+    if (token !== lease.token) this.#fault(`${where(record)}: written under ${token}, the term is ${lease.token}`);
+    if (kind === "child.started" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
+    // Records do not say the nonce; it is not compared.
+    const place = { journal, kind: lease.kind, token, nonce: 0n, keepVersions: 0, allocate: this.#allocator(record) };
+    this.#apply(record, () => changesOf(record, place));
+  }
+
+  #apply(record: FeedRecord, changes: () => ReturnType<typeof changesOf>): void {
+    try {
+      for (const change of changes()) {
+        const fault = this.tables.apply(change);
+        if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
+      }
+    } catch (error) {
+      this.#fault(`${where(record)}: ${(error as Error).message}`);
+    }
+  }
+
+  #create(record: FeedRecord, data: RecordData<"run.created">): void {
+    const { journal } = record;
+    const none = () => {
+      throw new Error("creating a run opens no other journal");
+    };
+    const place: RecordContext = { journal, kind: "run", token: 0n, nonce: 0n, keepVersions: 0, allocate: none };
+    this.#apply(record, () => changesOfCreation(this.#tenantOf.get(journal) ?? "", data, place));
+    const lease = this.tables.leases.get(journal);
+    if (data.holder !== undefined && lease !== undefined) {
+      const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
+      this.tables.leases.change(journal, { token, owner: data.holder.owner, wants: null });
+    }
+  }
+
+  /** Which journal this record opened. */
+  #allocator(record: NewRecord & { readonly journal: number }): () => number {
+    return () => {
+      const { data, kind, journal } = record;
+      if (kind === "child.started") return this.#opened.get(`child ${journal} ${data.id}`) ?? this.#lost();
+      const { run = journal, pos, sub = 0 } = data as { run?: number; pos: number; sub?: number };
+      return this.#opened.get(`item ${run} ${pos} ${sub}`) ?? this.#lost();
+    };
+  }
+
+  #lost(): never {
+    throw new Error("the journal that it opened is not in the feed");
+  }
+
+  #seen({ in: inside, journal, kind, data }: FeedRecord): void {
+    this.tables.count(inside, { journal, kind, body: encodeBody(data) }, -1);
+  }
+
+  #takeNote(record: FeedRecord): void {
+    const { journal, kind, seq, data } = record;
+    const lease = this.tables.leases.get(journal);
+    if (lease === undefined || !lease.open) {
+      this.#fault(`${where(record)}: this inbox is not open`);
+      return;
+    }
+    const notes = lease.notes + 1;
+    if (notes !== seq) this.#fault(`${where(record)}: it is note number ${notes}`);
+    // An item that already waits for its reactor keeps waiting for that one.
+    const wants = lease.kind === "run" ? "recovery" : (lease.wants ?? "reconciler");
+    this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, wants } : { notes });
+    if (kind === "timer.fired") {
+      const { pos, purpose } = data;
+      const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", must: true });
+      if (fault !== undefined) this.#fault(`${where(record)}: ${fault}`);
+    }
+    if (kind !== "child.settled" && kind !== "effect.outcome") return;
+    if (kind === "child.settled" && this.#pruned.has(`${lease.tenant}/${data.id}`)) return;
+    this.#seen(record);
+  }
+
+  #fault(what: string): void {
+    this.#faults.push(what);
+  }
+}
+
+const where = ({ journal, in: inside, seq, kind }: FeedRecord): string => `${inside} ${journal}, ${seq} (${kind})`;
+
+async function compare(store: Store, tenant: string, tables: ProjectionTables): Promise<string[]> {
+  const { read } = store;
+  const faults: string[] = [];
+  const expect = (what: string, found: unknown, expected: unknown) => {
+    if (show(found) !== show(expected)) faults.push(`${what} is ${show(found)}, but its records say ${show(expected)}`);
+  };
+  const views = await allRuns(store, tenant);
+  const runs = [...tables.runs.values()].filter((run) => run.tenant === tenant);
+  expect(`the list of ${tenant}'s runs`, views.map(({ journal }) => journal).sort(ascending), keysOf(runs));
+  for (const view of views) {
+    const run = tables.runs.get(view.journal);
+    if (run === undefined) continue; // said above
+    const { id } = view;
+    expect(`run ${id}`, seenRun(view), toldRun(run, tables));
+    const effects = (await read.effects(tenant, { run: id })).map(
+      ({ tenant: _t, sendUntil: _s, createdAt: _c, changedAt: _h, ...effect }) => effect,
+    );
+    expect(`the effects of ${id}`, sorted(effects), sorted(tables.effectsOf(run.journal)));
+    const gates = (await read.gates(tenant, { run: id })).map(({ tenant: _t, openedAt: _o, ...gate }) => gate);
+    expect(`the gates of ${id}`, sorted(gates), sorted(ofRun(tables.gates, run.journal)));
+    const timers = (await read.timers(tenant, { run: id })).map(({ tenant: _t, dueAt: _d, ...timer }) => timer);
+    expect(`the timers of ${id}`, sorted(timers), sorted(ofRun(tables.timers, run.journal)));
+    expect(`the budgets of ${id}`, sorted(await read.budgets(tenant, id)), sorted(ofRun(tables.budgets, run.journal)));
+  }
+  for (const [key, { tenant: of, scope, businessKey }] of tables.claimed) {
+    if (of !== tenant) continue;
+    const found = await read.claimOf(tenant, scope, businessKey);
+    const claim = tables.claims.get(key);
+    expect(`the owner of ${scope} ${businessKey}`, found && [found.run, found.pos], claim && [claim.run, claim.pos]);
+  }
+  for (const [journal, lease] of tables.leases) {
+    if (lease.tenant !== tenant) continue;
+    const { kind, run, token, owner, wants } = lease;
+    const view = await read.lease(tenant, { journal });
+    const found = view && [view.kind, view.run, view.token, view.owner, view.wants];
+    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, wants]);
+  }
+  return faults;
+}
+
+async function allRuns(store: Store, tenant: string): Promise<RunView[]> {
+  const views: RunView[] = [];
+  for (;;) {
+    const before = views.at(-1)?.journal;
+    const page = await store.read.runs(tenant, before === undefined ? {} : { before });
+    if (page.length === 0) return views;
+    views.push(...page);
+  }
+}
+
+function seenRun(view: RunView): unknown[] {
+  const { journal, id, workflow, version, status, cause, stuckFrom, inputHash, parent, root, notes } = view;
+  const outcome = view.outcome === undefined ? null : encode(view.outcome);
+  const labels = Object.entries(view.labels);
+  return [
+    journal,
+    id,
+    workflow,
+    version,
+    status,
+    cause,
+    stuckFrom,
+    inputHash,
+    labels,
+    outcome,
+    parent,
+    root,
+    notes,
+    view.endedAt !== null,
+  ];
+}
+
+function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
+  const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
+  const lease = tables.leases.get(journal);
+  const status = statusOf(run.phase, lease?.owner !== null, lease?.wants !== null);
+  const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
+  const told = outcome === undefinedText ? null : outcome; // an outcome of undefined reads like none
+  return [
+    journal,
+    id,
+    workflow,
+    version,
+    status,
+    cause,
+    stuckFrom,
+    inputHash,
+    labels,
+    told,
+    parent,
+    root,
+    lease?.notes,
+    ended,
+  ];
+}
+
+const undefinedText = encode(undefined);
+const ascending = (a: number, b: number): number => a - b;
+const keysOf = (runs: readonly RunState[]): number[] => runs.map(({ journal }) => journal).sort(ascending);
+const ofRun = <T extends { run: number }>(table: ReadonlyMap<string, T>, run: number): T[] =>
+  [...table.values()].filter((row) => row.run === run);
+
+/** Rows in an order of their own, each with its fields in order: two tables can then be compared as text. */
+function sorted(rows: readonly object[]): string[] {
+  return rows.map((row) => show(Object.entries(row).sort(([a], [b]) => (a < b ? -1 : 1)))).sort();
+}
