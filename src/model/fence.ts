@@ -7,8 +7,8 @@
  * that conflicts with takeover*:
  *
  *   src/store/memory/leases.ts              the comparison in one line of TypeScript
- *   src/store/sqlite/sql/fence.sql          BEGIN IMMEDIATE is the lock
- *   src/store/postgres/sql/append.sql       FOR KEY SHARE + the unique index leases_fence is the lock
+ *   src/store/sqlite/sql/leases.sql         `fence`: BEGIN IMMEDIATE is the lock
+ *   src/store/postgres/sql/batched.sql      `append`: FOR KEY SHARE + the unique index leases_fence is the lock
  *
  * The tenant is compared in the same statement, so that no cache above the store has to know whose a journal is: a fence
  * that another tenant has got hold of is answered as if there were no such journal. Over HTTP a fence does not carry its

@@ -1,10 +1,10 @@
-import { readdirSync } from "node:fs";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TapeError } from "../../src/model/errors.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { openMemory } from "../../src/store/memory/open.ts";
 import { groups, statements, without } from "../../src/store/memory/statements.ts";
 import { Table, UndoLog } from "../../src/store/memory/table.ts";
+import { Statements } from "../../src/store/sqlite/database.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { storeConformance } from "../../testkit/conformance/index.ts";
 
@@ -163,8 +163,7 @@ describe("the memory store", () => {
 });
 
 describe("statements", () => {
-  const folder = new URL("../../src/store/sqlite/sql/", import.meta.url);
-  const inSql = readdirSync(folder).map((file) => file.replace(/\.sql$/, ""));
+  const inSql = [...Statements.all.keys()];
 
   it("are those of SQLite, but for the named ones", () => {
     expect(Object.keys(statements).sort()).toEqual(inSql.filter((name) => !Object.hasOwn(without, name)).sort());

@@ -4,38 +4,41 @@ import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity, sqlStars } from "./
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
-  "feed.edge.sql": "PostgreSQL says with each page of the feed how far the look went",
-  "leases.reboot.sql": "SQLite counts lease time by the machine's monotonic clock, which begins anew with each boot",
-  "meta.boot.sql": "the same",
-  "migrations.size.sql": "PostgreSQL tells the sizes of its tables itself",
-  "meta.file.sql": "only a file can be copied beside itself",
-  "meta.anchor.sql": "sleeps count by that clock, too",
-  "append.sql": "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
-  "create.sql": "the same",
-  "create.check.sql": "the same",
-  "create.counted.sql": "the same",
-  "park.sql": "the same",
-  "rise.sql": "the same",
-  "end.sql": "the same",
-  "append.check.sql": "the answer to such a statement can be lost on its way",
-  "renew.sql": "PostgreSQL renews many leases in one statement",
-  "renew.lost.sql": "the same",
-  "fire.sql": "PostgreSQL fires many timers in one statement",
-  "fire.check.sql": "the answer to such a statement can be lost on its way",
-  "take.sql": "PostgreSQL takes many leases in one statement",
-  "leases.read.sql": "the same",
-  "journal.heads.sql": "the same",
-  "records.append.sql": "the same",
-  "fence.release.sql": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
-  "feed.blocker.sql": "only where transactions overlap can one hold the feed back",
-  "witness.settle.sql": "only there can a lost answer belong to a transaction that is still open",
-  "store.standbys.sql": "only a server has some",
-  "store.protection.sql": "only there can a hand make an index or a table another one, or a role lack a right",
-  "meta.promoted.sql": "only a server can be promoted",
+  "feed.edge": "PostgreSQL says with each page of the feed how far the look went",
+  "leases.reboot": "SQLite counts lease time by the machine's monotonic clock, which begins anew with each boot",
+  "meta.boot": "the same",
+  "migrations.size": "PostgreSQL tells the sizes of its tables itself",
+  "meta.file": "only a file can be copied beside itself",
+  "meta.anchor": "sleeps count by that clock, too",
+  append: "PostgreSQL writes many journals in one statement; SQLite runs a prepared insert many times",
+  create: "the same",
+  "create.check": "the same",
+  "create.counted": "the same",
+  park: "the same",
+  rise: "the same",
+  end: "the same",
+  "append.check": "the answer to such a statement can be lost on its way",
+  renew: "PostgreSQL renews many leases in one statement",
+  "renew.lost": "the same",
+  fire: "PostgreSQL fires many timers in one statement",
+  "fire.check": "the answer to such a statement can be lost on its way",
+  take: "PostgreSQL takes many leases in one statement",
+  "leases.read": "the same",
+  "journal.heads": "the same",
+  "records.append": "the same",
+  "fence.release": "PostgreSQL needs a stronger row lock to end a term; SQLite locks the file",
+  "feed.blocker": "only where transactions overlap can one hold the feed back",
+  "witness.settle": "only there can a lost answer belong to a transaction that is still open",
+  "store.standbys": "only a server has some",
+  "store.protection": "only there can a hand make an index or a table another one, or a role lack a right",
+  "meta.promoted": "only a server can be promoted",
 };
 
 const sources = readFiles(repositoryPaths().filter((path) => /^(src|testkit|simulation)\/.*\.(ts|sql)$/.test(path)));
-const statement = (text: string): SourceFile => ({ path: "src/store/sqlite/sql/a.sql", text });
+const statement = (text: string): SourceFile => ({
+  path: "src/store/sqlite/sql/a.sql",
+  text: `-- name: a\n${text};\n`,
+});
 const code = (path: string, text: string): SourceFile => ({ path, text });
 
 describe("each statement says how it relates to the fence", () => {
@@ -45,8 +48,19 @@ describe("each statement says how it relates to the fence", () => {
 
   it("holds", () => expect(sqlHeaders(sources)).toEqual([]));
 
+  it("refuses text before the first name, and a file that is too long", () => {
+    const file = (text: string): SourceFile => ({ path: "src/store/sqlite/sql/a.sql", text });
+    expect(sqlHeaders([file("-- read\nselect 1;\n")])).toHaveLength(1);
+    expect(sqlHeaders([file(`-- name: a\n-- read\nselect 1${"\n".repeat(400)};\n`)])).toHaveLength(1);
+  });
+
   it.each([
     "insert into a values (1)",
+    "-- fenced\nupdate a set b = 1",
+    "-- fenced\n-- writes: b\nupdate a set b = 1",
+    "-- read\n-- writes: b\nselect 1",
+    "-- read\nselect 1; select 2",
+    "-- read\nselect 1;\n-- name: a\n-- read\nselect 2",
     "-- what it does\nselect 1",
     "-- fenced\n-- read\nselect 1",
     "-- unfenced\ninsert into a values (1)",
@@ -55,12 +69,12 @@ describe("each statement says how it relates to the fence", () => {
     "-- read\nupdate a set b = 1",
     "-- read\nwith x as (delete from a returning b) select b from x",
     "-- read\n-- more words\nINSERT INTO a values (1)",
-    "select 1;\n-- read",
+    "select 1\n-- read",
   ])("refuses %j", (text) => expect(sqlHeaders([statement(text)])).toHaveLength(1));
 
   it.each([
-    "-- fenced\nupdate a set b = 1",
-    "-- Puts the row.\n-- unfenced: nobody owns it yet\ninsert into a values (1)",
+    "-- fenced\n-- writes: a\nupdate a set b = 1",
+    "-- Puts the row.\n-- unfenced: nobody owns it yet\n-- writes: a\ninsert into a values (1)",
     "-- read\n-- update is a word here\nselect 'delete' as verb from a",
     "-- read\nselect b from a for no key update",
     "-- read\nselect updated_at from a",
@@ -95,10 +109,10 @@ describe("the SQL stores have the same statements", () => {
 
   it("refuses a lonely statement without a reason, and a reason without one", () => {
     const files = ["sqlite/sql/a.sql", "sqlite/sql/b.sql", "postgres/sql/a.sql", "postgres/sql/c.sql"];
-    const lonely = files.map((path) => ({ path: `src/store/${path}`, text: "" }));
+    const lonely = files.map((path) => ({ path: `src/store/${path}`, text: `-- name: ${path.slice(-5, -4)}\n` }));
     expect(sqlParity(lonely, {})).toHaveLength(2);
-    expect(sqlParity(lonely, { "b.sql": "why", "c.sql": "why" })).toEqual([]);
-    expect(sqlParity(lonely, { "a.sql": "why", "b.sql": "why", "c.sql": "why" })).toHaveLength(1);
+    expect(sqlParity(lonely, { b: "why", c: "why" })).toEqual([]);
+    expect(sqlParity(lonely, { a: "why", b: "why", c: "why" })).toHaveLength(1);
   });
 });
 

@@ -1,13 +1,15 @@
 import type { SqlFiles } from "./files.ts";
 
 /**
- * SQL lives in plain named files, one statement each. The first line says what the statement may do:
+ * SQL lives in plain files, one for each group of tables. Each statement begins with a header and ends with a semicolon:
  *
+ *   -- name: <name>        by which plans and stores ask for it
  *   -- fenced              changes rows under a fence that the same transaction has checked
- *   -- unfenced: <why>     changes rows without one, and why that is right
- *   -- read                changes nothing
+ *   -- unfenced: <why>     or: changes rows without one, and why that is right
+ *   -- read                or: changes nothing
+ *   -- writes: <tables>    of all but reads: the tables it changes
  *
- * A file that says neither is refused, so a write that nobody thought about cannot be shipped. Parameters are written
+ * A statement without such a header is refused, so an unfenced write cannot be shipped unseen. Parameters are written
  * `:snake_case`, are bound by position, and have one type each by name (see paramTypes).
  */
 export interface Statement {
@@ -17,6 +19,8 @@ export interface Statement {
   /** In order of position, in camelCase: the fields of the object they are taken from. */
   readonly params: readonly string[];
   readonly returnsRows: boolean;
+  /** The tables that it changes, as its header says. */
+  readonly writes: ReadonlySet<string>;
 }
 
 /** How the backend writes the parameter `param` of the statement `name`; `cast`: the SQL casts it by itself. */
@@ -29,11 +33,29 @@ export function loadStatements(
   prepare: (name: string, source: string) => string = (_name, source) => source,
 ): ReadonlyMap<string, Statement> {
   const statements = new Map<string, Statement>();
-  for (const [file, source] of files) {
-    const name = file.slice(0, -".sql".length);
-    statements.set(name, parseStatement(name, prepare(name, source), placeholder, schema));
+  for (const [file, text] of files) {
+    for (const [name, source] of namedSources(file, text)) {
+      if (statements.has(name)) throw new Error(`${file}: there is a second statement ${name}`);
+      statements.set(name, parseStatement(name, prepare(name, source), placeholder, schema));
+    }
   }
   return statements;
+}
+
+/** The statements of one file by name, each from the line that says what it may do, without the last semicolon. */
+export function namedSources(file: string, text: string): [name: string, source: string][] {
+  const [before, ...parts] = text.split(/^-- name: /m);
+  if (before!.trim() !== "") throw new Error(`${file} must begin with "-- name: "`);
+  return parts.map((part) => {
+    const end = part.indexOf("\n");
+    return [
+      part.slice(0, end).trim(),
+      part
+        .slice(end + 1)
+        .trimEnd()
+        .replace(/;$/, ""),
+    ];
+  });
 }
 
 export function parseStatement(name: string, source: string, placeholder: Placeholder, schema?: string): Statement {
@@ -41,7 +63,7 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
   const header = lines[0] ?? "";
   const match = /^-- (fenced$|unfenced: \S.*|read$)/.exec(header);
   if (match === null) {
-    throw new Error(`${name}.sql must begin with "-- fenced", "-- unfenced: <why>" or "-- read", not "${header}"`);
+    throw new Error(`${name} must begin with "-- fenced", "-- unfenced: <why>" or "-- read", not "${header}"`);
   }
   const role = match[1]!.startsWith("unfenced") ? "unfenced" : (match[1] as "fenced" | "read");
   const body = lines
@@ -49,7 +71,7 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
     .join("\n")
     .trim();
   if (role === "read" && /\b(insert into|update \S+ set|delete from)\b/i.test(body)) {
-    throw new Error(`${name}.sql changes rows but says "-- read"`);
+    throw new Error(`${name} changes rows but says "-- read"`);
   }
   const params: string[] = [];
   const text = body.replace(/(?<![:\w]):([a-z][a-z_]*)/g, (whole, snake: string, offset: number) => {
@@ -63,6 +85,7 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
     role,
     text: schema === undefined ? text : qualify(text, schema),
     params,
+    writes: new Set(/^-- writes: (.+)$/m.exec(source)?.[1]?.split(", ")),
     returnsRows: role === "read" || /\breturning\b/i.test(body) || /^with\b[\s\S]*\bselect\b[^()]*$/i.test(body),
   };
 }

@@ -113,8 +113,8 @@ const touching = new Map<string, boolean>();
 function touchesHeads(name: string): boolean {
   let answer = touching.get(name);
   if (answer === undefined) {
-    const statement = Statements.all.get(name);
-    answer = statement !== undefined && statement.role !== "read" && /\b(leases|records)\b/.test(statement.text);
+    const writes = Statements.all.get(name)?.writes;
+    answer = writes !== undefined && (writes.has("leases") || writes.has("records"));
     touching.set(name, answer);
   }
   return answer;

@@ -2,7 +2,7 @@ import type { Bug, Patch } from "../bug.ts";
 
 /** The store would refuse it: a system that makes this mistake has no such store. */
 const storeLetsIt: Patch = {
-  file: "store/sqlite/sql/effect.status.sql",
+  file: "store/sqlite/sql/effects.sql",
   find: "and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))",
   replace: "",
 };
@@ -127,7 +127,7 @@ export const effectBugs: readonly Bug[] = [
   }`,
       },
       {
-        file: "store/sqlite/sql/effect.status.sql",
+        file: "store/sqlite/sql/effects.sql",
         find: "and tenant = :tenant and authority = :by\n",
         replace: "and tenant = :tenant and (:by = :by)\n",
       },
@@ -185,11 +185,11 @@ export const effectBugs: readonly Bug[] = [
     why: "Select, see that the invoice is not being paid, insert: two do so at the same time.",
     patches: [
       {
-        file: "store/sqlite/sql/claim.create.sql",
+        file: "store/sqlite/sql/values.sql",
         find: "insert into claims",
         replace: "insert or replace into claims",
       },
-      { file: "store/sqlite/sql/claim.create.sql", find: "\non conflict do nothing", replace: "" },
+      { file: "store/sqlite/sql/values.sql", find: "\non conflict do nothing", replace: "" },
     ],
     tellers: ["businessKeysHold"],
     kind: "with shared keys",

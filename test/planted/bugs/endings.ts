@@ -22,7 +22,7 @@ export const endingBugs: readonly Bug[] = [
     why: "A queue is first in, first out; a stack of undo is not: the hotel is cancelled before the flight that led to it.",
     patches: [
       {
-        file: "store/sqlite/sql/obligations.next.sql",
+        file: "store/sqlite/sql/effects.sql",
         find: "and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))",
         replace: "and (n.pos < e.pos or (n.pos = e.pos and n.sub < e.sub))",
       },
@@ -52,7 +52,7 @@ export const endingBugs: readonly Bug[] = [
     why: "Each service undoes its own saga, and the saga of sagas has nobody.",
     patches: [
       {
-        file: "store/sqlite/sql/effect.create.sql",
+        file: "store/sqlite/sql/effects.sql",
         find: "select :run, :pos, :sub, r.tenant, r.root, :role",
         replace: "select :run, :pos, :sub, r.tenant, r.journal, :role",
       },
@@ -67,7 +67,7 @@ export const endingBugs: readonly Bug[] = [
     why: "Fire and forget: the order is closed, and its shipment goes on without anybody who would stop it.",
     patches: [
       {
-        file: "store/sqlite/sql/run.settled.sql",
+        file: "store/sqlite/sql/runs.sql",
         find: "\n  and not exists (select 1 from runs c where c.parent = :journal and c.ended_at is null)",
         replace: "",
       },
@@ -103,7 +103,7 @@ export const endingBugs: readonly Bug[] = [
     why: "Check the balance, then buy: ten calls at the same time each find enough.",
     patches: [
       {
-        file: "store/sqlite/sql/budget.reserve.sql",
+        file: "store/sqlite/sql/values.sql",
         find: "reserved + spent + :amount <= cap",
         replace: "spent + :amount <= cap",
       },

@@ -7,7 +7,7 @@ export const journalBugs: readonly Bug[] = [
     why: "A counter in memory, or a database sequence: what is refused or rolled back leaves a hole, and readers wait for it.",
     patches: [
       {
-        file: "store/sqlite/sql/fence.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "  and exists (select 1 from records p where p.journal = :journal and p.seq = :after)\n  and not exists",
         replace: "  and not exists",
       },
@@ -50,9 +50,9 @@ export const journalBugs: readonly Bug[] = [
     planted: "the end of a run does not close its inbox: a late note has it driven, and ended, again",
     why: "A late cancellation or callback finds a finished order and opens it again.",
     patches: [
-      { file: "store/sqlite/sql/lease.release.sql", find: "open = :open", replace: "open = (:open or 1)" },
+      { file: "store/sqlite/sql/leases.sql", find: "open = :open", replace: "open = (:open or 1)" },
       {
-        file: "store/sqlite/sql/run.phase.sql",
+        file: "store/sqlite/sql/runs.sql",
         find: "where journal = :journal and instr(:from, phase) > 0\n  and (phase <> 'STUCK' or stuck_from = :to)\n  and (ended_at is null)\n",
         replace: "where journal = :journal\n",
       },
@@ -97,7 +97,7 @@ export const journalBugs: readonly Bug[] = [
     why: "The lost wake-up: look, see nothing, lie down; the note came in between and its hint found nobody asleep.",
     patches: [
       {
-        file: "store/sqlite/sql/lease.release.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "and (kind = 'name' or notes = :taken)",
         replace: "and (:taken = :taken)",
       },
@@ -116,13 +116,13 @@ export const journalBugs: readonly Bug[] = [
     why: "Mark as sent, then send: a crash in between, and the reminder never comes.",
     patches: [
       {
-        file: "store/sqlite/sql/timer.due.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "-- read\n-- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the look early.\nselect x.run, x.pos, x.purpose, x.tenant, x.status, x.due_at, x.late_ms from (\n  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t\n    where t.status = 'SET' and t.tenant = :tenant and t.steady = 0 and t.due_at <= :at order by t.due_at limit :limit)\n  union all\n  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at + :at - :steady, :steady - t.due_at from timers t\n    where t.status = 'SET' and t.tenant = :tenant and t.steady = 1 and t.due_at <= :steady order by t.due_at limit :limit)) x\norder by x.late_ms desc, x.run, x.pos limit :limit",
         replace:
           "-- unfenced: planted\nupdate timers set status = 'FIRED' where status = 'SET' and due_at <= case steady when 1 then :steady else :at end and tenant = :tenant and (:limit = :limit)\nreturning *, case steady when 1 then :steady else :at end - due_at as late_ms",
       },
       {
-        file: "store/sqlite/sql/timer.fire.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "and status = 'SET' and due_at <=",
         replace: "and due_at <=",
       },
@@ -138,7 +138,7 @@ export const journalBugs: readonly Bug[] = [
     why: "Send, then mark as sent: whoever looks in between sends it again.",
     patches: [
       {
-        file: "store/sqlite/sql/timer.fire.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "update timers set status = 'FIRED'\n",
         replace:
           "update timers set status = case when due_at % 2 = 0 then 'SET' else 'FIRED' end, due_at = due_at + 1001 * (due_at % 2 = 0)\n",
@@ -169,17 +169,17 @@ export const journalBugs: readonly Bug[] = [
     why: "Rounding to whole seconds, or a poll that takes what will be due before the next one.",
     patches: [
       {
-        file: "store/sqlite/sql/timer.due.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "t.due_at <= :at order",
         replace: "t.due_at <= :at + 1000 order",
       },
       {
-        file: "store/sqlite/sql/timer.due.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "t.due_at <= :steady order",
         replace: "t.due_at <= :steady + 1000 order",
       },
       {
-        file: "store/sqlite/sql/timer.fire.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "and due_at <= case",
         replace: "and due_at <= 1000 + case",
       },

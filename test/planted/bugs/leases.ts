@@ -73,7 +73,7 @@ export const leaseBugs: readonly Bug[] = [
     why: "A lock that knows its owner by name lets two threads, or two lives, of one owner in at the same time.",
     patches: [
       {
-        file: "store/sqlite/sql/lease.take.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "token = max(token, (select token_floor from meta)) + 1",
         replace: "token = max(token, (select token_floor from meta)) + (owner is null or owner <> :owner)",
       },
@@ -87,7 +87,7 @@ export const leaseBugs: readonly Bug[] = [
     why: "A lock row that is deleted on release begins again at version 1, and the tokens of the dead come back to life.",
     patches: [
       {
-        file: "store/sqlite/sql/lease.release.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "update leases set token = token + 1,",
         replace: "update leases set token = 0,",
       },
@@ -101,7 +101,7 @@ export const leaseBugs: readonly Bug[] = [
     why: "Two constants for one promise, in two programs: whoever takes over and whoever holds count differently.",
     patches: [
       {
-        file: "store/sqlite/sql/lease.stale.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "(l.expires_at <= :now or l.doomed = 1)",
         replace: "(l.expires_at - l.ttl_ms / 3 <= :now or l.doomed = 1)",
       },
@@ -120,7 +120,7 @@ export const leaseBugs: readonly Bug[] = [
     why: "A heartbeat that matches a name only let two leaders renew each other's lease for 19 days.",
     patches: [
       {
-        file: "store/sqlite/sql/lease.renew.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "and token = :token and nonce = :nonce and doomed = 0",
         replace: "and (:token = :token) and (:nonce = :nonce) and doomed = 0",
       },
@@ -140,22 +140,22 @@ export const leaseBugs: readonly Bug[] = [
         replace: "now: Math.floor(clock.wall()),",
       },
       {
-        file: "store/sqlite/sql/lease.stale.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "(l.expires_at <= :now or l.doomed = 1)",
         replace: "(:now = :now)",
       },
       {
-        file: "store/sqlite/sql/lease.take.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "expires_at = :now + :ttl_ms,",
         replace: "expires_at = coalesce(:wall_ms, :now) + :ttl_ms,",
       },
       {
-        file: "store/sqlite/sql/lease.first.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "  :ttl_ms, :now + :ttl_ms, :now, :now,",
         replace: "  :ttl_ms, coalesce(:wall_ms, :now) + :ttl_ms, :now, :now,",
       },
       {
-        file: "store/sqlite/sql/lease.renew.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "update leases set expires_at = :now + ttl_ms,",
         replace: "update leases set expires_at = expires_at + :now - renewed_at,",
       },

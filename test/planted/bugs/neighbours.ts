@@ -37,7 +37,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "The limit stands where runs are started, and children are started elsewhere: one root may fill the store.",
     patches: [
       {
-        file: "store/sqlite/sql/run.create.sql",
+        file: "store/sqlite/sql/runs.sql",
         find: "x.root, :at, coalesce(x.counted, 0)",
         replace: "x.root, :at, coalesce(x.counted, 0) * 0",
       },
@@ -52,7 +52,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "Usage is added up as it is written; whoever writes the deletion has forgotten the sum.",
     patches: [
       {
-        file: "store/sqlite/sql/prune.usage.sql",
+        file: "store/sqlite/sql/prune.sql",
         find: "update quotas set bytes_used = max(0, bytes_used - coalesce(",
         replace: "update quotas set bytes_used = max(bytes_used, bytes_used - coalesce(",
       },
@@ -67,7 +67,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "Inclusive or exclusive: the first page is right either way, and the tests have one page.",
     patches: [
       {
-        file: "store/sqlite/sql/audit.page.sql",
+        file: "store/sqlite/sql/service.sql",
         find: "where a.tenant = :tenant and a.n < :before",
         replace: "where a.tenant = :tenant and a.n <= :before",
       },
@@ -82,7 +82,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "The cursor names the first row of the next page, and the query asks for what is behind it.",
     patches: [
       {
-        file: "store/sqlite/sql/value.list.sql",
+        file: "store/sqlite/sql/values.sql",
         find: "and key > :above\norder by key limit :limit",
         replace: "and key > :above\norder by key limit :limit offset (:above <> '')",
       },
@@ -97,7 +97,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "The feed is one list for the whole store, and a tenant is a filter on it that somebody has to remember.",
     patches: [
       {
-        file: "store/sqlite/sql/feed.page.sql",
+        file: "store/sqlite/sql/journals.sql",
         find: "and l.tenant = :tenant))",
         replace: "and (l.tenant = :tenant or true)))",
       },
@@ -127,7 +127,7 @@ export const neighbourBugs: readonly Bug[] = [
     why: "Keys are unique where there is one tenant.",
     patches: [
       {
-        file: "store/sqlite/sql/value.forget.sql",
+        file: "store/sqlite/sql/values.sql",
         find: "  and tenant = coalesce(",
         replace: "  and '' <> coalesce(",
       },

@@ -22,7 +22,7 @@ export const serviceBugs: readonly Bug[] = [
     why: "After an asynchronous failover 253 tokens were issued a second time: their first holders still live.",
     patches: [
       {
-        file: "store/sqlite/sql/meta.restored.sql",
+        file: "store/sqlite/sql/service.sql",
         find: "set epoch = epoch + 1, token_floor = (epoch + 1) << 40",
         replace: "set epoch = epoch + 1",
       },
@@ -37,9 +37,9 @@ export const serviceBugs: readonly Bug[] = [
     why: "The row says so, and the holder's process is still there; what it wrote since is not.",
     patches: [
       {
-        file: "store/sqlite/sql/leases.doom.sql",
-        find: "where owner is not null",
-        replace: "where owner is not null and journal < 0",
+        file: "store/sqlite/sql/leases.sql",
+        find: "where journal in (select journal from leases where owner is not null",
+        replace: "where journal in (select journal from leases where owner is not null and journal < 0",
       },
     ],
     tellers: ["restoreFences"],

@@ -7,7 +7,7 @@ export const strangerBugs: readonly Bug[] = [
     why: "The check stood in the server's cache: a worker of one tenant could write and end another tenant's runs.",
     patches: [
       {
-        file: "store/sqlite/sql/fence.sql",
+        file: "store/sqlite/sql/leases.sql",
         find: "l.journal = :journal and l.tenant = :tenant and",
         replace: "l.journal = :journal and (l.tenant = :tenant or true) and",
       },
@@ -22,9 +22,9 @@ export const strangerBugs: readonly Bug[] = [
     why: "A renewal changes no data, so nobody asks whose it is; a dead holder's work then waits for ever.",
     patches: [
       {
-        file: "store/sqlite/sql/lease.renew.sql",
-        find: "where journal = :journal and tenant = :tenant and",
-        replace: "where journal = :journal and (tenant = :tenant or true) and",
+        file: "store/sqlite/sql/leases.sql",
+        find: "  stalled = 0\nwhere journal = :journal and tenant = :tenant and",
+        replace: "  stalled = 0\nwhere journal = :journal and (tenant = :tenant or true) and",
       },
     ],
     tellers: ["strangersGetNothing"],
@@ -37,9 +37,9 @@ export const strangerBugs: readonly Bug[] = [
     why: "Ids are unique where there is one tenant, and nobody changes the look-up when there are two.",
     patches: [
       {
-        file: "store/sqlite/sql/run.find.sql",
-        find: "where tenant = :tenant and id = :id",
-        replace: "where (tenant = :tenant or true) and id = :id",
+        file: "store/sqlite/sql/runs.sql",
+        find: "  created_at, ended_at from runs where tenant = :tenant and id = :id",
+        replace: "  created_at, ended_at from runs where (tenant = :tenant or true) and id = :id",
       },
     ],
     tellers: ["strangersGetNothing", "strangersChangeNothing"],
@@ -72,7 +72,7 @@ export const strangerBugs: readonly Bug[] = [
         replace: "",
       },
       {
-        file: "store/sqlite/sql/gate.status.sql",
+        file: "store/sqlite/sql/waits.sql",
         find: "and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0)",
         replace: "and (:note is null or true)",
       },

@@ -1,5 +1,4 @@
 import { strict as assert } from "node:assert";
-import { readdirSync } from "node:fs";
 import pg from "pg";
 import type { Log } from "../../../src/base/log.ts";
 import { TapeError } from "../../../src/model/errors.ts";
@@ -8,12 +7,13 @@ import type { Store } from "../../../src/store/contract/store.ts";
 import { Connections } from "../../../src/store/postgres/connections.ts";
 import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
+import { sqlFiles } from "../../../src/store/sql/files.ts";
 import type { QueryResult } from "../../../src/store/sql/plan.ts";
-import type { Statement } from "../../../src/store/sql/statements.ts";
+import { namedSources, type Statement } from "../../../src/store/sql/statements.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
-const folder = new URL("../../../src/store/postgres/sql/", import.meta.url);
-export const statementNames = readdirSync(folder).map((file) => file.replace(/\.sql$/, ""));
+const files = sqlFiles(new URL("../../../src/store/postgres/sql/", import.meta.url));
+export const statementNames = [...files].flatMap(([file, text]) => namedSources(file, text).map(([name]) => name));
 
 /** A database with a store in it, and the means to hold its own statements open in the middle of a transaction. */
 export interface Scene {
@@ -131,10 +131,10 @@ export async function impatiently(hand: Pick<Hand, "sql">, work: () => Promise<u
   return code;
 }
 
-/** The parameters of fence.sql. */
+/** The parameters of `fence`. */
 export const fenced = ({ tenant, journal, token, nonce }: Fence) => ({ tenant, journal, token, nonce });
 
-/** The parameters of record.append.sql. */
+/** The parameters of `record.append`. */
 export const stepAt = ({ journal, token }: Fence, seq: number) => ({
   journal,
   token,
@@ -143,7 +143,7 @@ export const stepAt = ({ journal, token }: Fence, seq: number) => ({
   body: JSON.stringify({ v: 1, pos: seq, name: "by hand" }),
 });
 
-/** The parameters of lease.take.sql. */
+/** The parameters of `lease.take`. */
 export const taking = (fence: Fence, was: string, nonce: bigint) => ({
   journal: fence.journal,
   token: fence.token,

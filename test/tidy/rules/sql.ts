@@ -1,7 +1,8 @@
 import type { SourceFile } from "../files.ts";
 import { stringsOf } from "../syntax.ts";
 
-const statementFile = /^src\/store\/([^/]+)\/sql\/(.+\.sql)$/;
+const statementFile = /^src\/store\/([^/]+)\/sql\/.+\.sql$/;
+const maxSqlLines = 320;
 const kinds = "`-- fenced`, `-- unfenced: <why>` or `-- read`";
 
 /** The text without comments and quoted strings, in which a keyword is a keyword. */
@@ -9,11 +10,51 @@ export function bareSql(text: string): string {
   return text.replace(/--[^\n]*|\/\*[\s\S]*?\*\/|'(?:[^']|'')*'/g, " ");
 }
 
-export function sqlHeaders(files: SourceFile[]): string[] {
-  return files.filter((file) => statementFile.test(file.path)).flatMap(headerOf);
+interface NamedStatement extends SourceFile {
+  readonly store: string;
+  readonly name: string;
 }
 
-function headerOf(file: SourceFile): string[] {
+/** Each statement as if it were a file of its own; `path` names the file and the statement. */
+function statementsOf(files: SourceFile[]): NamedStatement[] {
+  return files.flatMap(({ path, text }) => {
+    const store = statementFile.exec(path)?.[1];
+    if (store === undefined) return [];
+    return text
+      .split(/^-- name: /m)
+      .slice(1)
+      .map((part) => {
+        const [name = "", ...lines] = part.split("\n");
+        return { path: `${path} ${name}`, store, name, text: lines.join("\n") };
+      });
+  });
+}
+
+export function sqlHeaders(files: SourceFile[]): string[] {
+  return [...sqlFileForms(files), ...statementsOf(files).flatMap(headerOf)];
+}
+
+/** A file holds named statements and nothing else, each name once in its store. */
+function sqlFileForms(files: SourceFile[]): string[] {
+  const named = statementsOf(files);
+  const twice = named.filter(({ store, name }, k) =>
+    named.slice(0, k).some((other) => other.store === store && other.name === name),
+  );
+  const statementFiles = files.filter(({ path }) => statementFile.test(path));
+  return [
+    ...twice.map(({ path }) => `${path}: the store has a statement of that name already`),
+    ...statementFiles
+      .filter(({ text }) => !text.startsWith("-- name: "))
+      .map(({ path }) => `${path}: begin with -- name:`),
+    ...statementFiles
+      .filter(({ text }) => text.split("\n").length - 1 > maxSqlLines)
+      .map(({ path }) => `${path} is longer than ${maxSqlLines} lines; split it by table`),
+  ];
+}
+
+const writing = /\b(?:insert\s+(?:or\s+\w+\s+)?into|delete\s+from|update(?!\s+set\b))\s+(?:tape\.)?(\w+)/gi;
+
+function headerOf(file: NamedStatement): string[] {
   const lines = file.text.split("\n");
   const firstCode = lines.findIndex((line) => line.trim() !== "" && !line.startsWith("--"));
   const header = firstCode < 0 ? lines : lines.slice(0, firstCode);
@@ -31,6 +72,12 @@ function headerOf(file: SourceFile): string[] {
   if (write && declaration.trimEnd() === "-- read") {
     return [`${file.path}: declared as read but contains ${write[0]}; declare it fenced, or unfenced with the reason`];
   }
+  if (!/;\s*$/.test(bareSql(file.text)) || bareSql(file.text).trim().slice(0, -1).includes(";")) {
+    return [`${file.path}: one statement, and a semicolon at its end`];
+  }
+  const written = [...new Set([...code.matchAll(writing)].map((found) => found[1]!))].sort().join(", ");
+  const declared = /^-- writes: (.+)$/m.exec(file.text)?.[1] ?? "";
+  if (declared !== written) return [`${file.path}: says "writes: ${declared}", but writes ${written || "nothing"}`];
   return [];
 }
 
@@ -40,18 +87,16 @@ function headerOf(file: SourceFile): string[] {
  * itself has named is fine: of a select in parentheses, or of an alias with columns, `as i(a, b)`.
  */
 export function sqlStars(files: SourceFile[]): string[] {
-  return files
-    .filter((file) => statementFile.test(file.path))
-    .flatMap(({ path, text }) => {
-      const code = bareSql(text);
-      const all = [...code.matchAll(/\b(?:select|returning)(?:\s+distinct)?\s+\*(?!\s*from\s*\()/gi)].map(
-        ([found]) => found,
-      );
-      const ofOne = [...code.matchAll(/\b(\w+)\.\*/g)].filter(
-        ([, alias]) => !new RegExp(`\\bas\\s+${alias}\\s*\\(`, "i").test(code),
-      );
-      return [...all, ...ofOne.map(([found]) => found)].map((found) => `${path}: "${found}"; name the columns`);
-    });
+  return statementsOf(files).flatMap(({ path, text }) => {
+    const code = bareSql(text);
+    const all = [...code.matchAll(/\b(?:select|returning)(?:\s+distinct)?\s+\*(?!\s*from\s*\()/gi)].map(
+      ([found]) => found,
+    );
+    const ofOne = [...code.matchAll(/\b(\w+)\.\*/g)].filter(
+      ([, alias]) => !new RegExp(`\\bas\\s+${alias}\\s*\\(`, "i").test(code),
+    );
+    return [...all, ...ofOne.map(([found]) => found)].map((found) => `${path}: "${found}"; name the columns`);
+  });
 }
 
 /**
@@ -76,8 +121,7 @@ export function sqlParity(files: SourceFile[], exceptions: Record<string, string
 }
 
 function namesIn(files: SourceFile[], store: string): Set<string> {
-  const parts = files.map(({ path }) => statementFile.exec(path));
-  return new Set(parts.flatMap((found) => (found?.[1] === store && found[2] ? [found[2]] : [])));
+  return new Set(statementsOf(files).flatMap((found) => (found.store === store ? [found.name] : [])));
 }
 
 const migrationFile = /^src\/store\/postgres\/migrations\/(\d{4})_.*\.sql$/;
@@ -121,9 +165,7 @@ export function sqlInCode(files: SourceFile[]): string[] {
       const found = rowStatement.exec(text)?.[0] ?? (inStore ? undefined : sessionStatement.exec(text)?.[0]);
       if (!found) continue;
       const statement = found.replaceAll(/\s+/g, " ").trim().slice(0, 60);
-      findings.push(
-        `${file.path}:${line} has SQL in a string ("${statement}"); put it into src/store/<store>/sql/<name>.sql`,
-      );
+      findings.push(`${file.path}:${line} has SQL in a string ("${statement}"); put it into src/store/<store>/sql`);
     }
   }
   return findings;

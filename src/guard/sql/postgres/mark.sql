@@ -1,2 +1,0 @@
--- read
-select current_setting('tape.guarded', true) as mark

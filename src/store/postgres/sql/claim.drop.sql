@@ -1,2 +1,0 @@
--- fenced
-delete from tape.claims where run = :run and pos = :pos

@@ -1,0 +1,152 @@
+-- name: effect.create
+-- fenced
+-- writes: effects
+insert into tape.effects(run, pos, sub, tenant, root, role, name, connector, semantics, dispatch, status, authority, item, key,
+  business_key, args_hash, args, policy, surplus, created_at, changed_at)
+select :run, :pos, :sub, r.tenant, r.root, :role, :name, :connector, :semantics, :dispatch, :status, :authority, :item, :key,
+  :business_key, :args_hash, :args, :policy, :surplus, tape.now_ms(), tape.now_ms()
+from tape.runs r
+where r.journal = :run and r.tenant is not distinct from :tenant and (:run = :source or exists (select 1 from tape.leases s where s.journal = :source and s.run = :run))
+  and (:role = 'inverse' or r.phase = 'LIVE')
+on conflict do nothing;
+
+-- name: effect.find
+-- read
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.run = :run and e.pos = :pos and e.sub = :sub and e.tenant is not distinct from :tenant;
+
+-- name: effect.item
+-- read
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.item = :item and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
+  and (:status is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+limit :limit;
+
+-- name: effect.list
+-- read
+-- The tenant from and to, and first in the order: as an equal it would leave the order, and a planner that takes most rows
+-- for this tenant's would walk all effects by their primary key.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.tenant >= :tenant and e.tenant <= :tenant and (:role is null or e.role = :role)
+  and (:status is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+  and (e.run, e.pos, e.sub) > (:after_run, :after_pos, :after_sub)
+order by e.tenant, e.run, e.pos, e.sub limit :limit;
+
+-- name: effect.lock
+-- read
+-- Who decides over the effect, and goes on deciding until our commit: a hand-over waits for us, or we for it.
+select authority from tape.effects where run = :run and pos = :pos and sub = :sub for share;
+
+-- name: effect.owed
+-- read
+-- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
+-- those that this run answers for: its own and those of everything below it, without what was done once too often. The +
+-- keeps the planner from the order of all effects.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
+  and (:below is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
+    with recursive tree(journal) as (
+      select r.journal from tape.runs r where r.journal = :below
+      union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
+    select journal from tree))))
+  and (:status is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+order by e.run + 0, e.pos desc, e.sub desc limit :limit;
+
+-- name: effect.run
+-- read
+-- Of one run, by its own key: a plan made for any run, or none, would read the tenant's effects of all runs.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
+  e.created_at, e.changed_at,
+  cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
+where e.run = :run and e.pos >= :from and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
+  and (:status is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+order by e.pos, e.sub limit :limit;
+
+-- name: effect.status
+-- fenced
+-- writes: effects
+-- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
+-- nothing was sent, or an operator, may say so.
+update tape.effects set status = :to, authority = coalesce(:hand, authority), item = coalesce(:hand, item),
+  attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
+  attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(tape.now_ms() + :send_in_ms, send_until),
+  reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), changed_at = tape.now_ms()
+where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :tenant and authority = :by
+  and status = any(string_to_array(:from, ','))
+  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'));
+
+-- name: effects.withdraw
+-- fenced
+-- writes: effects
+-- The || as in run.settled.
+update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms() where run = :run and role = 'act' and status || '' = 'PENDING';
+
+-- name: item.callees
+-- read
+-- Whom work on these items calls: the effect's connector, or where it has none the effect.
+select e.journal, e.callee from json_array_elements_text(:journals::json) i(journal)
+cross join lateral (select x.item as journal, coalesce(x.connector, x.name, '') as callee from tape.effects x
+  where x.item = i.journal::bigint limit 1) e;
+
+-- name: items.sweep
+-- fenced
+-- writes: leases
+-- An array, so that the leases are looked up and not joined with all there are.
+update tape.leases set wants = null where owner is null and kind || '' = 'item' and journal = any(array(
+  select e.item from tape.effects e where e.run = :run and e.item is not null and e.status = 'WITHDRAWN'));
+
+-- name: obligations.discharge
+-- fenced
+-- writes: effects
+-- Only when the root ended well: a completed child's obligations stay armed until then.
+update tape.effects set status = 'DISCHARGED', changed_at = tape.now_ms() where root = :run and role = 'inverse' and status = 'ARMED';
+
+-- name: obligations.due
+-- fenced
+-- writes: effects
+-- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
+update tape.effects set status = 'PENDING', changed_at = tape.now_ms()
+where root = (select r.root from tape.runs r where r.journal = :run) and role = 'inverse' and status = 'ARMED'
+  and case when :pos is not null then run = :run and pos = :pos and sub = :sub
+    else run = :run or root = :run or run in (
+      with recursive tree(journal) as (
+        select r.journal from tape.runs r where r.journal = :run
+        union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
+      select journal from tree) end;
+
+-- name: obligations.next
+-- fenced
+-- writes: leases
+-- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
+-- An array, so that the leases are looked up and not joined with all items there are; the || as in run.settled.
+update tape.leases set wants = 'compensation', due_at = tape.now_ms()
+where owner is null and wants is null and kind || '' = 'item' and journal = any(array(
+  select e.item from tape.effects e
+  where e.root = (select r.root from tape.runs r where r.journal = :run)
+    and e.role = 'inverse' and not e.surplus and e.status = 'PENDING'
+    and (e.run = :run or e.root = :run or e.run in (
+      with recursive tree(journal) as (
+        select r.journal from tape.runs r where r.journal = :run
+        union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
+      select journal from tree))
+    and not exists (
+      select 1 from tape.effects n where n.root = e.root and n.run = e.run and n.role = 'inverse' and not n.surplus
+        and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))
+        and n.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK'))));

@@ -1,2 +1,0 @@
--- read
-select cursor_key as key from tape.meta

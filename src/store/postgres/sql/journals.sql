@@ -1,0 +1,147 @@
+-- name: feed.blocker
+-- read
+-- Who holds the feed back: the oldest transaction that has an xid, where we may see it.
+select a.pid, a.usename as usename, a.application_name, a.state, extract(epoch from clock_timestamp() - a.xact_start)::bigint as seconds
+from pg_stat_activity a
+where a.backend_xid is not null and a.backend_xid::text = (pg_snapshot_xmin(pg_current_snapshot())::text::bigint % 4294967296)::text
+limit 1;
+
+-- name: feed.key
+-- read
+select cursor_key as key from tape.meta;
+
+-- name: feed.page
+-- read
+-- Below the snapshot's xmin every transaction is finished, so nothing can appear there later: an older transaction that
+-- commits last holds the feed back instead of being skipped. Order within a journal follows from the stamps. The first row
+-- says how many records were passed over, and which was the last: of one tenant a look goes no further than :scan
+-- records and the stamp :edge.
+with w as materialized (
+  select r.stamp, r.journal, r.seq from tape.records r
+  where (r.stamp, r.journal, r.seq) > (:stamp, :journal, :seq)
+    and r.stamp >= :stamp and r.stamp <= :edge
+    and r.stamp < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta)
+  order by r.stamp, r.journal, r.seq limit :scan),
+f as materialized (
+  select w.stamp, w.journal, w.seq from w
+  where :tenant is null or (select l.tenant from tape.leases l where l.journal = abs(w.journal)) = :tenant
+  order by w.stamp, w.journal, w.seq limit :limit)
+(select w.stamp, w.journal, w.seq, null as token, (select count(*) from w) as at, null as kind, null as body
+  from w order by w.stamp desc, w.journal desc, w.seq desc limit 1)
+union all
+(select f.stamp, f.journal, f.seq, r.token, r.at, r.kind, r.body
+  from f cross join lateral (select cast(r.token as text) as token, r.at, r.kind, r.body
+    from tape.records r where r.journal = f.journal and r.seq = f.seq limit 1) r
+  order by f.stamp, f.journal, f.seq);
+
+-- name: feed.tenants
+-- read
+-- Whose records lie behind a place of the feed, by their stamps: one look for all that follow it. The row without a tenant
+-- has the last stamp that is finished (below the snapshot's xmin, as in feed.page) and the last that was looked through:
+-- not that of the last record where a look was as long as one may be, because there may be more of that one.
+with h as materialized (
+  select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta) as stamp),
+n as materialized (
+  select coalesce((select r.stamp from tape.records r where r.stamp < (select h.stamp from h)
+    order by r.stamp desc limit 1), 0) as stamp),
+w as materialized (
+  select r.stamp, r.journal from tape.records r
+  where r.stamp > :after and r.stamp < (select h.stamp from h) order by r.stamp limit :scan),
+e as materialized (
+  select case when (select count(*) from w) < :scan then n.stamp else (select max(w.stamp) from w) - 1 end as stamp from n)
+select null as tenant, n.stamp as first, e.stamp as last from e cross join n
+union all
+select l.tenant, min(w.stamp), max(w.stamp) from w
+  cross join lateral (select l.tenant from tape.leases l where l.journal = abs(w.journal) limit 1) l
+where w.stamp <= (select e.stamp from e) group by l.tenant;
+
+-- name: journal.head
+-- read
+select coalesce(max(seq), 0) as head from tape.records where journal = :journal;
+
+-- name: journal.page
+-- read
+-- A tenant is named where the journal was: another's has no records for it.
+select journal, seq, cast(token as text) as token, at, kind, body from tape.records
+where journal = :journal and seq >= :from
+  and (:tenant is null or (select l.tenant from tape.leases l where l.journal = abs(:journal::bigint)) = :tenant)
+order by seq limit :limit;
+
+-- name: journal.terms
+-- read
+select journal, seq, cast(token as text) as token, at, kind, body from tape.records
+where journal = :journal and kind in ('run.created', 'term.begun', 'term.ended', 'run.ended') order by seq;
+
+-- name: journals.block
+-- unfenced: journal numbers are handed out in blocks; an unused rest is lost, which harms nobody. None while the server's
+-- writes: meta
+-- timeline is not the recorded one: a promoted standby may not know what was handed out last.
+update tape.meta set next_journal = next_journal + :size
+where (select tape.on_timeline(m.timeline) from tape.meta m)
+returning next_journal - :size as first;
+
+-- name: note.count
+-- unfenced: an inbox has many writers and no lease; the counter is what parking and ending compare
+-- writes: leases
+-- A run that nobody holds is wanted at once. An item that already waits for its reactor goes on waiting for that one.
+update tape.leases set notes = notes + 1,
+  wants = case when owner is not null or doomed then wants when kind = 'run' then 'recovery' else coalesce(wants, 'reconciler') end,
+  due_at = case when owner is null and not doomed and (kind = 'run' or wants is null) then tape.now_ms() else due_at end
+where journal = :journal and tenant is not distinct from :tenant and open
+returning notes, kind, tenant, workflow, case when owner is null then wants end as wakes;
+
+-- name: note.create
+-- unfenced: see note.count, whose row lock makes the writers of one inbox queue
+-- writes: records
+insert into tape.records(journal, seq, token, stamp, at, kind, body)
+values (-:journal, :seq, 0, greatest(tape.stamp(), coalesce((select p.stamp from tape.records p where p.journal = -:journal and p.seq = :seq - 1), 0)),
+  tape.now_ms(), :kind, :body);
+
+-- name: note.find
+-- read
+select n from tape.note_keys where journal = :journal and key = :key;
+
+-- name: note.key
+-- unfenced: remembers a signal's key, so that a repeated one is no second signal
+-- writes: note_keys
+-- Written with n = 0 before the note is sent, so that senders of one key queue here, and with its number after.
+insert into tape.note_keys(journal, key, n) values (:journal, :key, :n)
+on conflict(journal, key) do update set n = excluded.n where note_keys.n = 0;
+
+-- name: record.append
+-- fenced
+-- writes: records
+-- Nothing is inserted unless the predecessor is there; a second writer of seq hits the unique index. The stamp never
+-- falls along a journal, although a transaction may have got its xid before its predecessor's.
+insert into tape.records(journal, seq, token, stamp, at, kind, body)
+select :journal, :seq, :token, greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, :body
+from tape.records p where p.journal = :journal and p.seq = :seq - 1;
+
+-- name: record.create
+-- fenced
+-- writes: records
+-- The first record of a journal that the fenced write opens.
+insert into tape.records(journal, seq, token, stamp, at, kind, body)
+values (:journal, :seq, :token, tape.stamp(), tape.now_ms(), :kind, :body);
+
+-- name: witness.create
+-- unfenced: proves, after a lost answer, whether the batch of this name was committed
+-- writes: witness
+insert into tape.witness(id, at) values (:id, tape.now_ms());
+
+-- name: witness.find
+-- read
+select 1 as ok from tape.witness where id = :id;
+
+-- name: witness.purge
+-- unfenced: nobody asks after a batch that is this old
+-- writes: witness
+delete from tape.witness where at < tape.now_ms() - :older_ms;
+
+-- name: witness.settle
+-- unfenced: settles, after a lost answer, whether the transaction of this witness happened. Its own row is not void; ours
+-- writes: witness
+-- is, and where it stands that transaction can no longer commit. The mark is kept: our own answer may be lost as well,
+-- and a second question must not take our row for its.
+insert into tape.witness(id, at, void) values (:id, tape.now_ms(), true)
+on conflict(id) do update set at = witness.at returning void;

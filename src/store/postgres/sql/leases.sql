@@ -1,0 +1,297 @@
+-- name: agenda
+-- read
+-- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
+-- without a name is the next holder whose time runs out: its item may be any reactor's. Queue by queue, and of each the
+-- first entry: nothing of another queue is looked at, however much lies there.
+select q.queue ->> 0 as reactor, min((select l.due_at from tape.leases l where l.wants = q.queue ->> 0 and l.tenant = q.queue ->> 1
+    and l.workflow = q.queue ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
+from json_array_elements(:queues::json) q(queue) group by 1
+union all
+select null, min(h.until) - tape.now_ms() from (
+  select (select min(case when l.doomed then 0 else l.expires_at end) from tape.leases l
+    where l.owner is not null and l.kind <> 'name' and l.tenant = q.queue ->> 0 and l.workflow = q.queue ->> 1) as until
+  from json_array_elements(:holders::json) q(queue)) h
+union all
+select 'timers', min(x.due_at) - tape.now_ms() from (
+  select (select due_at from tape.timers where status = 'SET' and tenant = i.tenant order by due_at limit 1) as due_at
+  from json_array_elements_text(:tenants::json) i(tenant)
+  union all
+  select (select next_at from tape.schedules where next_at is not null and not paused and tenant = i.tenant order by next_at limit 1)
+  from json_array_elements_text(:tenants::json) i(tenant)) x;
+
+-- name: fence
+-- read
+-- THE FENCE (see src/model/fence.ts). FOR KEY SHARE together with the unique index leases_fence(journal, token) makes
+-- the token a key column: a takeover changes it and so waits for us, while heartbeats (non-key) pass. A writer that had
+-- to wait for a takeover re-evaluates to no row. Unlocked, or without that index, a stale write commits after a
+-- takeover; FOR SHARE would block our own heartbeat. The head is checked by record.append, with a newer snapshot.
+-- No row while the server's timeline is not the recorded one: a promoted standby may have lost what a holder has seen,
+-- and nothing of a term of before may be written on top of that.
+-- IS NOT DISTINCT FROM keeps the look-up on the journal's own key, whatever other index begins with the tenant.
+select l.kind, l.tenant, l.run, l.notes from tape.leases l
+where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
+for key share;
+
+-- name: fence.release
+-- read
+-- The fence of a write that ends its term. It changes the token itself, so it takes the stronger lock at once: two
+-- holders of a key share that both want more would wait for each other.
+select l.kind, l.tenant, l.run, l.notes from tape.leases l
+where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
+for update;
+
+-- name: fence.why
+-- read
+-- Why the fence did not answer; nothing where the journal is another tenant's.
+select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed or not (select tape.on_timeline(m.timeline) from tape.meta m) as doomed,
+  l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
+  (select max(r.seq) from tape.records r where r.journal = l.journal) as head
+from tape.leases l where l.journal = :journal and l.tenant is not distinct from :tenant;
+
+-- name: lease.create
+-- unfenced: the row of a journal that comes to be in the same transaction; nobody can hold it yet
+-- writes: leases
+insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, wants, due_at)
+values (:journal, :kind, coalesce(:tenant, (select s.tenant from tape.leases s where s.journal = :source)), :run, :workflow, :token,
+        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :wants, tape.now_ms());
+
+-- name: lease.doom
+-- unfenced: announces a takeover that could not get its lock at once. Not a key column, so it does not wait for open
+-- writes: leases
+-- guarded transactions; from this commit on no new one can begin, and the takeover cannot starve behind them.
+update tape.leases set doomed = true
+where journal = :journal and token = :token and owner is not null and (:force or expires_at <= tape.now_ms());
+
+-- name: lease.due
+-- read
+-- Work of one tenant that asks for a reactor, of each of these workflows the oldest: the index holds nothing but such
+-- work, queue by queue, and no row of another queue is looked at. What is no run's is in the queue without a name; so is
+-- a run that a process of an older version created, whose workflow is looked up. The time stands in a sub-select because
+-- a volatile function cannot be looked up in an index: what is due later would be scanned. Items whose callee is full
+-- are passed by.
+select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
+cross join lateral (
+  select x.journal, x.due_at from tape.leases x where x.wants = :wants and x.tenant = :tenant and x.workflow = w.workflow
+    and x.due_at <= (select tape.now_ms()) and not x.paused and (:kind::text is null or x.kind || '' = :kind)
+    and (x.workflow <> '' or x.kind || '' <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
+      = any(array(select json_array_elements_text(:workflows::json))))
+    and (:full::text is null or x.kind || '' <> 'item'
+      or coalesce((select coalesce(e.connector, e.name) from tape.effects e where e.item = x.journal limit 1), '')
+        <> all(array(select json_array_elements_text(:full::json))))
+  order by x.due_at limit :limit) l
+order by l.due_at limit :limit;
+
+-- name: lease.first
+-- unfenced: the row of a run that comes to be in the same transaction, with its creator's first term already begun
+-- writes: leases
+insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
+  renewed_at, progress_at, max_stall_ms, reason, due_at)
+select :journal, 'run', :tenant, :journal, :workflow, m.token_floor + 1, :nonce, :owner, :label, :reactor, :ttl_ms,
+  t.now + :ttl_ms, t.now, t.now, t.now, :max_stall_ms, 'start', t.now
+from tape.meta m cross join (select tape.now_ms() as now) t
+returning cast(token as text) as token;
+
+-- name: lease.holders
+-- read
+-- lease.queues, of what is held.
+with recursive q(journal, tenant, workflow) as (
+  (select l.journal, l.tenant, l.workflow from tape.leases l where l.owner is not null and l.kind <> 'name'
+    and l.tenant >= coalesce(:tenant, '') order by l.tenant, l.workflow limit 1)
+  union all
+  select n.journal, n.tenant, n.workflow from q cross join lateral (
+    select * from (
+      (select l.journal, l.tenant, l.workflow from tape.leases l where l.owner is not null and l.kind <> 'name'
+        and l.tenant = q.tenant and l.workflow > q.workflow order by l.workflow limit 1)
+      union all
+      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant is null and l.owner is not null and l.kind <> 'name'
+        and l.tenant > q.tenant order by l.tenant, l.workflow limit 1)) e
+    order by e.tenant, e.workflow limit 1) n)
+select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant limit :limit;
+
+-- name: lease.list
+-- read
+-- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
+  coalesce((select n.name from tape.names n where n.journal = l.journal limit 1),
+    (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run')) as name
+from (
+    select n.journal from tape.names n where n.tenant = :tenant
+    union all select h.journal from tape.leases h where :held and h.owner is not null and h.kind <> 'name' and h.tenant = :tenant
+    union all (select r.journal from tape.runs r where not :held and r.tenant = :tenant
+      order by r.created_at desc, r.journal desc limit :limit)
+    union all select i.journal from (
+        select r.journal from tape.runs r where not :held and r.tenant = :tenant
+        order by r.created_at desc, r.journal desc limit :limit) r
+      cross join lateral (select i.journal from tape.leases i where i.run = r.journal and i.kind = 'item' offset 0) i) x
+  cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
+    l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
+    l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end,
+    l.workflow from tape.leases l where l.journal = x.journal offset 0) l
+where l.owner is not null or not :held
+order by l.journal desc limit :limit;
+
+-- name: lease.mine
+-- read
+-- What a find with this nonce has acquired: its answer may have been lost. It is in the same queues as the find looked at.
+select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
+cross join lateral (select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant
+  and x.workflow = w.workflow and x.owner = :owner and x.nonce = :nonce) l;
+
+-- name: lease.pause
+-- unfenced: an operator's pause; the plan takes the lease over first, so the former holder is fenced
+-- writes: leases
+update tape.leases set paused = :paused where journal = :journal;
+
+-- name: lease.queues
+-- read
+-- Which queues have anything in them, of one tenant or of all: one look-up in the index for each, never a walk.
+with recursive q(journal, tenant, workflow) as (
+  (select l.journal, l.tenant, l.workflow from tape.leases l where l.wants = :wants and l.tenant >= coalesce(:tenant, '')
+    order by l.tenant, l.workflow limit 1)
+  union all
+  select n.journal, n.tenant, n.workflow from q cross join lateral (
+    select * from (
+      (select l.journal, l.tenant, l.workflow from tape.leases l where l.wants = :wants and l.tenant = q.tenant and l.workflow > q.workflow
+        order by l.workflow limit 1)
+      union all
+      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant is null and l.wants = :wants and l.tenant > q.tenant
+        order by l.tenant, l.workflow limit 1)) e
+    order by e.tenant, e.workflow limit 1) n)
+select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant limit :limit;
+
+-- name: lease.read
+-- read
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
+  coalesce(n.name, r.id) as name
+from tape.leases l left join tape.names n on n.journal = l.journal left join tape.runs r on r.journal = l.journal and l.kind = 'run'
+where l.journal = :journal;
+
+-- name: lease.release
+-- fenced
+-- writes: leases
+-- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
+update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
+  doomed = false, open = :open, last_end = :end, wants = :wants, due_at = tape.now_ms() + :in_ms
+where journal = :journal and (kind = 'name' or notes = :taken);
+
+-- name: lease.renew
+-- fenced
+-- writes: leases
+-- Exact match of the term; the TTL stored in the row; an expired lease that nobody took may be renewed. A term that
+-- declared maxStall and made no progress for longer is not renewed, and is marked so that its ledger line says why. The timeline as in `fence`.
+update tape.leases set expires_at = tape.now_ms() + ttl_ms, renewals = renewals + 1,
+  longest_gap_ms = greatest(longest_gap_ms, tape.now_ms() - renewed_at), renewed_at = tape.now_ms(),
+  progress_at = case when :progress > progress then tape.now_ms() else progress_at end,
+  progress = greatest(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
+  stalled = false
+where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and not doomed
+  and (max_stall_ms is null or :progress > progress or tape.now_ms() - progress_at <= max_stall_ms)
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
+returning notes, ttl_ms;
+
+-- name: lease.soon
+-- read
+-- Live runs that rest and whose timer falls due soon, in the order of the index of timers. Of the tenant's timers the next
+-- thousand are looked at: to be early is a favour, not a duty. The time as in lease.due.
+select t.run as journal from (
+    select run, due_at from tape.timers where status = 'SET' and tenant = :tenant and due_at > (select tape.now_ms())
+      and due_at <= (select tape.now_ms() + :ahead_ms::bigint) order by due_at limit 1000) t
+  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.wants is null and not l.paused limit 1) l
+  cross join lateral (select r.workflow from tape.runs r where r.journal = t.run and r.phase || '' = 'LIVE' limit 1) r
+where :served::text is null or r.workflow = any(array(select json_array_elements_text(:served::json)))
+order by t.due_at limit :limit;
+
+-- name: lease.stale
+-- read
+-- Holders of one tenant whose time has run out, of the given reactors and workflows. When a term ends is in no index, or
+-- every heartbeat would touch one: what is held in these queues is looked at. The queue without a name as in lease.due.
+select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
+cross join lateral (
+  select x.journal from tape.leases x where x.owner is not null and x.kind <> 'name' and x.tenant = :tenant and x.workflow = w.workflow
+    and (x.expires_at <= (select tape.now_ms()) or x.doomed) and x.reactor = any(string_to_array(:stale_of, ','))
+    and (:kind::text is null or x.kind = :kind)
+    and (x.workflow <> '' or x.kind <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
+      = any(array(select json_array_elements_text(:workflows::json))))
+    and (:full::text is null or x.kind || '' <> 'item'
+      or coalesce((select coalesce(e.connector, e.name) from tape.effects e where e.item = x.journal limit 1), '')
+        <> all(array(select json_array_elements_text(:full::json))))
+  limit :limit) l
+limit :limit;
+
+-- name: lease.stall
+-- unfenced: a verdict of the store over a holder that renews without progress; its lease may be taken at once
+-- writes: leases
+update tape.leases set stalled = true, expires_at = least(expires_at, tape.now_ms())
+where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and max_stall_ms is not null
+  and :progress <= progress and tape.now_ms() - progress_at > max_stall_ms
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
+returning journal;
+
+-- name: lease.take
+-- unfenced: this is the takeover itself, one conditional statement on (owner, token) as read. It issues no token while the
+-- writes: leases
+-- server's timeline is not the recorded one: a promoted standby may have lost tokens, and the epoch must go up first.
+update tape.leases set token = greatest(token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
+  reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(), reason = :reason,
+  renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(), progress_note = null,
+  max_stall_ms = :max_stall_ms, doomed = false, stalled = false, wants = null,
+  last_end = case when owner is null then last_end else 'expired' end
+where journal = :journal and token = :token and owner is not distinct from :was and not paused
+  and (select tape.on_timeline(m.timeline) from tape.meta m)
+returning cast(token as text) as token, notes;
+
+-- name: lease.unserved
+-- read
+-- Runs of these workflows that could go on and that nobody has taken for a while. Of each queue the oldest thousand are
+-- counted: enough to say who is missing.
+select w.workflow, d.runs + h.runs as runs, tape.now_ms() - least(d.since, h.since) as lag_ms
+from (select distinct json_array_elements_text(:workflows::json) as workflow) w
+cross join lateral (select count(*) as runs, min(x.due_at) as since from (
+  select l.due_at from tape.leases l where l.wants = 'recovery' and l.tenant = :tenant and l.workflow = w.workflow
+    and l.due_at <= (select tape.now_ms()) - :min_lag_ms::bigint and not l.paused order by l.due_at limit 1000) x) d
+cross join lateral (select count(*) as runs, min(l.expires_at) as since from tape.leases l
+  where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.workflow
+    and l.expires_at <= (select tape.now_ms()) - :min_lag_ms::bigint) h
+where d.runs + h.runs > 0 order by w.workflow;
+
+-- name: lease.wake
+-- fenced
+-- writes: leases
+update tape.leases set wants = :wants, due_at = tape.now_ms() + :in_ms where journal = :journal and owner is null and open;
+
+-- name: leases.doom
+-- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
+-- writes: leases
+update tape.leases set doomed = true, expires_at = tape.now_ms(), last_end = 'superseded'
+where owner is not null and (kind <> 'name' or journal in (select n.journal from tape.names n));
+
+-- name: leases.shown
+-- read
+-- lease.read, of the runs of one page: one look for all.
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
+  (select r.id from tape.runs r where r.journal = l.journal) as name
+from json_array_elements_text(:journals::json) i(journal)
+cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
+  l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow
+  from tape.leases l where l.journal = i.journal::bigint limit 1) l;
+
+-- name: name.create
+-- unfenced: a lease comes to be when it is first asked for
+-- writes: names
+insert into tape.names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
+
+-- name: name.find
+-- read
+select journal from tape.names where tenant = :tenant and name = :name;

@@ -1,2 +1,0 @@
--- read
-select number, name, checksum from tape.migrations order by number

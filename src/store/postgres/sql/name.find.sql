@@ -1,2 +1,0 @@
--- read
-select journal from tape.names where tenant = :tenant and name = :name

@@ -1,2 +1,0 @@
--- read
-select n from tape.note_keys where journal = :journal and key = :key

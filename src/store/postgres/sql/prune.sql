@@ -1,0 +1,87 @@
+-- name: prune.budgets
+-- unfenced: only finished runs are pruned
+-- writes: budgets
+delete from tape.budgets where run = :run;
+
+-- name: prune.claims
+-- unfenced: only finished runs are pruned
+-- writes: claims
+delete from tape.claims where run = :run;
+
+-- name: prune.effects
+-- unfenced: only finished runs are pruned
+-- writes: effects
+delete from tape.effects where run = :run;
+
+-- name: prune.find
+-- read
+-- Roots that ended long ago, whose whole tree did, with nothing left to undo. Trees go as one. LIMIT 1 as in end: look-ups,
+-- not joins with all trees there are. Locked, because another may prune at the same moment: it takes the next ones.
+select r.journal from tape.runs r
+where r.tenant = :tenant and r.ended_at < :before and r.parent is null
+  and (select 1 from tape.runs c
+    where c.root = r.journal and c.parent is not null and (c.ended_at is null or c.ended_at >= :before) limit 1) is null
+  and (select 1 from tape.effects e
+    where e.root = r.journal and e.role = 'inverse' and e.status not in ('COMPENSATED', 'DISCHARGED') limit 1) is null
+order by r.ended_at limit :limit
+for update of r skip locked;
+
+-- name: prune.gates
+-- unfenced: only finished runs are pruned
+-- writes: gates
+delete from tape.gates where run = :run;
+
+-- name: prune.keys
+-- unfenced: only finished runs are pruned. Negative: the keys of cancellations.
+-- writes: note_keys
+delete from tape.note_keys where journal in (:run, -:run);
+
+-- name: prune.leases
+-- unfenced: a run's lease goes with the run; the tombstone keeps its token
+-- writes: leases
+delete from tape.leases where journal = any(array(
+  select :run union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'));
+
+-- name: prune.members
+-- read
+with m as materialized (
+  select :run as journal union all select c.journal from tape.runs c where c.root = :run and c.parent is not null)
+select m.journal, r.id, r.created_at, r.ended_at, l.token from m
+cross join lateral (select r.id, r.created_at, r.ended_at from tape.runs r where r.journal = m.journal limit 1) r
+cross join lateral (select cast(l.token as text) as token from tape.leases l where l.journal = m.journal limit 1) l;
+
+-- name: prune.records
+-- unfenced: only finished runs are pruned. An array, because OR with a sub-select would scan the table.
+-- writes: records
+delete from tape.records where journal = any(array(
+  select x.journal from (values (:run), (-:run)) x(journal)
+  union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'
+  union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'));
+
+-- name: prune.run
+-- unfenced: only finished runs are pruned
+-- writes: runs
+delete from tape.runs where journal = :run;
+
+-- name: prune.timers
+-- unfenced: only finished runs are pruned
+-- writes: timers
+delete from tape.timers where run = :run;
+
+-- name: prune.tombstone
+-- unfenced: only finished runs are pruned; the id is never started again
+-- writes: tombstones
+-- With the run's place in lists: whoever reads them page by page goes on behind it.
+insert into tape.tombstones(tenant, id, token, at, journal, created_at, ended_at)
+values (:tenant, :id, :token, tape.now_ms(), :journal, :created_at, :ended_at);
+
+-- name: prune.usage
+-- unfenced: what is deleted is used no more, as far as it was measured
+-- writes: quotas
+update tape.quotas q set bytes_used = greatest(0, q.bytes_used - coalesce((select sum(octet_length(r.body))::bigint from tape.records r
+  where r.stamp <= d.metered and r.journal = any(array(
+    select x.journal from (values (:run), (-:run)) x(journal)
+    union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'
+    union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'))), 0))
+from tape.quotas d
+where d.tenant = '' and d.metered is not null and q.tenant = (select l.tenant from tape.leases l where l.journal = :run);

@@ -1,2 +1,0 @@
--- read
-select parent from tape.runs where journal = :journal

@@ -1,3 +1,0 @@
--- read
--- Where a run stands in a list: what a page goes on behind.
-select id, created_at, ended_at from tape.runs where journal = :journal and tenant = :tenant

@@ -1,0 +1,232 @@
+-- name: run.among
+-- read
+-- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
+select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.wants as lease_wants
+from json_array_elements_text(:ids::json) i(id)
+join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal limit 1) l;
+
+-- name: run.below
+-- read
+-- Everything below one root, oldest first; a page goes on behind :before. The + keeps the planner from the order of all runs.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before is null or r.journal > :before)
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
+  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (not :doubt or (select true from tape.effects e
+    where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
+order by r.journal + 0 limit :limit;
+
+-- name: run.create
+-- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append. The || as
+-- writes: runs
+-- in run.settled.
+insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted)
+select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, tape.now_ms(), coalesce(x.counted, false)
+from (select coalesce(:tenant, (select p.tenant from tape.runs p where p.journal = :parent)) as tenant,
+             coalesce((select p.root from tape.runs p where p.journal = :parent), :journal) as root,
+             (select p.counted from tape.runs p where p.journal = :parent) as counted) x
+where not exists (select 1 from tape.tombstones t where t.tenant = x.tenant and t.id = :id)
+  and (:parent is null or exists (select 1 from tape.runs p where p.journal = :parent and p.tenant = x.tenant and p.phase || '' = 'LIVE'))
+on conflict do nothing;
+
+-- name: run.doubtful
+-- read
+-- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from (select distinct e.run from tape.effects e
+  where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before order by e.run desc) d
+  cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash,
+    r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at from tape.runs r where r.journal = d.run offset 0) r
+  cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.tenant = :tenant
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
+  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+order by d.run desc limit :limit;
+
+-- name: run.find
+-- read
+select journal, tenant, id, workflow, version, phase, cause, stuck_from, input_hash, labels, outcome, parent, root,
+  created_at, ended_at from tape.runs where tenant = :tenant and id = :id;
+
+-- name: run.finished
+-- read
+-- Runs by when they ended, latest first; a page goes on behind the run :before, which ended at :edge.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
+  and (r.ended_at, r.journal) < (:edge, :before)
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
+  and (not :doubt or (select true from tape.effects e
+    where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
+order by r.ended_at desc, r.journal desc limit :limit;
+
+-- name: run.get
+-- read
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants from tape.runs r
+cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal limit 1) l
+where r.tenant = :tenant and r.id = :id;
+
+-- name: run.held
+-- read
+-- Runs that somebody drives, newest first: among the leases that the tenant's workers hold. The + as in
+-- run.wanted.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
+  r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
+  from tape.runs r where r.journal = l.journal offset 0) r
+where l.owner is not null and l.kind <> 'name' and l.kind || '' = 'run' and l.tenant = :tenant and l.journal + 0 < :before and r.phase = 'LIVE'
+  and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+order by l.journal + 0 desc limit :limit;
+
+-- name: run.named
+-- read
+-- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.tenant = :tenant and r.id >= :least and r.id < :beyond
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
+  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (not :doubt or (select true from tape.effects e
+    where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
+order by r.id limit :limit;
+
+-- name: run.parent
+-- read
+select parent from tape.runs where journal = :journal;
+
+-- name: run.phase
+-- fenced
+-- writes: runs
+update tape.runs set phase = :to, cause = case when phase = 'LIVE' then :cause else cause end,
+  outcome = case when phase = 'LIVE' then :outcome else outcome end,
+  stuck_from = case when :to = 'STUCK' then phase end,
+  ended_at = case when :to in ('COMPLETED', 'FAILED', 'CANCELLED', 'COMPENSATED') then tape.now_ms() end
+where journal = :journal and phase = any(string_to_array(:from, ','))
+  and (phase <> 'STUCK' or stuck_from = :to)
+  and (ended_at is null)
+  and (phase <> 'ENDING' or :decided is null or cause = any(string_to_array(:decided, ',')))
+  and (:to not in ('COMPLETED', 'FAILED', 'CANCELLED', 'COMPENSATED') or parent is not distinct from :parent);
+
+-- name: run.phased
+-- read
+-- Runs in one phase, newest first. The second condition is the index's own.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
+  and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+order by r.journal desc limit :limit;
+
+-- name: run.place
+-- read
+-- Where a run stands in a list: what a page goes on behind.
+select id, created_at, ended_at from tape.runs where journal = :journal and tenant = :tenant;
+
+-- name: run.rate
+-- read
+-- How many runs began and ended in each stretch of time, counted up to :limit in each: by the indexes of those times.
+select b.at,
+  (select count(*) from (select 1 from tape.runs r where r.tenant = :tenant
+    and r.created_at >= b.at and r.created_at < b.at + :size limit :limit) x) as started,
+  (select count(*) from (select 1 from tape.runs r where r.tenant = :tenant and r.ended_at is not null
+    and r.ended_at >= b.at and r.ended_at < b.at + :size limit :limit) x) as ended,
+  (select count(*) from (select r.cause from tape.runs r where r.tenant = :tenant and r.ended_at is not null
+    and r.ended_at >= b.at and r.ended_at < b.at + :size limit :limit) x where x.cause = 'failed') as failed
+from (select :since + :size * g.n as at from generate_series(0, :buckets - 1) g(n)) b order by b.at;
+
+-- name: run.root
+-- unfenced: creating is unique by the run's id
+-- writes: runs
+-- A run without a parent; of a tenant with a quota only where it was admitted.
+insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at, counted)
+select :journal, :tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :journal, tape.now_ms(), :admitted
+where not exists (select 1 from tape.tombstones t where t.tenant = :tenant and t.id = :id)
+  and (:admitted or not exists (select 1 from tape.quotas q where q.tenant in (:tenant, '') and (q.runs is not null or q.bytes is not null)))
+on conflict do nothing;
+
+-- name: run.settled
+-- read
+-- Answers only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
+-- A run answers for the obligations of everything below it; who is below is asked only if the tree owes something. The ||
+-- keeps the planner from the index of all open gates or set timers, of whatever run, which it prefers as long as the
+-- tables have not been analysed.
+select 1 as ok where not exists (
+    select 1 from tape.effects e where e.run = :journal and e.role = 'act'
+      and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))
+  and not exists (
+    select 1 from tape.effects e where e.root = (select r.root from tape.runs r where r.journal = :journal)
+      and e.role = 'inverse' and not e.surplus
+      and (e.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK') or (:armed and e.status = 'ARMED'))
+      and (e.run = :journal or e.root = :journal or e.run in (
+        with recursive tree(journal) as (
+          select r.journal from tape.runs r where r.journal = :journal
+          union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
+        select journal from tree)))
+  and not exists (select 1 from tape.gates g where g.run = :journal and g.status || '' = 'OPEN')
+  and not exists (select 1 from tape.timers t where t.run = :journal and t.status || '' = 'SET')
+  and not exists (select 1 from tape.runs c where c.root = (select r.root from tape.runs r where r.journal = :journal)
+    and c.parent = :journal and c.ended_at is null);
+
+-- name: run.started
+-- read
+-- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
+  and (r.created_at, r.journal) < (:edge, :before)
+  and (:workflow is null or r.workflow = :workflow)
+  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (not :doubt or (select true from tape.effects e
+    where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
+order by r.created_at desc, r.journal desc limit :limit;
+
+-- name: run.wanted
+-- read
+-- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery. The tenant as in
+-- effect.list.
+select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
+  r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
+  from tape.runs r where r.journal = l.journal offset 0) r
+where l.wants = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant >= :tenant and l.tenant <= :tenant
+  and l.journal < :before
+  and r.phase = 'LIVE'
+  and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+order by l.tenant desc, l.journal desc limit :limit;
+
+-- name: tombstone.find
+-- read
+select cast(token as text) as token from tape.tombstones where tenant = :tenant and id = :id;
+
+-- name: tombstone.place
+-- read
+-- run.place, of a run that has been deleted.
+select id, created_at, ended_at from tape.tombstones where journal = :journal and tenant = :tenant;

@@ -1,2 +1,0 @@
--- read
-select count(*) as n from tape.schedules where tenant = :tenant

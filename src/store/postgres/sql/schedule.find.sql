@@ -1,2 +1,0 @@
--- read
-select version from tape.schedules where tenant = :tenant and id = :id

@@ -1,3 +1,0 @@
--- read
-select tenant, id, version, spec, next_at, paused
-  from tape.schedules where tenant = :tenant and id > :above order by id limit :limit

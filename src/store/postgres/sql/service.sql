@@ -1,0 +1,213 @@
+-- name: audit.add
+-- unfenced: with the row of audit.head locked
+-- writes: audit
+insert into tape.audit(tenant, n, at, journal, subject, body, hash) values (:tenant, :n, :moment, :journal, :subject, :body, :hash);
+
+-- name: audit.all
+-- read
+-- What operators of all tenants did, newest first.
+select a.id, a.tenant, a.n, a.at, a.journal, a.subject, a.body, a.hash from tape.audit a where a.id < :before order by a.id desc limit :limit;
+
+-- name: audit.head
+-- unfenced: the tenant's next entry; who writes one queues here until the entry before it is committed
+-- writes: audit_heads
+insert into tape.audit_heads(tenant, n, hash) values (:tenant, 1, '')
+on conflict(tenant) do update set n = audit_heads.n + 1
+returning n, hash, tape.now_ms() as at;
+
+-- name: audit.page
+-- read
+-- What operators of one tenant did, newest first, by the tenant's own numbers: those of the table count all tenants'.
+select a.n as id, a.tenant, a.n, a.at, a.journal, a.subject, a.body, a.hash from tape.audit a
+where a.tenant = :tenant and a.n < :before
+order by a.n desc limit :limit;
+
+-- name: audit.seal
+-- unfenced: with the row of audit.head locked
+-- writes: audit_heads
+update tape.audit_heads set hash = :hash where tenant = :tenant;
+
+-- name: audit.subject
+-- read
+select coalesce((select u.id from tape.runs u where u.journal = l.run), (select n.name from tape.names n where n.journal = l.journal)) as subject
+from tape.leases l where l.journal = :journal;
+
+-- name: meta.get
+-- read
+select store_id, channel, epoch, cast(token_floor as text) as token_floor, timeline, tape.timeline() as timeline_now,
+  tape.now_ms() as at, current_setting('server_version_num')::bigint as server_version,
+  current_setting('fsync') as fsync, current_setting('synchronous_commit') as synchronous_commit,
+  current_setting('full_page_writes') as full_page_writes, pg_is_in_recovery() as standby
+from tape.meta;
+
+-- name: meta.promoted
+-- unfenced: as meta.restored, but only for the first process that sees the new timeline
+-- writes: meta
+update tape.meta set epoch = epoch + p.step, token_floor = (epoch + p.step) << 40,
+  next_journal = next_journal + 4294967296 * p.step,
+  timeline = tape.timeline(), feed_offset = feed_offset + (
+    select case when r.last < pg_snapshot_xmax(s.now)::text::bigint + meta.feed_offset then 0
+      else r.last + 1 - pg_snapshot_xmin(s.now)::text::bigint - meta.feed_offset end
+    from (select coalesce(max(stamp), 0) as last from tape.records) r, (select pg_current_snapshot() as now) s)
+from (select greatest(1, coalesce(('x' || tape.timeline())::bit(32)::bigint - ('x' || m.timeline)::bit(32)::bigint, 1)) as step
+  from tape.meta m) p
+where timeline is distinct from tape.timeline()
+returning epoch;
+
+-- name: meta.restored
+-- unfenced: the store epoch goes up, so that no token is issued twice. 2^40 tokens an epoch, 2^23 epochs. By as many as
+-- writes: meta
+-- timelines have passed: one of which this server knows nothing may have raised it too, and handed out tokens, and be lost
+-- with all that. Journal numbers
+-- jump, because processes may still have some that were handed out before. The feed's offset goes up only where the
+-- cluster really counts its transactions from lower numbers than the stamps it holds: raised under transactions that are
+-- open, it would let the feed pass them.
+update tape.meta set epoch = epoch + p.step, token_floor = (epoch + p.step) << 40,
+  next_journal = next_journal + 4294967296 * p.step,
+  timeline = tape.timeline(), feed_offset = feed_offset + (
+    select case when r.last < pg_snapshot_xmax(s.now)::text::bigint + meta.feed_offset then 0
+      else r.last + 1 - pg_snapshot_xmin(s.now)::text::bigint - meta.feed_offset end
+    from (select coalesce(max(stamp), 0) as last from tape.records) r, (select pg_current_snapshot() as now) s)
+from (select greatest(1, coalesce(('x' || tape.timeline())::bit(32)::bigint - ('x' || m.timeline)::bit(32)::bigint, 1)) as step
+  from tape.meta m) p
+returning epoch;
+
+-- name: migrations.add
+-- unfenced: under the lock of whoever migrates
+-- writes: migrations
+insert into tape.migrations(number, name, checksum) values (:number, :name, :checksum);
+
+-- name: migrations.create
+-- unfenced: the table of migrations itself, made under the lock of whoever migrates
+create table if not exists tape.migrations(number bigint primary key, name text not null, checksum text not null);
+
+-- name: migrations.list
+-- read
+select number, name, checksum from tape.migrations order by number;
+
+-- name: process.drop
+-- unfenced: the process itself says that it goes
+-- writes: processes
+delete from tape.processes where tenant = :tenant and owner = :owner;
+
+-- name: process.list
+-- read
+select p.tenant, p.owner, p.label, p.at, p.body, tape.now_ms() - p.at as ago_ms from tape.processes p
+where p.tenant = :tenant and p.at >= (select tape.now_ms()) - :older_ms order by p.label, p.owner limit :limit;
+
+-- name: process.purge
+-- unfenced: whoever was silent for so long is gone
+-- writes: processes
+delete from tape.processes where at < (select tape.now_ms()) - :older_ms;
+
+-- name: process.put
+-- unfenced: what a process says of itself, for people who look; nobody but itself writes its row
+-- writes: processes
+insert into tape.processes(tenant, owner, label, at, body) values (:tenant, :owner, :label, tape.now_ms(), :body)
+on conflict(tenant, owner) do update set label = excluded.label, at = excluded.at, body = excluded.body;
+
+-- name: repeat.answer
+-- unfenced: by the transaction that claimed the key
+-- writes: repeats
+update tape.repeats set answer = :answer where tenant = :tenant and key = :key;
+
+-- name: repeat.claim
+-- unfenced: the key is the fence: whoever inserts its row performs the call; others wait here until that is decided
+-- writes: repeats
+insert into tape.repeats(tenant, key, hash, answer, at) values (:tenant, :key, :hash, '', tape.now_ms()) on conflict do nothing;
+
+-- name: repeat.drop
+-- unfenced: by the transaction that claimed the key, whose call was refused: the key is as it was
+-- writes: repeats
+delete from tape.repeats where tenant = :tenant and key = :key;
+
+-- name: repeat.find
+-- read
+select hash, answer from tape.repeats where tenant = :tenant and key = :key;
+
+-- name: repeat.purge
+-- unfenced: nobody repeats a call that is this old
+-- writes: repeats
+-- At most a handful more than the limit: the oldest, and those of the same moment as the last of them.
+delete from tape.repeats where at < (select tape.now_ms()) - :older_ms
+  and at <= coalesce((select r.at from tape.repeats r order by r.at limit 1 offset :limit), 9223372036854775807);
+
+-- name: store.protection
+-- read
+-- What the fence rests on: without one of these indexes as we made it, a stale write commits after a takeover, a journal
+-- forks, an id is given twice; a table that is not logged is empty after a crash. A deferrable or half-built index protects
+-- as little as none. And what this role may not do with the tables: it would come up in the middle of the work.
+select
+  array_to_string(array(
+    select w.index from (values
+      ('leases_fence', 'tape.leases', '{journal,token}'), ('leases_pkey', 'tape.leases', '{journal}'),
+      ('records_head', 'tape.records', '{journal,seq}'), ('runs_id', 'tape.runs', '{tenant,id}'),
+      ('runs_pkey', 'tape.runs', '{journal}'), ('claims_pkey', 'tape.claims', '{tenant,scope,business_key}'),
+      ('effects_pkey', 'tape.effects', '{run,pos,sub}')
+    ) w(index, of, keys)
+    where not exists (
+      select 1 from pg_catalog.pg_index x join pg_catalog.pg_class c on c.oid = x.indexrelid
+      where x.indrelid = to_regclass(w.of) and c.relname = w.index and x.indisunique and x.indisvalid and x.indisready
+        and x.indislive and x.indimmediate and x.indpred is null and x.indexprs is null
+        and array(select a.attname::text from unnest(x.indkey[0:x.indnkeyatts - 1]) with ordinality k(n, at)
+          join pg_catalog.pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.n order by k.at) = w.keys::text[])
+  ), ', ') as unprotected,
+  array_to_string(array(
+    select c.relname || case c.relpersistence when 'u' then ' (unlogged)' else ' (temporary)' end from pg_catalog.pg_class c
+    where c.relnamespace = to_regnamespace(:schema) and c.relkind = 'r' and c.relpersistence <> 'p' order by c.relname
+  ), ', ') as volatile,
+  array_to_string(array(
+    select c.relname::text from pg_catalog.pg_class c
+    where c.relnamespace = to_regnamespace(:schema) and c.relkind = 'r' and c.relname <> 'migrations'
+      and not (has_table_privilege(c.oid, 'select') and has_table_privilege(c.oid, 'insert')
+        and has_table_privilege(c.oid, 'update') and has_table_privilege(c.oid, 'delete')) order by c.relname
+  ), ', ') as forbidden,
+  array_to_string(array(
+    select p.proname::text from pg_catalog.pg_proc p
+    where p.pronamespace = to_regnamespace(:schema) and not has_function_privilege(p.oid, 'execute') order by p.proname
+  ), ', ') as uncallable,
+  current_user::text as role;
+
+-- name: store.record
+-- unfenced: the store's own journal, number 1; the row lock on meta makes its writers queue
+-- writes: records
+with m as materialized (select 1 from tape.meta for update)
+insert into tape.records(journal, seq, token, stamp, at, kind, body)
+select 1, p.seq + 1, 0, greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, :body
+from m cross join lateral (select seq, stamp from tape.records where journal = 1 order by seq desc limit 1) p;
+
+-- name: store.standbys
+-- read
+-- How many standbys follow this server, and whether a commit waits for one of them.
+select current_setting('synchronous_standby_names') as names, (select count(*) from pg_catalog.pg_stat_replication) as standbys;
+
+-- name: token.get
+-- read
+select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at from tape.tokens where id = :id;
+
+-- name: token.list
+-- read
+-- Oldest first; a page continues behind the token :above, which is one of the same list: behind another there is nothing.
+select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
+  from tape.tokens where (:tenant is null or tenant = :tenant)
+  and (:above = '' or (created_at, id) > (select t.created_at, t.id from tape.tokens t where t.id = :above
+    and (:tenant is null or t.tenant = :tenant)))
+order by created_at, id limit :limit;
+
+-- name: token.put
+-- unfenced: unique by its id, which its maker drew by lot
+-- writes: tokens
+insert into tape.tokens(id, tenant, name, role, hash, created_at, expires_at)
+select :id, :tenant, :name, :role, :hash, t.at, t.at + :in_ms from (select tape.now_ms() as at) t
+on conflict do nothing returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
+
+-- name: token.revoke
+-- unfenced: the first who revokes it is who did
+-- writes: tokens
+update tape.tokens set revoked_at = tape.now_ms() where id = :id and (:tenant is null or tenant = :tenant) and revoked_at is null
+returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
+
+-- name: token.touch
+-- unfenced: for people who look for tokens that nobody uses. Not at every call: once a minute says as much.
+-- writes: tokens
+update tape.tokens set used_at = tape.now_ms() where id = :id and (used_at is null or used_at < tape.now_ms() - 60000);

@@ -1,2 +1,0 @@
--- unfenced: from the first record on
-update tape.quotas set metered = 0 where tenant = '' and metered is null

@@ -1,2 +1,0 @@
--- read
-select tenant, key, version, value, at from tape.vals where tenant = :tenant and key = :key

@@ -1,0 +1,164 @@
+-- name: gate.approve
+-- unfenced: with the note that approves it; the gate is resolved by the run's holder alone
+-- writes: gates
+-- The status as in gate.status: the look-up goes by (run, pos).
+update tape.gates set approvals = approvals || :note || ',' where run = :run and pos = :pos and status || '' = 'OPEN';
+
+-- name: gate.create
+-- fenced
+-- writes: gates
+-- The || as in run.settled.
+insert into tape.gates(run, pos, tenant, name, status, binds, payload, approvers, opened_at)
+select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, tape.now_ms() from tape.runs r where r.journal = :run and r.phase || '' = 'LIVE'
+on conflict do nothing;
+
+-- name: gate.list
+-- read
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers from tape.gates where tenant = :tenant and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+order by opened_at, run, pos limit :limit;
+
+-- name: gate.open
+-- read
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers from tape.gates where tenant = :tenant and status = 'OPEN' and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+order by opened_at, run, pos limit :limit;
+
+-- name: gate.run
+-- read
+-- IS NOT DISTINCT FROM keeps the planner from the order of the tenant's other gates.
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers from tape.gates where run = :run and tenant is not distinct from :tenant and (not :open or status || '' = 'OPEN')
+  and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+order by opened_at, pos limit :limit;
+
+-- name: gate.status
+-- fenced
+-- writes: gates
+-- A gate with approvers is answered by a signal that one of them has sent, and by no other. Concatenated, the status
+-- leaves the partial index gates_open out of the plan: (run, pos) is the key, also of a table known to be empty.
+update tape.gates set status = :to, value = :value where run = :run and pos = :pos and status || '' = 'OPEN'
+  and (approvers is null or :to <> 'RECEIVED' or position(',' || :note || ',' in approvals) > 0);
+
+-- name: gate.waiting
+-- read
+select pos, binds, approvers from tape.gates where run = :run and name = :name and status = 'OPEN' order by pos;
+
+-- name: gates.withdraw
+-- fenced
+-- writes: gates
+-- The || as in run.settled.
+update tape.gates set status = 'WITHDRAWN' where run = :run and status || '' = 'OPEN';
+
+-- name: schedule.change
+-- unfenced: a setting, written from outside; CAS on what its writer has read
+-- writes: schedules
+update tape.schedules set version = version + 1, spec = :spec, next_at = :next_at, paused = :paused
+where tenant = :tenant and id = :id and version = :version and spec = :seen
+returning tenant, id, version, spec, next_at, paused;
+
+-- name: schedule.count
+-- read
+select count(*) as n from tape.schedules where tenant = :tenant;
+
+-- name: schedule.delete
+-- unfenced: a setting, written from outside
+-- writes: schedules
+delete from tape.schedules where tenant = :tenant and id = :id;
+
+-- name: schedule.due
+-- read
+-- The time in a sub-select: see lease.due.
+select tenant, id, version, spec, next_at, paused
+  from tape.schedules where next_at <= (select tape.now_ms()) and not paused and tenant = :tenant order by next_at limit :limit;
+
+-- name: schedule.find
+-- read
+select version from tape.schedules where tenant = :tenant and id = :id;
+
+-- name: schedule.fire
+-- unfenced: one conditional transaction; the version is the fence, so each firing starts its runs once. Never early.
+-- writes: schedules
+update tape.schedules set version = version + 1, next_at = :next_at, spec = coalesce(:spec, spec)
+where tenant = :tenant and id = :id and version = :version and next_at <= tape.now_ms() and not paused
+  and (:seen is null or spec = :seen);
+
+-- name: schedule.list
+-- read
+select tenant, id, version, spec, next_at, paused
+  from tape.schedules where tenant = :tenant and id > :above order by id limit :limit;
+
+-- name: schedule.put
+-- unfenced: a setting, written from outside; a new one of a tenant with a quota only where it was admitted
+-- writes: schedules
+insert into tape.schedules(tenant, id, version, spec, next_at, paused)
+select :tenant, :id, 1, :spec, :next_at, :paused
+where :admitted or exists (select 1 from tape.schedules s where s.tenant = :tenant and s.id = :id)
+  or not exists (select 1 from tape.quotas q where q.tenant in (:tenant, '') and q.schedules is not null)
+on conflict(tenant, id) do update set version = schedules.version + 1, spec = excluded.spec, next_at = excluded.next_at,
+  paused = excluded.paused
+where not :fresh
+returning tenant, id, version, spec, next_at, paused;
+
+-- name: schedule.tenants
+-- read
+-- Who has schedules that wait for their time, as timer.tenants.
+with recursive q(tenant) as (
+  select min(tenant) from tape.schedules where next_at is not null and not paused
+  union all
+  select (select min(x.tenant) from tape.schedules x where x.next_at is not null and not x.paused and x.tenant > q.tenant)
+  from q where q.tenant is not null)
+select tenant from q where tenant is not null limit :limit;
+
+-- name: signal.find
+-- read
+-- The run, and whether a gate of this name stands open that not everybody may answer. The status as in gate.status.
+select r.journal, r.root, exists(select 1 from tape.gates g
+  where g.run = r.journal and g.name = :name and g.status || '' = 'OPEN' and g.approvers is not null) as restricted
+from tape.runs r where r.tenant = :tenant and r.id = :id;
+
+-- name: timer.create
+-- fenced
+-- writes: timers
+insert into tape.timers(run, pos, purpose, tenant, status, due_at)
+select :run, :pos, :purpose, r.tenant, 'SET', coalesce(:until, tape.now_ms() + :in_ms) from tape.runs r where r.journal = :run
+on conflict do nothing;
+
+-- name: timer.due
+-- read
+-- The time in a sub-select: see lease.due.
+select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, tape.now_ms() - t.due_at as late_ms from tape.timers t
+where t.status = 'SET' and t.tenant = :tenant and t.due_at <= (select tape.now_ms()) order by t.due_at limit :limit;
+
+-- name: timer.fire
+-- unfenced: firing is one conditional transaction, SET → FIRED plus the note; the condition is the fence. Never early.
+-- writes: timers
+-- The holder of the run does it without a note, together with its record and under its fence.
+update tape.timers set status = 'FIRED'
+where run = :run and pos = :pos and purpose = :purpose and tenant is not distinct from :tenant and status = 'SET' and due_at <= tape.now_ms();
+
+-- name: timer.list
+-- read
+select run, pos, purpose, tenant, status, due_at from tape.timers where tenant = :tenant order by due_at, run, pos limit :limit;
+
+-- name: timer.run
+-- read
+-- IS NOT DISTINCT FROM keeps the planner from the order of the tenant's other timers.
+select run, pos, purpose, tenant, status, due_at from tape.timers where run = :run and tenant is not distinct from :tenant order by due_at, pos limit :limit;
+
+-- name: timer.status
+-- fenced
+-- writes: timers
+update tape.timers set status = :to where run = :run and pos = :pos and purpose = :purpose and status = 'SET';
+
+-- name: timer.tenants
+-- read
+-- Who has timers set: one look-up in the index for each, never a walk.
+with recursive q(tenant) as (
+  select min(tenant) from tape.timers where status = 'SET'
+  union all
+  select (select min(x.tenant) from tape.timers x where x.status = 'SET' and x.tenant > q.tenant) from q where q.tenant is not null)
+select tenant from q where tenant is not null limit :limit;
+
+-- name: timers.cancel
+-- fenced
+-- writes: timers
+-- The || as in run.settled.
+update tape.timers set status = 'CANCELLED' where run = :run and status || '' = 'SET';

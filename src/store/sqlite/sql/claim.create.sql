@@ -1,4 +1,0 @@
--- fenced
-insert into claims(tenant, scope, business_key, run, pos)
-select r.tenant, :scope, :business_key, :run, :pos from runs r where r.journal = :run
-on conflict do nothing

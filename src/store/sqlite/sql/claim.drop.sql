@@ -1,2 +1,0 @@
--- fenced
-delete from claims where run = :run and pos = :pos

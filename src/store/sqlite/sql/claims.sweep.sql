@@ -1,3 +1,0 @@
--- fenced
-delete from claims where run = :run
-  and exists (select 1 from effects e where e.run = claims.run and e.pos = claims.pos and e.sub = 0 and e.status = 'WITHDRAWN')

@@ -1,9 +1,0 @@
--- fenced
-insert into effects(run, pos, sub, tenant, root, role, name, connector, semantics, dispatch, status, authority, item, key,
-  business_key, args_hash, args, policy, surplus, created_at, changed_at)
-select :run, :pos, :sub, r.tenant, r.root, :role, :name, :connector, :semantics, :dispatch, :status, :authority, :item, :key,
-  :business_key, :args_hash, :args, :policy, :surplus, :at, :at
-from runs r
-where r.journal = :run and r.tenant = :tenant and (:run = :source or exists (select 1 from leases s where s.journal = :source and s.run = :run))
-  and (:role = 'inverse' or r.phase = 'LIVE')
-on conflict do nothing

@@ -1,0 +1,139 @@
+-- name: effect.create
+-- fenced
+-- writes: effects
+insert into effects(run, pos, sub, tenant, root, role, name, connector, semantics, dispatch, status, authority, item, key,
+  business_key, args_hash, args, policy, surplus, created_at, changed_at)
+select :run, :pos, :sub, r.tenant, r.root, :role, :name, :connector, :semantics, :dispatch, :status, :authority, :item, :key,
+  :business_key, :args_hash, :args, :policy, :surplus, :at, :at
+from runs r
+where r.journal = :run and r.tenant = :tenant and (:run = :source or exists (select 1 from leases s where s.journal = :source and s.run = :run))
+  and (:role = 'inverse' or r.phase = 'LIVE')
+on conflict do nothing;
+
+-- name: effect.find
+-- read
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
+  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.run = :run and e.pos = :pos and e.sub = :sub and e.tenant = :tenant;
+
+-- name: effect.item
+-- read
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
+  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.item = :item and +e.tenant = :tenant and (:role is null or e.role = :role)
+  and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
+  and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
+limit :limit;
+
+-- name: effect.list
+-- read
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
+  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.tenant = :tenant and (:role is null or e.role = :role)
+  and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
+  and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
+  and (e.run, e.pos, e.sub) > (:after_run, :after_pos, :after_sub)
+order by e.run, e.pos, e.sub limit :limit;
+
+-- name: effect.lock
+-- read
+-- Who decides over the effect now: nobody else writes until we are done.
+select authority from effects where run = :run and pos = :pos and sub = :sub;
+
+-- name: effect.owed
+-- read
+-- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
+-- those that this run answers for: its own and those of everything below it, without what was done once too often.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
+  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and +e.tenant = :tenant
+  and (:below is null or (e.surplus = 0 and (e.run = :below or e.root = :below or e.run in (
+    with recursive tree(journal) as (select :below union all select c.journal from runs c join tree on c.parent = tree.journal)
+    select journal from tree))))
+  and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
+  and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
+order by e.run, e.pos desc, e.sub desc limit :limit;
+
+-- name: effect.run
+-- read
+-- Of one run, by its own key: a list with `:run is null or` would read every effect of every run.
+select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
+  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.send_until + :at - :steady as send_until from effects e
+where e.run = :run and e.pos >= :from and +e.tenant = :tenant and (:role is null or e.role = :role)
+  and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
+  and (:min_age_ms is null or e.changed_at <= :at - :min_age_ms)
+order by e.pos, e.sub limit :limit;
+
+-- name: effect.status
+-- fenced
+-- writes: effects
+-- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
+-- nothing was sent, or an operator, may say so.
+update effects set status = :to, authority = coalesce(:hand, authority), item = coalesce(:hand, item),
+  attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
+  attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_in_ms, send_until),
+  reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), changed_at = :at
+where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authority = :by
+  and instr(',' || :from || ',', ',' || status || ',') > 0
+  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'));
+
+-- name: effects.withdraw
+-- fenced
+-- writes: effects
+update effects set status = 'WITHDRAWN', changed_at = :at where run = :run and role = 'act' and status = 'PENDING';
+
+-- name: item.callees
+-- read
+-- Whom work on these items calls: the effect's connector, or where it has none the effect.
+select e.item as journal, coalesce(e.connector, e.name, '') as callee from json_each(:journals) i
+cross join effects e on e.item = i.value;
+
+-- name: items.sweep
+-- fenced
+-- writes: leases
+update leases set wants = null where run = :run and kind = 'item' and owner is null and exists (
+  select 1 from effects e where e.run = :run and e.item = leases.journal and e.status = 'WITHDRAWN');
+
+-- name: obligations.discharge
+-- fenced
+-- writes: effects
+-- Only when the root ended well: a completed child's obligations stay armed until then.
+update effects set status = 'DISCHARGED', changed_at = :at where root = :run and role = 'inverse' and status = 'ARMED';
+
+-- name: obligations.due
+-- fenced
+-- writes: effects
+-- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
+update effects set status = 'PENDING', changed_at = :at
+where root = (select r.root from runs r where r.journal = :run) and role = 'inverse' and status = 'ARMED'
+  and case when :pos is not null then run = :run and pos = :pos and sub = :sub
+    else run = :run or root = :run or run in (
+      with recursive tree(journal) as (select :run union all select c.journal from runs c join tree on c.parent = tree.journal)
+      select journal from tree) end;
+
+-- name: obligations.next
+-- fenced
+-- writes: leases
+-- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
+update leases set wants = 'compensation', due_at = :now
+where owner is null and wants is null and kind = 'item' and journal in (
+  select e.item from effects e
+  where e.root = (select r.root from runs r where r.journal = :run)
+    and e.role = 'inverse' and e.surplus = 0 and e.status = 'PENDING'
+    and (e.run = :run or e.root = :run or e.run in (
+      with recursive tree(journal) as (select :run union all select c.journal from runs c join tree on c.parent = tree.journal)
+      select journal from tree))
+    and not exists (
+      select 1 from effects n where n.run = e.run and n.role = 'inverse' and n.surplus = 0
+        and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))
+        and n.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK')));

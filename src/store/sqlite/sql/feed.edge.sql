@@ -1,2 +1,0 @@
--- read
-select max(id) as id from records

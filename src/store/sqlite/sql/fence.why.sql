@@ -1,5 +1,0 @@
--- read
--- Why the fence did not answer; nothing where the journal is another tenant's.
-select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed, l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
-  (select max(r.seq) from records r where r.journal = l.journal) as head
-from leases l where l.journal = :journal and l.tenant = :tenant

@@ -1,5 +1,0 @@
--- read
-select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
-  from gates where run = :run and +tenant = :tenant and (not :open or status = 'OPEN')
-  and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
-order by opened_at, run, pos limit :limit

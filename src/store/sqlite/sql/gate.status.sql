@@ -1,4 +1,0 @@
--- fenced
--- A gate with approvers is answered by a signal that one of them has sent, and by no other.
-update gates set status = :to, value = :value where run = :run and pos = :pos and status = 'OPEN'
-  and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0)

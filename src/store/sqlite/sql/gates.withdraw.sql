@@ -1,2 +1,0 @@
--- fenced
-update gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN'

@@ -1,2 +1,0 @@
--- unfenced: an operator's pause; the plan takes the lease over first, so the former holder is fenced
-update leases set paused = :paused where journal = :journal

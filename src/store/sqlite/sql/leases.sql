@@ -1,0 +1,278 @@
+-- name: agenda
+-- read
+-- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
+-- without a name is the next holder whose time runs out: its item may be any reactor's. Queue by queue, and of each the
+-- first entry: nothing of another queue is looked at, however much lies there.
+select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.wants = q.value ->> 0 and l.tenant = q.value ->> 1
+    and l.workflow = q.value ->> 2 and l.paused = 0 order by l.due_at limit 1)) - :now as in_ms
+from json_each(:queues) q group by 1
+union all
+select null, min(case when l.doomed = 1 then 0 else l.expires_at end) - :now
+from json_each(:holders) h cross join leases l indexed by leases_held
+where l.owner is not null and l.kind <> 'name' and l.tenant = h.value ->> 0 and l.workflow = h.value ->> 1
+union all
+select 'timers', min(x.in_ms) from (
+  select (select due_at from timers where status = 'SET' and tenant = i.value and steady = 0 order by due_at limit 1) - :at as in_ms
+  from json_each(:tenants) i
+  union all
+  select (select due_at from timers where status = 'SET' and tenant = i.value and steady = 1 order by due_at limit 1) - :steady
+  from json_each(:tenants) i
+  union all
+  select (select next_at from schedules where next_at is not null and paused = 0 and tenant = i.value order by next_at limit 1) - :at
+  from json_each(:tenants) i) x;
+
+-- name: fence
+-- read
+-- THE FENCE (see src/model/fence.ts). Runs inside BEGIN IMMEDIATE, which no takeover can overlap: what it reads holds
+-- until our commit. Answers only if tenant, token, nonce and head are the writer's own.
+select l.kind, l.tenant, l.run, l.notes from leases l
+where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and l.doomed = 0
+  and exists (select 1 from records p where p.journal = :journal and p.seq = :after)
+  and not exists (select 1 from records s where s.journal = :journal and s.seq = :after + 1);
+
+-- name: fence.why
+-- read
+-- Why the fence did not answer; nothing where the journal is another tenant's.
+select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed, l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
+  (select max(r.seq) from records r where r.journal = l.journal) as head
+from leases l where l.journal = :journal and l.tenant = :tenant;
+
+-- name: lease.create
+-- unfenced: the row of a journal that comes to be in the same transaction; nobody can hold it yet
+-- writes: leases
+insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, wants, due_at)
+values (:journal, :kind, coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :run, :workflow, :token,
+        0, :now, :now, :now, :now, :wants, :now);
+
+-- name: lease.doom
+-- unfenced: announces a takeover; needed only where a takeover could starve behind open guarded transactions
+-- writes: leases
+update leases set doomed = 1
+where journal = :journal and token = :token and owner is not null and (:force or expires_at <= :now);
+
+-- name: lease.due
+-- read
+-- Work of one tenant that asks for a reactor, of each of these workflows the oldest: the index holds nothing but such
+-- work, queue by queue, and no row of another queue is looked at. What is no run's is in the queue without a name; so is
+-- a run that a process of an older version created, whose workflow is looked up. Items whose callee is full are passed by.
+select l.journal from json_each(:workflows) w cross join leases l
+where l.journal in (
+  select x.journal from leases x where x.wants = :wants and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
+    and x.paused = 0 and (:kind is null or x.kind = :kind)
+    and (x.workflow <> '' or x.kind <> 'run' or :kind is null
+      or (select r.workflow from runs r where r.journal = x.journal) in (select i.value from json_each(:workflows) i))
+    and (:full is null or x.kind <> 'item'
+      or coalesce((select coalesce(e.connector, e.name) from effects e where e.item = x.journal), '')
+        not in (select g.value from json_each(:full) g))
+  order by x.due_at limit :limit)
+order by l.due_at limit :limit;
+
+-- name: lease.first
+-- unfenced: the row of a run that comes to be in the same transaction, with its creator's first term already begun
+-- writes: leases
+insert into leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
+  renewed_at, progress_at, max_stall_ms, reason, due_at)
+values (:journal, 'run', :tenant, :journal, :workflow, :token, :nonce, :owner, :label, :reactor,
+  :ttl_ms, :now + :ttl_ms, :now, :now, :now, :max_stall_ms, 'start', :now);
+
+-- name: lease.holders
+-- read
+-- lease.queues, of what is held.
+with recursive q(journal) as (
+  select (select l.journal from leases l where l.owner is not null and l.kind <> 'name' and l.tenant >= coalesce(:tenant, '')
+    order by l.tenant, l.workflow limit 1)
+  union all
+  select coalesce(
+    (select l.journal from leases l where l.owner is not null and l.kind <> 'name' and l.tenant = x.tenant
+      and l.workflow > x.workflow order by l.workflow limit 1),
+    (select l.journal from leases l where :tenant is null and l.owner is not null and l.kind <> 'name'
+      and l.tenant > x.tenant order by l.tenant, l.workflow limit 1))
+  from q cross join leases x on x.journal = q.journal
+  limit :limit)
+select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal where :tenant is null or l.tenant = :tenant;
+
+-- name: lease.list
+-- read
+-- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
+  coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
+from (
+    select n.journal from names n where n.tenant = :tenant
+    union all select h.journal from leases h indexed by leases_held
+      where :held and h.owner is not null and h.kind <> 'name' and h.tenant = :tenant
+    union all select d.journal from (select journal from runs where not :held and tenant = :tenant order by created_at desc, journal desc limit :limit) d
+    union all select i.journal from (select journal from runs where not :held and tenant = :tenant order by created_at desc, journal desc limit :limit) d
+      cross join leases i on i.run = d.journal and i.kind = 'item') x
+  cross join leases l on l.journal = x.journal
+where l.owner is not null or not :held
+order by l.journal desc limit :limit;
+
+-- name: lease.mine
+-- read
+-- What a find with this nonce has acquired: its answer may have been lost. It is in the same queues as the find looked at.
+select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
+where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
+  and l.owner = :owner and l.nonce = :nonce;
+
+-- name: lease.pause
+-- unfenced: an operator's pause; the plan takes the lease over first, so the former holder is fenced
+-- writes: leases
+update leases set paused = :paused where journal = :journal;
+
+-- name: lease.queues
+-- read
+-- Which queues have anything in them, of one tenant or of all: one look-up in the index for each, never a walk.
+with recursive q(journal) as (
+  select (select l.journal from leases l where l.wants = :wants and l.tenant >= coalesce(:tenant, '')
+    order by l.tenant, l.workflow limit 1)
+  union all
+  select coalesce(
+    (select l.journal from leases l where l.wants = :wants and l.tenant = x.tenant and l.workflow > x.workflow
+      order by l.workflow limit 1),
+    (select l.journal from leases l where :tenant is null and l.wants = :wants and l.tenant > x.tenant
+      order by l.tenant, l.workflow limit 1))
+  from q cross join leases x on x.journal = q.journal
+  limit :limit)
+select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal where :tenant is null or l.tenant = :tenant;
+
+-- name: lease.read
+-- read
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
+  coalesce(n.name, r.id) as name
+from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
+where l.journal = :journal;
+
+-- name: lease.release
+-- fenced
+-- writes: leases
+-- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
+update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
+  doomed = 0, open = :open, last_end = :end, wants = :wants, due_at = :now + :in_ms
+where journal = :journal and (kind = 'name' or notes = :taken);
+
+-- name: lease.renew
+-- fenced
+-- writes: leases
+-- Exact match of the term; the TTL stored in the row; an expired lease that nobody took may be renewed. A term that
+-- declared maxStall and made no progress for longer is not renewed, and is marked so that its ledger line says why.
+update leases set expires_at = :now + ttl_ms, renewals = renewals + 1,
+  longest_gap_ms = max(longest_gap_ms, :now - renewed_at), renewed_at = :now,
+  progress_at = case when :progress > progress then :now else progress_at end,
+  progress = max(progress, :progress), progress_note = coalesce(:progress_note, progress_note),
+  stalled = 0
+where journal = :journal and tenant = :tenant and token = :token and nonce = :nonce and doomed = 0
+  and (max_stall_ms is null or :progress > progress or :now - progress_at <= max_stall_ms)
+returning notes, ttl_ms;
+
+-- name: lease.soon
+-- read
+-- Live runs that rest and whose timer falls due soon, by each timer's own clock and in the order of the index. Of the
+-- tenant's timers the next thousand of each kind are looked at: to be early is a favour, not a duty.
+select d.run as journal from (
+  select * from (select run, due_at - :at as in_ms from timers
+    where status = 'SET' and tenant = :tenant and steady = 0 and due_at > :at and due_at <= :at + :ahead_ms
+    order by due_at limit 1000)
+  union all
+  select * from (select run, due_at - :steady from timers
+    where status = 'SET' and tenant = :tenant and steady = 1 and due_at > :steady and due_at <= :steady + :ahead_ms
+    order by due_at limit 1000)) d
+  cross join leases l on l.journal = d.run cross join runs r on r.journal = d.run
+where l.owner is null and l.wants is null and l.paused = 0 and r.phase = 'LIVE'
+  and (:served is null or r.workflow in (select i.value from json_each(:served) i))
+order by d.in_ms limit :limit;
+
+-- name: lease.stale
+-- read
+-- Holders of one tenant whose time has run out, of the given reactors and workflows. When a term ends is in no index, or
+-- every heartbeat would touch one: what is held in these queues is looked at. The queue without a name as in lease.due.
+select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
+where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.value
+  and (l.expires_at <= :now or l.doomed = 1) and instr(',' || :stale_of || ',', ',' || l.reactor || ',') > 0
+  and (:kind is null or l.kind = :kind)
+  and (l.workflow <> '' or l.kind <> 'run' or :kind is null
+    or (select r.workflow from runs r where r.journal = l.journal) in (select i.value from json_each(:workflows) i))
+  and (:full is null or l.kind <> 'item'
+    or coalesce((select coalesce(e.connector, e.name) from effects e where e.item = l.journal), '')
+      not in (select g.value from json_each(:full) g))
+limit :limit;
+
+-- name: lease.stall
+-- unfenced: a verdict of the store over a holder that renews without progress; its lease may be taken at once
+-- writes: leases
+update leases set stalled = 1, expires_at = min(expires_at, :now)
+where journal = :journal and tenant = :tenant and token = :token and nonce = :nonce and max_stall_ms is not null
+  and :progress <= progress and :now - progress_at > max_stall_ms
+returning journal;
+
+-- name: lease.take
+-- unfenced: this is the takeover itself, one conditional statement on (owner, token) as read
+-- writes: leases
+update leases set token = max(token, (select token_floor from meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
+  reactor = :reactor, ttl_ms = :ttl_ms, expires_at = :now + :ttl_ms, acquired_at = :now, reason = :reason,
+  renewals = 0, renewed_at = :now, longest_gap_ms = 0, progress = 0, progress_at = :now, progress_note = null,
+  max_stall_ms = :max_stall_ms, doomed = 0, stalled = 0, wants = null,
+  last_end = case when owner is null then last_end else 'expired' end
+where journal = :journal and token = :token and owner is :was and paused = 0
+returning cast(token as text) as token, notes;
+
+-- name: lease.unserved
+-- read
+-- Runs of these workflows that could go on and that nobody has taken for a while. Of each queue the oldest thousand are
+-- counted: enough to say who is missing.
+select x.workflow, x.due + x.held as runs, :now - min(coalesce(x.due_since, x.held_since), coalesce(x.held_since, x.due_since)) as lag_ms
+from (select w.value as workflow,
+  (select count(*) from (select 1 from leases where wants = 'recovery' and tenant = :tenant and workflow = w.value
+    and due_at <= :now - :min_lag_ms and paused = 0 limit 1000)) as due,
+  (select due_at from leases where wants = 'recovery' and tenant = :tenant and workflow = w.value
+    and due_at <= :now - :min_lag_ms and paused = 0 order by due_at limit 1) as due_since,
+  (select count(*) from leases indexed by leases_held where owner is not null and kind <> 'name' and tenant = :tenant
+    and workflow = w.value and expires_at <= :now - :min_lag_ms) as held,
+  (select min(expires_at) from leases indexed by leases_held where owner is not null and kind <> 'name' and tenant = :tenant
+    and workflow = w.value and expires_at <= :now - :min_lag_ms) as held_since
+  from json_each(:workflows) w) x
+where x.due + x.held > 0 order by x.workflow;
+
+-- name: lease.wake
+-- fenced
+-- writes: leases
+update leases set wants = :wants, due_at = :now + :in_ms where journal = :journal and owner is null and open = 1;
+
+-- name: leases.doom
+-- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
+-- writes: leases
+update leases set doomed = 1, expires_at = :now, last_end = 'superseded'
+where journal in (select journal from leases where owner is not null and kind <> 'name' union all select n.journal from names n)
+  and owner is not null;
+
+-- name: leases.reboot
+-- unfenced: the machine was started anew and with it the lease clock: every term of before has expired
+-- writes: leases
+update leases set expires_at = :now, acquired_at = :now, renewed_at = :now, progress_at = :now, due_at = :now
+where journal in (select journal from leases where wants is not null
+  union all select journal from leases where owner is not null and kind <> 'name'
+  union all select n.journal from names n) and (owner is not null or wants is not null);
+
+-- name: leases.shown
+-- read
+-- lease.read, of the runs of one page: one look for all.
+select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
+  l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
+  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
+  (select r.id from runs r where r.journal = l.journal) as name
+from json_each(:journals) i cross join leases l on l.journal = i.value;
+
+-- name: name.create
+-- unfenced: a lease comes to be when it is first asked for
+-- writes: names
+insert into names(tenant, name, journal) values (:tenant, :name, :journal) on conflict do nothing;
+
+-- name: name.find
+-- read
+select journal from names where tenant = :tenant and name = :name;

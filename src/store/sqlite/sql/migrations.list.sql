@@ -1,2 +1,0 @@
--- read
-select number, name, checksum from migrations order by number

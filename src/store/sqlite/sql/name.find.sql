@@ -1,2 +1,0 @@
--- read
-select journal from names where tenant = :tenant and name = :name

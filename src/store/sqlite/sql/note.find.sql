@@ -1,2 +1,0 @@
--- read
-select n from note_keys where journal = :journal and key = :key

@@ -1,2 +1,0 @@
--- unfenced: only finished runs are pruned
-delete from claims where run = :run

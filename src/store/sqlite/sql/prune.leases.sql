@@ -1,2 +1,0 @@
--- unfenced: a run's lease goes with the run; the tombstone keeps its token
-delete from leases where journal = :run or (run = :run and kind = 'item')

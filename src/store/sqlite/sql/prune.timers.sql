@@ -1,2 +1,0 @@
--- unfenced: only finished runs are pruned
-delete from timers where run = :run

@@ -1,4 +1,0 @@
--- unfenced: only finished runs are pruned; the id is never started again
--- With the run's place in lists: whoever reads them page by page goes on behind it.
-insert into tombstones(tenant, id, token, at, journal, created_at, ended_at)
-values (:tenant, :id, :token, :at, :journal, :created_at, :ended_at)

@@ -1,2 +1,0 @@
--- unfenced: a row to count in, for a tenant that the default holds for
-insert into quotas(tenant) values (:tenant) on conflict do nothing

@@ -1,4 +1,0 @@
--- unfenced: what began before its tenant had a limit is counted from now on
-update runs set counted = 1
-where journal > :after and journal <= :until and ended_at is null and not counted
-  and exists (select 1 from quotas q where q.tenant in (runs.tenant, '') and (q.runs is not null or q.bytes is not null))

@@ -1,2 +1,0 @@
--- unfenced: under the row's lock; what is counted is written in the same transaction
-update quotas set runs_used = :used, runs_at = case when :fresh then :at else runs_at end where tenant = :tenant

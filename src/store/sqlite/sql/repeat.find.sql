@@ -1,2 +1,0 @@
--- read
-select hash, answer from repeats where tenant = :tenant and key = :key

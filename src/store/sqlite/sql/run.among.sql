@@ -1,4 +1,0 @@
--- read
--- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
-select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.wants as lease_wants
-from json_each(:ids) i cross join runs r on r.tenant = :tenant and r.id = i.value cross join leases l on l.journal = r.journal

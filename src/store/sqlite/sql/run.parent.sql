@@ -1,2 +1,0 @@
--- read
-select parent from runs where journal = :journal

@@ -1,2 +1,0 @@
--- read
-select count(*) as n from schedules where tenant = :tenant

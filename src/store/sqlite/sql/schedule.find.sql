@@ -1,2 +1,0 @@
--- read
-select version from schedules where tenant = :tenant and id = :id

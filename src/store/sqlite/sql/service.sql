@@ -1,0 +1,158 @@
+-- name: audit.add
+-- unfenced: with the row of audit.head locked
+-- writes: audit
+insert into audit(tenant, n, at, journal, subject, body, hash) values (:tenant, :n, :moment, :journal, :subject, :body, :hash);
+
+-- name: audit.all
+-- read
+-- What operators of all tenants did, newest first.
+select a.id, a.tenant, a.n, a.at, a.journal, a.subject, a.body, a.hash from audit a where a.id < :before order by a.id desc limit :limit;
+
+-- name: audit.head
+-- unfenced: the tenant's next entry; who writes one queues here until the entry before it is committed
+-- writes: audit_heads
+insert into audit_heads(tenant, n, hash) values (:tenant, 1, '')
+on conflict(tenant) do update set n = audit_heads.n + 1
+returning n, hash, :at as at;
+
+-- name: audit.page
+-- read
+-- What operators of one tenant did, newest first, by the tenant's own numbers: those of the table count all tenants'.
+select a.n as id, a.tenant, a.n, a.at, a.journal, a.subject, a.body, a.hash from audit a
+where a.tenant = :tenant and a.n < :before
+order by a.n desc limit :limit;
+
+-- name: audit.seal
+-- unfenced: with the row of audit.head locked
+-- writes: audit_heads
+update audit_heads set hash = :hash where tenant = :tenant;
+
+-- name: audit.subject
+-- read
+select coalesce((select u.id from runs u where u.journal = l.run), (select n.name from names n where n.journal = l.journal)) as subject
+from leases l where l.journal = :journal;
+
+-- name: meta.anchor
+-- unfenced: the first process that has to do with it says how far the two clocks are apart; all others count by that
+-- writes: meta
+update meta set anchor = :anchor where anchor is null;
+
+-- name: meta.boot
+-- unfenced: remembers the boot to which the lease clock belongs; answers a row only to the process that sees a new one
+-- writes: meta
+update meta set boot = :boot, anchor = :anchor where boot <> :boot returning boot;
+
+-- name: meta.file
+-- unfenced: which file this is, as the process that opens it sees it
+-- writes: meta
+update meta set file = :file;
+
+-- name: meta.get
+-- read
+select store_id, epoch, cast(token_floor as text) as token_floor, boot, anchor, file, :at as at from meta;
+
+-- name: meta.restored
+-- unfenced: the store epoch goes up, so that no token is issued twice. 2^40 tokens an epoch, 2^23 epochs.
+-- writes: meta
+update meta set epoch = epoch + 1, token_floor = (epoch + 1) << 40 returning epoch;
+
+-- name: migrations.add
+-- unfenced: under the lock of whoever migrates
+-- writes: migrations
+insert into migrations(number, name, checksum) values (:number, :name, :checksum);
+
+-- name: migrations.create
+-- unfenced: the table of migrations itself, made under the lock of whoever migrates
+create table if not exists migrations(number integer primary key, name text not null, checksum text not null) strict;
+
+-- name: migrations.list
+-- read
+select number, name, checksum from migrations order by number;
+
+-- name: migrations.size
+-- read
+-- About how many runs there are: the number of the newest, which costs nothing to find.
+select coalesce(max(journal), 0) as runs from runs;
+
+-- name: process.drop
+-- unfenced: the process itself says that it goes
+-- writes: processes
+delete from processes where tenant = :tenant and owner = :owner;
+
+-- name: process.list
+-- read
+select p.tenant, p.owner, p.label, p.at, p.body, :at - p.at as ago_ms from processes p
+where p.tenant = :tenant and p.at >= :at - :older_ms order by p.label, p.owner limit :limit;
+
+-- name: process.purge
+-- unfenced: whoever was silent for so long is gone
+-- writes: processes
+delete from processes where at < :at - :older_ms;
+
+-- name: process.put
+-- unfenced: what a process says of itself, for people who look; nobody but itself writes its row
+-- writes: processes
+insert into processes(tenant, owner, label, at, body) values (:tenant, :owner, :label, :at, :body)
+on conflict(tenant, owner) do update set label = excluded.label, at = excluded.at, body = excluded.body;
+
+-- name: repeat.answer
+-- unfenced: by the transaction that claimed the key
+-- writes: repeats
+update repeats set answer = :answer where tenant = :tenant and key = :key;
+
+-- name: repeat.claim
+-- unfenced: the key is the fence: whoever inserts its row performs the call; others wait here until that is decided
+-- writes: repeats
+insert into repeats(tenant, key, hash, answer, at) values (:tenant, :key, :hash, '', :at) on conflict do nothing;
+
+-- name: repeat.drop
+-- unfenced: by the transaction that claimed the key, whose call was refused: the key is as it was
+-- writes: repeats
+delete from repeats where tenant = :tenant and key = :key;
+
+-- name: repeat.find
+-- read
+select hash, answer from repeats where tenant = :tenant and key = :key;
+
+-- name: repeat.purge
+-- unfenced: nobody repeats a call that is this old
+-- writes: repeats
+-- At most a handful more than the limit: the oldest, and those of the same moment as the last of them.
+delete from repeats where at < :at - :older_ms
+  and at <= coalesce((select r.at from repeats r order by r.at limit 1 offset :limit), 9223372036854775807);
+
+-- name: store.record
+-- unfenced: the store's own journal, number 1
+-- writes: records
+insert into records(journal, seq, token, at, kind, body)
+select 1, max(seq) + 1, 0, :at, :kind, :body from records where journal = 1;
+
+-- name: token.get
+-- read
+select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at from tokens where id = :id;
+
+-- name: token.list
+-- read
+-- Oldest first; a page continues behind the token :above, which is one of the same list: behind another there is nothing.
+select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
+  from tokens where (:tenant is null or tenant = :tenant)
+  and (:above = '' or (created_at, id) > (select t.created_at, t.id from tokens t where t.id = :above
+    and (:tenant is null or t.tenant = :tenant)))
+order by created_at, id limit :limit;
+
+-- name: token.put
+-- unfenced: unique by its id, which its maker drew by lot
+-- writes: tokens
+insert into tokens(id, tenant, name, role, hash, created_at, expires_at)
+values (:id, :tenant, :name, :role, :hash, :at, :at + :in_ms) on conflict do nothing returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
+
+-- name: token.revoke
+-- unfenced: the first who revokes it is who did
+-- writes: tokens
+update tokens set revoked_at = :at where id = :id and (:tenant is null or tenant = :tenant) and revoked_at is null
+returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
+
+-- name: token.touch
+-- unfenced: for people who look for tokens that nobody uses. Not at every call: once a minute says as much.
+-- writes: tokens
+update tokens set used_at = :at where id = :id and (used_at is null or used_at < :at - 60000);

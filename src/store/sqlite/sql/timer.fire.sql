@@ -1,4 +1,0 @@
--- unfenced: firing is one conditional transaction, SET → FIRED plus the note; the condition is the fence. Never early.
--- The holder of the run does it without a note, together with its record and under its fence.
-update timers set status = 'FIRED'
-where run = :run and pos = :pos and purpose = :purpose and tenant = :tenant and status = 'SET' and due_at <= case steady when 1 then :steady else :at end

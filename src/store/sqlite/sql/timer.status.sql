@@ -1,2 +1,0 @@
--- fenced
-update timers set status = :to where run = :run and pos = :pos and purpose = :purpose and status = 'SET'

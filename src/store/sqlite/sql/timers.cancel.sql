@@ -1,2 +1,0 @@
--- fenced
-update timers set status = 'CANCELLED' where run = :run and status = 'SET'

@@ -1,3 +1,0 @@
--- read
--- run.place, of a run that has been deleted.
-select id, created_at, ended_at from tombstones where journal = :journal and tenant = :tenant

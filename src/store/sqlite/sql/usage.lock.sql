@@ -1,2 +1,0 @@
--- read
-select metered from quotas where tenant = '' and metered is not null

@@ -1,0 +1,190 @@
+-- name: budget.charge
+-- fenced
+-- writes: budgets
+-- No cap here: what was bought was bought, and the record of it must not be refused. The next reservation is. It counts
+-- to the largest number that every reader can hold (2^53 - 1), and stays there.
+update budgets set reserved = reserved - :reserved, spent = min(spent + :spent, 9007199254740991)
+where run = :run and tenant = :tenant and unit = :unit and reserved >= :reserved
+  and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
+
+-- name: budget.create
+-- unfenced: written with the run it belongs to
+-- writes: budgets
+insert into budgets(run, unit, cap, tenant) select :run, :unit, :cap, r.tenant from runs r where r.journal = :run;
+
+-- name: budget.list
+-- read
+select run, unit, cap, reserved, spent from budgets where run = :run order by unit;
+
+-- name: budget.open
+-- read
+-- The newest caps of the tenant's runs, with whether each has ended.
+select b.run, b.unit, b.cap, b.reserved, b.spent, r.id as run_id, r.workflow, r.phase, l.owner as lease_owner, l.wants as lease_wants, r.ended_at
+from (select run, unit, cap, reserved, spent from budgets where tenant = :tenant order by run desc limit :limit) b
+  cross join runs r on r.journal = b.run cross join leases l on l.journal = b.run;
+
+-- name: budget.reserve
+-- fenced
+-- writes: budgets
+-- The condition is the cap: parallel calls queue on this row and cannot overrun it. Only runs of the same tree draw.
+update budgets set reserved = reserved + :amount
+where run = :run and tenant = :tenant and unit = :unit and reserved + spent + :amount <= cap
+  and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
+
+-- name: claim.create
+-- fenced
+-- writes: claims
+insert into claims(tenant, scope, business_key, run, pos)
+select r.tenant, :scope, :business_key, :run, :pos from runs r where r.journal = :run
+on conflict do nothing;
+
+-- name: claim.drop
+-- fenced
+-- writes: claims
+delete from claims where run = :run and pos = :pos;
+
+-- name: claim.find
+-- read
+select c.tenant, c.scope, c.business_key, c.run, c.pos, r.id as run_id from claims c join runs r on r.journal = c.run
+where c.tenant = :tenant and c.scope = :scope and c.business_key = :business_key;
+
+-- name: claims.sweep
+-- fenced
+-- writes: claims
+delete from claims where run = :run
+  and exists (select 1 from effects e where e.run = claims.run and e.pos = claims.pos and e.sub = 0 and e.status = 'WITHDRAWN');
+
+-- name: quota.create
+-- unfenced: a row to count in, for a tenant that the default holds for
+-- writes: quotas
+insert into quotas(tenant) values (:tenant) on conflict do nothing;
+
+-- name: quota.flag
+-- unfenced: what began before its tenant had a limit is counted from now on
+-- writes: runs
+update runs set counted = 1
+where journal > :after and journal <= :until and ended_at is null and not counted
+  and exists (select 1 from quotas q where q.tenant in (runs.tenant, '') and (q.runs is not null or q.bytes is not null));
+
+-- name: quota.get
+-- read
+-- Also of a tenant that has no row, because nothing was set for it and nothing counted.
+select x.tenant, q.runs, q.bytes, q.schedules, q.streams, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered,
+  (select count(*) from runs r where r.tenant = x.tenant and r.counted = 1 and r.ended_at is null) as open_runs,
+  (select count(*) from schedules s where s.tenant = x.tenant) as all_schedules
+from (select :tenant as tenant) x left join quotas q on q.tenant = x.tenant left join quotas d on d.tenant = '';
+
+-- name: quota.list
+-- read
+-- By tenant; the default comes first.
+select q.tenant, q.runs, q.bytes, q.schedules, q.streams, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered,
+  (select count(*) from runs r where r.tenant = q.tenant and r.counted = 1 and r.ended_at is null) as open_runs,
+  (select count(*) from schedules s where s.tenant = q.tenant) as all_schedules
+from quotas q left join quotas d on d.tenant = ''
+where q.tenant >= :above and (:above = '' or q.tenant > :above) order by q.tenant limit :limit;
+
+-- name: quota.lock
+-- read
+select q.tenant, q.runs, q.bytes, q.schedules, q.streams, q.runs_used, q.runs_at, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered, d.metered_at, :at as at
+from quotas q left join quotas d on d.tenant = ''
+where q.tenant = :tenant;
+
+-- name: quota.open
+-- read
+-- By the index of what is counted, which holds nothing of tenants without a limit.
+select count(*) as n from runs where tenant = :tenant and counted = 1 and ended_at is null;
+
+-- name: quota.range
+-- read
+-- The next stretch of runs, by their numbers.
+select max(x.journal) as until from (select journal from runs where journal > :after order by journal limit :limit) x;
+
+-- name: quota.recount
+-- unfenced: the next start counts first, because more is counted now than before
+-- writes: quotas
+update quotas set runs_at = 0 where :tenant = '' or tenant = :tenant;
+
+-- name: quota.seen
+-- read
+select q.tenant, q.runs, q.bytes, q.schedules, q.streams, q.runs_used, q.runs_at, q.bytes_used, d.runs as default_runs, d.bytes as default_bytes, d.schedules as default_schedules, d.streams as default_streams, d.metered, d.metered_at, :at as at
+from quotas q left join quotas d on d.tenant = ''
+where q.tenant = :tenant;
+
+-- name: quota.set
+-- unfenced: a setting, written by an operator under the row's lock
+-- writes: quotas
+update quotas set runs = :runs, bytes = :bytes, schedules = :schedules, streams = :streams where tenant = :tenant;
+
+-- name: quota.use
+-- unfenced: under the row's lock; what is counted is written in the same transaction
+-- writes: quotas
+update quotas set runs_used = :used, runs_at = case when :fresh then :at else runs_at end where tenant = :tenant;
+
+-- name: usage.add
+-- unfenced: under the lock of what is measured
+-- writes: quotas
+insert into quotas(tenant, bytes_used) values (:tenant, :bytes)
+on conflict(tenant) do update set bytes_used = quotas.bytes_used + excluded.bytes_used;
+
+-- name: usage.begin
+-- unfenced: from the first record on
+-- writes: quotas
+update quotas set metered = 0 where tenant = '' and metered is null;
+
+-- name: usage.edge
+-- read
+-- How far the next look goes. Materialised: beside another column the newest would be found by a scan.
+with x as materialized (select max(id) as last from records)
+select min(x.last, :after + :limit) as edge, x.last from x where x.last is not null;
+
+-- name: usage.lock
+-- read
+select metered from quotas where tenant = '' and metered is not null;
+
+-- name: usage.moved
+-- unfenced: under the same lock
+-- writes: quotas
+update quotas set metered = :edge, metered_at = case when :fresh then :at else metered_at end where tenant = '';
+
+-- name: usage.sum
+-- read
+select l.tenant, sum(octet_length(r.body)) as bytes from records r cross join leases l on l.journal = abs(r.journal)
+where r.id > :after and r.id <= :edge group by l.tenant;
+
+-- name: value.forget
+-- unfenced: history older than is kept for watchers
+-- writes: val_log
+delete from val_log where key = :key and version <= :through
+  and tenant = coalesce(:tenant, (select s.tenant from leases s where s.journal = :source));
+
+-- name: value.get
+-- read
+select tenant, key, version, value, at from vals where tenant = :tenant and key = :key;
+
+-- name: value.history
+-- read
+select tenant, key, version, value, at
+  from val_log where tenant = :tenant and key = :key and version > :after order by version limit :limit;
+
+-- name: value.list
+-- read
+-- By key; a page goes on behind :above.
+select tenant, key, version, value, at
+  from vals where tenant = :tenant and substr(key, 1, length(:prefix)) = :prefix and value is not null and key > :above
+order by key limit :limit;
+
+-- name: value.log
+-- unfenced: written with value.put, for those who watch
+-- writes: val_log
+insert into val_log(tenant, key, version, value, at)
+values (coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :key, :version, :value, :at);
+
+-- name: value.put
+-- unfenced: CAS on the version, which grows for ever, also across a delete; from inside a run the append is fenced
+-- writes: vals
+insert into vals(tenant, key, version, value, at)
+select x.tenant, :key, :version, :value, :at
+from (select coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)) as tenant) x
+where :version = 1 or exists (select 1 from vals v where v.tenant = x.tenant and v.key = :key)
+on conflict(tenant, key) do update set version = excluded.version, value = excluded.value, at = excluded.at
+where vals.version = excluded.version - 1;

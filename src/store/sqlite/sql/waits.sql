@@ -1,0 +1,174 @@
+-- name: gate.approve
+-- unfenced: with the note that approves it; the gate is resolved by the run's holder alone
+-- writes: gates
+update gates set approvals = approvals || :note || ',' where run = :run and pos = :pos and status = 'OPEN';
+
+-- name: gate.create
+-- fenced
+-- writes: gates
+insert into gates(run, pos, tenant, name, status, binds, payload, approvers, opened_at)
+select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, :at from runs r where r.journal = :run and r.phase = 'LIVE'
+on conflict do nothing;
+
+-- name: gate.list
+-- read
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+  from gates where tenant = :tenant and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+order by opened_at, run, pos limit :limit;
+
+-- name: gate.open
+-- read
+-- Named, because the planner takes the index of all gates for as good: a tenant has answered most of its gates.
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+  from gates indexed by gates_open where tenant = :tenant and status = 'OPEN' and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+order by opened_at, run, pos limit :limit;
+
+-- name: gate.run
+-- read
+select run, pos, tenant, name, status, binds, payload, value, opened_at, approvers
+  from gates where run = :run and +tenant = :tenant and (not :open or status = 'OPEN')
+  and (opened_at, run, pos) > (:after_at, :after_run, :after_pos)
+order by opened_at, run, pos limit :limit;
+
+-- name: gate.status
+-- fenced
+-- writes: gates
+-- A gate with approvers is answered by a signal that one of them has sent, and by no other.
+update gates set status = :to, value = :value where run = :run and pos = :pos and status = 'OPEN'
+  and (approvers is null or :to <> 'RECEIVED' or instr(approvals, ',' || :note || ',') > 0);
+
+-- name: gate.waiting
+-- read
+select pos, binds, approvers from gates where run = :run and name = :name and status = 'OPEN' order by pos;
+
+-- name: gates.withdraw
+-- fenced
+-- writes: gates
+update gates set status = 'WITHDRAWN' where run = :run and status = 'OPEN';
+
+-- name: schedule.change
+-- unfenced: a setting, written from outside; CAS on what its writer has read
+-- writes: schedules
+update schedules set version = version + 1, spec = :spec, next_at = :next_at, paused = :paused
+where tenant = :tenant and id = :id and version = :version and spec = :seen
+returning tenant, id, version, spec, next_at, paused;
+
+-- name: schedule.count
+-- read
+select count(*) as n from schedules where tenant = :tenant;
+
+-- name: schedule.delete
+-- unfenced: a setting, written from outside
+-- writes: schedules
+delete from schedules where tenant = :tenant and id = :id;
+
+-- name: schedule.due
+-- read
+select tenant, id, version, spec, next_at, paused
+  from schedules where next_at <= :at and paused = 0 and tenant = :tenant order by next_at limit :limit;
+
+-- name: schedule.find
+-- read
+select version from schedules where tenant = :tenant and id = :id;
+
+-- name: schedule.fire
+-- unfenced: one conditional transaction; the version is the fence, so each firing starts its runs once. Never early.
+-- writes: schedules
+update schedules set version = version + 1, next_at = :next_at, spec = coalesce(:spec, spec)
+where tenant = :tenant and id = :id and version = :version and next_at <= :at and paused = 0
+  and (:seen is null or spec = :seen);
+
+-- name: schedule.list
+-- read
+select tenant, id, version, spec, next_at, paused from schedules where tenant = :tenant and id > :above order by id limit :limit;
+
+-- name: schedule.put
+-- unfenced: a setting, written from outside; a new one of a tenant with a quota only where it was admitted
+-- writes: schedules
+insert into schedules(tenant, id, version, spec, next_at, paused)
+select :tenant, :id, 1, :spec, :next_at, :paused
+where :admitted or exists (select 1 from schedules s where s.tenant = :tenant and s.id = :id)
+  or not exists (select 1 from quotas q where q.tenant in (:tenant, '') and q.schedules is not null)
+on conflict(tenant, id) do update set version = schedules.version + 1, spec = excluded.spec, next_at = excluded.next_at,
+  paused = excluded.paused
+where not :fresh
+returning tenant, id, version, spec, next_at, paused;
+
+-- name: schedule.tenants
+-- read
+-- Who has schedules that wait for their time, as timer.tenants.
+with recursive q(tenant) as (
+  select min(tenant) from schedules where next_at is not null and paused = 0
+  union all
+  select (select min(x.tenant) from schedules x where x.next_at is not null and x.paused = 0 and x.tenant > q.tenant)
+  from q where q.tenant is not null
+  limit :limit)
+select tenant from q where tenant is not null;
+
+-- name: signal.find
+-- read
+-- The run, and whether a gate of this name stands open that not everybody may answer.
+select r.journal, r.root, exists(select 1 from gates g
+  where g.run = r.journal and g.name = :name and g.status = 'OPEN' and g.approvers is not null) as restricted
+from runs r where r.tenant = :tenant and r.id = :id;
+
+-- name: timer.create
+-- fenced
+-- writes: timers
+insert into timers(run, pos, purpose, tenant, status, due_at, steady)
+select :run, :pos, :purpose, r.tenant, 'SET', coalesce(:until, :steady + :in_ms), :until is null from runs r where r.journal = :run
+on conflict do nothing;
+
+-- name: timer.due
+-- read
+-- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the look early.
+select x.run, x.pos, x.purpose, x.tenant, x.status, x.due_at, x.late_ms from (
+  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at, :at - t.due_at as late_ms from timers t
+    where t.status = 'SET' and t.tenant = :tenant and t.steady = 0 and t.due_at <= :at order by t.due_at limit :limit)
+  union all
+  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at + :at - :steady, :steady - t.due_at from timers t
+    where t.status = 'SET' and t.tenant = :tenant and t.steady = 1 and t.due_at <= :steady order by t.due_at limit :limit)) x
+order by x.late_ms desc, x.run, x.pos limit :limit;
+
+-- name: timer.fire
+-- unfenced: firing is one conditional transaction, SET → FIRED plus the note; the condition is the fence. Never early.
+-- writes: timers
+-- The holder of the run does it without a note, together with its record and under its fence.
+update timers set status = 'FIRED'
+where run = :run and pos = :pos and purpose = :purpose and tenant = :tenant and status = 'SET' and due_at <= case steady when 1 then :steady else :at end;
+
+-- name: timer.list
+-- read
+-- Each kind by its own clock, and within it in the order of the index, so that LIMIT ends the look early.
+select * from (
+  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at from timers t indexed by timers_tenant
+    where t.tenant = :tenant and t.steady = 0 order by t.due_at, t.run, t.pos limit :limit)
+  union all
+  select * from (select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at + :at - :steady from timers t indexed by timers_tenant
+    where t.tenant = :tenant and t.steady = 1 order by t.due_at, t.run, t.pos limit :limit)) x
+order by x.due_at, x.run, x.pos limit :limit;
+
+-- name: timer.run
+-- read
+select t.run, t.pos, t.purpose, t.tenant, t.status, t.due_at + case t.steady when 1 then :at - :steady else 0 end as due_at
+from timers t where t.run = :run and +t.tenant = :tenant order by 6, t.pos limit :limit;
+
+-- name: timer.status
+-- fenced
+-- writes: timers
+update timers set status = :to where run = :run and pos = :pos and purpose = :purpose and status = 'SET';
+
+-- name: timer.tenants
+-- read
+-- Who has timers set: one look-up in the index for each, never a walk.
+with recursive q(tenant) as (
+  select min(tenant) from timers where status = 'SET'
+  union all
+  select (select min(x.tenant) from timers x where x.status = 'SET' and x.tenant > q.tenant) from q where q.tenant is not null
+  limit :limit)
+select tenant from q where tenant is not null;
+
+-- name: timers.cancel
+-- fenced
+-- writes: timers
+update timers set status = 'CANCELLED' where run = :run and status = 'SET';

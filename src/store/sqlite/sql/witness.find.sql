@@ -1,2 +1,0 @@
--- read
-select 1 as ok from witness where id = :id
