@@ -202,7 +202,7 @@ export class Clients {
       if (told !== undefined && "value" in told) return this.acknowledge({ ...done, asked });
       const error = told?.error;
       if (isTapeError(error, "TAPE_RUN_ENDED")) return;
-      if (error !== undefined && !this.isTransient(error) && !isTapeError(error, "TAPE_RUN_UNKNOWN")) {
+      if (error !== undefined && !this.isTransient(error) && !isTapeError(error, "TAPE_RUN_NOT_FOUND")) {
         this.faults.push(`a client of ${run} was told: ${String(error)}`);
         return;
       }

@@ -56,7 +56,7 @@ const deed =
 const began =
   (reason: string): Mark =>
   ({ feed }) =>
-    feed.some((r) => r.kind === "term.begun" && r.data.reason === reason);
+    feed.some((r) => r.kind === "term.started" && r.data.reason === reason);
 /** How often the singleton's lease changed hands. */
 const sweepers = ({ sweeps }: Evidence): number => new Set(sweeps.map(({ token }) => token)).size;
 const stepped =
@@ -85,7 +85,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "stale token refused": refused("TAPE_FENCED"),
   "budget refused": refused("TAPE_BUDGET_EXCEEDED"),
   "business key refused": refused("TAPE_BUSINESS_KEY_TAKEN"),
-  "notes raced the parking": refused("TAPE_NOTES_WAIT"),
+  "notes raced the parking": refused("TAPE_NOTES_PENDING"),
   "run completed": ended("COMPLETED"),
   "run failed": ended("FAILED"),
   "run cancelled": ended("CANCELLED"),
@@ -97,12 +97,12 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "cancel raced an act": ({ feed, effects }) =>
     feed.some(
       (r) =>
-        r.kind === "cancel.asked" &&
+        r.kind === "cancel.requested" &&
         effects.some(({ run, createdAt, changedAt }) => run === r.journal && createdAt < r.at && changedAt > r.at),
     ),
   "gate answered": some((r) => r.kind === "gate.resolved" && r.data.to === "RECEIVED"),
   "gate timed out": some((r) => r.kind === "gate.resolved" && r.data.to === "TIMED_OUT"),
-  "sleep ended by its driver": some((r) => r.kind === "timer.passed" && r.data.fired === true),
+  "sleep ended by its driver": some((r) => r.kind === "sleep.ended" && r.data.fired === true),
   "sleep ended by a note": some((r) => r.kind === "timer.fired" && r.data.purpose === "sleep"),
   "slept until a moment": some((r) => r.kind === "timer.set" && r.data.until !== undefined),
   "signal before its gate": ({ feed }) =>
@@ -124,7 +124,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "went back in time": ({ lost }) => lost !== undefined,
   "went back and forgot a run": ({ lost }) => lost?.feed.some(({ kind }) => kind === "run.created") === true,
   "went back and forgot an act": ({ lost }) => lost?.feed.some(({ kind }) => kind === "effect.dispatched") === true,
-  "went back and forgot a term": ({ lost }) => lost?.feed.some(({ kind }) => kind === "term.begun") === true,
+  "went back and forgot a term": ({ lost }) => lost?.feed.some(({ kind }) => kind === "term.started") === true,
   "holder met a restored store": ({ lost, refusals }) => lost !== undefined && refusals.has("TAPE_FENCED"),
   "schedule fired": ({ runs }) => runs.filter(({ labels }) => labels.schedule !== undefined).length > 1,
   "schedule paused": ({ schedules }) =>
@@ -133,7 +133,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
     runs.some(({ id, createdAt, labels }) => labels.schedule !== undefined && createdAt > slotAt(id) + 2_000),
   "singleton changed hands": (evidence) => sweepers(evidence) > 1,
   "singleton taken over after its holder's time": ({ named, feed }) =>
-    feed.some((r) => named.has(r.journal) && r.kind === "term.begun" && r.data.previous?.end === "expired"),
+    feed.some((r) => named.has(r.journal) && r.kind === "term.started" && r.data.previous?.end === "expired"),
   "singleton's write refused": ({ sweeps }) => sweeps.some(({ what }) => what === "refused"),
   "operator took over a run": deed("take over"),
   "operator redrove a run": deed("redrive"),
@@ -192,7 +192,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "signal that did not fit its gate": some((r) => r.kind === "signal.refused"),
   "cancelled before it began": ({ runs }) => runs.some(({ id, status }) => id === "unbegun" && status === "CANCELLED"),
   "audit with several entries": ({ audit }) => audit.length > 2,
-  "fork of what was undone refused": ({ deeds }) => deeds.some((one) => one.refused === "TAPE_FORK_POINT"),
+  "fork of what was undone refused": ({ deeds }) => deeds.some((one) => one.refused === "TAPE_BAD_FORK_POINT"),
   "fork that named nothing undone": deed("fork unnamed"),
   "store's clock set while runs slept": ({ plan, feed, virtualMs }) =>
     plan.wallStep !== undefined && virtualMs > plan.wallStep.atMs && feed.some(({ kind }) => kind === "timer.set"),

@@ -36,7 +36,7 @@ export function figuresOf(evidence: Evidence): Figures {
   let takeovers = 0;
   let doubtsSettled = 0;
   for (const { kind, data } of feed) {
-    if (kind === "term.begun" && data.previous !== undefined) takeovers++;
+    if (kind === "term.started" && data.previous !== undefined) takeovers++;
     if ((kind === "effect.settled" || kind === "obligation.settled") && verdicts.has(data.reason ?? ""))
       doubtsSettled++;
   }

@@ -18,19 +18,19 @@ export interface OperatorAction {
 
 /** Refusals that people meet where others act beside them, or where there is nothing to act on. */
 const fine: ReadonlySet<string> = new Set([
-  "TAPE_RUN_UNKNOWN",
+  "TAPE_RUN_NOT_FOUND",
   "TAPE_RUN_ENDED",
   "TAPE_NOT_FOUND",
-  "TAPE_LEASE_UNKNOWN",
+  "TAPE_LEASE_NOT_FOUND",
   "TAPE_LEASE_HELD",
   "TAPE_LEASE_LOST",
   "TAPE_LEASE_PAUSED",
   "TAPE_FENCED",
   "TAPE_NOT_HEAD",
-  "TAPE_NOTES_WAIT",
+  "TAPE_NOTES_PENDING",
   "TAPE_ILLEGAL_TRANSITION",
   "TAPE_BAD_INPUT",
-  "TAPE_FORK_POINT", // it is being undone since the look at the plan
+  "TAPE_BAD_FORK_POINT", // it is being undone since the look at the plan
   "TAPE_FORK_REPEATS", // it happened between the look at the plan and the word
 ]);
 

@@ -152,7 +152,7 @@ export class Replica {
   }
 
   #fate(request: WireRequest): Fault | undefined {
-    if (request.url === "/v1/store/wakes") return undefined; // hints are lost by themselves
+    if (request.url === "/v1/store/wake-hints") return undefined; // hints are lost by themselves
     const asked = /\/(signals|cancel)$|^\/v1\/(runs|values)/.test(request.url) && request.method !== "GET";
     for (const edge of ["before", "after"] as const) {
       const fault = (asked ? this.#due("ask", edge, request.url) : undefined) ?? this.#due("wire", edge, request.url);

@@ -49,7 +49,7 @@ export class ScheduleClients {
         open++;
         return work(tape).finally(() => open--);
       };
-      await this.#clients.insist(counted, rewind === undefined ? [] : ["TAPE_SCHEDULE_UNKNOWN"]);
+      await this.#clients.insist(counted, rewind === undefined ? [] : ["TAPE_SCHEDULE_NOT_FOUND"]);
       if (open > 0) story.loose = true;
       one.to = time.wall();
     };

@@ -47,7 +47,7 @@ export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
 export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
 export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs" | "until"> & { status: string };
 export type BudgetState = Omit<Stored<"budget.create">, "do"> & { reserved: number; spent: number };
-export type ClaimState = Omit<Stored<"claim.create">, "do"> & { tenant: string };
+export type ClaimState = Omit<Stored<"business_key.claim">, "do"> & { tenant: string };
 
 const openActs = ["PENDING", "DISPATCHED", "UNKNOWN", "STUCK"];
 const openInverses = ["PENDING", "COMMITTED", "UNKNOWN", "STUCK"];
@@ -116,7 +116,7 @@ export class ProjectionTables {
         return true;
       case "run.phase":
         return this.#turnRun(change);
-      case "run.settled":
+      case "run.assert_settled":
         return this.#isSettled(change.journal, change.armed);
       case "note.create": {
         const line = change.orAbove ? this.#lineOf(change.journal) : [change.journal];
@@ -143,7 +143,7 @@ export class ProjectionTables {
           (e) => e.run === change.run && e.role === "act" && e.status === "PENDING",
           "WITHDRAWN",
         );
-      case "obligations.due":
+      case "obligations.make_due":
         return this.#turnAll(
           change.run,
           ({ run, pos, sub, status }) =>
@@ -154,7 +154,7 @@ export class ProjectionTables {
         );
       case "obligations.discharge":
         return this.#turnAll(change.run, (e) => e.root === change.run && e.status === "ARMED", "DISCHARGED");
-      case "obligations.next":
+      case "obligations.release_next":
         return this.#nextObligation(change.run);
       case "items.sweep":
         for (const { item, status } of this.effectsOf(change.run)) {
@@ -162,11 +162,11 @@ export class ProjectionTables {
           if (lease?.owner === null && status === "WITHDRAWN") this.leases.change(item ?? 0, { wants: null });
         }
         return true;
-      case "claim.create":
+      case "business_key.claim":
         return this.#claim(change);
-      case "claim.drop":
+      case "business_key.drop":
         return this.#dropClaims(({ run, pos }) => run === change.run && pos === change.pos);
-      case "claims.sweep":
+      case "business_keys.sweep":
         return this.#dropClaims(
           ({ run, pos }) => run === change.run && this.effects.get(keyOf(run, pos, 0))?.status === "WITHDRAWN",
         );
@@ -321,7 +321,7 @@ export class ProjectionTables {
     return true;
   }
 
-  #claim({ run, pos, scope, businessKey }: Extract<Change, { do: "claim.create" }>): boolean {
+  #claim({ run, pos, scope, businessKey }: Extract<Change, { do: "business_key.claim" }>): boolean {
     const tenant = this.runs.get(run)?.tenant ?? "";
     const key = keyOf(tenant, scope, businessKey);
     if (this.claims.has(key)) return false;

@@ -112,7 +112,7 @@ class Fold implements Taker {
         if (run !== undefined) this.tables.forget(run.journal);
         return;
       }
-      case "operator.acted":
+      case "operator.action":
         if (journal === storeJournal) return; // a deed that concerns the store itself: no lease is taken for it
         break;
       case "lease.named": {
@@ -128,7 +128,7 @@ class Fold implements Taker {
         if (data.parent === undefined) this.#create(record, data);
         this.#seen(record);
         return;
-      case "term.begun":
+      case "term.started":
         if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not rise`);
         else this.tables.leases.change(journal, { token, owner: data.owner, wants: null, doomed: false });
         return;

@@ -13,7 +13,7 @@ const calls = {
   "journals.names": ["GET", "/v1/journals"],
   "runs.list": ["GET", "/v1/runs"],
   "runs.get": ["GET", "/v1/runs/{id}"],
-  "runs.extent": ["GET", "/v1/runs/{id}/extent"],
+  "runs.head": ["GET", "/v1/runs/{id}/head"],
   "runs.journal": ["GET", "/v1/runs/{id}/journal"],
   "runs.tree": ["GET", "/v1/runs/{id}/tree"],
   "runs.terms": ["GET", "/v1/runs/{id}/terms"],
@@ -25,11 +25,11 @@ const calls = {
   "runs.forkPlan": ["GET", "/v1/runs/{id}/fork"],
   "runs.fork": ["POST", "/v1/runs/{id}/fork"],
   "effects.list": ["GET", "/v1/effects"],
-  "doubts.list": ["GET", "/v1/doubts"],
+  "inDoubt.list": ["GET", "/v1/in-doubt"],
   "effects.resolve": ["POST", "/v1/runs/{id}/effects/{pos}/{sub}/resolve"],
   "gates.list": ["GET", "/v1/gates"],
   "timers.list": ["GET", "/v1/timers"],
-  "claims.get": ["GET", "/v1/claims"],
+  "businessKeys.get": ["GET", "/v1/business-keys"],
   "leases.list": ["GET", "/v1/leases"],
   "leases.terms": ["GET", "/v1/leases/{name}/terms"],
   "leases.takeover": ["POST", "/v1/leases/{name}/takeover"],
@@ -42,7 +42,7 @@ const calls = {
   "values.history": ["GET", "/v1/values/{key}/history"],
   "schedules.list": ["GET", "/v1/schedules"],
   "store.journal": ["POST", "/v1/store/journal"],
-  "store.wakes": ["GET", "/v1/store/wakes"],
+  "store.wakeHints": ["GET", "/v1/store/wake-hints"],
   healthz: ["GET", "/healthz"],
   audit: ["GET", "/v1/audit"],
 } as const satisfies { [N in RouteName]?: readonly [Contract[N]["method"], Contract[N]["path"]] };
@@ -56,7 +56,7 @@ export type Lease = Wire<"leases.get">;
 export type Term = Wire<"runs.terms">["terms"][number];
 export type Entry = Wire<"runs.journal">["records"][number];
 export type Effect = Wire<"effects.list">["effects"][number];
-export type InDoubt = Wire<"doubts.list">["doubts"][number];
+export type InDoubt = Wire<"inDoubt.list">["doubts"][number];
 export type Tree = Wire<"runs.tree">;
 export type Gate = Wire<"gates.list">["gates"][number];
 export type Timer = Wire<"timers.list">["timers"][number];

@@ -34,7 +34,7 @@ export function followStore(client: QueryClient, signal: AbortSignal): void {
     look();
   };
   const listen = async (): Promise<void> => {
-    const { body } = await ask("store.wakes", { signal });
+    const { body } = await ask("store.wakeHints", { signal });
     const reader = body!.getReader();
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       // A single line end is a heartbeat: the stream lives, nothing happened.

@@ -138,7 +138,7 @@ function Search() {
 async function runNamed(wanted: string): Promise<string | undefined> {
   const cut = wanted.indexOf(":");
   const query = { scope: wanted.slice(0, cut), businessKey: wanted.slice(cut + 1) };
-  const owner = cut < 1 ? undefined : await call("claims.get", { query }).catch(() => undefined);
+  const owner = cut < 1 ? undefined : await call("businessKeys.get", { query }).catch(() => undefined);
   if (owner?.claim !== undefined) return owner.claim.runId;
   const { runs } = await call("runs.list", { query: { prefix: wanted, limit: 2 } });
   if (runs.some(({ id }) => id === wanted)) return wanted;

@@ -159,7 +159,7 @@ export const doubtIsKept: Invariant = (evidence) =>
  */
 function endedEarly({ feed, plan }: Evidence, sent: FeedRecord, token: bigint, at: number): boolean {
   const next = feed.find((r) => r.in === "journal" && r.journal === sent.journal && r.token > token);
-  const byHand = next?.kind === "term.begun" && next.data.reason === "manual" ? [next] : [];
+  const byHand = next?.kind === "term.started" && next.data.reason === "manual" ? [next] : [];
   const putBack = feed.filter((r) => r.kind === "store.restored" && r.data.epoch > 0);
   return [...byHand, ...putBack].some((end) => sent.at <= end.at && at < end.at + plan.ttlMs);
 }

@@ -60,7 +60,7 @@ export const newestFirst: Invariant = (evidence) =>
 /** The timer that this record fires: by a note, or by the holder of the run itself. */
 function firedBy(record: FeedRecord): string | undefined {
   if (record.kind === "timer.fired" && record.in === "inbox") return `${record.data.pos} ${record.data.purpose}`;
-  if (record.kind === "timer.passed" && record.data.fired) return `${record.data.pos} sleep`;
+  if (record.kind === "sleep.ended" && record.data.fired) return `${record.data.pos} sleep`;
   return undefined;
 }
 

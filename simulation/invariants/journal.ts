@@ -65,7 +65,7 @@ export const tokensRise: Invariant = ({ feed }) => {
     for (const { token, seq, kind, data } of records) {
       if (token < last) faults.push(`journal ${journal}, ${seq}: token ${token} after ${last}`);
       last = token;
-      if (kind !== "term.begun") continue;
+      if (kind !== "term.started") continue;
       const before = owners.get(`${journal} ${token}`);
       if (before !== undefined)
         faults.push(`journal ${journal}: token ${token} was given to ${before} and ${data.owner}`);
@@ -84,7 +84,8 @@ export const acknowledgedIsPresent: Invariant = ({ client, runs, feed }) =>
         (r) => r.in === "inbox" && r.journal === journal && r.kind === kind && (key === undefined || keyOf(r) === key),
       );
     if (what === "signal" && !there("signal.sent")) return [`signal ${key} of ${run} was acknowledged and is gone`];
-    if (what === "cancel" && !there("cancel.asked")) return [`the cancellation of ${run} was acknowledged and is gone`];
+    if (what === "cancel" && !there("cancel.requested"))
+      return [`the cancellation of ${run} was acknowledged and is gone`];
     return [];
   });
 
@@ -112,7 +113,7 @@ export const oneResult: Invariant = (evidence) =>
     return records.flatMap(({ kind, data, seq }) => {
       if (kind === "run.retried") told.clear();
       if (
-        !["step.done", "timer.passed", "gate.resolved", "child.received", "race.won", "effect.received"].includes(kind)
+        !["step.done", "sleep.ended", "gate.resolved", "child.received", "race.won", "effect.received"].includes(kind)
       )
         return [];
       const { pos } = data as { pos: number };
@@ -124,7 +125,7 @@ export const oneResult: Invariant = (evidence) =>
 
 export const noIntentAfterCancel: Invariant = (evidence) =>
   evidence.runs.flatMap((run) => {
-    const asked = inboxOf(evidence, run.journal).find(({ kind }) => kind === "cancel.asked")?.seq;
+    const asked = inboxOf(evidence, run.journal).find(({ kind }) => kind === "cancel.requested")?.seq;
     if (asked === undefined) return [];
     let taken = false;
     return evidence.feed.flatMap((record) => {

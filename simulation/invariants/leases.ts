@@ -5,7 +5,7 @@ import { type Invariant, recordsOf } from "./journal.ts";
 /** A term that begins while the one before it lasts is somebody's decision, and names them. */
 export const takeoversHaveReasons: Invariant = ({ feed }) =>
   feed.flatMap((record) => {
-    if (record.kind !== "term.begun") return [];
+    if (record.kind !== "term.started") return [];
     const { reason, by, why, owner } = record.data;
     const asked = by !== undefined && why !== undefined;
     return reason !== "manual" || asked
@@ -27,7 +27,7 @@ const endsTerm = ({ kind }: FeedRecord): boolean => kind === "term.ended" || kin
 /** Who takes over because time has run out waits until it has: a TTL from the grant, or from the last renewal. */
 export const takeoversWait: Invariant = (evidence) =>
   evidence.feed.flatMap((record) => {
-    if (record.kind !== "term.begun" || record.data.previous === undefined) return [];
+    if (record.kind !== "term.started" || record.data.previous === undefined) return [];
     const { reason, previous, owner } = record.data;
     const early = reason === "manual" || reason === "stalled" || previous.end === "superseded";
     const before = early ? undefined : grantOf(evidence, record.journal, BigInt(previous.token));
@@ -51,10 +51,10 @@ interface Grant {
 function grantOf(evidence: Evidence, journal: number, token: bigint): Grant | undefined {
   const records = recordsOf(evidence, journal);
   for (const record of records) {
-    if (record.kind === "term.begun" && record.token === token) return { at: record.at, ttlMs: record.data.ttlMs };
+    if (record.kind === "term.started" && record.token === token) return { at: record.at, ttlMs: record.data.ttlMs };
   }
   const [first] = records;
   const holder = first?.kind === "run.created" ? first.data.holder : undefined;
-  const isFirst = records.every((record) => record.kind !== "term.begun" || record.token > token);
+  const isFirst = records.every((record) => record.kind !== "term.started" || record.token > token);
   return holder === undefined || !isFirst ? undefined : { at: first!.at, ttlMs: holder.ttlMs };
 }

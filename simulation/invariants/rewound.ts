@@ -19,7 +19,7 @@ export const restoredTokensAreNew: Invariant = (evidence) => {
   if (found === undefined) return ["the store went back, and its restore is not in its journal"];
   const given = new Set(evidence.lost.feed.map(({ journal, token }) => `${journal} ${token}`));
   return evidence.feed.slice(found.at).flatMap(({ kind, journal, token }) => {
-    if (kind !== "term.begun") return [];
+    if (kind !== "term.started") return [];
     if (token < found.floor) return [`journal ${journal}: token ${token} is of the time before the restore`];
     return given.has(`${journal} ${token}`) ? [`journal ${journal}: token ${token} was issued twice`] : [];
   });

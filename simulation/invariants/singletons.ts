@@ -33,11 +33,11 @@ export const oneBodyInAProcess: Invariant = ({ sweeps }) => {
 export const certaintyIsRight: Invariant = (evidence) => {
   const journal = journalOf(evidence);
   if (journal === undefined) return [];
-  const terms = recordsOf(evidence, journal).filter(({ kind }) => kind === "term.begun");
+  const terms = recordsOf(evidence, journal).filter(({ kind }) => kind === "term.started");
   return evidence.sweeps.flatMap(({ what, token, at, process }) => {
     if (what !== "swept" && what !== "refused") return [];
     const next = terms.find((record) => record.token > token);
-    if (next?.kind !== "term.begun" || next.at >= Math.floor(at)) return [];
+    if (next?.kind !== "term.started" || next.at >= Math.floor(at)) return [];
     const taken = next.data.reason === "manual" || next.data.previous?.end === "superseded";
     // A term that the restored store has never heard of: its successor found nothing to supersede.
     const forgotten = evidence.lost !== undefined && !terms.some((record) => record.token === token);

@@ -11,9 +11,9 @@ export const strangersGetNothing: Invariant = ({ strangers }) =>
 /** Refusals that are also told of what does not exist, and what everybody is told of a store that is away. */
 const absent: ReadonlySet<string> = new Set([
   "TAPE_FENCED",
-  "TAPE_RUN_UNKNOWN",
+  "TAPE_RUN_NOT_FOUND",
   "TAPE_NOT_FOUND",
-  "TAPE_LEASE_UNKNOWN",
+  "TAPE_LEASE_NOT_FOUND",
   "TAPE_STORE_UNREACHABLE",
   "TAPE_STORE_BUSY",
 ]);

@@ -7,6 +7,6 @@ export const unbegunDidNothing: Invariant = (evidence) =>
     const end = records.at(-1);
     if (end?.kind !== "run.ended" || end.data.status !== "CANCELLED") return [];
     if (!encode(end.data.outcome).includes("cancelled before it began")) return [];
-    if (records.slice(1, -1).every(({ kind }) => kind === "term.begun" || kind === "term.ended")) return [];
+    if (records.slice(1, -1).every(({ kind }) => kind === "term.started" || kind === "term.ended")) return [];
     return [`${id} was ended as if it had never begun, and had ${records.map(({ kind }) => kind).join(", ")}`];
   });

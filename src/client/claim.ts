@@ -56,5 +56,5 @@ function absentTarget(deps: RemoteContext, tenant: string, target: LeaseTarget):
   if ("run" in target) return absentRun(target.run);
   if ("name" in target) assertOwn(deps, tenant);
   const name = "journal" in target ? target.journal : target.name;
-  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
 }

@@ -46,4 +46,4 @@ export function inParts<I, A>(items: readonly I[], send: (part: I[]) => Promise<
 }
 
 export const absentRun = (run: string): TapeError =>
-  new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
+  new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });

@@ -24,7 +24,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     async cancel(tenant, id, { reason, by, key: named }) {
       if (!isOwn(deps, tenant)) throw absentRun(id);
       const data = { reason, ...defined({ by }) };
-      encodeRecord({ kind: "cancel.asked", data }, limits);
+      encodeRecord({ kind: "cancel.requested", data }, limits);
       return caller.call("runs.cancel", { params: { id }, body: { ...data, ...defined({ key: named }) } }, once);
     },
     async leaveEvidence(tenant, { run, pos, sub, token, nonce }, given) {
@@ -99,10 +99,10 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       assertOwn(deps, tenant);
       checkReport(report, limits);
       const { owner, label, body } = report;
-      await caller.call("store.report", { body: { owner, label, body } });
+      await caller.call("store.reportProcess", { body: { owner, label, body } });
     },
     async unreport(tenant, owner) {
-      if (isOwn(deps, tenant)) await caller.call("store.unreport", { body: { owner } });
+      if (isOwn(deps, tenant)) await caller.call("store.removeProcess", { body: { owner } });
     },
   };
 }

@@ -16,7 +16,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       try {
         return await caller.call("runs.get", { params: { id } });
       } catch (error) {
-        if (isTapeError(error, "TAPE_RUN_UNKNOWN")) return undefined;
+        if (isTapeError(error, "TAPE_RUN_NOT_FOUND")) return undefined;
         throw error;
       }
     },
@@ -85,7 +85,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       return Array.from({ length: buckets }, (_, k) => ({ at: since + k * sizeMs, ...nothing }));
     },
     async claimOf(tenant, scope, businessKey) {
-      return own(tenant) ? (await caller.call("claims.get", { query: { scope, businessKey } })).claim : undefined;
+      return own(tenant) ? (await caller.call("businessKeys.get", { query: { scope, businessKey } })).claim : undefined;
     },
     async value(tenant, key) {
       return own(tenant) ? (await caller.call("values.get", { params: { key } })).value : undefined;
@@ -171,5 +171,5 @@ function runQuery({ status, ...rest }: RunFilter) {
 function absent(target: LeaseTarget): TapeError {
   if ("run" in target) return absentRun(target.run);
   const name = "name" in target ? target.name : target.journal;
-  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
 }

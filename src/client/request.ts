@@ -63,7 +63,7 @@ export function decoded(name: RouteName, json: unknown): unknown {
 }
 
 export function badResponse(name: RouteName, why: string): TapeError {
-  return new TapeError("TAPE_BAD_ANSWER", `${name} was answered with what the contract does not know: ${why}`, {
+  return new TapeError("TAPE_BAD_RESPONSE", `${name} was answered with what the contract does not know: ${why}`, {
     route: name,
   });
 }

@@ -151,7 +151,7 @@ export class RpcCaller {
       const pauseMs = Math.max(waitMs, backoffMs(tries, pauses, random));
       const lasting = trouble instanceof RequestNotSent && trouble.lasting;
       if (lasting || clock.mono() + pauseMs > until) throw this.#givenUp(name, trouble, heard);
-      log("debug", "client.again", { route: name, tries, ...errorFields(trouble) });
+      log("debug", "client.retry", { route: name, tries, ...errorFields(trouble) });
       await clock.sleep(pauseMs, options.signal);
     }
   }

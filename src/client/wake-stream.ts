@@ -55,13 +55,13 @@ export class WakeStream {
     const { caller, clock, random, log } = this.#options;
     for (let tries = 1; !signal.aborted; tries++) {
       try {
-        const lines = caller.lines("store.wakes", {}, signal, () => {
+        const lines = caller.lines("store.wakeHints", {}, signal, () => {
           tries = 1;
           this.#wakes.emit({ of: "any" });
         });
         for await (const wake of lines) this.#wakes.emit(wake);
       } catch (error) {
-        log("debug", "client.wakes_ended", { ...errorFields(error) });
+        log("debug", "client.wake_stream_ended", { ...errorFields(error) });
       }
       if (!signal.aborted) await clock.sleep(backoffMs(tries, pauses, random), signal);
     }

@@ -113,7 +113,7 @@ export class ProcessReporter {
       await store.intake.report(tenant, { owner: identity.owner, label: identity.label, body });
     } catch (error) {
       if (isTapeError(error) && error.retry === "no") this.#transition("over");
-      log("debug", "presence.not_reported", { ...errorFields(error) });
+      log("debug", "process.report_failed", { ...errorFields(error) });
     }
   }
 

@@ -142,7 +142,7 @@ export class ResultWaiter {
     const { store, tenant, clock, serves } = this.#options;
     const { id } = waiter;
     const refuse = (error: TapeError): void => this.#end(waiter, () => waiter.reject(error));
-    if (run === undefined) return refuse(new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id }));
+    if (run === undefined) return refuse(new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id }));
     if (run.ended) return this.#tell(waiter, run.status, run.outcome);
     // Stuck, and nobody about to hear that a person has resolved it.
     if (run.status === "STUCK" && run.atRest) return refuse(await stuckError(store, tenant, id));

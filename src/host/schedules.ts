@@ -159,7 +159,7 @@ export class Schedules {
 
   async #row(id: string): Promise<ScheduleRow> {
     const row = (await this.#all()).find((one) => one.id === id);
-    if (row === undefined) throw new TapeError("TAPE_SCHEDULE_UNKNOWN", `there is no schedule ${id}`, { id });
+    if (row === undefined) throw new TapeError("TAPE_SCHEDULE_NOT_FOUND", `there is no schedule ${id}`, { id });
     return row;
   }
 }

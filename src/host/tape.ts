@@ -204,7 +204,7 @@ export class Tape implements AsyncDisposable {
   /** A handle to a run that exists. */
   async run<O = unknown>(id: string): Promise<RunHandle<O>> {
     const run = await this.store.read.run(this.tenant, id);
-    if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+    if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
     return this.#handle<O>(id, run.journal);
   }
 
@@ -219,7 +219,7 @@ export class Tape implements AsyncDisposable {
     const { binds, ...said } = options;
     const checked = await validate(gate.schema, value);
     if ("fault" in checked)
-      throw new TapeError("TAPE_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
+      throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
     const signal = { name: gate.name, value, ...said, ...(binds === undefined ? {} : { binds }) };
     await this.store.intake.signal(this.tenant, run, signal);
   }

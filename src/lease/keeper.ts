@@ -284,7 +284,7 @@ export class LeaseKeeper {
     });
     const { name, token } = lease;
     const why = error === undefined ? {} : { ...errorFields(error) };
-    this.#log("info", told ? "lease.released" : "lease.not_released", { name, token, end, ...why });
+    this.#log("info", told ? "lease.released" : "lease.release_failed", { name, token, end, ...why });
     return told;
   }
 

@@ -56,7 +56,7 @@ export async function releaseJournal(
       lease.end("given back");
       return true;
     } catch (error) {
-      if (isTapeError(error, "TAPE_NOTES_WAIT")) {
+      if (isTapeError(error, "TAPE_NOTES_PENDING")) {
         const notes = await store.read.journal(tenant, target, { from: taken + 1, inbox: true });
         taken = notes.at(-1)?.seq ?? taken;
       } else if (isTapeError(error, "TAPE_NOT_HEAD")) {

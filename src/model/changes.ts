@@ -55,7 +55,7 @@ export type Change =
       readonly outcome: string | null;
       readonly parent: number | null;
     }
-  | { readonly do: "run.settled"; readonly journal: number; readonly armed: boolean }
+  | { readonly do: "run.assert_settled"; readonly journal: number; readonly armed: boolean }
   | {
       readonly do: "note.create";
       readonly journal: number;
@@ -106,19 +106,24 @@ export type Change =
       readonly hand: number | null;
     }
   | { readonly do: "effects.withdraw"; readonly run: number }
-  | { readonly do: "claims.sweep"; readonly run: number }
+  | { readonly do: "business_keys.sweep"; readonly run: number }
   | { readonly do: "items.sweep"; readonly run: number }
   | {
-      readonly do: "claim.create";
+      readonly do: "business_key.claim";
       readonly run: number;
       readonly pos: number;
       readonly scope: string;
       readonly businessKey: string;
     }
-  | { readonly do: "claim.drop"; readonly run: number; readonly pos: number }
+  | { readonly do: "business_key.drop"; readonly run: number; readonly pos: number }
   /** All armed ones of the run and of everything below it, or the one at `pos`. */
-  | { readonly do: "obligations.due"; readonly run: number; readonly pos: number | null; readonly sub: number | null }
-  | { readonly do: "obligations.next"; readonly run: number }
+  | {
+      readonly do: "obligations.make_due";
+      readonly run: number;
+      readonly pos: number | null;
+      readonly sub: number | null;
+    }
+  | { readonly do: "obligations.release_next"; readonly run: number }
   | { readonly do: "obligations.discharge"; readonly run: number }
   | {
       readonly do: "gate.create";
@@ -210,18 +215,18 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "lease.create": "TAPE_INVARIANT",
   "record.create": "TAPE_INVARIANT",
   "run.phase": "TAPE_ILLEGAL_TRANSITION",
-  "run.settled": "TAPE_RUN_UNSETTLED",
+  "run.assert_settled": "TAPE_RUN_UNSETTLED",
   "note.create": "TAPE_RUN_ENDED",
   "lease.wake": null,
   "effect.create": "TAPE_ILLEGAL_TRANSITION",
   "effect.status": "TAPE_ILLEGAL_TRANSITION",
   "effects.withdraw": null,
-  "claims.sweep": null,
+  "business_keys.sweep": null,
   "items.sweep": null,
-  "claim.create": "TAPE_BUSINESS_KEY_TAKEN",
-  "claim.drop": null,
-  "obligations.due": "TAPE_ILLEGAL_TRANSITION",
-  "obligations.next": null,
+  "business_key.claim": "TAPE_BUSINESS_KEY_TAKEN",
+  "business_key.drop": null,
+  "obligations.make_due": "TAPE_ILLEGAL_TRANSITION",
+  "obligations.release_next": null,
   "obligations.discharge": null,
   "gate.create": "TAPE_ILLEGAL_TRANSITION",
   "gate.status": "TAPE_ILLEGAL_TRANSITION",
@@ -235,13 +240,13 @@ export const refusals: Readonly<Record<ChangeKind, ErrorCode | null>> = {
   "budget.charge": "TAPE_BUDGET_EXCEEDED",
   "value.put": "TAPE_VERSION_CONFLICT",
   "value.log": null,
-  "lease.release": "TAPE_NOTES_WAIT",
+  "lease.release": "TAPE_NOTES_PENDING",
 };
 
 /** Whether a change that found nothing to change refuses the append. */
 export function isRequired(change: Change): boolean {
   if ("must" in change) return change.must;
-  if (change.do === "obligations.due") return change.pos !== null;
+  if (change.do === "obligations.make_due") return change.pos !== null;
   return refusals[change.do] !== null;
 }
 
@@ -256,7 +261,7 @@ export function contended(change: Change): string | undefined {
       return `j${change.journal}`;
     case "run.create":
       return `r${change.tenant ?? ""}/${change.id}`;
-    case "claim.create":
+    case "business_key.claim":
       return `c${change.scope}/${change.businessKey}`;
     case "budget.reserve":
     case "budget.charge":
@@ -265,8 +270,8 @@ export function contended(change: Change): string | undefined {
       return `v${change.tenant ?? ""}/${change.key}`;
     case "effect.status":
     case "effect.create":
-    case "obligations.due":
-    case "obligations.next":
+    case "obligations.make_due":
+    case "obligations.release_next":
     case "obligations.discharge":
       return `e${change.run}`;
     default:

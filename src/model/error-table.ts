@@ -30,7 +30,7 @@ const table = {
     retry: "no",
     next: "Use memory:, sqlite:./file.db, postgres://…, alloydb://… or a server at https://…",
   },
-  TAPE_RUN_UNKNOWN: {
+  TAPE_RUN_NOT_FOUND: {
     fault: "caller",
     retry: "no",
     next: "Check the run id and the tenant; list runs to see what exists.",
@@ -60,7 +60,7 @@ const table = {
     retry: "no",
     next: "Find out on the other side, then resolve it as happened, failed or again; or give the effect an observe.",
   },
-  TAPE_NO_INVERSE: {
+  TAPE_NO_COMPENSATE: {
     fault: "caller",
     retry: "no",
     next: "Undo it by hand, or start a run that does; give the effect a compensate so that the next ones can be undone.",
@@ -110,7 +110,7 @@ const table = {
     retry: "no",
     next: "Correct what the message names: expression, time zone, catch-up window; nothing was written.",
   },
-  TAPE_SCHEDULE_UNKNOWN: {
+  TAPE_SCHEDULE_NOT_FOUND: {
     fault: "caller",
     retry: "no",
     next: "Check the schedule's id and the tenant; list the schedules to see what exists.",
@@ -190,12 +190,12 @@ const table = {
     retry: "no",
     next: "The workflow threw; the cause is attached.",
   },
-  TAPE_GATE_VALUE: {
+  TAPE_BAD_GATE_VALUE: {
     fault: "caller",
     retry: "no",
     next: "Send a signal whose value fits the gate's schema.",
   },
-  TAPE_FORK_POINT: {
+  TAPE_BAD_FORK_POINT: {
     fault: "caller",
     retry: "no",
     next: "Fork at the position that the message names, settle first what is open before it, or name in keepCompensated what was undone and is kept all the same.",
@@ -215,7 +215,7 @@ const table = {
     retry: "reread",
     next: "The journal ends elsewhere than this writer believes: read it again before going on.",
   },
-  TAPE_NOTES_WAIT: {
+  TAPE_NOTES_PENDING: {
     fault: "owner",
     retry: "reread",
     next: "Take the waiting notes from the inbox first, then park or end.",
@@ -240,7 +240,7 @@ const table = {
     retry: "no",
     next: "The holder renewed without progress for longer than its maxStall: find out what it hangs on.",
   },
-  TAPE_LEASE_UNKNOWN: {
+  TAPE_LEASE_NOT_FOUND: {
     fault: "caller",
     retry: "no",
     next: "No lease has this name; list the leases to see what exists.",
@@ -270,7 +270,7 @@ const table = {
     retry: "no",
     next: "The store handle was closed: open a new one.",
   },
-  TAPE_STORE_UNSAFE: {
+  TAPE_STORE_NOT_DURABLE: {
     fault: "operator",
     retry: "no",
     next: "Make the named setting durable, or accept the loss explicitly in the store's URL.",
@@ -350,7 +350,7 @@ const table = {
     retry: "later",
     next: "Send it again: another replica takes it. Nothing was done.",
   },
-  TAPE_BAD_ANSWER: {
+  TAPE_BAD_RESPONSE: {
     fault: "tape",
     retry: "no",
     next: "Check that the address is a Tape server's and that both sides run versions that fit.",

@@ -3,7 +3,7 @@ import type { RecordKind } from "./records.ts";
 /** Kinds that go only into an inbox, by many writers, without a lease. */
 export const noteKinds: ReadonlySet<RecordKind> = new Set([
   "signal.sent",
-  "cancel.asked",
+  "cancel.requested",
   "timer.fired",
   "child.settled",
   "effect.outcome",
@@ -14,7 +14,7 @@ export const storeKinds: ReadonlySet<RecordKind> = new Set([
   "run.created",
   "lease.named",
   "item.opened",
-  "term.begun",
+  "term.started",
   "run.pruned",
   "store.restored",
 ]);
@@ -27,8 +27,8 @@ export const itemKinds: ReadonlySet<RecordKind> = new Set([
   "obligation.surplus",
   "obligation.settled",
   "notes.taken",
-  "operator.acted",
+  "operator.action",
   "term.ended",
 ]);
 /** Kinds for the journal of a named lease. */
-export const nameKinds: ReadonlySet<RecordKind> = new Set(["term.ended", "operator.acted"]);
+export const nameKinds: ReadonlySet<RecordKind> = new Set(["term.ended", "operator.action"]);

@@ -34,7 +34,7 @@ export function intended(data: RecordData<"effect.intended">, place: RecordConte
     },
   ];
   if (businessKey !== undefined) {
-    changes.push({ do: "claim.create", run: own, pos, scope: connector ?? name, businessKey });
+    changes.push({ do: "business_key.claim", run: own, pos, scope: connector ?? name, businessKey });
   }
   if (item !== null) changes.push(...openItem(item, own, pos, 0, place, "outbox"));
   return changes;
@@ -56,7 +56,7 @@ export function settled(data: RecordData<"effect.settled">, place: RecordContext
   const hand = inline && to === "UNKNOWN" ? place.allocate() : null;
   const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, hand }];
   if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler", data.failures));
-  if (to === "FAILED") changes.push({ do: "claim.drop", run, pos });
+  if (to === "FAILED") changes.push({ do: "business_key.drop", run, pos });
   // A person who has it sent again has decided too: a run that is stuck on it goes on.
   if (!inline && (to === "CONFIRMED" || to === "FAILED" || to === "STUCK" || reason === "operator")) {
     changes.push(outcomeNote(run, pos, sub, to, data));
@@ -88,8 +88,8 @@ export function obligationSettled(data: RecordData<"obligation.settled">, place:
   const { run = own, pos, sub, to, reason } = data;
   const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome: outcomeOf(data) }];
   if (to === "COMPENSATED") {
-    if (sub === 1) changes.push({ do: "claim.drop", run, pos });
-    changes.push({ do: "obligations.next", run });
+    if (sub === 1) changes.push({ do: "business_key.drop", run, pos });
+    changes.push({ do: "obligations.release_next", run });
   }
   if (to === "COMPENSATED" || to === "STUCK" || reason === "operator")
     changes.push(outcomeNote(run, pos, sub, to, data));

@@ -22,7 +22,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
       return [
         phase(own, "ENDING", { cause: record.data.cause, outcome: encodePayload(record.data.outcome) }),
         { do: "effects.withdraw", run: own },
-        { do: "claims.sweep", run: own },
+        { do: "business_keys.sweep", run: own },
         { do: "items.sweep", run: own },
         { do: "gates.withdraw", run: own },
         { do: "timers.cancel", run: own },
@@ -30,10 +30,10 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     case "run.compensating":
       return [
         // Not before every doubt is settled: a confirmation that comes later would arm what nobody makes due any more.
-        { do: "run.settled", journal: own, armed: false },
+        { do: "run.assert_settled", journal: own, armed: false },
         phase(own, "COMPENSATING", { decided: "failed,cancelled" }),
-        { do: "obligations.due", run: own, pos: null, sub: null },
-        { do: "obligations.next", run: own },
+        { do: "obligations.make_due", run: own, pos: null, sub: null },
+        { do: "obligations.release_next", run: own },
       ];
     case "run.ended":
       return ended(record.data, own);
@@ -62,8 +62,8 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     case "obligation.due": {
       const { pos, sub } = record.data;
       return [
-        { do: "obligations.due", run: own, pos, sub },
-        { do: "obligations.next", run: own },
+        { do: "obligations.make_due", run: own, pos, sub },
+        { do: "obligations.release_next", run: own },
       ];
     }
     case "obligation.settled":
@@ -100,7 +100,7 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
       const { pos, purpose, inMs, until = null } = record.data;
       return [{ do: "timer.create", run: own, pos, purpose, inMs, until }];
     }
-    case "timer.passed":
+    case "sleep.ended":
       return record.data.fired ? [{ do: "timer.fire", run: own, pos: record.data.pos, purpose: "sleep" }] : [];
     case "timer.cancelled": {
       const { pos, purpose } = record.data;
@@ -204,7 +204,7 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
   const { status, outcome, taken, parent } = data;
   const direct = outcome !== undefined;
   const changes: Change[] = [
-    { do: "run.settled", journal: own, armed: status !== "COMPLETED" },
+    { do: "run.assert_settled", journal: own, armed: status !== "COMPLETED" },
     {
       ...phase(own, status, {
         decided: causeOf(status),

@@ -142,7 +142,7 @@ const schemas = {
   "run.pruned": z.strictObject({ tenant: name, id: name, token: tokenText }),
   "store.restored": z.strictObject({ epoch: count, reason: text, ended: count }),
   "lease.named": z.strictObject({ name }),
-  "term.begun": z.strictObject({
+  "term.started": z.strictObject({
     ...holder.shape,
     reason: z.enum(termReasons),
     by: text.optional(),
@@ -293,7 +293,7 @@ const schemas = {
   }),
   /** A signal that does not fit its gate: the gate waits for another. `note`: its number in the inbox. */
   "signal.refused": z.strictObject({ name, note: count, why: text }),
-  "cancel.asked": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
+  "cancel.requested": z.strictObject({ reason: text, by: text.optional(), via: credential.exactOptional() }),
   /** `until`: the moment by the calendar, where one was named; else it is `inMs` after the record. */
   "timer.set": z.strictObject({
     pos: count,
@@ -304,7 +304,7 @@ const schemas = {
   "timer.fired": z.strictObject({ pos: count, purpose: name }),
   "timer.cancelled": z.strictObject({ pos: count, purpose: name }),
   /** `fired`: by the holder of the run itself, with this very record; else the inbox has the note of who fired it. */
-  "timer.passed": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
+  "sleep.ended": z.strictObject({ pos: count, fired: z.literal(true).optional() }),
   "child.received": z.strictObject({ pos: count, of: count, status: name, outcome: value.optional() }),
   "run.suspected": z.strictObject({ crashes: count }),
   /** A replay waited in vain for the code to ask for what record `seq` holds; the run is given back and tried again. */
@@ -327,7 +327,7 @@ const schemas = {
   }),
   /** What a fork keeps of another run: its results are handed out, none of it happens again. */
   "fork.kept": z.strictObject({ records: z.array(z.strictObject({ kind: name, data: value })) }),
-  "operator.acted": z.strictObject({
+  "operator.action": z.strictObject({
     who: name,
     action: name,
     reason: name,
@@ -361,7 +361,7 @@ export function isRecordKind(kind: string): kind is RecordKind {
 /** Where the shape of `data` is wrong, in words; undefined when it is right. */
 export function recordFault(kind: RecordKind, data: unknown): string | undefined {
   if (kind === "step.done" && isStep(data)) return undefined;
-  if (kind === "timer.passed" && isSleepEnd(data)) return undefined;
+  if (kind === "sleep.ended" && isSleepEnd(data)) return undefined;
   const result = schemas[kind].safeParse(data);
   if (result.success) return undefined;
   return result.error.issues.map((issue) => `${issue.path.join(".") || "data"}: ${issue.message}`).join("; ");

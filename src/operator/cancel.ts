@@ -49,7 +49,7 @@ export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boole
         await store.fenced.append(lease.fence, { after: term.head, records: [end] });
         return created !== undefined;
       } catch (error) {
-        if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
         taken = (await store.read.run(tenant, run))?.notes ?? taken;
       }
     }
@@ -66,7 +66,7 @@ async function beginning(store: Store, tenant: string, run: string): Promise<Rec
   const [first, ...since] = await store.read.journal(tenant, { run }, { limit: maxTerms });
   if (first?.kind !== "run.created" || first.data.holder !== undefined || since.length + 1 === maxTerms)
     return undefined;
-  return since.every(({ kind }) => kind === "term.begun" || kind === "term.ended") ? first.data : undefined;
+  return since.every(({ kind }) => kind === "term.started" || kind === "term.ended") ? first.data : undefined;
 }
 
 const givenBack = (taken: number): NewRecord => ({

@@ -34,7 +34,7 @@ export async function compensateNow(deps: ReactorDeps, undoing: CompensateReques
   if (!answer.ok) throw answer.error;
   const lease = keeper.adopt(run, answer.term, sent);
   const acted: NewRecord = {
-    kind: "operator.acted",
+    kind: "operator.action",
     data: { who: by, action: "resolve", reason, detail: { as: "undo", pos }, ...(via && { via }) },
   };
   let taken = answer.term.notes;
@@ -53,7 +53,7 @@ export async function compensateNow(deps: ReactorDeps, undoing: CompensateReques
         await store.fenced.append(lease.fence, { after: answer.term.head, records });
         break;
       } catch (error) {
-        if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
         taken = (await store.read.run(tenant, run))?.notes ?? taken;
       }
     }
@@ -91,5 +91,5 @@ export function noCompensateError(
   name: string | null,
 ): TapeError {
   const message = `${name} of run ${run} has no compensate: nobody knows how to undo it`;
-  return new TapeError("TAPE_NO_INVERSE", message, { run, pos });
+  return new TapeError("TAPE_NO_COMPENSATE", message, { run, pos });
 }

@@ -66,14 +66,14 @@ export function forkPlan(from: ForkInput, at: number | undefined): ForkPlan {
   const point = at ?? open?.pos ?? last + 1;
   if (!Number.isSafeInteger(point) || point < first || point > last + 1) {
     const message = `a fork of this run is at a position from ${first} to ${last + 1}`;
-    throw new TapeError("TAPE_FORK_POINT", message, { at: point });
+    throw new TapeError("TAPE_BAD_FORK_POINT", message, { at: point });
   }
   const lanes = cutsBeside(operations, point);
   const kept = ({ pos }: ForkedOperation): boolean => pos < cutOf(point, lanes, laneOf(pos));
   const unfinished = operations.find((operation) => kept(operation) && isOpen(operation));
   if (unfinished !== undefined) {
     const { pos, what, name } = unfinished;
-    throw new TapeError("TAPE_FORK_POINT", `${what} ${name} at ${pos} is not settled: fork at ${pos} or before`, {
+    throw new TapeError("TAPE_BAD_FORK_POINT", `${what} ${name} at ${pos} is not settled: fork at ${pos} or before`, {
       at: point,
       pos,
     });

@@ -98,7 +98,7 @@ function assertStanding(run: string, { at, undone }: ForkPlan, named: readonly n
   const positions = missing.map(({ pos }) => pos);
   const first = Math.min(...positions);
   const message = `this would keep what the run it is forked from has undone, or may still undo: ${names}; fork at ${first} or before to do it again, or name the positions in keepCompensated`;
-  throw new TapeError("TAPE_FORK_POINT", message, { run, at, positions });
+  throw new TapeError("TAPE_BAD_FORK_POINT", message, { run, at, positions });
 }
 
 /** Whoever started what was forked is its starter too. */
@@ -118,7 +118,7 @@ interface ForkSource extends ForkInput {
 
 async function source(store: Store, tenant: string, id: string): Promise<ForkSource> {
   const run: RunView | undefined = await store.read.run(tenant, id);
-  if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+  if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
   const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
   const [first] = raw;
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");

@@ -41,7 +41,7 @@ export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: Pr
   try {
     for (;;) {
       const records: NewRecord[] = [
-        { kind: "operator.acted", data: { who: by, action, reason, ...(via && { via }) } },
+        { kind: "operator.action", data: { who: by, action, reason, ...(via && { via }) } },
         {
           kind: "term.ended",
           data: { end: "manual", taken, ...(named ? {} : { wants: "recovery" }), term: lease.stats() },
@@ -52,7 +52,7 @@ export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: Pr
         await store.fenced.append(lease.fence, { after: answer.term.head, records });
         return;
       } catch (error) {
-        if (named || !isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        if (named || !isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
         taken = (await store.read.run(tenant, target.run))?.notes ?? taken;
       }
     }
@@ -63,6 +63,6 @@ export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: Pr
 
 function absent(target: PreemptTarget): TapeError {
   return "name" in target
-    ? new TapeError("TAPE_LEASE_UNKNOWN", `no lease is called ${target.name}`, { name: target.name })
-    : new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${target.run}`, { run: target.run });
+    ? new TapeError("TAPE_LEASE_NOT_FOUND", `no lease is called ${target.name}`, { name: target.name })
+    : new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${target.run}`, { run: target.run });
 }

@@ -46,7 +46,7 @@ export async function redrive(
     let taken = answer.term.notes;
     for (;;) {
       const records: NewRecord[] = [
-        { kind: "operator.acted", data: { who: by, action: "redrive", reason, ...(via && { via }) } },
+        { kind: "operator.action", data: { who: by, action: "redrive", reason, ...(via && { via }) } },
         { kind: "run.unstuck", data: { to } },
         { kind: "term.ended", data: { end: "released", taken, wants: "recovery", term: lease.stats() } },
       ];
@@ -55,7 +55,7 @@ export async function redrive(
         await store.fenced.append(lease.fence, { after: head, records });
         return;
       } catch (error) {
-        if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
         taken = (await store.read.run(tenant, runId))?.notes ?? taken;
       }
     }
@@ -66,7 +66,7 @@ export async function redrive(
 
 async function stuckRun(store: Store, tenant: string, id: string): Promise<{ readonly stuckFrom: string | null }> {
   const run = await store.read.run(tenant, id);
-  if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+  if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
   if (run.status === "STUCK") return run;
   throw new TapeError("TAPE_ILLEGAL_TRANSITION", `run ${id} is ${run.status}, not STUCK`, {
     run: id,

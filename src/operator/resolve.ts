@@ -65,7 +65,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
     try {
       assertResolvable(deps, item.effect, item.records, resolving);
       const acted: NewRecord = {
-        kind: "operator.acted",
+        kind: "operator.action",
         data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },
       };
       switch (resolution.as) {
@@ -106,7 +106,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
 
 async function findEffect({ store, tenant }: ReactorDeps, { run, pos, sub = 0 }: ResolveRequest): Promise<EffectRow> {
   if ((await store.read.run(tenant, run)) === undefined) {
-    throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
+    throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });
   }
   const found = (await store.read.effects(tenant, { run, from: pos })).find(
     (effect) => effect.pos === pos && effect.sub === sub,

@@ -23,9 +23,9 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_FORBIDDEN: 403,
   TAPE_NOT_APPROVER: 403,
   TAPE_NO_ROUTE: 404,
-  TAPE_RUN_UNKNOWN: 404,
-  TAPE_LEASE_UNKNOWN: 404,
-  TAPE_SCHEDULE_UNKNOWN: 404,
+  TAPE_RUN_NOT_FOUND: 404,
+  TAPE_LEASE_NOT_FOUND: 404,
+  TAPE_SCHEDULE_NOT_FOUND: 404,
   TAPE_NOT_FOUND: 404,
   TAPE_RUN_CONFLICT: 409,
   TAPE_RUN_GONE: 410,
@@ -33,7 +33,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_RUN_UNSETTLED: 409,
   TAPE_ILLEGAL_TRANSITION: 409,
   TAPE_NO_OBSERVER: 409,
-  TAPE_NO_INVERSE: 409,
+  TAPE_NO_COMPENSATE: 409,
   TAPE_BUSINESS_KEY_TAKEN: 409,
   TAPE_BUDGET_EXCEEDED: 409,
   TAPE_VERSION_CONFLICT: 412,
@@ -42,7 +42,7 @@ const statuses: Readonly<Partial<Record<ErrorCode, number>>> = {
   TAPE_KEY_REUSED: 422,
   TAPE_FENCED: 409,
   TAPE_NOT_HEAD: 409,
-  TAPE_NOTES_WAIT: 409,
+  TAPE_NOTES_PENDING: 409,
   TAPE_LEASE_HELD: 409,
   TAPE_LEASE_LOST: 409,
   TAPE_LEASE_PAUSED: 409,
@@ -114,7 +114,7 @@ export function errorOf(problem: Pick<Problem, "code" | "detail" | "details">): 
   const details = (problem.details === undefined ? {} : fromJson(problem.details)) as Readonly<Record<string, unknown>>;
   if (Object.hasOwn(errorTable, code)) return new TapeError(code as ErrorCode, detail, details);
   return new TapeError(
-    "TAPE_BAD_ANSWER",
+    "TAPE_BAD_RESPONSE",
     `the server refused with ${code}, which this version does not know: ${detail}`,
   );
 }

@@ -47,7 +47,7 @@ export async function fireSchedules(
     try {
       return await fireDue(deps, row, now, firings);
     } catch (error) {
-      log("warn", "schedules.not_fired", { ...nameOf(row), ...errorFields(error) });
+      log("warn", "schedules.fire_failed", { ...nameOf(row), ...errorFields(error) });
       if (!isTapeError(error) || error.retry === "no") await postponeFiring(deps, row, now);
       return { done: false, lagMs: 0 };
     }
@@ -104,7 +104,7 @@ async function nextStep(
   const { at } = picked;
   const lagMs = plan.due === null ? 0 : Math.max(0, now - plan.due);
   if (picked.passedOver) {
-    log("warn", "schedules.passed_over", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
+    log("warn", "schedules.missed", { ...nameOf(row), from: plan.due, to: picked.due, catchUp: plan.catchUp });
   }
   if (at === undefined) return { plan: { ...plan, due: picked.due }, nextAt: picked.due, lagMs, now };
   const after = cron.next(at) ?? null;

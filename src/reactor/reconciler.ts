@@ -185,7 +185,7 @@ const isInconclusive = (observation: string): boolean => observation === "inconc
 
 /** A person who has it tried again begins the count anew. */
 function sinceResolved({ records }: Item): readonly JournalRecord[] {
-  return records.slice(records.findLastIndex(({ kind }) => kind === "operator.acted") + 1);
+  return records.slice(records.findLastIndex(({ kind }) => kind === "operator.action") + 1);
 }
 
 /** Back to its actor, later each time, while its policy has attempts left; then a person is asked. */

@@ -46,7 +46,7 @@ async function fireTimers(deps: TimerDeps, limit: number, runs?: Pick<RunDriver,
     due.map((timer) =>
       fire(timer).catch((error: unknown) => {
         failed++; // still SET, or fired and not told: the next look finds out
-        log("warn", "timers.not_fired", { run: timer.run, pos: timer.pos, ...errorFields(error) });
+        log("warn", "timers.fire_failed", { run: timer.run, pos: timer.pos, ...errorFields(error) });
         return false;
       }),
     ),

@@ -122,5 +122,5 @@ export async function assertInput(runner: Runner, workflow: string, input: unkno
 export async function assertGateValue(runner: Runner, gate: string, value: unknown): Promise<void> {
   const checked = await validate(runner.gates?.get(gate)?.schema, value);
   if ("value" in checked) return;
-  throw new TapeError("TAPE_GATE_VALUE", `${gate}: ${checked.fault}`, { gate });
+  throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate}: ${checked.fault}`, { gate });
 }

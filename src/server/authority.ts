@@ -55,7 +55,7 @@ export class Authority {
     const { tenant } = who;
     for (const record of entry.records) {
       const said =
-        record.kind === "operator.acted"
+        record.kind === "operator.action"
           ? await this.#forked(tenant, fence.journal, record)
           : record.kind === "run.unstuck"
             ? await this.#released(tenant, fence.journal, entry.after)
@@ -154,7 +154,7 @@ export class Authority {
 }
 
 const words: Partial<Record<NewRecord["kind"], string>> = {
-  "operator.acted": "to write what an operator did",
+  "operator.action": "to write what an operator did",
   "run.unstuck": "to let a stuck run go on",
   "gate.resolved": "to answer a gate without a signal",
   "effect.settled": "to settle an effect as an operator",
@@ -162,7 +162,7 @@ const words: Partial<Record<NewRecord["kind"], string>> = {
 };
 
 const isWord = (record: NewRecord): boolean =>
-  isAnswer(record) || record.kind === "operator.acted" || record.kind === "run.unstuck" || isByOperator(record);
+  isAnswer(record) || record.kind === "operator.action" || record.kind === "run.unstuck" || isByOperator(record);
 
 /** The answer to a gate: a signal that was sent, and nothing else. */
 function isAnswer(record: NewRecord): record is Extract<NewRecord, { kind: "gate.resolved" }> {
@@ -189,7 +189,7 @@ export function started(who: Call, spec: RunSpec): RunSpec {
 /** Under the credential's name, whatever the caller wrote; without what differs when the same call is sent again. */
 function signed(who: Call, record: NewRecord): NewRecord {
   // Without credentials a caller is what an embedded program is: it says itself who acts.
-  if (record.kind !== "operator.acted" || who.token === undefined) return record;
+  if (record.kind !== "operator.action" || who.token === undefined) return record;
   const { request: _request, ...via } = who.via;
   return { kind: record.kind, data: { ...record.data, who: actorOf(who, record.data.who), via } };
 }

@@ -150,7 +150,7 @@ export class TokenAuth implements Credentials {
     if (this.#touched.size > maxRemembered) this.#touched.delete(this.#touched.keys().next().value!);
     store.intake
       .touchToken(id)
-      .catch((error) => log("warn", "server.token_untouched", { token: id, ...errorFields(error) }));
+      .catch((error) => log("warn", "server.token_touch_failed", { token: id, ...errorFields(error) }));
   }
 }
 

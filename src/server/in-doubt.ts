@@ -3,7 +3,7 @@ import type { EffectRow } from "../model/rows.ts";
 import type { ResponseOf } from "../protocol/contract.ts";
 import type { ReadOps } from "../store/contract/store.ts";
 
-type InDoubtDetails = ResponseOf<"doubts.list">["doubts"][number];
+type InDoubtDetails = ResponseOf<"inDoubt.list">["doubts"][number];
 
 /** An effect in doubt with what was seen and said of it, and when somebody looks next. undefined: it is gone. */
 export async function inDoubtDetails(
@@ -24,7 +24,7 @@ export async function inDoubtDetails(
   const run = owner?.name == null ? undefined : await read.run(tenant, owner.name);
   if (run === undefined) return undefined;
   const looks = records.flatMap((record) => (record.kind === "effect.observed" ? [observationOf(record)] : []));
-  const asked = records.flatMap((record) => (record.kind === "operator.acted" ? [requestOf(record)] : []));
+  const asked = records.flatMap((record) => (record.kind === "operator.action" ? [requestOf(record)] : []));
   return {
     effect,
     ...{ runId: run.id, workflow: run.workflow, runStatus: run.status, looks: looks.length },
@@ -43,7 +43,7 @@ const observationOf = ({ at, data: { observation, detail } }: RecordOf<"effect.o
   observation,
   detail,
 });
-const requestOf = ({ at, data: { who, reason, detail } }: RecordOf<"operator.acted">) => ({ at, who, reason, detail });
+const requestOf = ({ at, data: { who, reason, detail } }: RecordOf<"operator.action">) => ({ at, who, reason, detail });
 
 function evidenceIn(notes: readonly JournalRecord[], { pos, sub }: EffectRow): InDoubtDetails["evidence"] {
   return notes.flatMap((note) => {

@@ -88,7 +88,7 @@ export async function listen(server: TapeServer, options: ListenOptions): Promis
     if (refusedForHost(request, response)) return;
     const work = () => handleRequest({ server, trusted, paper, secure: tls !== undefined }, request, response);
     void connections.inTurn(request.socket, response, work).catch((error) => {
-      log("warn", "server.cut_off", { ...errorFields(error) });
+      log("warn", "server.response_aborted", { ...errorFields(error) });
       response.destroy();
     });
   };

@@ -239,7 +239,7 @@ export function processOf(row: Raw): ProcessView {
 }
 
 export function auditEntryOf(row: Raw): AuditEntry {
-  const { who, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.acted">;
+  const { who, action, reason, detail, via } = decode(text(row.body)) as RecordData<"operator.action">;
   return {
     cursor: String(row.id),
     n: Number(row.n),

@@ -138,7 +138,7 @@ export function previousTermOf(
   now: number,
   head: number,
   reason: TermReason,
-): RecordData<"term.begun">["previous"] | undefined {
+): RecordData<"term.started">["previous"] | undefined {
   if (lease.owner === null) return undefined;
   const { renewals, longestGapMs, progress, progressNote } = lease;
   return {

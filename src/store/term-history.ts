@@ -22,7 +22,7 @@ export function termHistoryOf(records: readonly JournalRecord[], lease: LeaseVie
         terms.push({ owner, label, reactor, ...blank, token: 0n, begunAt: at, begunBy: "start" });
         break;
       }
-      case "term.begun": {
+      case "term.started": {
         const { owner, label, reactor, reason, by, why, previous } = record.data;
         if (previous !== undefined) {
           const { token: before, ...figures } = previous;

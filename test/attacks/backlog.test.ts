@@ -101,7 +101,15 @@ describe("PostgreSQL: a backlog that nobody serves", () => {
       tenants: `'["${of}"]'`,
     });
     for (const one of ["globex", tenant]) {
-      const names = ["lease.due", "lease.stale", "lease.mine", "lease.soon", "agenda", "timer.due", "schedule.due"];
+      const names = [
+        "lease.due",
+        "lease.stale",
+        "lease.by_nonce",
+        "lease.preload",
+        "agenda",
+        "timer.due",
+        "schedule.due",
+      ];
       for (const name of [...names, "lease.queues", "lease.holders"]) {
         const values = plans.statement(name).params.map((param) => asked(one)[param] ?? "null");
         expect(await plans.pages(name, values), `${name} of ${one}`).toBeLessThan(60);

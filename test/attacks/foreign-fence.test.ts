@@ -101,7 +101,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     const refusal = store.claim.acquire("globex", {
       ...{ target: { journal: scene.journal }, claimant: thief, nonce: nonces.run, expect: "free_or_expired" },
     });
-    await expect(refusal).rejects.toMatchObject({ code: "TAPE_LEASE_UNKNOWN" });
+    await expect(refusal).rejects.toMatchObject({ code: "TAPE_LEASE_NOT_FOUND" });
     const spec = { id: scene.run, workflow: "pay", input: { secret: "canary" } };
     const [made] = await store.intake.createRuns("globex", [spec], { ...thief, nonce: nonces.run });
     expect(made).toMatchObject({ ok: true, fresh: true, term: { tenant: "globex" } });

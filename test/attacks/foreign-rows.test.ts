@@ -23,7 +23,7 @@ const fill = [
     select n, 'run', '${tenant}', n, 1, 1, 0, 0, 0, 0, 'recovery', 'nobody' from ${series}`,
 ];
 
-const lists = ["effect.list", "gate.list", "gate.open", "timer.list", "run.wanted", "run.started", "run.named"];
+const lists = ["effect.list", "gate.list", "gate.open", "timer.list", "run.wanted", "run.started", "run.by_prefix"];
 const others =
   "run.held run.phased run.doubtful run.finished lease.list budget.open value.list schedule.list audit.page token.list process.list";
 const params: Readonly<Record<string, string>> = {

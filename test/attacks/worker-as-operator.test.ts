@@ -44,7 +44,7 @@ async function append(role: Role, { fence, head }: Term, ...records: unknown[]):
 
 const forbidden = { ok: false, error: { code: "TAPE_FORBIDDEN", details: { needs: "operator" } } };
 const acted = (action: string, detail?: unknown): NewRecord => ({
-  kind: "operator.acted",
+  kind: "operator.action",
   data: { who: "ada", action, reason: "seen", ...(detail === undefined ? {} : { detail }) },
 });
 const released = (taken = 0): NewRecord => ({ kind: "term.ended", data: { end: "released", taken } });
@@ -169,7 +169,7 @@ describe("a worker is no operator", () => {
     const { via } = (created as { data: { fork: { via: object } } }).data.fork;
     expect(via).toEqual({ token: "acme-admin", name: "admin of acme", role: "admin" });
     const said = (who: string) => ({
-      kind: "operator.acted",
+      kind: "operator.action",
       data: { who, action: "fork", reason: "again", detail, via },
     });
     expect(await append("worker", term.term, said("bob"), kept)).toMatchObject(forbidden);

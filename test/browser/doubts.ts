@@ -77,7 +77,7 @@ export function describeDoubts(at: () => Place): void {
     const wire = page.getByRole("article", { name: "bank.wire of payout-80" });
     await wire.getByRole("button", { name: "Compensate" }).click();
     await give("paid the wrong one", "Compensate");
-    await page.getByText("TAPE_NO_INVERSE").waitFor();
+    await page.getByText("TAPE_NO_COMPENSATE").waitFor();
     await page.keyboard.press("Escape");
     const card = page.getByRole("article", { name: "card.charge of order-5" });
     await card.getByRole("button", { name: "Compensate" }).click();

@@ -288,9 +288,11 @@ it("runs: a bulk cancel says how many before it does it to those, and to no othe
   await give("the month is closed", "Cancel 1 run");
   await page.locator("dialog").waitFor({ state: "detached" });
   const asked = async (run: string) =>
-    (await stage.store.read.journal("default", { run }, { inbox: true })).filter(({ kind }) => kind === "cancel.asked");
+    (await stage.store.read.journal("default", { run }, { inbox: true })).filter(
+      ({ kind }) => kind === "cancel.requested",
+    );
   expect(await asked("treasury-2026-11-15")).toMatchObject([
-    { kind: "cancel.asked", data: { reason: "the month is closed" } },
+    { kind: "cancel.requested", data: { reason: "the month is closed" } },
   ]);
   expect(await asked("import-31")).toEqual([]);
 });
@@ -313,7 +315,7 @@ it("fork: an act that would happen twice must be ticked; then there is the new r
     kind: "run.created",
     data: { forkedFrom: "treasury-2026-11-14", fork: { pos: 2 } },
   });
-  expect(acted).toMatchObject({ kind: "operator.acted", data: { action: "fork", reason: "the books were wrong" } });
+  expect(acted).toMatchObject({ kind: "operator.action", data: { action: "fork", reason: "the books were wrong" } });
 });
 
 describeLarge(() => browser);

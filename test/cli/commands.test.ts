@@ -74,7 +74,7 @@ describe("runs from the command line", () => {
       run: { status: "COMPLETED" },
       journal: [
         { kind: "run.created" },
-        { kind: "term.begun" },
+        { kind: "term.started" },
         { kind: "step.done", data: { value: 6 } },
         { kind: "run.ended" },
       ],
@@ -186,7 +186,7 @@ describe("a person at the command line", () => {
     await until("p3", "WAITING");
     const [acted] = (await tape("tail", "p3", "--from", "2", "-o", "json")).stdout.split("\n");
     expect(JSON.parse(acted!)).toMatchObject({
-      kind: "operator.acted",
+      kind: "operator.action",
       data: { action: "fork", reason: "the answer came late" },
     });
   });

@@ -64,7 +64,11 @@ describe("an operator's takeover of a live holder, 200 times", () => {
             const steps = records.filter(({ kind }) => kind === "step.done");
             // Everything that was acknowledged is there, nothing after the operator's token is the holder's.
             expect(steps).toHaveLength(written);
-            expect(records.slice(-3).map(({ kind }) => kind)).toEqual(["term.begun", "operator.acted", "term.ended"]);
+            expect(records.slice(-3).map(({ kind }) => kind)).toEqual([
+              "term.started",
+              "operator.action",
+              "term.ended",
+            ]);
             const terms = await app.leases.history({ run: id });
             expect(terms.at(-1)).toMatchObject({ begunBy: "manual", by: "ada", why: `it hangs: ${id}`, end: "manual" });
           }),

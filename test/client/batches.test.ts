@@ -100,7 +100,7 @@ it.each([
     return request.url === "/v1/store/append" ? { ...answer, body: Buffer.from(text) } : answer;
   });
   const [term] = await held(store, 1);
-  expect(await codeOf(store.fenced.append(term!.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_BAD_ANSWER");
+  expect(await codeOf(store.fenced.append(term!.fence, { after: 1, records: [step(0)] }))).toBe("TAPE_BAD_RESPONSE");
 });
 
 it("closing carries out what was taken, and refuses the rest", async () => {

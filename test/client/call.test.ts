@@ -116,7 +116,7 @@ describe("an answer", () => {
     ["of a page", { status: 404, headers: { "content-type": "text/html" }, body: Buffer.from("no") }],
     ["that refuses without a problem", { status: 400, headers: {}, body: Buffer.from("{}") }],
   ])("%s is not believed", async (_, answer) => {
-    expect(await codeOf(cancel(callerOver(async () => answer)))).toBe("TAPE_BAD_ANSWER");
+    expect(await codeOf(cancel(callerOver(async () => answer)))).toBe("TAPE_BAD_RESPONSE");
   });
 
   it("that refuses is the store's own error, with its details", async () => {
@@ -133,7 +133,7 @@ describe("an answer", () => {
         .replaceAll("TAPE_RUN_ENDED", "TAPE_LATER"),
     );
     const heard = await cancel(callerOver(async () => ({ ...newer, body }))).catch((thrown: unknown) => thrown);
-    expect(heard).toMatchObject({ code: "TAPE_BAD_ANSWER", message: expect.stringContaining("TAPE_LATER") });
+    expect(heard).toMatchObject({ code: "TAPE_BAD_RESPONSE", message: expect.stringContaining("TAPE_LATER") });
   });
 });
 

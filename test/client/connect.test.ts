@@ -75,7 +75,7 @@ describe("what a credential's role allows, and no more", () => {
     expect(await codeOf(worker.leases.tryAcquire("sweeper"))).toBe("TAPE_LEASE_PAUSED");
     await operator.leases.resume("sweeper", { by: "ada", reason: "now" });
     expect(await worker.leases.tryAcquire("sweeper")).toBeDefined();
-    expect(await codeOf(operator.redrive("nobody", { by: "ada", reason: "x" }))).toBe("TAPE_RUN_UNKNOWN");
+    expect(await codeOf(operator.redrive("nobody", { by: "ada", reason: "x" }))).toBe("TAPE_RUN_NOT_FOUND");
     expect(await codeOf(worker.redrive("nobody", { by: "ada", reason: "x" }))).toBe("TAPE_FORBIDDEN");
   });
 
@@ -115,7 +115,7 @@ describe("tenants", () => {
     await store.intake.createRuns("globex", [{ id: "theirs", workflow: "w", input: 1 }]);
     expect(await admin.read.run("acme", "theirs")).toBeUndefined();
     expect(await admin.read.run("globex", "theirs")).toBeUndefined();
-    expect(await codeOf(admin.intake.signal("globex", "theirs", { name: "s", value: 1 }))).toBe("TAPE_RUN_UNKNOWN");
+    expect(await codeOf(admin.intake.signal("globex", "theirs", { name: "s", value: 1 }))).toBe("TAPE_RUN_NOT_FOUND");
     expect(await codeOf(admin.intake.putValue("globex", "k", 1, "must_create"))).toBe("TAPE_FORBIDDEN");
     expect(await codeOf(admin.intake.createRuns("globex", [{ id: "x", workflow: "w", input: 1 }]))).toBe(
       "TAPE_FORBIDDEN",

@@ -18,7 +18,7 @@ export function faulty(
 ): { readonly exchange: Transport; readonly bitten: Map<Fault, number> } {
   const bitten = new Map<Fault, number>();
   const way: Transport = async (request) => {
-    if (request.url === "/v1/store/wakes" || random.int(oneIn) !== 0) return exchange(request);
+    if (request.url === "/v1/store/wake-hints" || random.int(oneIn) !== 0) return exchange(request);
     const fault = faults[random.int(faults.length)]!;
     bitten.set(fault, (bitten.get(fault) ?? 0) + 1);
     switch (fault) {

@@ -21,6 +21,6 @@ describe("a run whose workflow no process has", () => {
     await time.during(tape.cancel("lost", { reason: "it is still there" }));
     expect(await statusOf()).toBe("CANCELLED");
     const journal = await time.during(store.read.journal(tenant, { run: "lost" }));
-    expect(journal.map(({ kind }) => kind)).toEqual(["run.created", "term.begun", "term.begun", "run.ended"]);
+    expect(journal.map(({ kind }) => kind)).toEqual(["run.created", "term.started", "term.started", "run.ended"]);
   });
 });

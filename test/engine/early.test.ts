@@ -55,7 +55,7 @@ describe("a sleep that ends while its run is driven", () => {
     expect(await t.result(run)).toBe("awake");
     expect(await notesOf(t, "s")).toBe(0);
     const kinds = await kindsOf(t, "s");
-    expect(kinds.filter((kind) => kind === "timer.passed" || kind === "notes.taken")).toEqual(["timer.passed"]);
+    expect(kinds.filter((kind) => kind === "sleep.ended" || kind === "notes.taken")).toEqual(["sleep.ended"]);
   });
 
   it("is waited for no longer by the time that the run waits for something else", async () => {
@@ -80,7 +80,7 @@ describe("a sleep that ends while its run is driven", () => {
       const kinds = await kindsOf(t, id);
       const taken = kinds.indexOf("notes.taken");
       expect(["CANCELLED", "COMPLETED"]).toContain(await statusOf(t, id));
-      if (taken >= 0) expect(kinds.slice(taken), id).not.toContain("timer.passed");
+      if (taken >= 0) expect(kinds.slice(taken), id).not.toContain("sleep.ended");
     }
   });
 

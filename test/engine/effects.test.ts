@@ -199,7 +199,7 @@ describe("inline effects", () => {
     await settled(20);
     const view = await s.process(with_([act], made as never)).over(id);
     expect([view.status, view.outcome, sent]).toEqual(["COMPLETED", "late", 1]);
-    expect(s.logged.some(({ event }) => event === "effect.evidence_left")).toBe(true);
+    expect(s.logged.some(({ event }) => event === "effect.evidence_recorded")).toBe(true);
     expect((await s.kinds(id)).filter((kind) => kind === "effect.dispatched")).toHaveLength(1);
   });
 

@@ -20,7 +20,7 @@ it("a fork whose source was deleted before it began is STUCK and says so; nothin
   expect(await s.store.intake.prune(tenant, endedAt! + 5, 10)).toBe(1);
   expect(await p.over("fork")).toMatchObject({ status: "STUCK", stuckFrom: "LIVE" });
   const stuck = (await s.records("fork")).filter(({ kind }) => kind === "run.stuck");
-  expect(stuck).toMatchObject([{ data: { detail: { code: "TAPE_FORK_POINT" } } }]);
+  expect(stuck).toMatchObject([{ data: { detail: { code: "TAPE_BAD_FORK_POINT" } } }]);
   expect(calls).toBe(1);
   for (let k = 0; k < 5; k++) {
     await p.reactors();

@@ -55,7 +55,7 @@ describe("a fork of a run that undid what it did", () => {
     state.broken = false;
     expect(await planOf(t, "I")).toMatchObject({ undone: [{ pos: 0, name: "book", obligation: "COMPENSATED" }] });
     await expect(forkOf(t, "I", { id: "I2" })).rejects.toMatchObject({
-      code: "TAPE_FORK_POINT",
+      code: "TAPE_BAD_FORK_POINT",
       message: expect.stringContaining("book at 0 (COMPENSATED)"),
       details: { positions: [0] },
     });
@@ -77,14 +77,14 @@ describe("a fork of a run that undid what it did", () => {
     await t.elapse(1_000);
     state.broken = false;
     expect(await planOf(t, "K")).toMatchObject({ undone: [{ pos: 0, obligation: "ARMED" }] });
-    await expect(forkOf(t, "K", { id: "K2" })).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await expect(forkOf(t, "K", { id: "K2" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
     await forkOf(t, "K", { id: "K3", keepCompensated: [0] });
     await t.cancel("K");
     await t.elapse(5_000);
     expect(ledger).toEqual(["act K", "undo K"]);
     // What K3 kept was K's, and K has undone it: a fork of K3 hears of that too.
     expect(await planOf(t, "K3")).toMatchObject({ undone: [{ pos: 0, obligation: "COMPENSATED" }] });
-    await expect(forkOf(t, "K3", { id: "K4" })).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await expect(forkOf(t, "K3", { id: "K4" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
     await t.signal("K3", go, "now");
     await t.settle();
   });
@@ -96,7 +96,7 @@ describe("a fork of a run that undid what it did", () => {
     await t.settle();
     state.broken = false;
     expect(await planOf(t, "P")).toMatchObject({ undone: [{ pos: 0, what: "child", obligation: "COMPENSATED" }] });
-    await expect(forkOf(t, "P", { id: "P2" })).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
+    await expect(forkOf(t, "P", { id: "P2" })).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
   });
 
   both("what stands is kept; a fork that fails does not undo it, and the plan says so", async (open) => {

@@ -88,7 +88,7 @@ describe("a fork", () => {
     expect((run.outcome as { last: string }).last).not.toBe(state.ids[0]);
     expect(await s.records(first)).toEqual(before);
     const kinds = await s.kinds(copy);
-    expect(kinds.slice(0, 4)).toEqual(["run.created", "operator.acted", "fork.kept", "term.ended"]);
+    expect(kinds.slice(0, 4)).toEqual(["run.created", "operator.action", "fork.kept", "term.ended"]);
     expect((await s.records(copy))[1]).toMatchObject({ data: { who: "ada", action: "fork", reason: person.reason } });
     expect(await s.store.read.effects(tenant, { run: copy })).toEqual([]);
   });
@@ -123,9 +123,9 @@ describe("a fork", () => {
     await p.until(async () => (await s.run(id)).status === "WAITING");
     const deps = groundOf(s, p);
     expect((await planFork(deps, id)).at).toBe(1);
-    await expect(planFork(deps, id, 2)).rejects.toMatchObject({ code: "TAPE_FORK_POINT", details: { pos: 1 } });
-    await expect(planFork(deps, id, 9)).rejects.toMatchObject({ code: "TAPE_FORK_POINT" });
-    await expect(planFork(deps, "nobody")).rejects.toMatchObject({ code: "TAPE_RUN_UNKNOWN" });
+    await expect(planFork(deps, id, 2)).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT", details: { pos: 1 } });
+    await expect(planFork(deps, id, 9)).rejects.toMatchObject({ code: "TAPE_BAD_FORK_POINT" });
+    await expect(planFork(deps, "nobody")).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
   });
 
   it("its maker dies before what is kept is written: whoever drives it writes that first", async () => {

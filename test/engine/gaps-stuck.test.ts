@@ -72,7 +72,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     expect((await s.kinds(id)).filter((kind) => kind.includes("stuck"))).toEqual(["run.stuck", "run.unstuck"]);
     const [item] = (await s.store.read.effects(tenant, { run: id, role: "act" })).map((row) => row.item!);
     const acted = (await s.store.read.journal(tenant, { journal: item! })).find(
-      ({ kind }) => kind === "operator.acted",
+      ({ kind }) => kind === "operator.action",
     );
     expect(acted?.data).toMatchObject({ who: "ada", action: "resolve", reason: "asked the bank" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
@@ -181,6 +181,6 @@ describe("resolve", () => {
     await ask(id, { as: "happened" });
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     await expect(ask(id, { as: "failed" }, 9)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
-    await expect(ask("nobody", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_UNKNOWN" });
+    await expect(ask("nobody", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });
   });
 });

@@ -12,7 +12,7 @@ const create = (s: Stage, name: string, count: number) =>
     Array.from({ length: count }, (_, k) => ({ id: `${name}-${k}`, workflow: name, input: null })),
   );
 const begun = async (s: Stage, id: string) =>
-  (await s.records(id)).flatMap((record) => (record.kind === "term.begun" ? [record.data.reason] : []));
+  (await s.records(id)).flatMap((record) => (record.kind === "term.started" ? [record.data.reason] : []));
 
 describe("the runs of a process that vanished", () => {
   it("are recovered several at a time, and no more are taken than are driven", async () => {

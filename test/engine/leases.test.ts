@@ -303,7 +303,7 @@ it("a journal that gets long warns, then the run fails with TAPE_TOO_LARGE and w
   const view = await p.over(id);
   expect([view.status, (view.outcome as { code: string }).code]).toEqual(["COMPENSATED", "TAPE_TOO_LARGE"]);
   expect(undone).toEqual([1]);
-  expect(s.logged.filter(({ event }) => event === "run.journal_long")).toHaveLength(1);
+  expect(s.logged.filter(({ event }) => event === "run.journal_near_limit")).toHaveLength(1);
 });
 
 describe("drain", () => {

@@ -357,7 +357,7 @@ describe("divergence", () => {
       const deps = { store: s.store, keeper: three.keeper, tenant, clock: s.clock, random: seededRandom(1) };
       await redrive(deps, id, { by: "ada", reason: "old code is back" });
       expect((await three.over(id)).status).toBe("COMPLETED");
-      expect(await s.kinds(id)).toEqual(expect.arrayContaining(["operator.acted", "run.unstuck"]));
+      expect(await s.kinds(id)).toEqual(expect.arrayContaining(["operator.action", "run.unstuck"]));
       await expect(redrive(deps, id, { by: "ada", reason: "again" })).rejects.toMatchObject({
         code: "TAPE_ILLEGAL_TRANSITION",
       });

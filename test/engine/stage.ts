@@ -233,7 +233,7 @@ export function watched(store: Store, onAppend: (kinds: readonly string[], n: nu
 /** What replay must reproduce: results by position, in journal order, without terms, tokens and times. */
 export function essence(records: readonly JournalRecord[]): unknown[] {
   const skipped = new Set([
-    "term.begun",
+    "term.started",
     "term.ended",
     "notes.taken",
     "run.suspected",

@@ -79,8 +79,8 @@ export const weaknesses: readonly Weakness[] = [
     patch: {
       file: "server/handlers/runs.ts",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a source file
-      find: 'return new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });',
-      replace: 'return new TapeError("TAPE_RUN_UNKNOWN", String(new Error("planted").stack), { run: id });',
+      find: 'return new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });',
+      replace: 'return new TapeError("TAPE_RUN_NOT_FOUND", String(new Error("planted").stack), { run: id });',
     },
   },
 ];

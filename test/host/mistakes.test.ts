@@ -80,7 +80,7 @@ describe("what throws says its code and the next step", () => {
     ["two of one name", /two of the workflows are called flow/, () => createRunner({ workflows: [flow, flow] })],
     [
       "an unknown run",
-      /TAPE_RUN_UNKNOWN: there is no run nobody/,
+      /TAPE_RUN_NOT_FOUND: there is no run nobody/,
       async () => (await opened({ workflows: [flow] })).run("nobody"),
     ],
     [
@@ -98,7 +98,7 @@ describe("what throws says its code and the next step", () => {
     ],
     [
       "a bad signal",
-      /TAPE_GATE_VALUE: g: is a number/,
+      /TAPE_BAD_GATE_VALUE: g: is a number/,
       async () => {
         await (await opened({ workflows: [flow] })).start(flow, undefined, { id: "r" });
         return app!.signal("r", gate("g", { schema: numbers }), "x" as Loose);
@@ -218,7 +218,7 @@ describe("what goes wrong without an error for the caller is one line on stderr"
     const w = workflow("w", async (tape) => tape.gate(gate("g", { schema: numbers })));
     await (await opened({ workflows: [w] })).start(w, undefined, { id: "r" });
     await app!.store.intake.signal("default", "r", { name: "g", value: "x" });
-    expect(await line(/signal\.refused/)).toMatch(/code=TAPE_GATE_VALUE: is a number Next: Send another signal/);
+    expect(await line(/signal\.refused/)).toMatch(/code=TAPE_BAD_GATE_VALUE: is a number Next: Send another signal/);
   });
 });
 
@@ -304,7 +304,7 @@ describe("on the command line", () => {
       expect(await program("start", "pay", "--input", "3", "--id", "r")).toMatchObject({ code: 0 });
       const signal = await program("signal", "r", "cfo", "--value", '"yes"');
       expect(signal).toMatchObject({ code: 1 });
-      expect(signal.stderr).toContain("TAPE_GATE_VALUE: cfo: is a number");
+      expect(signal.stderr).toContain("TAPE_BAD_GATE_VALUE: cfo: is a number");
       expect((await program("cancel", "r", "--reason", "a slip")).stdout).toBe("r is CANCELLED\n");
     } finally {
       cwd.mockRestore();

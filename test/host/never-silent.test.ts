@@ -173,7 +173,7 @@ describe("inputs and signals go through their schemas wherever they come from", 
     expect(warned("signal.refused")!.fields).toMatchObject({
       run: "r",
       gate: "cfo",
-      code: "TAPE_GATE_VALUE",
+      code: "TAPE_BAD_GATE_VALUE",
       error: "amount: is a number",
     });
     expect(await app.gates.list({ run: "r" })).toHaveLength(1);

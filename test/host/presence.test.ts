@@ -161,7 +161,7 @@ it("a store that is away is nobody's error, and is told again when it is back", 
   presence.begin();
   await clock.elapse(20_000);
   expect(await told(store)).toEqual([]);
-  expect(events).toEqual(["presence.not_reported", "presence.not_reported"]);
+  expect(events).toEqual(["process.report_failed", "process.report_failed"]);
   away = false;
   await clock.elapse(15_000);
   expect(await told(store)).toHaveLength(1);

@@ -167,7 +167,7 @@ it("a wedged singleton that keeps heartbeating loses its lease with reason stall
   ]);
   // It ignores its abort signal: this replica says so, and does not stand by before it has come to rest.
   await stage.clock.elapse(10_000);
-  expect(stage.lines.filter(({ event }) => event === "singleton.wedged")).toMatchObject([{ level: "error" }]);
+  expect(stage.lines.filter(({ event }) => event === "singleton.drain_timeout")).toMatchObject([{ level: "error" }]);
   expect(wedged.state).toBe("draining");
   unwedge();
   await calm();
@@ -302,7 +302,7 @@ it("drain over its bound: the lease is not released, it runs out; the body is ne
   await stage.clock.elapse(2_000);
   await stopping; // a stop does not wait for ever
   expect([stubborn.state, standby.state]).toEqual(["stopped", "standby"]);
-  expect(stage.lines.map(({ event }) => event)).toContain("singleton.not_released");
+  expect(stage.lines.map(({ event }) => event)).toContain("singleton.release_failed");
   await stage.clock.elapse(30_100);
   expect(standby.state).toBe("holder");
   expect(running).toBe(1);

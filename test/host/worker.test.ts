@@ -83,7 +83,7 @@ it("a journal of several pages, and one that fills its last page, is read whole"
   const runner = createRunner({ workflows: [long] });
   const store = await openMemory({ limits: { pageRows: 4 } });
   const first = await Tape.open({ store, runner });
-  // run.created, the steps, gate.opened, term.ended, and the heir's term.begun: 8 to 12 records.
+  // run.created, the steps, gate.opened, term.ended, and the heir's term.started: 8 to 12 records.
   const runs = await Promise.all([4, 5, 6, 7, 8].map((steps) => first.start(long, steps)));
   const ids = runs.map(({ id }) => id);
   for (const run of runs) while ((await run.status()) !== "WAITING") await turns();

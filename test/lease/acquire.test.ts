@@ -40,7 +40,7 @@ describe("one try", () => {
     const lease = await ask(keeper("a"), method);
     expect(lease !== undefined).toBe(taken[method].includes(state));
     if (lease === undefined && state === "never held") {
-      await expect(terms()).rejects.toThrow("TAPE_LEASE_UNKNOWN"); // a refused try does not bring it into being
+      await expect(terms()).rejects.toThrow("TAPE_LEASE_NOT_FOUND"); // a refused try does not bring it into being
       return;
     }
     if (lease === undefined) {

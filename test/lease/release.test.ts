@@ -84,7 +84,7 @@ describe("release", () => {
     const { clock, rivals, lease, stateOf, terms, logged } = await held();
     const rival = await rivals.takeover(name, "ann", "test");
     expect(await lease.release()).toBe(false);
-    expect(logged).toContain("lease.not_released");
+    expect(logged).toContain("lease.release_failed");
     expect(await stateOf()).toBe("HELD");
     await clock.elapse(ttl * 2);
     rival.assert();
@@ -141,7 +141,7 @@ describe("release", () => {
     probe.standing.append = "hang";
     const released = lease.release();
     await clock.elapse(trust - 1_001);
-    expect(logged).not.toContain("lease.not_released");
+    expect(logged).not.toContain("lease.release_failed");
     await clock.elapse(1);
     expect(await released).toBe(false);
     expect(clock.asleep).toBe(0);

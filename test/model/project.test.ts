@@ -55,7 +55,7 @@ describe("what records do", () => {
   });
 
   it("facts change no table", () => {
-    for (const kind of ["step.done", "decision.made", "sample.taken", "notes.taken", "operator.acted"] as const) {
+    for (const kind of ["step.done", "decision.made", "sample.taken", "notes.taken", "operator.action"] as const) {
       expect(changesOf(record(kind), at("run"))).toEqual([]);
     }
   });
@@ -65,7 +65,7 @@ describe("what records do", () => {
     expect(deeds(inline)).toEqual(["effect.create"]);
     expect(only(inline, "effect.create")).toMatchObject({ authority: 9, item: null });
     const outbox = changesOf(record("effect.intended", { dispatch: "outbox", businessKey: "b" }), at("run"));
-    expect(deeds(outbox)).toEqual(["effect.create", "claim.create", "lease.create", "record.create"]);
+    expect(deeds(outbox)).toEqual(["effect.create", "business_key.claim", "lease.create", "record.create"]);
     expect(only(outbox, "effect.create")).toMatchObject({ authority: 101, item: 101 });
     expect(only(outbox, "lease.create")).toMatchObject({ journal: 101, token: 5n, wants: "outbox", run: 9 });
   });
@@ -95,7 +95,10 @@ describe("what records do", () => {
   it("only the run makes an armed obligation due", () => {
     const again = changesOf(record("obligation.settled", { run: 3, to: "PENDING" }), at("item"));
     expect(only(again, "effect.status").from.split(",").sort()).toEqual(["COMMITTED", "STUCK", "UNKNOWN"]);
-    expect(deeds(changesOf(record("obligation.due"), at("run")))).toEqual(["obligations.due", "obligations.next"]);
+    expect(deeds(changesOf(record("obligation.due"), at("run")))).toEqual([
+      "obligations.make_due",
+      "obligations.release_next",
+    ]);
   });
 
   it("a surplus without an inverse is stuck and asks for nobody", () => {
@@ -111,7 +114,7 @@ describe("what records do", () => {
     expect(deeds(changesOf(record("run.decided"), at("run")))).toEqual([
       "run.phase",
       "effects.withdraw",
-      "claims.sweep",
+      "business_keys.sweep",
       "items.sweep",
       "gates.withdraw",
       "timers.cancel",
@@ -121,10 +124,15 @@ describe("what records do", () => {
   it("an end needs everything settled, and keeps what was decided", () => {
     const end = (status: "COMPLETED" | "FAILED" | "COMPENSATED") =>
       changesOf({ kind: "run.ended", data: { status, taken: 4 } }, at("run"));
-    expect(deeds(end("COMPLETED"))).toEqual(["run.settled", "run.phase", "obligations.discharge", "lease.release"]);
-    expect(deeds(end("FAILED"))).toEqual(["run.settled", "run.phase", "lease.release"]);
-    expect(only(end("COMPLETED"), "run.settled").armed).toBe(false);
-    expect(only(end("FAILED"), "run.settled").armed).toBe(true);
+    expect(deeds(end("COMPLETED"))).toEqual([
+      "run.assert_settled",
+      "run.phase",
+      "obligations.discharge",
+      "lease.release",
+    ]);
+    expect(deeds(end("FAILED"))).toEqual(["run.assert_settled", "run.phase", "lease.release"]);
+    expect(only(end("COMPLETED"), "run.assert_settled").armed).toBe(false);
+    expect(only(end("FAILED"), "run.assert_settled").armed).toBe(true);
     expect(only(end("FAILED"), "run.phase")).toMatchObject({ decided: "failed", cause: null, outcome: null });
     expect(only(end("COMPENSATED"), "run.phase")).toMatchObject({ decided: null, from: "COMPENSATING" });
     expect(only(end("FAILED"), "lease.release")).toMatchObject({ taken: 4, open: false });
@@ -134,7 +142,12 @@ describe("what records do", () => {
 
   it("compensating waits for every doubt, and is for what failed or was cancelled", () => {
     const changes = changesOf(record("run.compensating"), at("run"));
-    expect(deeds(changes)).toEqual(["run.settled", "run.phase", "obligations.due", "obligations.next"]);
+    expect(deeds(changes)).toEqual([
+      "run.assert_settled",
+      "run.phase",
+      "obligations.make_due",
+      "obligations.release_next",
+    ]);
     expect(only(changes, "run.phase").decided).toBe("failed,cancelled");
   });
 

@@ -75,15 +75,15 @@ function requiredFields(kind: RecordKind): string[] {
 }
 
 describe("records that are looked at by hand", () => {
-  it.each<["step.done" | "timer.passed", unknown, boolean]>([
-    ["timer.passed", { pos: 0, fired: true }, true],
-    ["timer.passed", { pos: 7 }, true],
-    ["timer.passed", { pos: 0, fired: false }, false],
-    ["timer.passed", { pos: 0, fired: true, more: 1 }, false],
-    ["timer.passed", { pos: -1, fired: true }, false],
-    ["timer.passed", { pos: 0.5, fired: true }, false],
-    ["timer.passed", { fired: true }, false],
-    ["timer.passed", null, false],
+  it.each<["step.done" | "sleep.ended", unknown, boolean]>([
+    ["sleep.ended", { pos: 0, fired: true }, true],
+    ["sleep.ended", { pos: 7 }, true],
+    ["sleep.ended", { pos: 0, fired: false }, false],
+    ["sleep.ended", { pos: 0, fired: true, more: 1 }, false],
+    ["sleep.ended", { pos: -1, fired: true }, false],
+    ["sleep.ended", { pos: 0.5, fired: true }, false],
+    ["sleep.ended", { fired: true }, false],
+    ["sleep.ended", null, false],
     ["step.done", { pos: 0, name: "s", value: 1 }, true],
     ["step.done", { pos: 0, name: "" }, false],
     ["step.done", { pos: "0", name: "s" }, false],

@@ -70,7 +70,7 @@ async function set(backend: "memory" | "sqlite", run: (tape: TapeContext, acts: 
     (await s.store.read.effects(tenant, { run: id })).find((row) => row.pos === pos && row.sub === sub);
   const statusOf = async (pos = 0, sub = 0) => (await rowOf(pos, sub))?.status;
   const acted = async (target: { run: string } | { journal: number }) =>
-    (await s.store.read.journal(tenant, target)).filter(({ kind }) => kind === "operator.acted");
+    (await s.store.read.journal(tenant, target)).filter(({ kind }) => kind === "operator.action");
   const ended = async (): Promise<string> => {
     await p.until(async () => (await s.run(id)).endedAt !== null);
     return (await s.run(id)).status;
@@ -177,7 +177,7 @@ describe("a resolution that is refused", () => {
     const before = await seen();
     const asked = who === "strange" ? ask(refused, 0, 0, stranger) : ask(refused);
     await expect(asked).rejects.toMatchObject({
-      code: expect.stringMatching(/NO_OBSERVER|NO_INVERSE|ILLEGAL_TRANSITION/),
+      code: expect.stringMatching(/NO_OBSERVER|NO_COMPENSATE|ILLEGAL_TRANSITION/),
     });
     expect(await seen()).toEqual(before);
   });
@@ -256,7 +256,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     const { item } = (await rowOf())!;
     await ask({ as: "undo", value: "W-7" });
     const kinds = (await s.store.read.journal(tenant, { journal: item! })).map(({ kind }) => kind);
-    expect(kinds.slice(-4)).toEqual(["operator.acted", "effect.settled", "obligation.surplus", "term.ended"]);
+    expect(kinds.slice(-4)).toEqual(["operator.action", "effect.settled", "obligation.surplus", "term.ended"]);
     expect([await statusOf(), await statusOf(0, 1)]).toEqual(["CONFIRMED", "PENDING"]);
     await p.until(async () => (await statusOf(0, 1)) === "COMPENSATED");
     expect((await s.run(id)).endedAt).toBeNull();
@@ -286,7 +286,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   it("refuses what nobody knows how to undo, what is an undoing itself, and a run that undoes everything anyway", async () => {
     const { p, id, ask, stranger, statusOf } = await set(backend, (tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
-    await expect(ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_NO_INVERSE" });
+    await expect(ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
     // Where nobody could tell, it is owed all the same, and a person must see to it.
     await ask({ as: "undo" }, 0, 0, stranger);
     await p.until(async () => (await statusOf()) === "CONFIRMED");
@@ -298,7 +298,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
       await tape.gate(go);
     });
     await done.p.until(async () => (await done.s.run(done.id)).status === "WAITING");
-    await expect(done.ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_NO_INVERSE" });
+    await expect(done.ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
 
     const failing = await set(backend, async (tape, { wire }) => {
       await tape.effect(wire.with(1));

@@ -193,7 +193,7 @@ describe("compensation", () => {
     expect(await compensation(other).runOnce(10)).toEqual(none); // the older one waits for it
     answer.give();
     expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
-    expect(deps.logged).toContain("effect.evidence_left");
+    expect(deps.logged).toContain("effect.evidence_recorded");
     await reconciler(other).runOnce(10);
     expect(await story(store, run, 1, 1)).toEqual(["attempt 1", "UNKNOWN lease_lost", "COMPENSATED evidence"]);
     await compensation(other).runOnce(10);

@@ -130,7 +130,7 @@ describe("outbox", () => {
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "ack_lost" });
     answer.give("receipt");
     await calm();
-    expect(deps.logged).toContain("effect.evidence_left");
+    expect(deps.logged).toContain("effect.evidence_recorded");
     await reconciler(deps).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
   });
@@ -223,7 +223,7 @@ describe("outbox", () => {
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN", reason: "lease_lost" });
     answer.give("receipt");
     expect(await round).toMatchObject({ found: 1, done: 0, failed: 1 });
-    expect(deps.logged).toContain("effect.evidence_left");
+    expect(deps.logged).toContain("effect.evidence_recorded");
     await clock.elapse(1_000);
     await reconciler(other).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });

@@ -196,7 +196,7 @@ describe("what cannot be done", () => {
     await stage.clock.elapse(hourMs);
     const deps = stage.replica({ store: { ...store, read: { ...store.read, dueSchedules: newer } } });
     expect(await timers(deps).runOnce(1)).toEqual({ found: 1, done: 0, failed: 1, lagMs: 0 });
-    expect(deps.logged).toEqual(["schedules.not_fired", "schedules.parked"]);
+    expect(deps.logged).toEqual(["schedules.fire_failed", "schedules.parked"]);
     await timers(deps).runOnce(1);
     expect(await started(stage)).toEqual(["b@2026-11-15T01:00:00.000Z"]);
     const [parked] = await store.read.schedules(tenant);
@@ -357,7 +357,7 @@ describe("app.schedules", () => {
     await schedules.create("s", report, { of: "x" }, hourly);
     const stranger = new Schedules(store, "globex", seededRandom(1));
     expect(await stranger.list()).toEqual([]);
-    await expect(stranger.pause("s")).rejects.toMatchObject({ code: "TAPE_SCHEDULE_UNKNOWN" });
+    await expect(stranger.pause("s")).rejects.toMatchObject({ code: "TAPE_SCHEDULE_NOT_FOUND" });
     expect(await stranger.delete("s")).toBe(false);
     expect(await schedules.list()).toMatchObject([{ paused: false }]);
   });

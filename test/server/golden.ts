@@ -39,7 +39,7 @@ export async function exchanged(name: RouteName): Promise<string> {
 
   async function first(stream: AsyncIterable<Uint8Array>, of: RouteName): Promise<string> {
     const next = stream[Symbol.asyncIterator]().next();
-    if (of === "store.wakes") {
+    if (of === "store.wakeHints") {
       await store.intake.putValue("acme", scene.key, 2, "unconditional");
       await clock.elapse(10);
     }

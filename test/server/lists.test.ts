@@ -118,13 +118,13 @@ describe("what the overview shows over time", () => {
 describe("doubts", () => {
   it("one list says what was seen and said of each, and when somebody looks next", async () => {
     const { store, clock, scene, get, post } = await opened();
-    const none = await get<{ doubts: { runId: string; nextInMs: number | null; asked: unknown }[] }>("/v1/doubts");
+    const none = await get<{ doubts: { runId: string; nextInMs: number | null; asked: unknown }[] }>("/v1/in-doubt");
     expect(none.doubts).toMatchObject([{ runId: "canary-doubt", runStatus: "WAITING", looks: 0, nextInMs: 0 }]);
     const claimant = { owner: "r/1", label: "reconciler 1", reactor: "reconciler", ttlMs: minute };
     const [term] = await store.claim.find({
       ...{ claimant, wants: "reconciler", staleOf: [], limit: 1, nonce: 77n, tenant: "acme" },
     });
-    expect(await get("/v1/doubts")).toMatchObject({ doubts: [{ looker: "reconciler 1", nextInMs: null }] });
+    expect(await get("/v1/in-doubt")).toMatchObject({ doubts: [{ looker: "reconciler 1", nextInMs: null }] });
     const run = (await store.read.run("acme", scene.doubt))!.journal;
     const detail = { observed: "inconclusive", why: "busy" };
     await store.fenced.append(term!.fence, {
@@ -135,17 +135,17 @@ describe("doubts", () => {
       ],
     });
     await clock.elapse(1_000);
-    expect(await get("/v1/doubts")).toMatchObject({
+    expect(await get("/v1/in-doubt")).toMatchObject({
       doubts: [{ looks: 1, nextInMs: 8_000, looker: null, lastLook: { observation: "inconclusive", detail } }],
       more: false,
     });
     const body = { resolution: { as: "look" }, reason: "the bank is back" };
     expect((await post(`/v1/runs/${scene.doubt}/effects/0/0/resolve`, body)).status).toBe(200);
-    expect(await get("/v1/doubts?role=act")).toMatchObject({
+    expect(await get("/v1/in-doubt?role=act")).toMatchObject({
       doubts: [{ nextInMs: 0, asked: { who: "operator of acme", reason: "the bank is back", detail: { as: "look" } } }],
     });
-    expect(await get("/v1/doubts?role=inverse")).toEqual({ doubts: [], more: false });
-    expect(await get("/v1/doubts?limit=1")).toMatchObject({ more: false });
+    expect(await get("/v1/in-doubt?role=inverse")).toEqual({ doubts: [], more: false });
+    expect(await get("/v1/in-doubt?limit=1")).toMatchObject({ more: false });
   });
 
   it("late evidence is shown with the act that it is about", async () => {
@@ -153,7 +153,7 @@ describe("doubts", () => {
     const [effect] = await store.read.effects("acme", { run: scene.doubt });
     const attempt = { run: effect!.run, pos: 0, token: effect!.attemptToken!, nonce: 103n }; // the scene's
     await store.intake.leaveEvidence("acme", attempt, { happened: true, value: "W-1" });
-    expect(await get("/v1/doubts")).toMatchObject({
+    expect(await get("/v1/in-doubt")).toMatchObject({
       doubts: [{ evidence: [{ attempt: 1, happened: true, value: "W-1" }] }],
     });
   });
@@ -207,7 +207,7 @@ describe("a tree", () => {
     expect(foreign.status).toBe(401);
     expect(
       await ask(server.exchange, "GET", "/v1/runs/nobody/tree", { token: tokenOf("acme", "reader") }),
-    ).toMatchObject({ status: 404, json: { code: "TAPE_RUN_UNKNOWN" } });
+    ).toMatchObject({ status: 404, json: { code: "TAPE_RUN_NOT_FOUND" } });
   });
 });
 

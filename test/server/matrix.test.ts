@@ -16,7 +16,7 @@ const allowed: Readonly<Record<Role | "open", readonly Role[]>> = {
   admin: ["admin"],
 };
 
-const silent: readonly RouteName[] = ["store.wakes"]; // says something only when something happens
+const silent: readonly RouteName[] = ["store.wakeHints"]; // says something only when something happens
 
 let current: Stage | undefined;
 afterEach(() => current?.close());
@@ -133,7 +133,7 @@ describe("what a role alone does not decide", () => {
     const body = { reason: "seen to", by: "ada" };
     expect((await ask(server.exchange, "POST", `/v1/runs/${stuck}/redrive`, { body, token })).status).toBe(200);
     await ask(server.exchange, "POST", `/v1/runs/${idle}/cancel`, { body: { reason: "no more" }, token });
-    const acted = (await store.read.journal("acme", { run: stuck })).find(({ kind }) => kind === "operator.acted");
+    const acted = (await store.read.journal("acme", { run: stuck })).find(({ kind }) => kind === "operator.action");
     expect(acted?.data).toMatchObject({ who: "operator of acme for ada", action: "redrive", reason: "seen to" });
     const [note] = await store.read.journal("acme", { run: idle }, { inbox: true });
     expect(note?.data).toMatchObject({ reason: "no more", by: "operator of acme" });

@@ -97,7 +97,7 @@ describe("/openapi.json", () => {
     expect(JSON.stringify(append.requestBody)).toContain('"token":{"type":"string"');
     const list = operations.find(({ operationId }) => operationId === "runs.list")!;
     expect(list.parameters).toContainEqual(expect.objectContaining({ name: "limit", in: "query", required: false }));
-    const claim = operations.find(({ operationId }) => operationId === "claims.get")!;
+    const claim = operations.find(({ operationId }) => operationId === "businessKeys.get")!;
     expect(claim.parameters).toContainEqual(expect.objectContaining({ name: "scope", required: true }));
   });
 

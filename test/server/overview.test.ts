@@ -84,7 +84,7 @@ it.each([1, 2, 3, 4, 7, 8, 9, 100])("finds the head of a journal of %i records",
     ...{ kind: "step.done" as const, data: { pos, name: "s", value: pos } },
   }));
   if (steps.length > 0) await store.fenced.append(created.term.fence, { after: 1, records: steps });
-  expect((await call("GET", "/v1/runs/long/extent")).json).toEqual({ head: records });
+  expect((await call("GET", "/v1/runs/long/head")).json).toEqual({ head: records });
 });
 
 it("forks once however often it is asked under one key, and never repeats an act that was not named", async () => {
@@ -106,7 +106,7 @@ it("forks once however often it is asked under one key, and never repeats an act
     expect({ status, json }).toEqual({ status: 200, json: { id: "fork-1" } });
   }
   const kinds = (await store.read.journal("acme", { run: "fork-1" })).map(({ kind }) => kind);
-  expect(kinds.filter((kind) => kind === "operator.acted")).toHaveLength(1);
+  expect(kinds.filter((kind) => kind === "operator.action")).toHaveLength(1);
   // The key of one fork is no key to another run's.
   const other = await call("POST", `/v1/runs/${scene.idle}/fork`, { at: 0, reason: "again" }, "fork-1");
   expect(other).toMatchObject({ status: 409, json: { code: "TAPE_RUN_CONFLICT" } });

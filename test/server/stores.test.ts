@@ -58,7 +58,7 @@ for (const [name, place] of Object.entries(places)) {
           const headers = { authorization: `Bearer ${token}` };
           const answer = await current.server.exchange({ method, url: asked, headers, signal: gone.signal });
           expect(answer.status, route).toBe(200);
-          expect(await firstLines(answer, route === "store.wakes" ? 0 : 1), route).toBeDefined();
+          expect(await firstLines(answer, route === "store.wakeHints" ? 0 : 1), route).toBeDefined();
           gone.abort();
         } else {
           const { status, json } = await ask(current.server.exchange, method, asked, { body, token });

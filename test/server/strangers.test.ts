@@ -164,7 +164,7 @@ describe("what is named by number", () => {
     const { server, store, scene } = await twoTenants();
     const gone = new AbortController();
     const answer = await server.exchange({
-      ...{ method: "GET", url: "/v1/store/wakes", signal: gone.signal },
+      ...{ method: "GET", url: "/v1/store/wake-hints", signal: gone.signal },
       headers: { authorization: `Bearer ${token}` },
     });
     const lines = firstLines(answer, 1);
@@ -185,7 +185,7 @@ describe("what is named by number", () => {
     const { journal } = (await store.read.run("globex", "mine"))!;
     const gone = new AbortController();
     const { body } = await server.exchange({
-      ...{ method: "GET", url: "/v1/store/wakes", signal: gone.signal },
+      ...{ method: "GET", url: "/v1/store/wake-hints", signal: gone.signal },
       headers: { authorization: `Bearer ${token}` },
     });
     const hints = (body as AsyncIterable<Uint8Array>)[Symbol.asyncIterator]();

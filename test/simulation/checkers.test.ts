@@ -129,7 +129,7 @@ describe("the checkers", () => {
   it("see a body that goes on after its successor has begun", () => {
     const journal = [...evidence.named].find(([, name]) => name === sweeperName)![0];
     const feed = evidence.feed.map((record) =>
-      record.journal === journal && record.kind === "term.begun"
+      record.journal === journal && record.kind === "term.started"
         ? { ...record, data: { ...record.data, reason: "timeout" as const, previous: undefined } }
         : record,
     );
@@ -245,7 +245,7 @@ describe("the checkers", () => {
   it("see what a stranger got, and what it left", () => {
     assert.deepEqual(
       evidence.strangers.map(({ got }) => got),
-      ["TAPE_FENCED", "TAPE_RUN_UNKNOWN", "nothing"],
+      ["TAPE_FENCED", "TAPE_RUN_NOT_FOUND", "nothing"],
     );
     assert.ok(evidence.strangers.some(({ current }) => current));
     const [first] = evidence.strangers;
@@ -308,7 +308,7 @@ describe("the checkers", () => {
     const stepped = await simulate({ ...world, wallStep: { atMs: 3_000, byMs: 86_400_000 } });
     assert.deepEqual(brokenInvariants(stepped), []);
     const early = stepped.feed.map((record) =>
-      record.kind === "timer.passed" || record.kind === "timer.fired" ? { ...record, at: record.at - 1_000 } : record,
+      record.kind === "sleep.ended" || record.kind === "timer.fired" ? { ...record, at: record.at - 1_000 } : record,
     );
     complains({ ...stepped, feed: early }, "timersKeepTime");
   });

@@ -72,7 +72,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     assert.deepEqual(sorted(journalsOf(terms)), sorted(journalsOf(runs)), "each by one of the two");
     for (const { journal, fence, head, name } of terms.slice(0, 20)) {
       const last = (await store.read.journal(tenant, { journal })).at(-1)!;
-      assert.deepEqual([last.seq, last.kind, last.token], [head, "term.begun", fence.token]);
+      assert.deepEqual([last.seq, last.kind, last.token], [head, "term.started", fence.token]);
       assert.equal(runs.find((run) => run.journal === journal)?.id, name);
       await store.fenced.append(fence, { after: head, records: [step(1)] });
     }

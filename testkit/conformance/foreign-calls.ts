@@ -165,7 +165,7 @@ export const table: Table = {
       const entries = [
         [step(9)], // plain
         [step(9), step(10)],
-        [record("timer.passed", { pos: 1, fired: true })],
+        [record("sleep.ended", { pos: 1, fired: true })],
         [record("term.ended", { end: "released", taken: 0 })],
         [record("run.ended", { status: "COMPLETED", outcome: "stolen", taken: 0 })],
         [record("gate.opened", { pos: 9, name: "g" })],

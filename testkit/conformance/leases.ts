@@ -52,7 +52,7 @@ export const leases: Cases = ({ it }, fresh) => {
       records.map(({ seq, token: t, kind: k }) => [seq, t, k]),
       [
         [1, 0n, "lease.named"],
-        [2, 1n, "term.begun"],
+        [2, 1n, "term.started"],
       ],
     );
   });
@@ -286,7 +286,7 @@ export const leases: Cases = ({ it }, fresh) => {
       { state: "FREE", token: 2n, owner: null, label: null, remainingMs: 0 },
     );
     const before = await everything(store);
-    const acted = record("operator.acted", { who: "me", action: "late", reason: "none" });
+    const acted = record("operator.action", { who: "me", action: "late", reason: "none" });
     await refused("TAPE_FENCED", store.fenced.append(term.fence, { after: head, records: [acted] }));
     await refused("TAPE_FENCED", letGo(store, term, { end: "drained" }));
     assert.equal((await letGo(store, term)).head, head, "the very same release again: it was done");
@@ -313,10 +313,10 @@ export const leases: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await heldRun(store);
     const ask = (target: Parameters<typeof request>[0], of = tenant) => store.claim.acquire(of, request(target));
-    await refused("TAPE_RUN_UNKNOWN", ask({ run: "nowhere" }));
-    await refused("TAPE_RUN_UNKNOWN", ask({ run: run.id }, "other"));
-    await refused("TAPE_LEASE_UNKNOWN", ask({ journal: run.journal }, "other"));
-    await refused("TAPE_LEASE_UNKNOWN", ask({ journal: 987_654_321 }));
+    await refused("TAPE_RUN_NOT_FOUND", ask({ run: "nowhere" }));
+    await refused("TAPE_RUN_NOT_FOUND", ask({ run: run.id }, "other"));
+    await refused("TAPE_LEASE_NOT_FOUND", ask({ journal: run.journal }, "other"));
+    await refused("TAPE_LEASE_NOT_FOUND", ask({ journal: 987_654_321 }));
     const end = record("run.ended", { status: "COMPLETED", taken: 0, outcome: 1 });
     await store.fenced.append(run.fence, { after: 1, records: [end] });
     const before = await everything(store);

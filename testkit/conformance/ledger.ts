@@ -228,10 +228,10 @@ export const ledger: Cases = ({ it }, fresh) => {
   it("there is no ledger of what is not there, or is another tenant's", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
-    await refused("TAPE_RUN_UNKNOWN", store.read.terms(tenant, { run: "nowhere" }));
-    await refused("TAPE_RUN_UNKNOWN", store.read.terms("other", { run: run.id }));
-    await refused("TAPE_LEASE_UNKNOWN", store.read.terms(tenant, { name: "nowhere" }));
-    await refused("TAPE_LEASE_UNKNOWN", store.read.terms("other", { journal: run.journal }));
+    await refused("TAPE_RUN_NOT_FOUND", store.read.terms(tenant, { run: "nowhere" }));
+    await refused("TAPE_RUN_NOT_FOUND", store.read.terms("other", { run: run.id }));
+    await refused("TAPE_LEASE_NOT_FOUND", store.read.terms(tenant, { name: "nowhere" }));
+    await refused("TAPE_LEASE_NOT_FOUND", store.read.terms("other", { journal: run.journal }));
     assert.equal((await store.read.terms(tenant, { journal: run.journal })).length, 1);
   });
 };

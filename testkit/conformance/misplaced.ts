@@ -15,7 +15,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "run.pruned": { tenant: "t", id: "r", token: "1" },
   "store.restored": { epoch: 1, reason: "r", ended: 0 },
   "lease.named": { name: "n" },
-  "term.begun": { owner: "o", label: "l", reactor: "r", ttlMs: 5, reason: "start" },
+  "term.started": { owner: "o", label: "l", reactor: "r", ttlMs: 5, reason: "start" },
   "term.ended": { end: "released", taken: 0 },
   "notes.taken": { through: 0 },
   "step.done": { pos: 0, name: "s", value: 1 },
@@ -50,8 +50,8 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "gate.resolved": { pos: 0, to: "RECEIVED" },
   "signal.sent": { name: "s", value: 1 },
   "signal.refused": { name: "s", note: 1, why: "w" },
-  "cancel.asked": { reason: "r" },
-  "timer.passed": { pos: 0 },
+  "cancel.requested": { reason: "r" },
+  "sleep.ended": { pos: 0 },
   "child.received": { pos: 1, of: 0, status: "COMPLETED" },
   "run.suspected": { crashes: 1 },
   "replay.stalled": { attempt: 1, seq: 2, awaited: "step", forMs: 5 },
@@ -62,7 +62,7 @@ export const samples: { readonly [K in RecordKind]: RecordData<K> } = {
   "budget.charged": { pos: 0, of: 2, spent: { usd: 1 }, reserved: { usd: 1 } },
   "value.written": { key: "k", version: 1, value: 1 },
   "fork.kept": { records: [{ kind: "step.done", data: { pos: 0, name: "kept", value: 1 } }] },
-  "operator.acted": { who: "ann", action: "a", reason: "r" },
+  "operator.action": { who: "ann", action: "a", reason: "r" },
 };
 
 const every = Object.keys(samples) as RecordKind[];
@@ -74,13 +74,13 @@ const notForRuns: readonly RecordKind[] = [
   "run.pruned",
   "store.restored",
   "lease.named",
-  "term.begun",
+  "term.started",
   "item.opened",
   "child.settled",
   "effect.evidence",
   "effect.outcome",
   "signal.sent",
-  "cancel.asked",
+  "cancel.requested",
   "timer.fired",
 ];
 const forItems: readonly RecordKind[] = [
@@ -91,10 +91,10 @@ const forItems: readonly RecordKind[] = [
   "obligation.surplus",
   "obligation.settled",
   "notes.taken",
-  "operator.acted",
+  "operator.action",
   "term.ended",
 ];
-const forNames: readonly RecordKind[] = ["operator.acted", "term.ended"];
+const forNames: readonly RecordKind[] = ["operator.action", "term.ended"];
 
 async function refuses(holder: Holder, kinds: readonly RecordKind[]): Promise<void> {
   await unchanged(holder.store, async () => {
@@ -123,7 +123,7 @@ export const misplaced: Cases = ({ it }, fresh) => {
       item,
       every.filter((kind) => !forItems.includes(kind)),
     );
-    await item.write(sample("operator.acted"), sample("notes.taken"));
+    await item.write(sample("operator.action"), sample("notes.taken"));
     await item.write(record("effect.observed", { run: run.journal, pos: 0, observation: "inconclusive" }));
   });
 
@@ -139,7 +139,7 @@ export const misplaced: Cases = ({ it }, fresh) => {
       named,
       every.filter((kind) => !forNames.includes(kind)),
     );
-    await named.write(sample("operator.acted"), sample("term.ended"));
+    await named.write(sample("operator.action"), sample("term.ended"));
   });
 
   it("the store's own journal is nobody's", async () => {
@@ -148,7 +148,7 @@ export const misplaced: Cases = ({ it }, fresh) => {
     for (const whose of [tenant, "globex"]) {
       assert.equal(await store.read.lease(whose, { journal: 1 }), undefined);
       assert.deepEqual(await store.read.journal(whose, { journal: 1 }), []);
-      await refused("TAPE_LEASE_UNKNOWN", store.claim.acquire(whose, request({ journal: 1 })));
+      await refused("TAPE_LEASE_NOT_FOUND", store.claim.acquire(whose, request({ journal: 1 })));
     }
   });
 };

@@ -43,7 +43,7 @@ export const notes: Cases = ({ it }, fresh) => {
     await store.intake.cancel(tenant, run.id, { reason: "too late", by: "bob" });
     const [sent, cancel] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
     assert.deepEqual([sent?.kind, sent?.data], ["signal.sent", full]);
-    assert.deepEqual([cancel?.kind, cancel?.data], ["cancel.asked", { reason: "too late", by: "bob" }]);
+    assert.deepEqual([cancel?.kind, cancel?.data], ["cancel.requested", { reason: "too late", by: "bob" }]);
   });
 
   it("a repeated key is no second signal, also once the run has ended", async () => {
@@ -76,8 +76,8 @@ export const notes: Cases = ({ it }, fresh) => {
         [tenant, "nobody"],
         ["globex", run.id],
       ] as const) {
-        await refused("TAPE_RUN_UNKNOWN", store.intake.signal(of, id, signal(1)));
-        await refused("TAPE_RUN_UNKNOWN", store.intake.cancel(of, id, { reason: "r" }));
+        await refused("TAPE_RUN_NOT_FOUND", store.intake.signal(of, id, signal(1)));
+        await refused("TAPE_RUN_NOT_FOUND", store.intake.cancel(of, id, { reason: "r" }));
       }
     });
   });
@@ -120,8 +120,8 @@ export const notes: Cases = ({ it }, fresh) => {
     await unchanged(store, async () => {
       for (const taken of [0, 1, 3]) {
         const park = record("term.ended", { end: "released", taken });
-        await run.refused("TAPE_NOTES_WAIT", step(0), decided("completed"), park);
-        await run.refused("TAPE_NOTES_WAIT", step(0), ended("COMPLETED", { taken, outcome: 1 }));
+        await run.refused("TAPE_NOTES_PENDING", step(0), decided("completed"), park);
+        await run.refused("TAPE_NOTES_PENDING", step(0), ended("COMPLETED", { taken, outcome: 1 }));
       }
     });
     await run.write(record("notes.taken", { through: 2 }));
@@ -185,6 +185,6 @@ export const notes: Cases = ({ it }, fresh) => {
 type Race = [Promise<unknown>, Promise<boolean>];
 
 function refusedByNote(error: { code?: string }): boolean {
-  assert.equal(error.code, "TAPE_NOTES_WAIT");
+  assert.equal(error.code, "TAPE_NOTES_PENDING");
   return false;
 }

@@ -212,7 +212,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended("COMPENSATED", { taken: 2 })));
     const operator = await holdItem(store, run.id, 1, 1);
     await operator.write(
-      record("operator.acted", { who: "ann", action: "effect.resolve", reason: "refunded by hand" }),
+      record("operator.action", { who: "ann", action: "effect.resolve", reason: "refunded by hand" }),
       undone(run.journal, 1, "COMPENSATED", 1, "operator"),
     );
     const oldest = await nextInverse(store, run.id);

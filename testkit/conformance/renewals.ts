@@ -236,9 +236,9 @@ export const renewals: Cases = ({ it }, fresh) => {
     assert.equal(held!.end, "manual");
     const { by, why, begunBy, end } = operator!;
     assert.deepEqual({ by, why, begunBy, end }, { by: "ann", why: "too many mails", begunBy: "manual", end: "manual" });
-    const acts = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.acted");
+    const acts = (await store.read.journal(tenant, req.target)).filter(({ kind }) => kind === "operator.action");
     assert.deepEqual(
-      acts.map((act) => (act.kind === "operator.acted" ? act.data.who : "")),
+      acts.map((act) => (act.kind === "operator.action" ? act.data.who : "")),
       ["ann"],
     );
     await store.claim.pause(tenant, name, false, "bob", "fixed");

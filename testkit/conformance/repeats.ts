@@ -104,7 +104,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = spec();
     const send = () => store.once(repeatOf("k")).signal(tenant, run.id, { name: "s", value: 1 });
-    await unchanged(store, () => refused("TAPE_RUN_UNKNOWN", send()));
+    await unchanged(store, () => refused("TAPE_RUN_NOT_FOUND", send()));
     await store.intake.createRuns(tenant, [run]);
     assert.deepEqual([await send(), await send()], Array(2).fill({ n: 1, duplicate: false }));
   });
@@ -195,7 +195,7 @@ export const repeats: Cases = ({ it }, fresh) => {
     assert.equal((await cancel(0, "another")).n, 3);
     assert.equal((await store.intake.signal(tenant, run.id, { name: "s", value: 1, key: "another" })).duplicate, false);
     const [, note] = await store.read.journal(tenant, { run: run.id }, { inbox: true });
-    assert.deepEqual([note?.kind, note?.data], ["cancel.asked", { reason: "r" }]);
+    assert.deepEqual([note?.kind, note?.data], ["cancel.requested", { reason: "r" }]);
     await run.write(ended("COMPLETED", { outcome: 1, taken: 4 }));
     assert.equal((await cancel(0, "k")).n, 2, "also once the run has ended");
     await refused("TAPE_RUN_ENDED", cancel(0, "late"));

@@ -113,7 +113,7 @@ export const audit: Cases = ({ it }, fresh) => {
   it("tells what people did, newest first, with the run or lease it concerns, and of one tenant only", async () => {
     const { store } = fresh();
     const acted = (action: string, detail?: unknown) =>
-      record("operator.acted", { who: "ann", action, reason: "r", ...(detail === undefined ? {} : { detail }) });
+      record("operator.action", { who: "ann", action, reason: "r", ...(detail === undefined ? {} : { detail }) });
     const run = await begin(store);
     await run.write(step(0), acted("redrive", { odd: "a\0b", n: 1n }), intent(1, { dispatch: "outbox" }));
     const item = await holdItem(store, run.id, 1);
@@ -175,7 +175,7 @@ export const audit: Cases = ({ it }, fresh) => {
   it("an act that is refused is not in it", async () => {
     const { store } = fresh();
     const held = await acquired(store, request({ name: unique("lease") }));
-    const one = record("operator.acted", { who: "ann", action: "a", reason: "r" });
+    const one = record("operator.action", { who: "ann", action: "a", reason: "r" });
     await refused("TAPE_NOT_HEAD", store.fenced.append(held.fence, { after: held.head + 5, records: [one] }));
     await refused("TAPE_NOT_FOUND", store.intake.revokeToken(tenant, "nobody", act));
     assert.deepEqual(await store.read.audit(undefined), []);
@@ -190,7 +190,7 @@ export const audit: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const via = { token: "t-1", name: "ops", role: "operator", address: "10.0.0.7", request: "r-9" };
     const run = await begin(store);
-    await run.write(record("operator.acted", { who: "ann", action: "redrive", reason: "r", via }));
+    await run.write(record("operator.action", { who: "ann", action: "redrive", reason: "r", via }));
     await run.write(ended("COMPLETED", { outcome: 1 }));
     const before = await store.read.audit(tenant);
     assert.deepEqual(

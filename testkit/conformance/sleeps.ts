@@ -6,7 +6,7 @@ import { begin, unchanged } from "./scenes.ts";
 
 const timer = (pos: number, inMs: number, purpose: "sleep" | "redrive" = "sleep"): NewRecord =>
   record("timer.set", { pos, purpose, inMs });
-const onWritten = (pos: number): NewRecord => record("timer.passed", { pos, fired: true });
+const onWritten = (pos: number): NewRecord => record("sleep.ended", { pos, fired: true });
 
 /** Comes before any case is over, on a store with real time too. */
 const soon = 20;

@@ -137,7 +137,7 @@ export const trees: Cases = ({ it }, fresh) => {
         assert.ok(verdict !== undefined && !verdict.ok);
         assert.equal(verdict.error.code, "TAPE_RUN_GONE");
       }
-      await refused("TAPE_RUN_UNKNOWN", store.claim.acquire(tenant, request({ run: wanted.id })));
+      await refused("TAPE_RUN_NOT_FOUND", store.claim.acquire(tenant, request({ run: wanted.id })));
     });
     const after = JSON.stringify([await bystander.view(), await other.view()].map(({ journal, id }) => [journal, id]));
     assert.equal(after, before);

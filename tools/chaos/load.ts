@@ -112,7 +112,7 @@ export class Load {
 /** A run that has ended has been answered before; one that is gone although its start was acknowledged, the judge finds. */
 async function answer(client: Tape, id: string, said: string): Promise<void> {
   await persistently(() => client.signal(id, yes, said, { key: id })).catch((error: unknown) => {
-    if (!isTapeError(error, "TAPE_RUN_ENDED") && !isTapeError(error, "TAPE_RUN_UNKNOWN")) throw error;
+    if (!isTapeError(error, "TAPE_RUN_ENDED") && !isTapeError(error, "TAPE_RUN_NOT_FOUND")) throw error;
   });
 }
 

@@ -19,7 +19,7 @@ export interface StoreWatch {
 /** The store's own journal remembers every deletion; it is counted apart from those of runs. */
 const own = "records where journal = 1";
 export const ownName = "records (the store's own)";
-const takeovers = `kind = 'term.begun' and body like '%"reason":"recovery"%'`;
+const takeovers = `kind = 'term.started' and body like '%"reason":"recovery"%'`;
 
 const apart = (rows: Record<string, number>, own: number): Record<string, number> => ({
   ...rows,

@@ -80,7 +80,7 @@ const words: Readonly<Record<string, string>> = {
 };
 
 /** Ownership is in the band above the rows. */
-const ofBand: ReadonlySet<string> = new Set(["term.begun", "term.ended", "notes.taken"]);
+const ofBand: ReadonlySet<string> = new Set(["term.started", "term.ended", "notes.taken"]);
 
 export interface Folding {
   readonly records: readonly Entry[];
@@ -192,7 +192,7 @@ function nextTry(last: Entry | undefined): Point | undefined {
 
 function effectParts(own: readonly Entry[], act: Effect | undefined, items: ReadonlyMap<number, readonly Entry[]>) {
   const more = act?.item === null || act?.item === undefined ? [] : (items.get(act.item) ?? []);
-  const records = [...own, ...more.filter(({ kind }) => kind.startsWith("effect.") || kind === "operator.acted")];
+  const records = [...own, ...more.filter(({ kind }) => kind.startsWith("effect.") || kind === "operator.action")];
   records.sort((a, b) => a.at - b.at);
   const last = records.findLast(({ kind }) => kind === "effect.settled" || kind === "effect.received");
   const status =
@@ -210,7 +210,7 @@ function effectParts(own: readonly Entry[], act: Effect | undefined, items: Read
           ? `looked: ${observation}`
           : record.kind === "effect.evidence"
             ? `evidence: it ${happened === true ? "happened" : "did not happen"}`
-            : record.kind === "operator.acted"
+            : record.kind === "operator.action"
               ? `${action} by ${who}`
               : reasonOf(reason);
     const next = record.kind === "effect.dispatched" ? "DISPATCHED" : (to ?? heard);

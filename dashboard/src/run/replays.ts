@@ -12,7 +12,7 @@ export interface Replay {
 
 /** A run that was woken often has replayed everything as often; the latest say enough. */
 const most = 8;
-const ofLease: ReadonlySet<string> = new Set(["term.begun", "term.ended", "notes.taken"]);
+const ofLease: ReadonlySet<string> = new Set(["term.started", "term.ended", "notes.taken"]);
 
 export function replaysOf(terms: readonly Term[], records: readonly Entry[], now: number): Replay[] {
   // Whoever took it over by hand wrote that down and drove nothing.

@@ -10,7 +10,7 @@ import { Ago, Answer, Empty, RunLink, Screen } from "../ui/parts.tsx";
 export function Doubt() {
   const doubts = useQuery({
     queryKey: ["doubts"],
-    queryFn: () => call("doubts.list", { query: { limit: 100 } }),
+    queryFn: () => call("inDoubt.list", { query: { limit: 100 } }),
   });
   const stuck = useQuery({
     queryKey: ["runs", "stuck"],
@@ -55,7 +55,7 @@ export function StuckCard({ run }: { readonly run: Run }) {
   const why = useQuery({
     queryKey: ["stuck", id],
     queryFn: async () => {
-      const { head } = await call("runs.extent", { params: { id } });
+      const { head } = await call("runs.head", { params: { id } });
       const from = Math.max(1, head - lastRecords);
       const { records } = await call("runs.journal", { params: { id }, query: { from, limit: lastRecords + 1 } });
       return opened(records.findLast(({ kind }) => kind === "run.stuck")?.data) as

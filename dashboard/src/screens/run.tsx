@@ -40,7 +40,7 @@ export function RunScreen() {
     refetchInterval: (query) => (query.state.data?.endedAt === null ? 2_000 : 10_000),
   });
   if (run.data !== undefined) return <RunView key={id} run={run.data} />;
-  if (run.error instanceof Refusal && run.error.code === "TAPE_RUN_UNKNOWN") {
+  if (run.error instanceof Refusal && run.error.code === "TAPE_RUN_NOT_FOUND") {
     return (
       <Screen title={`There is no run ${id}`}>
         <p>
@@ -64,7 +64,7 @@ function RunView({ run }: { readonly run: Run }) {
   const asked = { params: { id } };
   const extent = useQuery({
     queryKey: ["extent", id],
-    queryFn: () => call("runs.extent", asked),
+    queryFn: () => call("runs.head", asked),
     refetchInterval: live,
   });
   const terms = useQuery({
@@ -82,7 +82,7 @@ function RunView({ run }: { readonly run: Run }) {
   });
   const doubts = useQuery({
     queryKey: ["doubts of", id],
-    queryFn: () => call("doubts.list", { query: { run: id, limit: 50 } }),
+    queryFn: () => call("inDoubt.list", { query: { run: id, limit: 50 } }),
   });
   const timers = useQuery({ queryKey: ["timers of", id], queryFn: () => call("timers.list", { query: { run: id } }) });
   const head = extent.data?.head ?? 0;

@@ -135,7 +135,7 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
 }
 
 const telling: ReadonlySet<string> = new Set([
-  ...["effect.dispatched", "effect.settled", "effect.observed", "effect.evidence", "operator.acted"],
+  ...["effect.dispatched", "effect.settled", "effect.observed", "effect.evidence", "operator.action"],
   ...["obligation.settled", "obligation.armed", "obligation.surplus"],
 ]);
 

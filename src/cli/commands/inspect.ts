@@ -20,7 +20,7 @@ const inspect: Command = {
     withApp(asked, async ({ app, store, tenant }) => {
       const id = asked.arguments.run!;
       const run = await app.runs.get(id);
-      if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+      if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
       const [terms, acts, inverses, gates, timers, budgets] = await Promise.all([
         store.read.terms(tenant, { run: id }),
         store.read.effects(tenant, { run: id, role: "act" }),
@@ -107,7 +107,7 @@ const tail: Command = {
       };
       if (run !== undefined) {
         if ((await app.runs.get(run)) === undefined) {
-          throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${run}`, { run });
+          throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });
         }
         let from = wholeOf("--from", asked.text("from")) ?? 1;
         const all: JournalRecord[] = [];

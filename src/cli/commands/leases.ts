@@ -99,7 +99,7 @@ async function targetOf(store: Store, tenant: string, asked: Invocation): Promis
 
 function unknown(asked: Invocation): TapeError {
   const { lease } = asked.arguments;
-  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no run and no lease called ${lease}`, { name: lease });
+  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no run and no lease called ${lease}`, { name: lease });
 }
 
 export const leaseCommands: readonly Command[] = [

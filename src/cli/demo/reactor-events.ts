@@ -21,7 +21,7 @@ export async function reactorEvents(app: Tape, run: string): Promise<ReactorEven
       return [{ reactor: "timers", label: "-", event: `fired the ${record.data.purpose}` }];
     }
     if (record.in === "inbox") return [];
-    if (record.kind === "term.begun") terms.set(record.journal, record.data);
+    if (record.kind === "term.started") terms.set(record.journal, record.data);
     const term = terms.get(record.journal);
     const deed = eventIn(record);
     if (term === undefined || term.reactor === "agent" || deed === undefined) return [];
@@ -37,7 +37,7 @@ const compensating = { act: "", inverse: ", the undoing" } as const;
 
 function eventIn(record: FeedRecord): string | undefined {
   switch (record.kind) {
-    case "term.begun":
+    case "term.started":
       return record.data.reactor === "recovery" ? `took the run over (${record.data.reason})` : undefined;
     case "effect.dispatched":
       return record.data.run === undefined ? undefined : "asked the world";

@@ -154,6 +154,6 @@ async function logStatsUntil({ loop }: RunningReactors, stop: Promise<void>, log
   void stop.then(() => stopped.abort());
   while (!stopped.signal.aborted) {
     await systemClock.sleep(statsEveryMs, stopped.signal);
-    if (!stopped.signal.aborted) log("info", "reactors.tally", { tallies: loop.stats });
+    if (!stopped.signal.aborted) log("info", "reactors.stats", { tallies: loop.stats });
   }
 }

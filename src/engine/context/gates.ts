@@ -110,9 +110,9 @@ function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "
         opening: { kind: "timer.set", data: { pos, purpose: "sleep", ...timing } },
         match: (note) =>
           note.kind === "timer.fired" && note.data.pos === pos && note.data.purpose === "sleep"
-            ? { kind: "timer.passed", data: { pos } }
+            ? { kind: "sleep.ended", data: { pos } }
             : undefined,
-        rise: { kind: "timer.passed", data: { pos, fired: true } },
+        rise: { kind: "sleep.ended", data: { pos, fired: true } },
         answer: () => undefined,
       });
     },

@@ -69,5 +69,5 @@ export function settleMatch(drive: DriveHandle, { record, wait }: Match): void {
   const { log, runId: run } = drive.options;
   const { name: gate, why } = record.data;
   const next = "Send another signal whose value fits; the gate still waits.";
-  log("warn", "signal.refused", { run, gate, code: "TAPE_GATE_VALUE", error: why, next });
+  log("warn", "signal.refused", { run, gate, code: "TAPE_BAD_GATE_VALUE", error: why, next });
 }

@@ -176,7 +176,7 @@ export class Drive implements DriveHandle {
       await this.journal?.whenAnswered();
       await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
     } catch (error) {
-      this.options.log("warn", "run.not_given_back", { run: this.options.runId, ...errorFields(error) });
+      this.options.log("warn", "run.release_failed", { run: this.options.runId, ...errorFields(error) });
     }
     this.#finish("lost");
   }
@@ -365,7 +365,7 @@ export class Drive implements DriveHandle {
     try {
       await this.journal.appendExclusive(make());
     } catch (error) {
-      if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+      if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
       await this.#inbox.takeLate();
       return look();
     }

@@ -216,7 +216,7 @@ async function tryEnd(drive: DriveHandle, end: RunResult): Promise<TapeError | u
       return undefined;
     } catch (error) {
       if (!isTapeError(error)) throw error;
-      if (error.code !== "TAPE_NOTES_WAIT") return error;
+      if (error.code !== "TAPE_NOTES_PENDING") return error;
       await drive.takeLateNotes();
     }
   }

@@ -84,7 +84,7 @@ export class Inbox {
     const drive = this.#drive;
     if (!drive.acceptsNotes || notes.length === 0) return;
     // From here on nothing begins: it would be recorded behind the cancellation.
-    if (notes.some((note) => note.kind === "cancel.asked")) drive.cancelRequested = true;
+    if (notes.some((note) => note.kind === "cancel.requested")) drive.cancelRequested = true;
     drive.waits.addNotes(notes);
     const taken: NewRecord = { kind: "notes.taken", data: { through: drive.waits.notesTaken } };
     const refused = (error: unknown): void => drive.fail(error);

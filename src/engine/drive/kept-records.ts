@@ -72,7 +72,9 @@ export async function writeKeptRecords(
   const { journal, pos, through, lanes } = data;
   const records = expandKeptRecords(await readJournal(store, tenant, journal, through));
   if (records.length === 0) {
-    throw new TapeError("TAPE_FORK_POINT", "the run it was forked from was deleted before this one began", { journal });
+    throw new TapeError("TAPE_BAD_FORK_POINT", "the run it was forked from was deleted before this one began", {
+      journal,
+    });
   }
   await store.fenced.append(fence, {
     after,
@@ -83,7 +85,7 @@ export async function writeKeptRecords(
 /** Who asked for a fork, in its journal: as its creation says, whichever process writes it. */
 export function forkActed({ journal, pos, through, by, reason, via }: ForkData): NewRecord {
   const detail = { journal, pos, through };
-  return { kind: "operator.acted", data: { who: by, action: "fork", reason, detail, ...(via && { via }) } };
+  return { kind: "operator.action", data: { who: by, action: "fork", reason, detail, ...(via && { via }) } };
 }
 
 /**
@@ -105,7 +107,7 @@ export async function withKeptRecords(
   try {
     await writeKeptRecords(store, tenant, lease.fence, records.at(-1)!.seq, first.data.fork);
   } catch (error) {
-    if (!isTapeError(error, "TAPE_FORK_POINT")) throw error;
+    if (!isTapeError(error, "TAPE_BAD_FORK_POINT")) throw error;
     return { records, lost: error };
   }
   return { records: expandKeptRecords(await reread()) };
@@ -134,7 +136,7 @@ export function withoutCancellationCharges(
   records: readonly JournalRecord[],
   notes: readonly JournalRecord[],
 ): JournalRecord[] {
-  const asked = notes.find(({ kind }) => kind === "cancel.asked")?.seq ?? Number.POSITIVE_INFINITY;
+  const asked = notes.find(({ kind }) => kind === "cancel.requested")?.seq ?? Number.POSITIVE_INFINITY;
   const told = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= asked);
   return records.filter(({ kind }, k) => told < 0 || k < told || kind !== "budget.charged");
 }

@@ -77,7 +77,7 @@ export class Parking {
         stuck === undefined ? rest : [stuckRecord(stuck, doubts.map(effectRefOf)), ...rest],
       );
     } catch (error) {
-      if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+      if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
       return this.#inbox.takeNotes();
     }
     if (stuck !== undefined) this.#onStuck(stuck);

@@ -13,7 +13,7 @@ type StopDeps = Pick<DriveOptions, "store" | "tenant" | "lease" | "log" | "runId
 export function stopRun(options: StopDeps, error: TapeError, then: () => void): void {
   const { log, runId } = options;
   log("error", "run.stuck", { run: runId, ...errorFields(error) });
-  const failed = (failure: unknown): void => log("warn", "run.not_given_back", { run: runId, ...errorFields(failure) });
+  const failed = (failure: unknown): void => log("warn", "run.release_failed", { run: runId, ...errorFields(failure) });
   void stopBehind(options, error, failed).catch(failed).finally(then);
 }
 

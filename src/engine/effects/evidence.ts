@@ -71,7 +71,7 @@ export async function leaveEvidence(
         : { happened: false, error: toStoredError(result.error) };
     const of = { run: lease.term.journal, pos, token, nonce };
     await leaveSaid(evidence, (said) => store.intake.leaveEvidence(lease.term.tenant, of, said));
-    log("info", "effect.evidence_left", { run: runId, effect: act.effect.name, attempt });
+    log("info", "effect.evidence_recorded", { run: runId, effect: act.effect.name, attempt });
   } catch (error) {
     log("warn", "effect.evidence_refused", { run: runId, effect: act.effect.name, ...errorFields(error) });
   }

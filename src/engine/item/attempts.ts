@@ -51,6 +51,6 @@ function isFailure(record: JournalRecord): boolean {
 }
 
 function isAgain(record: JournalRecord): boolean {
-  if (record.kind !== "operator.acted" || record.data.action !== "resolve") return false;
+  if (record.kind !== "operator.action" || record.data.action !== "resolve") return false;
   return (record.data.detail as { as?: unknown } | undefined)?.as === "again";
 }

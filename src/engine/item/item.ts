@@ -89,8 +89,8 @@ export class Item {
 
   /** Terms that came and went without a word about the effect, this one included. */
   get idleTerms(): number {
-    const last = this.records.findLastIndex(({ kind }) => kind !== "term.begun" && kind !== "term.ended");
-    return this.records.slice(last + 1).filter(({ kind }) => kind === "term.begun").length;
+    const last = this.records.findLastIndex(({ kind }) => kind !== "term.started" && kind !== "term.ended");
+    return this.records.slice(last + 1).filter(({ kind }) => kind === "term.started").length;
   }
 
   /** Everything that late owners have said, oldest first. */
@@ -205,7 +205,7 @@ export class Item {
         await this.write([...records, { kind: "term.ended", data }]);
         break;
       } catch (error) {
-        if (!isTapeError(error, "TAPE_NOTES_WAIT")) throw error;
+        if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
       }
       await this.#onNote();
       if (heard !== undefined) return heard();
@@ -250,7 +250,7 @@ export class Item {
     try {
       const of = { ...this.ref, token, nonce };
       await leaveSaid(evidence, (said) => store.intake.leaveEvidence(tenant, of, said));
-      log("info", "effect.evidence_left", about);
+      log("info", "effect.evidence_recorded", about);
     } catch (error) {
       log("warn", "effect.evidence_refused", { ...about, ...errorFields(error) });
     }

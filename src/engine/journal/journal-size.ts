@@ -46,5 +46,5 @@ export class JournalSize {
 
 export function warnLong(log: Log, run: string, records: number, limit: number): void {
   const next = "Every wake reads all of it: split the work into child runs before the limit, at which the run fails.";
-  log("warn", "run.journal_long", { run, records, limit, next });
+  log("warn", "run.journal_near_limit", { run, records, limit, next });
 }

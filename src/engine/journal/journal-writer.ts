@@ -56,7 +56,7 @@ const writeErrors: readonly ErrorCode[] = [
   "TAPE_BAD_INPUT",
 ];
 /** Refusals of a step of the run's own machine, which its driver knows how to deal with. */
-const runErrors: readonly ErrorCode[] = ["TAPE_NOTES_WAIT", "TAPE_RUN_UNSETTLED", "TAPE_ILLEGAL_TRANSITION"];
+const runErrors: readonly ErrorCode[] = ["TAPE_NOTES_PENDING", "TAPE_RUN_UNSETTLED", "TAPE_ILLEGAL_TRANSITION"];
 /** What has gathered while an append was under way goes together, up to this many writes. */
 const maxBatchedWrites = 64;
 

@@ -105,7 +105,7 @@ const kindNames: Readonly<Record<string, string>> = {
   "gate.opened": "gate",
   "gate.resolved": "gate",
   "timer.set": "sleep",
-  "timer.passed": "sleep",
+  "sleep.ended": "sleep",
   "child.started": "child",
   "child.received": "result of child",
   "patch.marked": "patch",

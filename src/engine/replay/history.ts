@@ -73,7 +73,7 @@ const results: ReadonlySet<string> = new Set([
   "child.received",
   "effect.received",
   "gate.resolved",
-  "timer.passed",
+  "sleep.ended",
   "value.written",
   "budget.reserved",
   "budget.charged",
@@ -166,7 +166,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
         break;
       case "notes.taken": {
         const through = record.data.through;
-        const asked = notes.some((note) => note.kind === "cancel.asked" && note.seq > taken && note.seq <= through);
+        const asked = notes.some((note) => note.kind === "cancel.requested" && note.seq > taken && note.seq <= through);
         if (asked && !cancelled) {
           cancelled = true;
           deliveries.push({ seq, at, pos: undefined, record });
@@ -195,7 +195,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
       case "lane.opened":
         lanes.set(record.data.name, record.data.lane);
         break;
-      case "term.begun":
+      case "term.started":
         // Whoever takes over from itself was slow, not dead.
         if (record.data.reason === "recovery" && record.data.owner !== owner) recoveries++;
         owner = record.data.owner;
@@ -265,7 +265,7 @@ function failed(record: JournalRecord): boolean {
  */
 export function isProgress(record: NewRecord): boolean {
   switch (record.kind) {
-    case "term.begun":
+    case "term.started":
     case "term.ended":
     case "run.suspected":
     case "replay.stalled":
@@ -298,7 +298,7 @@ function isUsed(
     case "signal.sent":
       return consumed.has(note.seq);
     case "timer.fired":
-      return has(note.data.pos, "timer.passed", "gate.resolved");
+      return has(note.data.pos, "sleep.ended", "gate.resolved");
     case "effect.outcome":
       return note.data.sub !== 0 || has(note.data.pos, "effect.received");
     case "child.settled":

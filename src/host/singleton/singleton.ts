@@ -204,7 +204,7 @@ export class Singleton {
       if (lease.belief === "lost") resolve("lost");
       lease.onChange(({ to }) => {
         if (to === "lost") resolve("lost");
-        if (to === "unknown") log("info", "singleton.in_doubt", this.#who());
+        if (to === "unknown") log("info", "singleton.lease_unknown", this.#who());
       });
     });
     lease.onRenewed(() => log("info", "singleton.renewed", this.#who()));
@@ -272,13 +272,13 @@ export class Singleton {
     }
     const who = this.#who();
     const released = await lease.releaseAfter(work.ended, this.#drainMs);
-    log("info", released ? "singleton.released" : "singleton.not_released", who);
+    log("info", released ? "singleton.released" : "singleton.release_failed", who);
   }
 
   /** Until nothing of the term executes any more. A stop does not wait for what ignores it. */
   async #rest(work: TermWork): Promise<void> {
     if (work.idle) return;
-    this.#deps.log("error", "singleton.wedged", { ...this.#who(), drainMs: this.#drainMs });
+    this.#deps.log("error", "singleton.drain_timeout", { ...this.#who(), drainMs: this.#drainMs });
     await Promise.race([work.ended, this.#stopped()]);
   }
 

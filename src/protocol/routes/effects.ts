@@ -39,9 +39,9 @@ export const doubts = group({
     }),
     answer: z.strictObject({ effects: z.array(effectRow), more, next: text.exactOptional() }),
   },
-  "doubts.list": {
+  "inDoubt.list": {
     method: "GET",
-    path: "/v1/doubts",
+    path: "/v1/in-doubt",
     role: "reader",
     repeat: "read",
     summary: "Effects and obligations that are UNKNOWN or STUCK, with what was seen and said of each and the next look",
@@ -74,7 +74,13 @@ export const doubts = group({
       by: name.exactOptional(),
     }),
     answer: z.strictObject({}),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_ILLEGAL_TRANSITION", "TAPE_NO_OBSERVER", "TAPE_NO_INVERSE", "TAPE_RUN_ENDED"],
+    errors: [
+      "TAPE_RUN_NOT_FOUND",
+      "TAPE_ILLEGAL_TRANSITION",
+      "TAPE_NO_OBSERVER",
+      "TAPE_NO_COMPENSATE",
+      "TAPE_RUN_ENDED",
+    ],
   },
   "gates.list": {
     method: "GET",
@@ -99,9 +105,9 @@ export const doubts = group({
     query: z.strictObject({ run: name.exactOptional(), limit: wholeText.exactOptional() }),
     answer: z.strictObject({ timers: z.array(timerRow) }),
   },
-  "claims.get": {
+  "businessKeys.get": {
     method: "GET",
-    path: "/v1/claims",
+    path: "/v1/business-keys",
     role: "reader",
     repeat: "read",
     summary: "Which act owns a business key",

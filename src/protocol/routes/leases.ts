@@ -25,7 +25,7 @@ export const leases = group({
     summary: "A named lease: its holder, token, remaining time, progress",
     params: byName,
     answer: leaseView,
-    errors: ["TAPE_LEASE_UNKNOWN"],
+    errors: ["TAPE_LEASE_NOT_FOUND"],
   },
   "leases.terms": {
     method: "GET",
@@ -35,7 +35,7 @@ export const leases = group({
     summary: "The ledger of a named lease: every term, oldest first",
     params: byName,
     answer: z.strictObject({ terms: z.array(termView) }),
-    errors: ["TAPE_LEASE_UNKNOWN"],
+    errors: ["TAPE_LEASE_NOT_FOUND"],
   },
   "leases.follow": {
     method: "GET",
@@ -47,7 +47,7 @@ export const leases = group({
     query: z.strictObject({ from: wholeText.exactOptional() }),
     answer: record,
     stream: true,
-    errors: ["TAPE_LEASE_UNKNOWN"],
+    errors: ["TAPE_LEASE_NOT_FOUND"],
   },
   "processes.list": {
     method: "GET",
@@ -69,7 +69,7 @@ export const leases = group({
     params: byName,
     body: z.strictObject({ ...person.shape, onlyStale: z.boolean().exactOptional() }),
     answer: z.strictObject({}),
-    errors: ["TAPE_LEASE_UNKNOWN"],
+    errors: ["TAPE_LEASE_NOT_FOUND"],
   },
   "leases.pause": {
     method: "POST",

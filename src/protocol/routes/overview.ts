@@ -93,15 +93,15 @@ export const overview = group({
     query: z.strictObject({ of: listText }),
     answer: z.strictObject({ journals: z.array(z.strictObject({ journal: z.int(), name: z.string() })) }),
   },
-  "runs.extent": {
+  "runs.head": {
     method: "GET",
-    path: "/v1/runs/{id}/extent",
+    path: "/v1/runs/{id}/head",
     role: "reader",
     repeat: "read",
     summary: "How many records the run's journal has, for whoever reads it in windows",
     params: byId,
     answer: z.strictObject({ head: whole }),
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.forkPlan": {
     method: "GET",
@@ -112,7 +112,7 @@ export const overview = group({
     params: byId,
     query: z.strictObject({ at: wholeText.exactOptional() }),
     answer: forkPlan,
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_FORK_POINT"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_BAD_FORK_POINT"],
   },
   "runs.fork": {
     method: "POST",
@@ -133,6 +133,6 @@ export const overview = group({
       by: name.exactOptional(),
     }),
     answer: z.strictObject({ id: name }),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_FORK_POINT", "TAPE_FORK_REPEATS", "TAPE_RUN_CONFLICT"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_BAD_FORK_POINT", "TAPE_FORK_REPEATS", "TAPE_RUN_CONFLICT"],
   },
 });

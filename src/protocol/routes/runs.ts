@@ -79,7 +79,7 @@ export const runs = group({
     summary: "One run: status, outcome, lease",
     params: byId,
     answer: runView,
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.result": {
     method: "GET",
@@ -90,7 +90,7 @@ export const runs = group({
     params: byId,
     query: z.strictObject({ waitMs: wholeText.exactOptional() }),
     answer: runProgress,
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.journal": {
     method: "GET",
@@ -105,7 +105,7 @@ export const runs = group({
       inbox: flagText.exactOptional(),
     }),
     answer: z.strictObject({ records: z.array(record), more }),
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.follow": {
     method: "GET",
@@ -118,7 +118,7 @@ export const runs = group({
     query: z.strictObject({ from: wholeText.exactOptional() }),
     answer: record,
     stream: true,
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.terms": {
     method: "GET",
@@ -128,7 +128,7 @@ export const runs = group({
     summary: "Who held the run, from when to when, and why each term began and ended",
     params: byId,
     answer: z.strictObject({ terms: z.array(termView) }),
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.budgets": {
     method: "GET",
@@ -157,7 +157,7 @@ export const runs = group({
       obligations: z.array(effectRow),
       more: z.boolean(),
     }),
-    errors: ["TAPE_RUN_UNKNOWN"],
+    errors: ["TAPE_RUN_NOT_FOUND"],
   },
   "runs.signal": {
     method: "POST",
@@ -169,7 +169,7 @@ export const runs = group({
     size: "payload",
     body: signal,
     answer: z.strictObject({ n: whole, duplicate: z.boolean() }),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED", "TAPE_GATE_VALUE", "TAPE_NOT_APPROVER"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED", "TAPE_BAD_GATE_VALUE", "TAPE_NOT_APPROVER"],
   },
   "runs.cancel": {
     method: "POST",
@@ -180,7 +180,7 @@ export const runs = group({
     params: byId,
     body: z.strictObject({ ...person, key: name.exactOptional() }),
     answer: z.strictObject({ n: whole }),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_RUN_ENDED"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_RUN_ENDED"],
   },
   "runs.takeover": {
     method: "POST",
@@ -192,7 +192,7 @@ export const runs = group({
     params: byId,
     body: z.strictObject({ ...person, onlyStale: z.boolean().exactOptional() }),
     answer: z.strictObject({}),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_LEASE_HELD"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_LEASE_HELD"],
   },
   "runs.redrive": {
     method: "POST",
@@ -204,6 +204,6 @@ export const runs = group({
     params: byId,
     body: z.strictObject(person),
     answer: z.strictObject({}),
-    errors: ["TAPE_RUN_UNKNOWN", "TAPE_ILLEGAL_TRANSITION"],
+    errors: ["TAPE_RUN_NOT_FOUND", "TAPE_ILLEGAL_TRANSITION"],
   },
 });

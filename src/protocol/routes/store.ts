@@ -216,9 +216,9 @@ export const store = group({
       unserved: z.array(z.strictObject({ workflow: name, runs: whole, lagMs: z.number() })),
     }),
   },
-  "store.report": {
+  "store.reportProcess": {
     method: "POST",
-    path: "/v1/store/report",
+    path: "/v1/store/processes/report",
     role: "worker",
     repeat: "same",
     summary: "A process says what it is at, for people who look",
@@ -226,9 +226,9 @@ export const store = group({
     body: z.strictObject({ owner: name, label: name, body: value }),
     answer: z.strictObject({}),
   },
-  "store.unreport": {
+  "store.removeProcess": {
     method: "POST",
-    path: "/v1/store/unreport",
+    path: "/v1/store/processes/remove",
     role: "worker",
     repeat: "same",
     summary: "A process says that it goes",
@@ -277,9 +277,9 @@ export const store = group({
     body: z.strictObject({ target }),
     answer: z.strictObject({ terms: z.array(termView) }),
   },
-  "store.wakes": {
+  "store.wakeHints": {
     method: "GET",
-    path: "/v1/store/wakes",
+    path: "/v1/store/wake-hints",
     role: "reader",
     repeat: "read",
     summary: "Hints that something may be worth a look, one a line; lossy",

@@ -15,7 +15,7 @@ export function effectHandlers({ store, operator }: ServerDeps): HandlersOf<type
       const all = (query.run ?? query.item ?? query.root) === undefined;
       return { ...listed("effects", page), ...(all && nextOf(page, effectCursor)) };
     },
-    async "doubts.list"({ query: { limit = defaultInDoubt, ...query } }, { tenant }) {
+    async "inDoubt.list"({ query: { limit = defaultInDoubt, ...query } }, { tenant }) {
       const most = Math.min(limit, maxInDoubt);
       const found = await read.effects(tenant, { ...query, status: ["UNKNOWN", "STUCK"], limit: most + 1 });
       const oldest = found.slice(0, most).toSorted((a, b) => a.changedAt - b.changedAt);
@@ -47,7 +47,7 @@ export function effectHandlers({ store, operator }: ServerDeps): HandlersOf<type
     async "timers.list"({ query }, { tenant }) {
       return { timers: await read.timers(tenant, query) };
     },
-    async "claims.get"({ query: { scope, businessKey } }, { tenant }) {
+    async "businessKeys.get"({ query: { scope, businessKey } }, { tenant }) {
       return { claim: await read.claimOf(tenant, scope, businessKey) };
     },
   };

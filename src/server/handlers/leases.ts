@@ -8,7 +8,7 @@ export function leaseHandlers({ store, clock, operator }: ServerDeps): HandlersO
   const { read } = store;
   const existing = async (tenant: string, name: string): Promise<LeaseView> => {
     const lease = await read.lease(tenant, { name });
-    if (lease === undefined) throw new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+    if (lease === undefined) throw new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
     return lease;
   };
   return {

@@ -66,9 +66,9 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
         ),
       };
     },
-    async "runs.extent"({ params: { id } }, { tenant }) {
+    async "runs.head"({ params: { id } }, { tenant }) {
       const run = await read.run(tenant, id);
-      if (run === undefined) throw new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+      if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
       return { head: await headOf(read, tenant, run.journal) };
     },
     async "runs.forkPlan"({ params: { id }, query: { at } }, { tenant }) {

@@ -126,7 +126,7 @@ function nodeOf(run: RunView) {
 }
 
 function unknownRun(id: string): TapeError {
-  return new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${id}`, { run: id });
+  return new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
 }
 
 /** Until `done` says so, or the time is over, or the caller has gone. */

@@ -109,11 +109,11 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     async "store.unserved"({ body: { workflows, minLagMs } }, { tenant }) {
       return { unserved: await read.unserved(workflows, minLagMs, tenant) };
     },
-    async "store.report"({ body: report }, { tenant }) {
+    async "store.reportProcess"({ body: report }, { tenant }) {
       await intake.report(tenant, report);
       return {};
     },
-    async "store.unreport"({ body: { owner } }, { tenant }) {
+    async "store.removeProcess"({ body: { owner } }, { tenant }) {
       await intake.unreport(tenant, owner);
       return {};
     },
@@ -130,7 +130,7 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     async "store.terms"({ body: { target } }, { tenant }) {
       return { terms: await read.terms(tenant, target) };
     },
-    async "store.wakes"(_call, { tenant, signal }): Promise<AsyncIterable<readonly WakeHint[]>> {
+    async "store.wakeHints"(_call, { tenant, signal }): Promise<AsyncIterable<readonly WakeHint[]>> {
       return streamWakeHints(deps, tenant, signal);
     },
   };

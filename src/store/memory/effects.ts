@@ -86,7 +86,7 @@ export const effects = {
     return rows(page(found, p.limit, runOf).map(shown(times)));
   },
 
-  "effect.owed"(t, p: Omit<Listed, "role"> & { root: number; below: number | null; from: number }, times) {
+  "effect.obligations"(t, p: Omit<Listed, "role"> & { root: number; below: number | null; from: number }, times) {
     const { at } = times;
     const mine = p.below === null ? undefined : new Set(chainsOf(t, p.below));
     const found = t.effects.by
@@ -134,7 +134,7 @@ export const effects = {
     return changed(t.leases.updateAll(freeItems(t, withdrawn), { wants: null }));
   },
 
-  "obligations.due"(t, p: Do<"obligations.due">, { at }) {
+  "obligations.make_due"(t, p: Do<"obligations.make_due">, { at }) {
     const { run, pos, sub } = p;
     const concerned =
       pos === null ? ofTree(t, run) : t.effects.by.run(run).filter((e) => e.pos === pos && e.sub === sub);
@@ -142,7 +142,7 @@ export const effects = {
     return changed(t.effects.updateAll(found, { status: "PENDING", changed_at: at }));
   },
 
-  "obligations.next"(t, p: Do<"obligations.next">, { now }) {
+  "obligations.release_next"(t, p: Do<"obligations.release_next">, { now }) {
     const chain = chainsOf(t, p.run);
     const newer = (a: EffectRow, b: EffectRow): boolean =>
       a.run === b.run && (a.pos > b.pos || (a.pos === b.pos && a.sub > b.sub));

@@ -7,7 +7,7 @@ type NewRecord = Pick<RecordRow, "journal" | "seq" | "token" | "kind" | "body">;
 
 /** The store's own journal. */
 export const storeJournal = 1;
-const termKinds: readonly string[] = ["run.created", "term.begun", "term.ended", "run.ended"];
+const termKinds: readonly string[] = ["run.created", "term.started", "term.ended", "run.ended"];
 
 export const journals = {
   "record.append": (t, p: NewRecord, { at }) => write(t, p, at),

@@ -63,7 +63,7 @@ export const prune = {
 
   "prune.leases": (t, p: Run) => changed(t.leases.deleteAll(journalsOf(t, p.run))),
   "prune.effects": (t, p: Run) => changed(t.effects.deleteAll(t.effects.by.run(p.run))),
-  "prune.claims": (t, p: Run) => changed(t.claims.deleteAll(t.claims.by.run(p.run))),
+  "prune.business_keys": (t, p: Run) => changed(t.claims.deleteAll(t.claims.by.run(p.run))),
   "prune.gates": (t, p: Run) => changed(t.gates.deleteAll(t.gates.by.run(p.run))),
   "prune.timers": (t, p: Run) => changed(t.timers.deleteAll(t.timers.by.run(p.run))),
   "prune.budgets": (t, p: Run) => changed(t.budgets.deleteAll(t.budgets.by.run(p.run))),

@@ -34,7 +34,7 @@ export const queues = {
     return numbers(page(found.filter(hasRoom(t, p)), p.limit, ({ journal }) => journal));
   },
 
-  "lease.mine"(t, p: Queue & { owner: string; nonce: bigint }) {
+  "lease.by_nonce"(t, p: Queue & { owner: string; nonce: bigint }) {
     const found = heldIn(t, p).filter(({ owner, nonce }) => owner === p.owner && nonce === p.nonce);
     return numbers(page(found, Number.POSITIVE_INFINITY, ({ journal }) => journal));
   },
@@ -54,7 +54,7 @@ export const queues = {
       t.leases.by.state("held").filter(({ kind }) => kind !== "name"),
     ),
 
-  "lease.soon"(t, p: { aheadMs: number; tenant: string; limit: number; served: string | null }, times) {
+  "lease.preload"(t, p: { aheadMs: number; tenant: string; limit: number; served: string | null }, times) {
     const served = p.served === null ? undefined : new Set(JSON.parse(p.served) as string[]);
     const rests = (journal: number): boolean => {
       const lease = t.leases.get(journal);

@@ -90,7 +90,7 @@ export const runs = {
   "run.get": (t, p: { tenant: string; id: string }) =>
     rows(t.runs.by.id(keyOf(p.tenant, p.id)).map((run) => withLease(t, run))),
 
-  "run.among": (t, p: { tenant: string; ids: string }) =>
+  "run.progress": (t, p: { tenant: string; ids: string }) =>
     rows(
       (JSON.parse(p.ids) as string[])
         .flatMap((id) => t.runs.by.id(keyOf(p.tenant, id)))
@@ -114,15 +114,15 @@ export const runs = {
       (run) => -run.journal,
     ]),
 
-  "run.named": (t, p: Few & { least: string; beyond: string }) =>
+  "run.by_prefix": (t, p: Few & { least: string; beyond: string }) =>
     listedRuns(t, ofTenant(t, p), p, ({ id }) => compare(id, p.least) >= 0 && compare(id, p.beyond) < 0, [
       (run) => run.id,
     ]),
 
-  "run.doubtful": (t, p: Few & { before: number }) =>
+  "run.in_doubt": (t, p: Few & { before: number }) =>
     listedRuns(t, ofTenant(t, p), { ...p, doubt: true }, ({ journal }) => journal < p.before, [(run) => -run.journal]),
 
-  "run.below": (t, p: Few & { root: number; before: number | null }) =>
+  "run.descendants": (t, p: Few & { root: number; before: number | null }) =>
     listedRuns(
       t,
       ofTenant(t, p).filter(({ root, parent }) => root === p.root && parent !== null),
@@ -168,7 +168,7 @@ export const runs = {
     return changed(1);
   },
 
-  "run.settled"(t, p: Do<"run.settled">) {
+  "run.assert_settled"(t, p: Do<"run.assert_settled">) {
     const { journal, armed } = p;
     const open =
       t.effects.by.run(journal).some(({ role, status }) => role === "act" && openActs.includes(status)) ||

@@ -7,24 +7,24 @@ type Token = { readonly id: string; readonly tenant: string; readonly name: stri
 
 /** What a server needs besides: answers to repeated calls, credentials, the audit, and who is at work. */
 export const service = {
-  "repeat.claim"(t, p: Repeat & { hash: string }, { at }) {
+  "idempotency.claim"(t, p: Repeat & { hash: string }, { at }) {
     const { tenant, key, hash } = p;
     if (t.repeats.get(keyOf(tenant, key)) !== undefined) return none;
     t.repeats.insert({ tenant, key, hash, answer: "", at });
     return changed(1);
   },
 
-  "repeat.answer"(t, p: Repeat & { answer: string }) {
+  "idempotency.answer"(t, p: Repeat & { answer: string }) {
     const { answer } = p;
     t.repeats.update(t.repeats.get(keyOf(p.tenant, p.key))!, { answer });
     return changed(1);
   },
 
-  "repeat.drop": (t, p: Repeat) => changed(t.repeats.deleteAll(present(t.repeats.get(keyOf(p.tenant, p.key))))),
+  "idempotency.drop": (t, p: Repeat) => changed(t.repeats.deleteAll(present(t.repeats.get(keyOf(p.tenant, p.key))))),
 
-  "repeat.find": (t, p: Repeat) => row(t.repeats.get(keyOf(p.tenant, p.key))),
+  "idempotency.find": (t, p: Repeat) => row(t.repeats.get(keyOf(p.tenant, p.key))),
 
-  "repeat.purge"(t, p: { olderMs: number; limit: number }, { at }) {
+  "idempotency.purge"(t, p: { olderMs: number; limit: number }, { at }) {
     const old = t.repeats.all().filter((repeat) => repeat.at < at - p.olderMs);
     return changed(t.repeats.deleteAll(page(old, p.limit + 1, (repeat) => repeat.at)));
   },

@@ -81,7 +81,7 @@ export const values = {
     );
   },
 
-  "claim.create"(t, p: Do<"claim.create">) {
+  "business_key.claim"(t, p: Do<"business_key.claim">) {
     const { run, pos, scope, businessKey } = p;
     const tenant = t.runs.get(run)?.tenant;
     if (tenant === undefined || t.claims.get(keyOf(tenant, scope, businessKey)) !== undefined) return none;
@@ -89,15 +89,15 @@ export const values = {
     return changed(1);
   },
 
-  "claim.drop": (t, p: Do<"claim.drop">) =>
+  "business_key.drop": (t, p: Do<"business_key.drop">) =>
     changed(t.claims.deleteAll(t.claims.by.run(p.run).filter(({ pos }) => pos === p.pos))),
 
-  "claim.find"(t, p: { tenant: string; scope: string; businessKey: string }) {
+  "business_key.find"(t, p: { tenant: string; scope: string; businessKey: string }) {
     const claim = t.claims.get(keyOf(p.tenant, p.scope, p.businessKey));
     return row(claim && { ...claim, run_id: t.runs.get(claim.run)!.id });
   },
 
-  "claims.sweep"(t, p: Do<"claims.sweep">) {
+  "business_keys.sweep"(t, p: Do<"business_keys.sweep">) {
     const withdrawn = ({ run, pos }: { run: number; pos: number }): boolean =>
       t.effects.get(keyOf(run, pos, 0))?.status === "WITHDRAWN";
     return changed(t.claims.deleteAll(t.claims.by.run(p.run).filter(withdrawn)));

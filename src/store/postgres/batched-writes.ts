@@ -62,7 +62,7 @@ const entryParams = (batch: readonly AppendItem[]): Record<string, string> => ({
 });
 
 const fenceFields = {
-  checkSql: "append.check",
+  checkSql: "append_many.check",
   journal: ({ fence }: AppendItem) => fence.journal,
   tenant: ({ fence }: AppendItem) => fence.tenant,
   bytes: ({ entry }: AppendItem) => entry.bytes,
@@ -75,7 +75,7 @@ const fenceFields = {
 /** Plain records: nothing but facts for the journal. */
 export const appendWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
   ...fenceFields,
-  sql: "append",
+  sql: "append_many",
   params: (batch) => {
     if (batch.every(({ entry }) => entry.records.length === 1)) {
       return {
@@ -99,10 +99,10 @@ export const endSleepWrite = (
   alone: WriteSingle<AppendItem, AppendResult>,
 ): BatchedWrite<AppendItem, AppendResult> => ({
   ...fenceFields,
-  sql: "rise",
+  sql: "end_sleep_many",
   params: (batch) => ({
     ...entryParams(batch),
-    poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"timer.passed">).pos)),
+    poses: numbersLiteral(batch.map(({ entry }) => (entry.records[0]!.data as RecordData<"sleep.ended">).pos)),
   }),
   single: alone,
 });
@@ -112,7 +112,7 @@ const endedOf = ({ entry }: AppendItem): RecordData<"term.ended"> => entry.recor
 /** A term that ends with nothing else to say: a run parks, a lease is given back. */
 export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWrite<AppendItem, ParkResult> => ({
   ...fenceFields,
-  sql: "park",
+  sql: "park_many",
   result: (item, row) => ({ ...fenceFields.result(item, row), queue: queueOf(row) }),
   params: (batch) => ({
     ...entryParams(batch),
@@ -129,7 +129,7 @@ const outcomeOf = ({ entry }: AppendItem): RecordData<"run.ended"> => entry.reco
 /** A run without a parent that is decided and ended at once, with nothing open. */
 export const endWrite = (alone: WriteSingle<AppendItem, AppendResult>): BatchedWrite<AppendItem, AppendResult> => ({
   ...fenceFields,
-  sql: "end",
+  sql: "end_many",
   params: (batch) => ({
     ...entryParams(batch),
     takens: numbersLiteral(batch.map((item) => outcomeOf(item).taken)),
@@ -175,8 +175,8 @@ export function createItemOf(
 
 /** A run without a budget (its caps are rows of their own). */
 export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
-  sql: "create",
-  checkSql: "create.check",
+  sql: "create_many",
+  checkSql: "create_many.check",
   journal: ({ journal }) => journal,
   tenant: ({ tenant }) => tenant,
   bytes: ({ body }) => body.length,
@@ -219,7 +219,7 @@ export const createWrite = (alone: WriteSingle<CreateItem, CreateResult>): Batch
 /** Tenants with a quota on runs are told apart, so that the others pay nothing for it. */
 export const countedWrite = (alone: WriteSingle<CreateItem, CreateResult>): BatchedWrite<CreateItem, CreateResult> => ({
   ...createWrite(alone),
-  sql: "create.counted",
+  sql: "create_many.counted",
 });
 
 export interface FireResult {
@@ -231,8 +231,8 @@ export interface FireResult {
 
 /** A timer that is due, of a run that goes on: it is fired and its note is left. */
 export const fireWrite = (alone: WriteSingle<TimerRef, FireResult>): BatchedWrite<TimerRef, FireResult> => ({
-  sql: "fire",
-  checkSql: "fire.check",
+  sql: "fire_many",
+  checkSql: "fire_many.check",
   journal: ({ run }) => run,
   tenant: ({ tenant }) => tenant,
   bytes: ({ purpose }) => purpose.length,

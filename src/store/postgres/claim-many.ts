@@ -40,7 +40,7 @@ function* claimAll(takings: ReadonlyMap<number, ClaimCandidate>, request: FindRe
   const { claimant, nonce } = request;
   const { maxStallMs = null, owner, label, reactor, ttlMs } = claimant;
   const wanted = [...takings.values()].sort((a, b) => a.lease.journal - b.lease.journal);
-  const rows = yield* queryRows("take", {
+  const rows = yield* queryRows("claim_many", {
     ...{ nonce, owner, label, reactor, ttlMs, maxStallMs },
     journals: numbersLiteral(wanted.map(({ lease }) => lease.journal)),
     tokens: numbersLiteral(wanted.map(({ lease }) => lease.token)),
@@ -66,7 +66,7 @@ function* claimAll(takings: ReadonlyMap<number, ClaimCandidate>, request: FindRe
   if (terms.size === 0) return terms;
   yield* query("records.append", {
     journals: ours,
-    kind: "term.begun",
+    kind: "term.started",
     seqs: numbersLiteral([...terms.values()].map(({ head }) => head)),
     tokens: numbersLiteral([...terms.values()].map(({ fence }) => fence.token)),
     bodies: joinedTexts(bodies),

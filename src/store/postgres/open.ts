@@ -154,7 +154,7 @@ async function assertServes(connections: Connections): Promise<void> {
   );
   const { version, standby } = rows[0] as { version: number; standby: boolean };
   if (version < oldestServer) {
-    throw new TapeError("TAPE_STORE_UNSAFE", `PostgreSQL 14 or newer is needed, this is ${version}`, { version });
+    throw new TapeError("TAPE_STORE_NOT_DURABLE", `PostgreSQL 14 or newer is needed, this is ${version}`, { version });
   }
   if (standby) throw new TapeError("TAPE_STORE_UNREACHABLE", "this server is a standby: connect to the primary");
 }
@@ -188,7 +188,7 @@ function checkServer(row: Row, connections: Connections, log: Log): boolean {
   const message = `the server runs with ${unsafe.map((setting) => `${setting}=${row[setting]}`).join(", ")}`;
   if (!connections.settings.acceptLoss) {
     throw new TapeError(
-      "TAPE_STORE_UNSAFE",
+      "TAPE_STORE_NOT_DURABLE",
       `${message}: a crash loses acknowledged writes (accept_loss=true accepts it)`,
       {
         settings: unsafe,

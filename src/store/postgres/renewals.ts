@@ -42,7 +42,7 @@ async function renewSome(
     progresses: numbersLiteral(renewals.map((r) => r.progress)),
     progressNotes: textsLiteral(renewals.map((r) => r.progressNote ?? null)),
   };
-  for (const row of await resultsOf(() => ask("renew", params))) {
+  for (const row of await resultsOf(() => ask("renew_many", params))) {
     // One journal may be asked for under two tokens, or by two tenants.
     verdicts.set(`${row.journal}.${row.token}.${row.nonce}.${row.tenant}`, {
       ok: true,
@@ -58,7 +58,7 @@ async function refuseLost(
   renewals: readonly RenewRequest[],
   verdicts: Map<string, RenewResult>,
 ): Promise<void> {
-  for (const row of await resultsOf(() => ask("renew.lost", termsOf(renewals)))) {
+  for (const row of await resultsOf(() => ask("renew_many.lost", termsOf(renewals)))) {
     const { fence } = renewals[Number(row.at) - 1]!;
     const found = row.token === null ? undefined : row;
     verdicts.set(keyOf(fence), { ok: false, error: staleError(fence, found) });

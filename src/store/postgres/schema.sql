@@ -33,16 +33,16 @@ table tape.budgets(
 
 CREATE INDEX budgets_tenant ON tape.budgets USING btree (tenant, run);
 
-table tape.claims(
+table tape.business_keys(
   tenant text not null,
   scope text not null,
   business_key text not null,
   run bigint not null,
   pos bigint not null,
-  claims_pkey PRIMARY KEY (tenant, scope, business_key)
+  business_keys_pkey PRIMARY KEY (tenant, scope, business_key)
 );
 
-CREATE INDEX claims_run ON tape.claims USING btree (run, pos);
+CREATE INDEX business_keys_run ON tape.business_keys USING btree (run, pos);
 
 table tape.effects(
   run bigint not null,

@@ -161,7 +161,8 @@ function readOf(driver: SqlBackend, limits: Limits, random: Random): ReadOps {
       const journal = await driver.read(findTarget(tenant, { run }), tenant);
       return journal === undefined ? [] : rows(tenant, "budget.list", { run: journal }, budgetRowOf);
     },
-    claimOf: (tenant, scope, businessKey) => row(tenant, "claim.find", { tenant, scope, businessKey }, claimRowOf),
+    claimOf: (tenant, scope, businessKey) =>
+      row(tenant, "business_key.find", { tenant, scope, businessKey }, claimRowOf),
     value: (tenant, key) => row(tenant, "value.get", { tenant, key }, valueRowOf),
     values: async (tenant, prefix, limit, above = "") =>
       list(tenant, "value.list", { tenant, prefix, above, limit: pageLimit(limit, limits) }, valueRowOf),

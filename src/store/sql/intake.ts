@@ -88,7 +88,7 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
     },
     async cancel(tenant, run, { key, ...asked }) {
       const data = definedOnly(asked);
-      encodeRecord({ kind: "cancel.asked", data }, limits);
+      encodeRecord({ kind: "cancel.requested", data }, limits);
       return write(["cancel", tenant], (context) => plans.cancelPlan(context, tenant, run, data, key));
     },
     async leaveEvidence(tenant, attempt, evidence) {
@@ -147,7 +147,7 @@ function intakeOf(driver: SqlBackend, limits: Limits, write: Write): IntakeOps {
     },
     async recordAudit(tenant, action, act, detail) {
       const data = actedBy(action, act, detail);
-      const body = encodeRecord({ kind: "operator.acted", data }, limits);
+      const body = encodeRecord({ kind: "operator.action", data }, limits);
       return write(["recordAudit", tenant], () => auditPlan({ tenant, journal: storeJournal, subject: null, body }));
     },
     async touchToken(id) {

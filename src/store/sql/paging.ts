@@ -14,7 +14,7 @@ export const payloads: Readonly<Record<string, readonly string[]>> = {
   "value.history": ["value"],
   "effect.list": ["args", "policy", "outcome"],
   "effect.run": ["args", "policy", "outcome"],
-  "effect.owed": ["args", "policy", "outcome"],
+  "effect.obligations": ["args", "policy", "outcome"],
   "gate.list": ["payload", "value"],
   "gate.open": ["payload", "value"],
   "gate.run": ["payload", "value"],
@@ -24,12 +24,12 @@ export const payloads: Readonly<Record<string, readonly string[]>> = {
   "run.held": ["labels", "outcome"],
   "run.wanted": ["labels", "outcome"],
   "run.phased": ["labels", "outcome"],
-  "run.below": ["labels", "outcome"],
-  "run.named": ["labels", "outcome"],
-  "run.doubtful": ["labels", "outcome"],
+  "run.descendants": ["labels", "outcome"],
+  "run.by_prefix": ["labels", "outcome"],
+  "run.in_doubt": ["labels", "outcome"],
   "run.started": ["labels", "outcome"],
   "run.finished": ["labels", "outcome"],
-  "run.among": ["outcome"],
+  "run.progress": ["outcome"],
 };
 
 /** One page of a list. */

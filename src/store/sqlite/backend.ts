@@ -135,7 +135,7 @@ export class SqliteBackend implements SqlBackend {
     const { heads } = this.#options;
     const head = heads.admit(session, fence, entry.after);
     if (head?.kind !== "run") return this.#perform(session, (context) => appendPlan(context, fence, entry));
-    const { pos } = entry.records[0]!.data as RecordData<"timer.passed">;
+    const { pos } = entry.records[0]!.data as RecordData<"sleep.ended">;
     const timer = { do: "timer.fire", tenant: fence.tenant, run: fence.journal, pos, purpose: "sleep" } as const;
     const { count } = session.statements.run(timer.do, timer, session.times);
     if (count === 0) throw this.#perform(session, () => refusalOf(timer, head.tenant));
@@ -273,7 +273,7 @@ export class SqliteBackend implements SqlBackend {
 
   /** A bare run has nothing open and owes nothing: both statements of its end would look into empty tables. */
   #knownOf({ sql, params }: Query): QueryResult | undefined {
-    if (sql === "run.settled") {
+    if (sql === "run.assert_settled") {
       this.#bareEnd = this.#options.heads.isPlainRun(params.journal) ? params.journal : undefined;
       if (this.#bareEnd !== undefined) return { rows: [{ ok: 1 }], count: 1 };
     }

@@ -39,7 +39,7 @@ export function connect(options: DatabaseOptions): DatabaseSync {
     const mode = Object.values(db.prepare("pragma journal_mode = wal").get() ?? {})[0];
     if (mode !== "wal" && !isMemory(file)) {
       throw new TapeError(
-        "TAPE_STORE_UNSAFE",
+        "TAPE_STORE_NOT_DURABLE",
         `this file system does not take a write-ahead log (journal_mode ${mode})`,
         {
           setting: "journal_mode",
@@ -65,7 +65,7 @@ export function connect(options: DatabaseOptions): DatabaseSync {
 }
 
 /** Rows of many at once that have neither token nor nonce nor a witness's id in them. */
-const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.soon"]);
+const smallNumbers: ReadonlySet<string> = new Set(["timer.due", "lease.preload"]);
 
 /** Of parameters with a number SQLite keeps a list, which Node searches for each value that it binds. */
 function withoutNumbers(statement: Statement): Statement {

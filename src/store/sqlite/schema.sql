@@ -16,12 +16,12 @@ CREATE TABLE budgets(
 
 CREATE INDEX budgets_tenant on budgets(tenant, run);
 
-CREATE TABLE claims(
+CREATE TABLE business_keys(
   tenant text not null, scope text not null, business_key text not null, run integer not null, pos integer not null,
   primary key(tenant, scope, business_key)
 ) strict, without rowid;
 
-CREATE INDEX claims_run on claims(run, pos);
+CREATE INDEX business_keys_run on business_keys(run, pos);
 
 CREATE TABLE effects(
   run integer not null, pos integer not null, sub integer not null,

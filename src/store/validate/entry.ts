@@ -103,7 +103,7 @@ export interface CheckedEntry {
 
 /** A sleep that is over, by the word of its run's holder: the timer is fired with the record. */
 export const isSleepEnd = ({ plain, records }: CheckedEntry): boolean =>
-  !plain && records.length === 1 && records[0]!.kind === "timer.passed";
+  !plain && records.length === 1 && records[0]!.kind === "sleep.ended";
 
 const plainKinds: ReadonlySet<string> = new Set([
   "step.done",
@@ -118,7 +118,7 @@ const plainKinds: ReadonlySet<string> = new Set([
   "run.retried",
   "run.suspected",
   "replay.stalled",
-  "timer.passed",
+  "sleep.ended",
   "child.received",
   "fork.kept",
 ]);
@@ -139,7 +139,7 @@ export function checkEntry(entry: AppendRequest, limits: Limits): CheckedEntry {
   const bodies = records.map((record, k) => {
     const body = encodeRecord(record, limits);
     bytes += body.length;
-    if (!plainKinds.has(record.kind) || (record.kind === "timer.passed" && record.data.fired)) plain = false;
+    if (!plainKinds.has(record.kind) || (record.kind === "sleep.ended" && record.data.fired)) plain = false;
     if (record.kind === "term.ended" || record.kind === "run.ended") {
       releases = true;
       if (k !== records.length - 1) {

@@ -186,8 +186,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       {
         file: "store/sqlite/sql/values.sql",
-        find: "insert into claims",
-        replace: "insert or replace into claims",
+        find: "insert into business_keys",
+        replace: "insert or replace into business_keys",
       },
       { file: "store/sqlite/sql/values.sql", find: "\non conflict do nothing", replace: "" },
     ],

@@ -118,7 +118,7 @@ export const strangerBugs: readonly Bug[] = [
     patches: [
       {
         file: "operator/cancel.ts",
-        find: 'return since.every(({ kind }) => kind === "term.begun" || kind === "term.ended") ? first.data : undefined;',
+        find: 'return since.every(({ kind }) => kind === "term.started" || kind === "term.ended") ? first.data : undefined;',
         replace: "return first.data;",
       },
       {

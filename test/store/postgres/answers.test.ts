@@ -51,7 +51,7 @@ const lengthOf = async (run: { journal: number }): Promise<number> =>
 describe.each(["after", "before"] as const)("cut %s the request reached the server", (when) => {
   it("a whole group of 100 appends is resolved, once, under the same terms", async () => {
     const runs = await Promise.all(Array.from({ length: 100 }, () => held(store)));
-    const cuts = Array.from({ length: 2 }, () => cut(when, statement("append"))); // two batches side by side
+    const cuts = Array.from({ length: 2 }, () => cut(when, statement("append_many"))); // two batches side by side
     const verdicts = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));
     await Promise.all(cuts);
     expect(verdicts.map((verdict) => (verdict.ok ? verdict.head : verdict.error.code))).toEqual(runs.map(() => 2));
@@ -66,7 +66,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     const [stale, ...runs] = await Promise.all(Array.from({ length: 10 }, () => held(store)));
     const by = { expect: "any", by: "ann", why: "it hangs" } as const;
     await acquired(scene.store, request({ run: stale!.id }, by));
-    const bitten = cut(when, statement("append"));
+    const bitten = cut(when, statement("append_many"));
     const verdicts = await store.fenced.appendAll(
       [stale!, ...runs].map((run) => [run.fence, { after: 1, records: [step(0)] }]),
     );
@@ -84,7 +84,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
   const cases: readonly Case[] = [
     [
       "a run is created",
-      statement("create"),
+      statement("create_many"),
       async () => {
         const run = spec();
         const first = { ...claimant(undefined, lasting), nonce: nonce() };
@@ -136,7 +136,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     ],
     [
       "a term is ended",
-      statement("park"),
+      statement("park_many"),
       async () => {
         const run = await held(store);
         const records = [record("term.ended", { end: "released", taken: 0 })];
@@ -152,7 +152,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     ],
     [
       "a run is ended",
-      statement("end"),
+      statement("end_many"),
       async () => {
         const run = await held(store);
         const records = [record("run.ended", { status: "COMPLETED", taken: 0, outcome: 42 })];
@@ -215,7 +215,7 @@ describe.each(["after", "before"] as const)("cut %s the request reached the serv
     ],
     [
       "leases are renewed",
-      statement("renew"),
+      statement("renew_many"),
       async () => {
         const run = await held(store);
         return {
@@ -249,7 +249,7 @@ describe("lost twice", () => {
 
   it("likewise for a group", async () => {
     const run = await held(store);
-    const cuts = [cut("before", statement("append")), cut("after", statement("witness.settle"))];
+    const cuts = [cut("before", statement("append_many")), cut("after", statement("witness.settle"))];
     expect((await store.fenced.append(run.fence, { after: 1, records: [step(0)] })).head).toBe(2);
     await Promise.all(cuts);
     expect(await lengthOf(run)).toBe(2);
@@ -270,7 +270,7 @@ describe("lost twice", () => {
       kinds: "step.done",
       bodies: "x",
     };
-    expect(await codeOf(hand.run("append", params))).toBe("23505");
+    expect(await codeOf(hand.run("append_many", params))).toBe("23505");
     expect(await lengthOf(run)).toBe(1);
   });
 });

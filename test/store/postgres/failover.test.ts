@@ -67,7 +67,7 @@ async function created(store: Store, count: number): Promise<number[]> {
 it("a server that loses commits in a crash is refused, and accepted only by name, loudly", async () => {
   const refusal = await openPostgres({ url: address }).catch((error: unknown) => error);
   expect(refusal).toMatchObject({
-    code: "TAPE_STORE_UNSAFE",
+    code: "TAPE_STORE_NOT_DURABLE",
     message: expect.stringMatching(/fsync=off, full_page_writes=off/),
     details: { settings: ["fsync", "full_page_writes"] },
   });
@@ -138,7 +138,7 @@ it("after a promotion that lost commits the epoch is raised, old holders are fen
     expect((await raw.ask("lease.renew", beat)).rows).toEqual([]);
     const list = (value: unknown) => `{${value}}`;
     const many = { journals: list(beat.journal), tokens: list(beat.token), nonces: list(beat.nonce) };
-    expect((await raw.ask("renew", { ...many, progresses: "{1}", progressNotes: "{NULL}" })).rows).toEqual([]);
+    expect((await raw.ask("renew_many", { ...many, progresses: "{1}", progressNotes: "{NULL}" })).rows).toEqual([]);
     await admin.query("update tape.leases set max_stall_ms = 0, progress_at = 0 where journal = $1", [fence.journal]);
     expect((await raw.ask("lease.stall", { ...beat, progress: 0 })).rows).toEqual([]);
     await admin.query("update tape.leases set max_stall_ms = null where journal = $1", [fence.journal]);

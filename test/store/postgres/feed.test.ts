@@ -218,7 +218,7 @@ it("health names the transaction that holds the feed back", async () => {
   expect(await scene.store.health()).toEqual({});
   const hand = await scene.hand();
   await hand.sql("begin");
-  await hand.run("repeat.claim", { tenant, key: "k", hash: "h" });
+  await hand.run("idempotency.claim", { tenant, key: "k", hash: "h" });
   await until(async () => (await scene.store.health()).feedBlockedBy !== undefined, "nobody is named");
   expect((await scene.store.health()).feedBlockedBy).toContain(`process ${hand.pid}`);
   await hand.sql("rollback");

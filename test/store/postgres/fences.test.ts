@@ -215,10 +215,10 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
           bodies: joinedTexts(fences.map((f) => String(stepAt(f, 2).body))),
         };
       };
-      const answer = await holder.run("append", steps(one.fence, two.fence)); // SKIP LOCKED: it does not wait
+      const answer = await holder.run("append_many", steps(one.fence, two.fence)); // SKIP LOCKED: it does not wait
       expect(answer.rows.map((row) => row.journal)).toEqual([two.journal]);
       await rival.sql("commit");
-      expect((await holder.run("append", steps(one.fence))).rows).toEqual([]);
+      expect((await holder.run("append_many", steps(one.fence))).rows).toEqual([]);
       expect(await tokenOf(one.journal)).toBe(2);
     });
 

@@ -109,7 +109,7 @@ describe("settings of a connection", () => {
     client.release(true);
     await connections.close();
     await byDefault("synchronous_commit", "off");
-    expect(await codeOf(openPostgres({ url: pooled }))).toBe("TAPE_STORE_UNSAFE");
+    expect(await codeOf(openPostgres({ url: pooled }))).toBe("TAPE_STORE_NOT_DURABLE");
     await byDefault("synchronous_commit", "default");
   });
 

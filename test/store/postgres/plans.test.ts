@@ -6,15 +6,15 @@ import { type Scene, sceneOn } from "./scene.ts";
 
 /** Statements of many items, carried out all the time. (`end` is one too; of two indexes it may begin with the wrong one.) */
 const hot = [
-  "append",
-  "append.check",
-  "park",
-  "rise",
-  "fire",
-  "fire.check",
-  "take",
-  "renew",
-  "create",
+  "append_many",
+  "append_many.check",
+  "park_many",
+  "end_sleep_many",
+  "fire_many",
+  "fire_many.check",
+  "claim_many",
+  "renew_many",
+  "create_many",
   "records.append",
 ];
 

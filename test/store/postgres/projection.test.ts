@@ -112,7 +112,7 @@ const cases: Case[] = [
       await overtaken(gateOf(run), () => run.write(resolved, intent(2, { businessKey })), had);
       return run;
     },
-    (journal) => `delete from tape.claims where run = ${journal}`,
+    (journal) => `delete from tape.business_keys where run = ${journal}`,
   ],
   [
     "a budget that another run had drawn on and given back",

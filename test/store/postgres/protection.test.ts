@@ -38,7 +38,11 @@ describe.each(["postgres14", "postgres18"] as const)(
         /leases_fence/,
       ],
       ["without that of the records", "drop index tape.records_head", /records_head is missing/],
-      ["without a primary key", "alter table tape.claims drop constraint claims_pkey", /claims_pkey is missing/],
+      [
+        "without a primary key",
+        "alter table tape.business_keys drop constraint business_keys_pkey",
+        /business_keys_pkey is missing/,
+      ],
       [
         "with a table that is not logged",
         "alter table tape.leases set unlogged",

@@ -19,10 +19,10 @@ const stored = { key: "v", version: 7, value: '"theirs"', at: 5 };
 it("a second caller waits for the first: its commit gives the answer, to another question a refusal", async () => {
   const hand = await scene.hand();
   await hand.sql("begin");
-  await hand.run("repeat.claim", claim);
+  await hand.run("idempotency.claim", claim);
   const waiting = [put("k", "ours"), codeOf(put("k", "ours", "another"))] as const;
   await until(async () => (await scene.waiting()).length === 2, "they do not wait");
-  await hand.run("repeat.answer", { ...claim, answer: JSON.stringify(stored) });
+  await hand.run("idempotency.answer", { ...claim, answer: JSON.stringify(stored) });
   await hand.sql("commit");
   expect(await waiting[0]).toEqual({ key: "v", version: 7, value: "theirs", deleted: false, at: 5 });
   expect(await waiting[1]).toBe("TAPE_KEY_REUSED");
@@ -32,7 +32,7 @@ it("a second caller waits for the first: its commit gives the answer, to another
 it("and where the first was refused or vanished, the second does it", async () => {
   const hand = await scene.hand();
   await hand.sql("begin");
-  await hand.run("repeat.claim", claim);
+  await hand.run("idempotency.claim", claim);
   const waiting = put("k", "ours");
   await scene.untilBlocked();
   await hand.sql("rollback");

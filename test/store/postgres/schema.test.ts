@@ -103,7 +103,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     const queue = { tenant: "'acme'", workflows: `'["","w"]'`, kind: "'run'", limit: "100" };
     expect(await pages("lease.due", { ...queue, wants: "'recovery'" })).toBeLessThan(20);
     expect(await pages("lease.stale", { ...queue, staleOf: "'agent,recovery'" })).toBeLessThan(50);
-    expect(await pages("lease.mine", { ...queue, owner: "'o'", nonce: "1" })).toBeLessThan(50);
+    expect(await pages("lease.by_nonce", { ...queue, owner: "'o'", nonce: "1" })).toBeLessThan(50);
     expect(await pages("lease.unserved", { ...queue, minLagMs: "0" })).toBeLessThan(50);
     expect(await pages("lease.queues", { ...queue, wants: "'recovery'" })).toBeLessThan(20);
     expect(await pages("lease.holders", queue)).toBeLessThan(20);
@@ -120,15 +120,15 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     const acme = { tenant: "'acme'", limit: "20" };
     // They all began in one millisecond and ended in the next: nothing but the number tells them apart.
     const range = { since: "0", through: "1", edge: "1", before: "1010000" };
-    expect(await pages("run.named", { ...acme, least: "'finished-1'", beyond: "'finished-2'" })).toBeLessThan(200);
+    expect(await pages("run.by_prefix", { ...acme, least: "'finished-1'", beyond: "'finished-2'" })).toBeLessThan(200);
     expect(await pages("run.started", { ...acme, ...range })).toBeLessThan(200);
     expect(await pages("run.finished", { ...acme, since: "3", through: "9", edge: "9", before: "1" })).toBeLessThan(20);
     expect(await pages("run.phased", { ...acme, phase: "'STUCK'", before: "9999999" })).toBeLessThan(20);
     expect(await pages("run.held", { ...acme, before: "9999999" })).toBeLessThan(200);
     expect(await pages("tombstone.place", { ...acme, journal: "1010000" })).toBeLessThan(20);
     expect(await pages("lease.list", acme)).toBeLessThan(400);
-    expect(await pages("run.doubtful", { ...acme, before: "9999999" })).toBeLessThan(20);
-    expect(await pages("run.below", { ...acme, root: "1000001" })).toBeLessThan(20);
+    expect(await pages("run.in_doubt", { ...acme, before: "9999999" })).toBeLessThan(20);
+    expect(await pages("run.descendants", { ...acme, root: "1000001" })).toBeLessThan(20);
     expect(await pages("budget.open", acme)).toBeLessThan(20);
     expect(await pages("run.rate", { ...acme, since: "0", size: "1", buckets: "10" })).toBeLessThan(1_000);
   });

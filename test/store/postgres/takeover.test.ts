@@ -76,7 +76,7 @@ describe("overlapping guarded transactions", () => {
     // So many came in between: those of a polite moment and those already open. Starved, there would be hundreds.
     expect(load.written - before).toBeGreaterThan(0);
     expect(load.written - before).toBeLessThan(100);
-    expect(journal.at(-1)).toMatchObject({ kind: "term.begun", token: heir.fence.token, seq: heir.head });
+    expect(journal.at(-1)).toMatchObject({ kind: "term.started", token: heir.fence.token, seq: heir.head });
     await rival.fenced.append(heir.fence, { after: heir.head, records: [step(0)] });
     const [beat] = await scene.store.claim.renew([{ fence: run.fence, progress: 1 }]);
     expect(beat).toMatchObject({ ok: false });

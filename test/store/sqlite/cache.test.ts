@@ -76,7 +76,7 @@ describe("two connections on one file", () => {
       expect(journal.filter(({ kind }) => kind === "step.done")).toHaveLength(acknowledged.get(run.journal)!);
       for (let k = 1; k < journal.length; k++) {
         const [before, after] = [journal[k - 1]!, journal[k]!];
-        if (after.kind === "term.begun") expect(after.token > before.token).toBe(true);
+        if (after.kind === "term.started") expect(after.token > before.token).toBe(true);
         else expect(after.token === before.token || before.kind === "run.created").toBe(true);
       }
     }

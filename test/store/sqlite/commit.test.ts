@@ -143,7 +143,7 @@ describe("a COMMIT that fails", () => {
       using rival = new DatabaseSync(file);
       rival.exec(`update leases set token = token + 1, nonce = 77, owner = 'rival' where journal = ${run.journal}`);
       rival.exec(`insert into records(journal, seq, token, at, kind, body)
-        values (${run.journal}, 2, 2, 0, 'term.begun', '{"owner":"rival"}')`);
+        values (${run.journal}, 2, 2, 0, 'term.started', '{"owner":"rival"}')`);
     };
     expect(await codeOf(store.claim.acquire(tenant, ask))).toBe("TAPE_STORE_UNREACHABLE");
     expect(faults.bitten).toBe(1);

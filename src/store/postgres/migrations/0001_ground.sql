@@ -23,7 +23,7 @@ create function tape.stamp() returns bigint language sql volatile
   return pg_current_xact_id()::text::bigint + (select feed_offset from tape.meta);
 
 -- Live status is derived, not stored: a LIVE run is RUNNING when its lease has an owner, RUNNABLE when somebody is
--- wanted, else WAITING. So steps, parks, claims and notes never touch this table.
+-- wanted, else WAITING. So steps, parks, business_keys and notes never touch this table.
 create table tape.runs(
   journal bigint primary key,           -- small surrogate of the caller's id: keeps (journal, seq) narrow
   tenant text not null, id text not null, workflow text not null, version text,
@@ -68,7 +68,7 @@ create table tape.records(
 ) with (autovacuum_vacuum_insert_scale_factor = 0.5);
 create unique index records_head on tape.records(journal, seq);
 create index records_feed on tape.records(stamp);
-create index records_operator on tape.records(stamp) where kind = 'operator.acted';
+create index records_operator on tape.records(stamp) where kind = 'operator.action';
 
 create table tape.note_keys(
   journal bigint not null, key text not null, n bigint not null, primary key(journal, key)
@@ -89,11 +89,11 @@ create index effects_open on tape.effects(tenant, status, changed_at)
 create index effects_owed on tape.effects(root) where role = 'inverse';
 create index effects_item on tape.effects(item) where item is not null;
 
-create table tape.claims(
+create table tape.business_keys(
   tenant text not null, scope text not null, business_key text not null, run bigint not null, pos bigint not null,
   primary key(tenant, scope, business_key)
 );
-create index claims_run on tape.claims(run, pos);
+create index business_keys_run on tape.business_keys(run, pos);
 
 create table tape.gates(
   run bigint not null, pos bigint not null, tenant text not null, name text not null, status text not null,

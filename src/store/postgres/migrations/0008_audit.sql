@@ -14,7 +14,7 @@ select a.tenant, row_number() over (partition by a.tenant order by a.stamp, a.jo
     case when r.journal = 1 then coalesce(r.body::json #>> '{detail,tenant}', '') else l.tenant end as tenant,
     coalesce((select u.id from tape.runs u where u.journal = l.run), (select n.name from tape.names n where n.journal = r.journal)) as subject
   from tape.records r cross join lateral (select l.tenant, l.run from tape.leases l where l.journal = r.journal) l
-  where r.kind = 'operator.acted') a
+  where r.kind = 'operator.action') a
 order by a.stamp, a.journal, a.seq;
 insert into tape.audit_heads(tenant, n, hash) select tenant, max(n), '' from tape.audit group by tenant;
 drop index tape.records_operator;

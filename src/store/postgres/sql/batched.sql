@@ -1,4 +1,4 @@
--- name: append
+-- name: append_many
 -- fenced
 -- writes: records, witness
 -- The hot path: many journals in one autocommitted statement, each with its own fence. The items arrive sorted by
@@ -23,7 +23,7 @@ w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
 
--- name: append.check
+-- name: append_many.check
 -- read
 -- After a lost answer: which items of the batch are in their journals, under their own token.
 select i.journal, l.notes
@@ -31,7 +31,7 @@ from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :afters::b
 cross join lateral (select 1 from tape.records r where r.journal = i.journal and r.seq = i.after + 1 and r.token = i.token limit 1) r
 cross join lateral (select l.notes from tape.leases l where l.journal = i.journal and l.tenant is not distinct from i.tenant limit 1) l;
 
--- name: create
+-- name: create_many
 -- unfenced: creating is unique by the run's id; the creator's first term begins in the same transaction
 -- writes: leases, records, runs, witness
 -- Of a tenant with a quota none is created here: each is admitted alone.
@@ -59,12 +59,12 @@ r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, cast(token as text) as token from l;
 
--- name: create.check
+-- name: create_many.check
 -- read
 -- After a lost answer: which runs of the batch exist. Their numbers are ours alone.
 select l.journal, cast(l.token as text) as token from tape.leases l where l.journal = any(:journals::bigint[]);
 
--- name: create.counted
+-- name: create_many.counted
 -- unfenced: as create, of tenants with a quota on runs: as many as there is room for, under the lock of the tenants' rows
 -- writes: leases, quotas, records, runs, witness
 -- In the order of the tenants, as everybody who locks several. What finds no room, or whose tenant has not been counted
@@ -102,7 +102,7 @@ r as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, cast(token as text) as token from l;
 
--- name: end
+-- name: end_many
 -- fenced
 -- writes: leases, records, runs, witness
 -- Runs that are decided and ended at once, of many journals: only those that are LIVE, without a parent, and with nothing
@@ -137,7 +137,7 @@ w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from r;
 
--- name: fire
+-- name: fire_many
 -- unfenced: timers that are due, of many runs at once: timer.fire, note.count and note.create in one statement. The
 -- writes: leases, records, timers, witness
 -- condition is the fence, for each. SKIP LOCKED as in append: what got no answer (fired by another, locked, not due, its run
@@ -161,7 +161,7 @@ w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, held, tenant, workflow from f;
 
--- name: fire.check
+-- name: fire_many.check
 -- read
 -- After a lost answer: which timers of the batch this very batch has fired. One transaction, one xmin; the witness has it.
 select i.journal, false as held
@@ -189,7 +189,7 @@ cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce,
   from tape.leases l where l.journal = i.journal limit 1) l
 left join lateral (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run' limit 1) r on true;
 
--- name: park
+-- name: park_many
 -- fenced
 -- writes: leases, records, witness
 -- Terms that end, of many journals at once. FOR UPDATE conflicts with notes, renewals and fences alike: the comparison of
@@ -227,7 +227,7 @@ from unnest(:journals::bigint[], :seqs::bigint[], :tokens::bigint[], string_to_a
   as i(journal, seq, token, body)
 cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.seq - 1 limit 1) p;
 
--- name: renew
+-- name: renew_many
 -- fenced
 -- writes: leases
 -- All leases of a process in one statement, a row back for each that is held. Sorted by journal like every other
@@ -248,7 +248,7 @@ update tape.leases l set expires_at = tape.now_ms() + l.ttl_ms, renewals = l.ren
 from f where l.journal = any (array[f.journal])
 returning l.journal, l.tenant, cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.notes, l.ttl_ms;
 
--- name: renew.lost
+-- name: renew_many.lost
 -- read
 -- Which of these terms are over, and who came after: a term that has ended never comes back, so that nobody needs a
 -- transaction to be told. Not those that are here as they were: they are locked for the moment, stalled or doomed.
@@ -260,7 +260,7 @@ left join lateral (
   from tape.leases h where h.journal = i.journal and h.tenant is not distinct from i.tenant limit 1) l on true
 where l.same is not true;
 
--- name: rise
+-- name: end_sleep_many
 -- fenced
 -- writes: records, timers, witness
 -- Sleeps that are over, of many runs at once: record.append and timer.fire in one statement, under each one's fence. See
@@ -282,11 +282,11 @@ t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
     greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),
-    (select tape.now_ms()), 'timer.passed', f.body from f),
+    (select tape.now_ms()), 'sleep.ended', f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
 
--- name: take
+-- name: claim_many
 -- unfenced: lease.take, of many: each on (owner, token) as read. SKIP LOCKED: who is locked is tried alone.
 -- writes: leases
 with f as materialized (

@@ -48,7 +48,7 @@ order by e.tenant, e.run, e.pos, e.sub limit :limit;
 -- Who decides over the effect, and goes on deciding until our commit: a hand-over waits for us, or we for it.
 select authority from tape.effects where run = :run and pos = :pos and sub = :sub for share;
 
--- name: effect.owed
+-- name: effect.obligations
 -- read
 -- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
 -- those that this run answers for: its own and those of everything below it, without what was done once too often. The +
@@ -118,7 +118,7 @@ update tape.leases set wants = null where owner is null and kind || '' = 'item' 
 -- Only when the root ended well: a completed child's obligations stay armed until then.
 update tape.effects set status = 'DISCHARGED', changed_at = tape.now_ms() where root = :run and role = 'inverse' and status = 'ARMED';
 
--- name: obligations.due
+-- name: obligations.make_due
 -- fenced
 -- writes: effects
 -- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
@@ -131,7 +131,7 @@ where root = (select r.root from tape.runs r where r.journal = :run) and role = 
         union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
       select journal from tree) end;
 
--- name: obligations.next
+-- name: obligations.release_next
 -- fenced
 -- writes: leases
 -- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.

@@ -70,7 +70,7 @@ order by seq limit :limit;
 -- name: journal.terms
 -- read
 select journal, seq, cast(token as text) as token, at, kind, body from tape.records
-where journal = :journal and kind in ('run.created', 'term.begun', 'term.ended', 'run.ended') order by seq;
+where journal = :journal and kind in ('run.created', 'term.started', 'term.ended', 'run.ended') order by seq;
 
 -- name: journals.block
 -- unfenced: journal numbers are handed out in blocks; an unused rest is lost, which harms nobody. None while the server's

@@ -135,7 +135,7 @@ from (
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
 
--- name: lease.mine
+-- name: lease.by_nonce
 -- read
 -- What a find with this nonce has acquired: its answer may have been lost. It is in the same queues as the find looked at.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
@@ -197,7 +197,7 @@ where journal = :journal and tenant is not distinct from :tenant and token = :to
   and (select tape.on_timeline(m.timeline) from tape.meta m)
 returning notes, ttl_ms;
 
--- name: lease.soon
+-- name: lease.preload
 -- read
 -- Live runs that rest and whose timer falls due soon, in the order of the index of timers. Of the tenant's timers the next
 -- thousand are looked at: to be early is a favour, not a duty. The time as in lease.due.

@@ -3,10 +3,10 @@
 -- writes: budgets
 delete from tape.budgets where run = :run;
 
--- name: prune.claims
+-- name: prune.business_keys
 -- unfenced: only finished runs are pruned
--- writes: claims
-delete from tape.claims where run = :run;
+-- writes: business_keys
+delete from tape.business_keys where run = :run;
 
 -- name: prune.effects
 -- unfenced: only finished runs are pruned

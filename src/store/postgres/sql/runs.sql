@@ -1,11 +1,11 @@
--- name: run.among
+-- name: run.progress
 -- read
 -- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
 select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.wants as lease_wants
 from json_array_elements_text(:ids::json) i(id)
 join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal limit 1) l;
 
--- name: run.below
+-- name: run.descendants
 -- read
 -- Everything below one root, oldest first; a page goes on behind :before. The + keeps the planner from the order of all runs.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -35,7 +35,7 @@ where not exists (select 1 from tape.tombstones t where t.tenant = x.tenant and 
   and (:parent is null or exists (select 1 from tape.runs p where p.journal = :parent and p.tenant = x.tenant and p.phase || '' = 'LIVE'))
 on conflict do nothing;
 
--- name: run.doubtful
+-- name: run.in_doubt
 -- read
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -96,7 +96,7 @@ where l.owner is not null and l.kind <> 'name' and l.kind || '' = 'run' and l.te
   and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
 order by l.journal + 0 desc limit :limit;
 
--- name: run.named
+-- name: run.by_prefix
 -- read
 -- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -167,7 +167,7 @@ where not exists (select 1 from tape.tombstones t where t.tenant = :tenant and t
   and (:admitted or not exists (select 1 from tape.quotas q where q.tenant in (:tenant, '') and (q.runs is not null or q.bytes is not null)))
 on conflict do nothing;
 
--- name: run.settled
+-- name: run.assert_settled
 -- read
 -- Answers only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
 -- A run answers for the obligations of everything below it; who is below is asked only if the tree owes something. The ||

@@ -106,26 +106,26 @@ delete from tape.processes where at < (select tape.now_ms()) - :older_ms;
 insert into tape.processes(tenant, owner, label, at, body) values (:tenant, :owner, :label, tape.now_ms(), :body)
 on conflict(tenant, owner) do update set label = excluded.label, at = excluded.at, body = excluded.body;
 
--- name: repeat.answer
+-- name: idempotency.answer
 -- unfenced: by the transaction that claimed the key
 -- writes: repeats
 update tape.repeats set answer = :answer where tenant = :tenant and key = :key;
 
--- name: repeat.claim
+-- name: idempotency.claim
 -- unfenced: the key is the fence: whoever inserts its row performs the call; others wait here until that is decided
 -- writes: repeats
 insert into tape.repeats(tenant, key, hash, answer, at) values (:tenant, :key, :hash, '', tape.now_ms()) on conflict do nothing;
 
--- name: repeat.drop
+-- name: idempotency.drop
 -- unfenced: by the transaction that claimed the key, whose call was refused: the key is as it was
 -- writes: repeats
 delete from tape.repeats where tenant = :tenant and key = :key;
 
--- name: repeat.find
+-- name: idempotency.find
 -- read
 select hash, answer from tape.repeats where tenant = :tenant and key = :key;
 
--- name: repeat.purge
+-- name: idempotency.purge
 -- unfenced: nobody repeats a call that is this old
 -- writes: repeats
 -- At most a handful more than the limit: the oldest, and those of the same moment as the last of them.
@@ -142,7 +142,7 @@ select
     select w.index from (values
       ('leases_fence', 'tape.leases', '{journal,token}'), ('leases_pkey', 'tape.leases', '{journal}'),
       ('records_head', 'tape.records', '{journal,seq}'), ('runs_id', 'tape.runs', '{tenant,id}'),
-      ('runs_pkey', 'tape.runs', '{journal}'), ('claims_pkey', 'tape.claims', '{tenant,scope,business_key}'),
+      ('runs_pkey', 'tape.runs', '{journal}'), ('business_keys_pkey', 'tape.business_keys', '{tenant,scope,business_key}'),
       ('effects_pkey', 'tape.effects', '{run,pos,sub}')
     ) w(index, of, keys)
     where not exists (

@@ -21,7 +21,7 @@ export function* appendPlan(context: PlanContext, fence: Fence, entry: CheckedEn
   const changes = records.flatMap((record) => changesOf(record, place));
   // What only asks, and would see no other record of this entry, asks first too.
   const [first, ...others] = changes;
-  const asks = records.length === 1 && first?.do === "run.settled";
+  const asks = records.length === 1 && first?.do === "run.assert_settled";
   if (asks) yield* applyChange(context, first, place.tenant);
   if (records.length === 1) for (const change of changes) yield* assertNotesTaken(change, row);
   for (const [k, record] of records.entries()) {
@@ -70,7 +70,7 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
       return;
     case "lease.wake":
       return context.wake(wakeOf(change.wants, tenant));
-    case "obligations.next":
+    case "obligations.release_next":
       return context.wake(wakeOf("compensation", tenant));
     case "lease.release":
       if (change.wants !== null) context.wake(wakeOf(change.wants, tenant));
@@ -139,9 +139,9 @@ export function* refusalOf(change: Change, tenant: string): Plan<TapeError> {
     }
     case "run.phase":
       return new TapeError(code, `the run cannot become ${change.to} from where it is`, { ...change });
-    case "claim.create": {
+    case "business_key.claim": {
       const { scope, businessKey } = change;
-      const owner = yield* queryRow("claim.find", { tenant, scope, businessKey });
+      const owner = yield* queryRow("business_key.find", { tenant, scope, businessKey });
       const run = owner?.run_id;
       return new TapeError(code, `${scope} ${businessKey} belongs to run ${run}`, { scope, businessKey, run });
     }

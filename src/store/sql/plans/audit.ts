@@ -13,7 +13,7 @@ export interface AuditedAction {
   readonly tenant: string;
   readonly journal: number;
   readonly subject: string | null;
-  /** The text of an `operator.acted` record. */
+  /** The text of an `operator.action` record. */
   readonly body: string;
 }
 
@@ -34,13 +34,13 @@ export function* auditPlan({ tenant, journal, subject, body }: AuditedAction): P
 export function* auditRecords(place: RecordContext & { readonly tenant: string }, entry: CheckedEntry): Plan<void> {
   const { journal, tenant } = place;
   for (const [k, record] of entry.records.entries()) {
-    if (record.kind !== "operator.acted") continue;
+    if (record.kind !== "operator.action") continue;
     const subject = ((yield* queryRow("audit.subject", { journal }))?.subject ?? null) as string | null;
     yield* auditPlan({ tenant, journal, subject, body: entry.bodies[k]! });
   }
 }
 
-export function actedBy(action: string, act: AuditInfo, detail?: unknown): RecordData<"operator.acted"> {
+export function actedBy(action: string, act: AuditInfo, detail?: unknown): RecordData<"operator.action"> {
   const { by: who, reason, via } = act;
   return { who, action, reason, ...(detail === undefined ? {} : { detail }), ...(via === undefined ? {} : { via }) };
 }

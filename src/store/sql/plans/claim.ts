@@ -75,7 +75,7 @@ export function* takeTerm(lease: LeaseRow, now: number, taking: TakeOptions): Pl
     journal,
     seq: head + 1,
     token,
-    kind: "term.begun",
+    kind: "term.started",
     body: termStartedBody(lease, now, head, taking, reason),
   });
   const { kind, tenant, run } = lease;
@@ -102,7 +102,7 @@ export function termStartedBody(
 ): string {
   const { owner, label, reactor, ttlMs } = taking.claimant;
   const previous = previousTermOf(lease, now, head, reason);
-  const data: RecordData<"term.begun"> = {
+  const data: RecordData<"term.started"> = {
     owner,
     label,
     reactor,
@@ -215,13 +215,13 @@ export function* pausePlan(
   if (term === undefined) throw new TapeError("TAPE_LEASE_HELD", "another claimant was faster; repeat", { name });
   const { token } = term.fence;
   const action = paused ? "lease.pause" : "lease.resume";
-  const acted: RecordData<"operator.acted"> = { who: by, action, reason: why, ...(via && { via }) };
+  const acted: RecordData<"operator.action"> = { who: by, action, reason: why, ...(via && { via }) };
   const ended: RecordData<"term.ended"> = { end: "manual", taken: 0 };
   yield* query("record.append", {
     journal,
     seq: term.head + 1,
     token,
-    kind: "operator.acted",
+    kind: "operator.action",
     body: encodeBody(acted),
   });
   yield* query("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: encodeBody(ended) });

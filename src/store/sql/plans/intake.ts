@@ -68,11 +68,11 @@ export function* cancelPlan(
   context: PlanContext,
   tenant: string,
   run: string,
-  data: RecordData<"cancel.asked">,
+  data: RecordData<"cancel.requested">,
   key: string | undefined,
 ): Plan<{ n: number }> {
   const journal = yield* runJournal(tenant, run);
-  const { n, duplicate } = yield* noteOnce(-journal, key, note(context, { tenant, journal }, "cancel.asked", data));
+  const { n, duplicate } = yield* noteOnce(-journal, key, note(context, { tenant, journal }, "cancel.requested", data));
   if (!duplicate)
     yield* auditNote({ tenant, journal, run }, "run.cancel", data.reason || "no reason given", data, { n });
   return { n };
@@ -300,7 +300,7 @@ const pruned = [
   "usage",
   "records",
   "effects",
-  "claims",
+  "business_keys",
   "gates",
   "timers",
   "budgets",

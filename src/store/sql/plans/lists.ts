@@ -42,15 +42,22 @@ function* rowsOf(tenant: string, filter: RunFilter, limits: Limits): Plan<Page<R
   const started = { startedSince, startedUntil };
   const ended = { endedSince, endedUntil };
   if (below !== undefined) {
-    return yield* queryPage("run.below", { ...few, ...started, ...ended, doubt, root: below, before: before ?? null });
+    return yield* queryPage("run.descendants", {
+      ...few,
+      ...started,
+      ...ended,
+      doubt,
+      root: below,
+      before: before ?? null,
+    });
   }
   if (prefix !== undefined && prefix !== "") {
     // No id has a NUL: nothing is between an id and the same with a U+0001 behind it.
     const least = before === undefined ? prefix : `${String((yield* placeOf(tenant, before)).id)}\u0001`;
     const beyond = behind(prefix) ?? String.fromCodePoint(lastLetter).repeat(limits.nameLength + 1);
-    return yield* queryPage("run.named", { ...few, ...started, ...ended, doubt, least, beyond });
+    return yield* queryPage("run.by_prefix", { ...few, ...started, ...ended, doubt, least, beyond });
   }
-  if (doubt) return yield* queryPage("run.doubtful", { ...few, ...started, ...ended, before: before ?? forEver });
+  if (doubt) return yield* queryPage("run.in_doubt", { ...few, ...started, ...ended, before: before ?? forEver });
   const inTime = [startedSince, startedUntil, endedSince, endedUntil].some((bound) => bound !== null);
   if (!inTime && status?.every(isIndexed)) {
     const { status: _status, ...any } = few;

@@ -42,7 +42,7 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   // What this very find acquired before comes first: its answer may have been lost.
   const held = yield* queuesOf("lease.holders", {}, where);
   const found = new Findings(request.share);
-  yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.mine", { ...queue, owner, nonce })));
+  yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.by_nonce", { ...queue, owner, nonce })));
   if (found.size < limit) {
     const queues = yield* queuesOf("lease.queues", { wants }, where);
     yield* found.fill(limit - found.size, (room, full) =>
@@ -61,7 +61,7 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
     const served = request.workflows === undefined ? null : JSON.stringify(request.workflows);
     const tenants = yield* tenantsOf(request.tenant, "timer.tenants");
     const look = (tenant: string): Plan<readonly Row[]> =>
-      queryRows("lease.soon", { aheadMs: ahead.withinMs, tenant, served, limit: most });
+      queryRows("lease.preload", { aheadMs: ahead.withinMs, tenant, served, limit: most });
     yield* found.add(yield* inTurn(tenants, most, look));
   }
   return found.callees;

@@ -52,7 +52,7 @@ export function* effectsPlan(tenant: string, filter: EffectFilter, limits: Limit
   const { pageBytes } = limits;
   const few = { tenant, status: filter.status?.join(",") ?? null, minAgeMs, limit: pageLimit(filter.limit, limits) };
   const whole = { ...few, pageBytes: wholeTimes * pageBytes };
-  if (root !== undefined) return yield* wholeEffects("effect.owed", { ...whole, root, below, from });
+  if (root !== undefined) return yield* wholeEffects("effect.obligations", { ...whole, root, below, from });
   if (item !== undefined) {
     const found = (yield* queryRows("effect.item", { ...few, item, role })).map(effectRowOf);
     return found.filter((effect) => (run === null || effect.run === run) && effect.pos >= from);
@@ -77,7 +77,7 @@ export function tooLarge(what: string, bytes: number): TapeError {
 export function* progressPlan(tenant: string, ids: readonly string[], limits: Limits): Plan<RunProgress[]> {
   const pageBytes = wholeTimes * limits.pageBytes;
   const few = { tenant, ids: JSON.stringify(ids), limit: Number.POSITIVE_INFINITY, pageBytes };
-  const page = yield* queryPage("run.among", few);
+  const page = yield* queryPage("run.progress", few);
   if (page.more === true) throw tooLarge("the outcomes of these runs", pageBytes);
   return page.map(runProgressOf);
 }

@@ -21,8 +21,8 @@ export function* idempotentPlan<T>(
 ): Plan<T | TapeError> {
   const { tenant, key, hash } = repeat;
   const { refused, kept, restored } = answering;
-  while ((yield* query("repeat.claim", { tenant, key, hash })).count === 0) {
-    const known = yield* queryRow("repeat.find", { tenant, key });
+  while ((yield* query("idempotency.claim", { tenant, key, hash })).count === 0) {
+    const known = yield* queryRow("idempotency.find", { tenant, key });
     if (known === undefined) continue; // purged in between
     if (known.hash !== hash) {
       throw new TapeError("TAPE_KEY_REUSED", `the key ${key} was used for a call that said something else`, { key });
@@ -33,10 +33,14 @@ export function* idempotentPlan<T>(
   const answer = yield* orConflict(work);
   const failed = answer instanceof TapeError;
   if (!failed && refused?.(answer)) {
-    yield* query("repeat.drop", { tenant, key });
+    yield* query("idempotency.drop", { tenant, key });
     return answer;
   }
-  yield* query("repeat.answer", { tenant, key, answer: encode(failed || kept === undefined ? answer : kept(answer)) });
+  yield* query("idempotency.answer", {
+    tenant,
+    key,
+    answer: encode(failed || kept === undefined ? answer : kept(answer)),
+  });
   return answer;
 }
 
@@ -64,7 +68,7 @@ const idempotencyTtlMs = 86_400_000;
 const purgedAtOnce = 1_000;
 
 export function* purgePlan(): Plan<void> {
-  yield* query("repeat.purge", { olderMs: idempotencyTtlMs, limit: purgedAtOnce });
+  yield* query("idempotency.purge", { olderMs: idempotencyTtlMs, limit: purgedAtOnce });
 }
 
 /** What a person did to no journal in particular is written into the store's own; `tenant`: whom it concerns. */
@@ -74,7 +78,7 @@ export function* recordOperatorAction(
   detail: { tenant: string } & Record<string, unknown>,
 ): Plan<void> {
   const body = encodeBody(actedBy(action, act, detail));
-  yield* query("store.record", { kind: "operator.acted", body });
+  yield* query("store.record", { kind: "operator.action", body });
   yield* auditPlan({ tenant: detail.tenant, journal: storeJournal, subject: null, body });
 }
 

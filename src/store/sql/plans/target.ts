@@ -36,7 +36,7 @@ export function* openTarget(context: PlanContext, tenant: string, target: LeaseT
 }
 
 export function absentTarget(target: LeaseTarget): TapeError {
-  if ("run" in target) return new TapeError("TAPE_RUN_UNKNOWN", `there is no run ${target.run}`, { run: target.run });
+  if ("run" in target) return new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${target.run}`, { run: target.run });
   const name = "name" in target ? target.name : target.journal;
-  return new TapeError("TAPE_LEASE_UNKNOWN", `there is no lease ${name}`, { name });
+  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
 }

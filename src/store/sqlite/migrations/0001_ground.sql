@@ -10,7 +10,7 @@ create table meta(
 ) strict;
 
 -- Live status is derived, not stored: a LIVE run is RUNNING when its lease has an owner, RUNNABLE when somebody is
--- wanted, else WAITING. So steps, parks, claims and notes never touch this table.
+-- wanted, else WAITING. So steps, parks, business_keys and notes never touch this table.
 create table runs(
   journal integer primary key,           -- small surrogate of the caller's id: keeps (journal, seq) narrow
   tenant text not null, id text not null, workflow text not null, version text,
@@ -51,7 +51,7 @@ create table records(
   seq integer not null, token integer not null, at integer not null, kind text not null, body text not null
 ) strict;
 create unique index records_head on records(journal, seq);
-create index records_operator on records(id) where kind = 'operator.acted';
+create index records_operator on records(id) where kind = 'operator.action';
 
 create table note_keys(
   journal integer not null, key text not null, n integer not null, primary key(journal, key)
@@ -72,11 +72,11 @@ create index effects_open on effects(tenant, status, changed_at)
 create index effects_owed on effects(root) where role = 'inverse';
 create index effects_item on effects(item) where item is not null;
 
-create table claims(
+create table business_keys(
   tenant text not null, scope text not null, business_key text not null, run integer not null, pos integer not null,
   primary key(tenant, scope, business_key)
 ) strict, without rowid;
-create index claims_run on claims(run, pos);
+create index business_keys_run on business_keys(run, pos);
 
 create table gates(
   run integer not null, pos integer not null, tenant text not null, name text not null, status text not null,

@@ -14,7 +14,7 @@ select a.tenant, row_number() over (partition by a.tenant order by a.id), a.at, 
     case when r.journal = 1 then coalesce(json_extract(r.body, '$.detail.tenant'), '') else l.tenant end as tenant,
     coalesce((select u.id from runs u where u.journal = l.run), (select n.name from names n where n.journal = r.journal)) as subject
   from records r cross join leases l on l.journal = r.journal
-  where r.kind = 'operator.acted') a
+  where r.kind = 'operator.action') a
 order by a.id;
 insert into audit_heads(tenant, n, hash) select tenant, max(n), '' from audit group by tenant;
 drop index records_operator;

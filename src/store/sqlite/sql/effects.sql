@@ -46,7 +46,7 @@ order by e.run, e.pos, e.sub limit :limit;
 -- Who decides over the effect now: nobody else writes until we are done.
 select authority from effects where run = :run and pos = :pos and sub = :sub;
 
--- name: effect.owed
+-- name: effect.obligations
 -- read
 -- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
 -- those that this run answers for: its own and those of everything below it, without what was done once too often.
@@ -110,7 +110,7 @@ update leases set wants = null where run = :run and kind = 'item' and owner is n
 -- Only when the root ended well: a completed child's obligations stay armed until then.
 update effects set status = 'DISCHARGED', changed_at = :at where root = :run and role = 'inverse' and status = 'ARMED';
 
--- name: obligations.due
+-- name: obligations.make_due
 -- fenced
 -- writes: effects
 -- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
@@ -121,7 +121,7 @@ where root = (select r.root from runs r where r.journal = :run) and role = 'inve
       with recursive tree(journal) as (select :run union all select c.journal from runs c join tree on c.parent = tree.journal)
       select journal from tree) end;
 
--- name: obligations.next
+-- name: obligations.release_next
 -- fenced
 -- writes: leases
 -- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.

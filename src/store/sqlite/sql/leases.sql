@@ -110,7 +110,7 @@ from (
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
 
--- name: lease.mine
+-- name: lease.by_nonce
 -- read
 -- What a find with this nonce has acquired: its answer may have been lost. It is in the same queues as the find looked at.
 select l.journal from json_each(:workflows) w cross join leases l indexed by leases_held
@@ -170,7 +170,7 @@ where journal = :journal and tenant = :tenant and token = :token and nonce = :no
   and (max_stall_ms is null or :progress > progress or :now - progress_at <= max_stall_ms)
 returning notes, ttl_ms;
 
--- name: lease.soon
+-- name: lease.preload
 -- read
 -- Live runs that rest and whose timer falls due soon, by each timer's own clock and in the order of the index. Of the
 -- tenant's timers the next thousand of each kind are looked at: to be early is a favour, not a duty.

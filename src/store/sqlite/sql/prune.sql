@@ -3,10 +3,10 @@
 -- writes: budgets
 delete from budgets where run = :run;
 
--- name: prune.claims
+-- name: prune.business_keys
 -- unfenced: only finished runs are pruned
--- writes: claims
-delete from claims where run = :run;
+-- writes: business_keys
+delete from business_keys where run = :run;
 
 -- name: prune.effects
 -- unfenced: only finished runs are pruned

@@ -1,10 +1,10 @@
--- name: run.among
+-- name: run.progress
 -- read
 -- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
 select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.wants as lease_wants
 from json_each(:ids) i cross join runs r on r.tenant = :tenant and r.id = i.value cross join leases l on l.journal = r.journal;
 
--- name: run.below
+-- name: run.descendants
 -- read
 -- Everything below one root, oldest first; a page goes on behind :before.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -33,7 +33,7 @@ where not exists (select 1 from tombstones t where t.tenant = x.tenant and t.id 
   and (:parent is null or exists (select 1 from runs p where p.journal = :parent and p.tenant = x.tenant and p.phase = 'LIVE'))
 on conflict do nothing;
 
--- name: run.doubtful
+-- name: run.in_doubt
 -- read
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -90,7 +90,7 @@ where l.owner is not null and l.kind <> 'name' and l.kind = 'run' and l.tenant =
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
 order by l.journal desc limit :limit;
 
--- name: run.named
+-- name: run.by_prefix
 -- read
 -- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
@@ -166,7 +166,7 @@ where not exists (select 1 from tombstones t where t.tenant = :tenant and t.id =
     and not exists (select 1 from quotas d where d.tenant = '' and (d.runs is not null or d.bytes is not null))))
 on conflict do nothing;
 
--- name: run.settled
+-- name: run.assert_settled
 -- read
 -- Answers only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
 -- A run answers for the obligations of everything below it; who is below is asked only if the tree owes something.

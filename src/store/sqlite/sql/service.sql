@@ -95,26 +95,26 @@ delete from processes where at < :at - :older_ms;
 insert into processes(tenant, owner, label, at, body) values (:tenant, :owner, :label, :at, :body)
 on conflict(tenant, owner) do update set label = excluded.label, at = excluded.at, body = excluded.body;
 
--- name: repeat.answer
+-- name: idempotency.answer
 -- unfenced: by the transaction that claimed the key
 -- writes: repeats
 update repeats set answer = :answer where tenant = :tenant and key = :key;
 
--- name: repeat.claim
+-- name: idempotency.claim
 -- unfenced: the key is the fence: whoever inserts its row performs the call; others wait here until that is decided
 -- writes: repeats
 insert into repeats(tenant, key, hash, answer, at) values (:tenant, :key, :hash, '', :at) on conflict do nothing;
 
--- name: repeat.drop
+-- name: idempotency.drop
 -- unfenced: by the transaction that claimed the key, whose call was refused: the key is as it was
 -- writes: repeats
 delete from repeats where tenant = :tenant and key = :key;
 
--- name: repeat.find
+-- name: idempotency.find
 -- read
 select hash, answer from repeats where tenant = :tenant and key = :key;
 
--- name: repeat.purge
+-- name: idempotency.purge
 -- unfenced: nobody repeats a call that is this old
 -- writes: repeats
 -- At most a handful more than the limit: the oldest, and those of the same moment as the last of them.

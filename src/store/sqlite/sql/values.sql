@@ -31,28 +31,28 @@ update budgets set reserved = reserved + :amount
 where run = :run and tenant = :tenant and unit = :unit and reserved + spent + :amount <= cap
   and (select b.root from runs b where b.journal = :by) = (select o.root from runs o where o.journal = :run);
 
--- name: claim.create
+-- name: business_key.claim
 -- fenced
--- writes: claims
-insert into claims(tenant, scope, business_key, run, pos)
+-- writes: business_keys
+insert into business_keys(tenant, scope, business_key, run, pos)
 select r.tenant, :scope, :business_key, :run, :pos from runs r where r.journal = :run
 on conflict do nothing;
 
--- name: claim.drop
+-- name: business_key.drop
 -- fenced
--- writes: claims
-delete from claims where run = :run and pos = :pos;
+-- writes: business_keys
+delete from business_keys where run = :run and pos = :pos;
 
--- name: claim.find
+-- name: business_key.find
 -- read
-select c.tenant, c.scope, c.business_key, c.run, c.pos, r.id as run_id from claims c join runs r on r.journal = c.run
+select c.tenant, c.scope, c.business_key, c.run, c.pos, r.id as run_id from business_keys c join runs r on r.journal = c.run
 where c.tenant = :tenant and c.scope = :scope and c.business_key = :business_key;
 
--- name: claims.sweep
+-- name: business_keys.sweep
 -- fenced
--- writes: claims
-delete from claims where run = :run
-  and exists (select 1 from effects e where e.run = claims.run and e.pos = claims.pos and e.sub = 0 and e.status = 'WITHDRAWN');
+-- writes: business_keys
+delete from business_keys where run = :run
+  and exists (select 1 from effects e where e.run = business_keys.run and e.pos = business_keys.pos and e.sub = 0 and e.status = 'WITHDRAWN');
 
 -- name: quota.create
 -- unfenced: a row to count in, for a tenant that the default holds for
