@@ -155,7 +155,7 @@ async function claim(store: Store, staleOf: readonly string[]): Promise<number> 
   const begun = performance.now();
   const found = await store.claim.find({
     claimant,
-    wants: "recovery",
+    nextReactor: "recovery",
     staleOf,
     limit: batch,
     nonce: systemRandom.bits63(),

@@ -166,7 +166,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "child's obligation undone in the middle of its tree": ({ runs, effects }) =>
     effects.some(({ role, run, root, status }) => {
       const above = runs.find(({ journal }) => journal === runs.find((one) => one.journal === run)?.parent);
-      return role === "inverse" && status === "COMPENSATED" && above !== undefined && above.journal !== root;
+      return role === "compensation" && status === "COMPENSATED" && above !== undefined && above.journal !== root;
     }),
   "a stranger came with a present holder's fence": ({ strangers }) =>
     strangers.some(({ what, current }) => current && /append|park|renew|acquire/.test(what)),
@@ -202,7 +202,7 @@ export const coverageMarks: Readonly<Record<string, Mark>> = {
   "race won": some((r) => r.kind === "race.won"),
   "child failed": ({ runs }) => runs.some(({ parent, status }) => parent !== null && status !== "COMPLETED"),
   "child's obligation undone by its root": ({ effects }) =>
-    effects.some(({ role, run, root, status }) => role === "inverse" && run !== root && status === "COMPENSATED"),
+    effects.some(({ role, run, root, status }) => role === "compensation" && run !== root && status === "COMPENSATED"),
 };
 
 /** Somebody with an older token was let in and has not left. */

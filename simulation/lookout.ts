@@ -78,7 +78,7 @@ export class OrphanWatch {
   async quiet(): Promise<boolean> {
     const { leases, timers, schedules } = await this.look();
     return (
-      leases.every(({ kind, owner, wants }) => kind === "name" || (owner === null && wants === null)) &&
+      leases.every(({ kind, owner, nextReactor }) => kind === "name" || (owner === null && nextReactor === null)) &&
       timers.every(({ status }) => status !== "SET") &&
       schedules.every(({ nextAt, paused }) => nextAt === null || paused)
     );
@@ -87,7 +87,7 @@ export class OrphanWatch {
 
 function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): string[] {
   const awaited = new Set<number>();
-  const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.wants !== null]));
+  const held = new Map(leases.map((lease) => [lease.journal, lease.owner !== null || lease.nextReactor !== null]));
   const live = runs.filter(({ endedAt }) => endedAt === null);
   const gated = new Set(gates.map(({ run }) => run));
   const timed = new Set(timers.flatMap(({ run, status }) => (status === "SET" ? [run] : [])));

@@ -57,7 +57,7 @@ export class SimulatedResolver {
     // A sender that was stopped before it sent may still send: who has it done again would have it done twice.
     const stopped = this.#stage.plan.faults.some((one) => one.strike === "pause");
     if (doubt.name === null) return { as: "happened" }; // undone by hand
-    if (doubt.role === "inverse") return stopped ? "never" : { as: "again" };
+    if (doubt.role === "compensation") return stopped ? "never" : { as: "again" };
     return stopped || this.#random.int(2) === 0 ? { as: "failed" } : { as: "again" };
   }
 

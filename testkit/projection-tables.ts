@@ -29,7 +29,7 @@ export interface LeaseState {
   run: number;
   token: bigint;
   owner: string | null;
-  wants: string | null;
+  nextReactor: string | null;
   notes: number;
   open: boolean;
   doomed: boolean;
@@ -106,9 +106,19 @@ export class ProjectionTables {
       case "run.create":
         return this.#createRun(change);
       case "lease.create": {
-        const { journal, kind, run, token, wants } = change;
+        const { journal, kind, run, token, nextReactor } = change;
         const tenant = change.tenant ?? this.leases.get(change.source ?? 0)?.tenant ?? "";
-        this.leases.set(journal, { kind, tenant, run, token, owner: null, wants, notes: 0, open: true, doomed: false });
+        this.leases.set(journal, {
+          kind,
+          tenant,
+          run,
+          token,
+          owner: null,
+          nextReactor,
+          notes: 0,
+          open: true,
+          doomed: false,
+        });
         return true;
       }
       case "record.create":
@@ -126,9 +136,9 @@ export class ProjectionTables {
         return true;
       }
       case "lease.wake": {
-        const { journal, wants } = change;
+        const { journal, nextReactor } = change;
         const lease = this.leases.get(journal);
-        if (lease?.owner === null && lease.open) this.leases.change(journal, { wants });
+        if (lease?.owner === null && lease.open) this.leases.change(journal, { nextReactor });
         return true;
       }
       case "lease.release":
@@ -140,7 +150,7 @@ export class ProjectionTables {
       case "effects.withdraw":
         return this.#turnAll(
           change.run,
-          (e) => e.run === change.run && e.role === "act" && e.status === "PENDING",
+          (e) => e.run === change.run && e.role === "effect" && e.status === "PENDING",
           "WITHDRAWN",
         );
       case "obligations.make_due":
@@ -159,7 +169,7 @@ export class ProjectionTables {
       case "items.sweep":
         for (const { item, status } of this.effectsOf(change.run)) {
           const lease = this.leases.get(item ?? 0);
-          if (lease?.owner === null && status === "WITHDRAWN") this.leases.change(item ?? 0, { wants: null });
+          if (lease?.owner === null && status === "WITHDRAWN") this.leases.change(item ?? 0, { nextReactor: null });
         }
         return true;
       case "business_key.claim":
@@ -249,7 +259,7 @@ export class ProjectionTables {
 
   #isSettled(journal: number, armed: boolean): boolean {
     const owes = ({ run, root, role, surplus, status }: EffectState) =>
-      role === "act"
+      role === "effect"
         ? run === journal && openActs.includes(status)
         : (run === journal || root === journal) &&
           !surplus &&
@@ -260,10 +270,10 @@ export class ProjectionTables {
     return ![...this.runs.values()].some(({ parent, ended }) => parent === journal && !ended);
   }
 
-  #release({ journal, taken, wants, open }: Extract<Change, { do: "lease.release" }>): boolean {
+  #release({ journal, taken, nextReactor, open }: Extract<Change, { do: "lease.release" }>): boolean {
     const lease = this.leases.get(journal);
     if (lease === undefined || (lease.kind !== "name" && lease.notes !== taken)) return false;
-    return this.leases.change(journal, { token: lease.token + 1n, owner: null, wants, open, doomed: false });
+    return this.leases.change(journal, { token: lease.token + 1n, owner: null, nextReactor, open, doomed: false });
   }
 
   #createEffect({ do: _do, source, ...effect }: Extract<Change, { do: "effect.create" }>): boolean {
@@ -271,7 +281,7 @@ export class ProjectionTables {
     const key = keyOf(effect.run, effect.pos, effect.sub);
     if (run === undefined || this.effects.has(key)) return false;
     if (source !== effect.run && this.leases.get(source)?.run !== effect.run) return false;
-    if (effect.role === "act" && run.phase !== "LIVE") return false;
+    if (effect.role === "effect" && run.phase !== "LIVE") return false;
     const blank = { attempt: 0, attemptToken: null, reason: null, outcome: null };
     this.effects.set(key, { ...effect, root: run.root, ...blank });
     return true;
@@ -309,14 +319,16 @@ export class ProjectionTables {
 
   #nextObligation(run: number): boolean {
     const chain = [...this.effects.values()].filter(
-      (e) => this.#lineOf(e.run).includes(run) && e.role === "inverse" && !e.surplus && openInverses.includes(e.status),
+      (e) =>
+        this.#lineOf(e.run).includes(run) && e.role === "compensation" && !e.surplus && openInverses.includes(e.status),
     );
     for (const one of chain) {
       const isNewer = (n: EffectState) =>
         n.run === one.run && (n.pos > one.pos || (n.pos === one.pos && n.sub > one.sub));
       const lease = this.leases.get(one.item ?? 0);
       if (one.status !== "PENDING" || chain.some(isNewer) || lease === undefined) continue;
-      if (lease.owner === null && lease.wants === null) this.leases.change(one.item ?? 0, { wants: "compensation" });
+      if (lease.owner === null && lease.nextReactor === null)
+        this.leases.change(one.item ?? 0, { nextReactor: "compensation" });
     }
     return true;
   }

@@ -117,7 +117,7 @@ class Fold implements Taker {
         break;
       case "lease.named": {
         const tenant = this.#tenantOf.get(journal) ?? "";
-        const blank = { token: 0n, owner: null, wants: null, notes: 0, open: true, doomed: false };
+        const blank = { token: 0n, owner: null, nextReactor: null, notes: 0, open: true, doomed: false };
         this.tables.leases.set(journal, { kind: "name", tenant, run: journal, ...blank });
         return;
       }
@@ -130,7 +130,7 @@ class Fold implements Taker {
         return;
       case "term.started":
         if (lease === undefined || token <= lease.token) this.#fault(`${where(record)}: its token does not rise`);
-        else this.tables.leases.change(journal, { token, owner: data.owner, wants: null, doomed: false });
+        else this.tables.leases.change(journal, { token, owner: data.owner, nextReactor: null, doomed: false });
         return;
       default:
     }
@@ -166,7 +166,7 @@ class Fold implements Taker {
     const lease = this.tables.leases.get(journal);
     if (data.holder !== undefined && lease !== undefined) {
       const token = (lease.token > this.#floor ? lease.token : this.#floor) + 1n;
-      this.tables.leases.change(journal, { token, owner: data.holder.owner, wants: null });
+      this.tables.leases.change(journal, { token, owner: data.holder.owner, nextReactor: null });
     }
   }
 
@@ -198,8 +198,8 @@ class Fold implements Taker {
     const notes = lease.notes + 1;
     if (notes !== seq) this.#fault(`${where(record)}: it is note number ${notes}`);
     // An item that already waits for its reactor keeps waiting for that one.
-    const wants = lease.kind === "run" ? "recovery" : (lease.wants ?? "reconciler");
-    this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, wants } : { notes });
+    const nextReactor = lease.kind === "run" ? "recovery" : (lease.nextReactor ?? "reconciler");
+    this.tables.leases.change(journal, lease.owner === null && !lease.doomed ? { notes, nextReactor } : { notes });
     if (kind === "timer.fired") {
       const { pos, purpose } = data;
       const fault = this.tables.apply({ do: "timer.status", run: journal, pos, purpose, to: "FIRED", must: true });
@@ -249,10 +249,10 @@ async function compare(store: Store, tenant: string, tables: ProjectionTables): 
   }
   for (const [journal, lease] of tables.leases) {
     if (lease.tenant !== tenant) continue;
-    const { kind, run, token, owner, wants } = lease;
+    const { kind, run, token, owner, nextReactor } = lease;
     const view = await read.lease(tenant, { journal });
-    const found = view && [view.kind, view.run, view.token, view.owner, view.wants];
-    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, wants]);
+    const found = view && [view.kind, view.run, view.token, view.owner, view.nextReactor];
+    expect(`the lease of journal ${journal}`, found, [kind, run, token, owner, nextReactor]);
   }
   return faults;
 }
@@ -292,7 +292,7 @@ function seenRun(view: RunView): unknown[] {
 function toldRun(run: RunState, tables: ProjectionTables): unknown[] {
   const { journal, id, workflow, version, cause, stuckFrom, inputHash, outcome, parent, root, ended } = run;
   const lease = tables.leases.get(journal);
-  const status = statusOf(run.phase, lease?.owner !== null, lease?.wants !== null);
+  const status = statusOf(run.phase, lease?.owner !== null, lease?.nextReactor !== null);
   const labels = Object.entries(JSON.parse(run.labels ?? "{}") as object);
   const told = outcome === undefinedText ? null : outcome; // an outcome of undefined reads like none
   return [

@@ -70,13 +70,13 @@ const byStatus = (given: Record<string, unknown>): { status?: string | undefined
 const effects = createRoute({
   ...at,
   path: "/effects",
-  component: () => <Effects of="act" />,
+  component: () => <Effects of="effect" />,
   validateSearch: byStatus,
 });
 const obligations = createRoute({
   ...at,
   path: "/obligations",
-  component: () => <Effects of="inverse" />,
+  component: () => <Effects of="compensation" />,
   validateSearch: byStatus,
 });
 const timers = createRoute({ ...at, path: "/timers", component: Timers });

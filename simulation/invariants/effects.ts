@@ -75,7 +75,7 @@ export const nonIdempotentOnce: Invariant = (evidence) =>
   stories(evidence).flatMap((story) => {
     if (story.effect.semantics !== "non_idempotent") return [];
     // An inverse is called again after a look; whoever was stopped just before the call may then come on top of it.
-    const excused = story.effect.role === "inverse" && stoppedBeforeAnAct(evidence);
+    const excused = story.effect.role === "compensation" && stoppedBeforeAnAct(evidence);
     const faults = story.applied > 1 && !excused ? [`${name(story)} was done ${story.applied} times`] : [];
     const doubtful = story.calls.filter(
       ({ came }) => !(came !== undefined && "error" in came && came.error instanceof NotSent),
@@ -90,7 +90,7 @@ const askedFor = ({ records }: Story, { at }: BodyCall): boolean =>
 
 /** An inverse may be sent again once a look, after the deadline and the settle delay, said that it did not happen. */
 const lookedAbsent = ({ effect, records }: Story, call: BodyCall): boolean =>
-  effect.role === "inverse" &&
+  effect.role === "compensation" &&
   records.some(
     (record) => record.at >= call.at && record.kind === "obligation.settled" && record.data.to === "PENDING",
   );
@@ -146,7 +146,7 @@ export const doubtIsKept: Invariant = (evidence) =>
     const pending =
       effect.status === "PENDING" && evidence.runs.some((run) => run.journal === effect.run && run.endedAt !== null);
     const stopped = evidence.effects.some(
-      (one) => one.run === effect.run && one.role === "inverse" && one.status === "STUCK" && one.pos > effect.pos,
+      (one) => one.run === effect.run && one.role === "compensation" && one.status === "STUCK" && one.pos > effect.pos,
     );
     return open || (pending && !stopped)
       ? [`${name({ effect, ...story })} is still ${effect.status} (${effect.reason})`]

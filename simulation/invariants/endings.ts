@@ -4,7 +4,7 @@ import type { Evidence } from "../evidence.ts";
 import { type Invariant, inboxOf, mainJournals } from "./journal.ts";
 
 const inverses = ({ effects }: Evidence, run: number): EffectRow[] =>
-  effects.filter((effect) => effect.run === run && effect.role === "inverse" && !effect.surplus);
+  effects.filter((effect) => effect.run === run && effect.role === "compensation" && !effect.surplus);
 
 /** The run, its parent, and so on up to the root. */
 const lineOf = (runs: Evidence["runs"], journal: number): Evidence["runs"] => {
@@ -17,7 +17,7 @@ export const undoneExactly: Invariant = (evidence) =>
     const { runs } = evidence;
     const owed = inverses(evidence, journal);
     const called = (effect: EffectRow): boolean =>
-      evidence.calls.some((call) => call.role === "inverse" && call.key === effect.key);
+      evidence.calls.some((call) => call.role === "compensation" && call.key === effect.key);
     const faults: string[] = [];
     // A run that has undone its work has undone what its children did, too.
     if (lineOf(runs, journal).some((above) => above.status === "COMPENSATED")) {
@@ -39,9 +39,12 @@ export const undoneExactly: Invariant = (evidence) =>
 /** Every confirmed act that can be undone has its obligation from the same moment. */
 export const obligationsArmed: Invariant = ({ effects }) =>
   effects
-    .filter(({ role, status, name }) => role === "act" && status === "CONFIRMED" && /^(undone|blind)/.test(name ?? ""))
     .filter(
-      (act) => !effects.some((other) => other.role === "inverse" && other.run === act.run && other.pos === act.pos),
+      ({ role, status, name }) => role === "effect" && status === "CONFIRMED" && /^(undone|blind)/.test(name ?? ""),
+    )
+    .filter(
+      (act) =>
+        !effects.some((other) => other.role === "compensation" && other.run === act.run && other.pos === act.pos),
     )
     .map(({ name, key }) => `${name} (${key}) is confirmed, and nothing would undo it`);
 
@@ -49,7 +52,9 @@ export const newestFirst: Invariant = (evidence) =>
   evidence.runs.flatMap(({ id, journal }) => {
     const keys = new Map(inverses(evidence, journal).map(({ key, pos }) => [key, pos]));
     const order = [
-      ...new Set(evidence.calls.filter((call) => call.role === "inverse" && keys.has(call.key)).map(({ key }) => key)),
+      ...new Set(
+        evidence.calls.filter((call) => call.role === "compensation" && keys.has(call.key)).map(({ key }) => key),
+      ),
     ];
     const positions = order.map((key) => keys.get(key)!);
     return positions.every((pos, k) => k === 0 || pos < positions[k - 1]!)

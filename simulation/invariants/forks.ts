@@ -16,7 +16,7 @@ export const forksKeepWhatStands: Invariant = (evidence) =>
         .flatMap(({ data }) => (typeof data === "object" && data !== null && "pos" in data ? [data.pos] : [])),
     );
     return evidence.effects
-      .filter(({ run, role, surplus }) => run === fork.journal && role === "inverse" && !surplus)
+      .filter(({ run, role, surplus }) => run === fork.journal && role === "compensation" && !surplus)
       .filter(({ pos, status }) => kept.has(pos) && status !== "DISCHARGED")
       .map(({ name, pos, status }) => `${id} keeps ${name} at ${pos}, whose undoing is ${status}`);
   });

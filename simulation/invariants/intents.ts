@@ -19,9 +19,9 @@ export const businessKeysHold: Invariant = ({ effects }) => {
     const { role, status, businessKey, run, pos } = effect;
     const undone = effects.some(
       (other) =>
-        other.role === "inverse" && other.run === run && other.pos === pos && !other.surplus && isUndone(other),
+        other.role === "compensation" && other.run === run && other.pos === pos && !other.surplus && isUndone(other),
     );
-    if (role !== "act" || businessKey === null || !claims.has(status) || undone) return [];
+    if (role !== "effect" || businessKey === null || !claims.has(status) || undone) return [];
     const name = `${effect.connector ?? effect.name} ${businessKey}`;
     const owner = owners.get(name);
     owners.set(name, effect);

@@ -16,9 +16,9 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
       const body = { target, claimant: defined(request.claimant), nonce, expect, ...defined({ reason, by, why }) };
       return caller.call("store.acquire", { body });
     },
-    async find({ tenant, claimant, wants, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
+    async find({ tenant, claimant, nextReactor, staleOf, staleLimit, limit, nonce, workflows, kind, share, ahead }) {
       if (!isOwn(deps, tenant)) return [];
-      const asked = { claimant: defined(claimant), wants, staleOf: [...staleOf], limit, nonce };
+      const asked = { claimant: defined(claimant), nextReactor, staleOf: [...staleOf], limit, nonce };
       const body = {
         ...asked,
         ...defined({

@@ -172,7 +172,7 @@ export class RunDriver {
     for (const { workflow, runs, lagMs } of found) {
       const missing = `workflow ${workflow}`;
       const { next } = errorTable.TAPE_NO_WORKER;
-      const about = { wants: "recovery", workflow, runs, lagMs: Math.round(lagMs), missing };
+      const about = { nextReactor: "recovery", workflow, runs, lagMs: Math.round(lagMs), missing };
       log("warn", "reactor.no_handler", { ...about, code: "TAPE_NO_WORKER", next: `${next} Or cancel the runs.` });
     }
     return found.reduce((sum, { runs }) => sum + runs, 0);
@@ -225,7 +225,7 @@ export class RunDriver {
     try {
       const terms = await store.claim.find({
         claimant,
-        wants: "recovery",
+        nextReactor: "recovery",
         staleOf: ["agent", "recovery"],
         staleLimit: this.#suspects.capacity,
         limit: room,
@@ -280,7 +280,7 @@ export class RunDriver {
       const known = fresh?.id ?? term.name;
       const runId = known ?? (await store.read.lease(tenant, { journal }))?.name ?? String(journal);
       if (this.#draining) {
-        await releaseJournal(store, tenant, lease, term.head, { end: "drained", wants: "recovery" });
+        await releaseJournal(store, tenant, lease, term.head, { end: "drained", nextReactor: "recovery" });
         return "lost";
       }
       const deps = { store, runner, lease, tenant, runId, clock, random, log, immediate: this.#immediate };

@@ -35,13 +35,13 @@ export interface EffectListFilter {
 export async function listEffects(
   store: Store,
   tenant: string,
-  role: "act" | "inverse",
+  role: "effect" | "compensation",
   filter: EffectListFilter,
 ): Promise<EffectView[]> {
-  const whose = role === "act" ? "effects.list" : "obligations.list";
+  const whose = role === "effect" ? "effects.list" : "obligations.list";
   assertKnownKeys(whose, filter, ["run", "status", "minAge", "after", "limit"]);
   const { run, status, minAge, after, limit } = filter;
-  const states: readonly string[] = role === "act" ? effectMachine.states : obligationMachine.states;
+  const states: readonly string[] = role === "effect" ? effectMachine.states : obligationMachine.states;
   if (status !== undefined) assertOneOf(whose, "status", status, states);
   const rows = await store.read.effects(tenant, {
     role,

@@ -286,12 +286,13 @@ export class Tape implements AsyncDisposable {
   };
 
   readonly effects = {
-    list: (filter: EffectListFilter = {}): Promise<EffectView[]> => listEffects(this.store, this.tenant, "act", filter),
+    list: (filter: EffectListFilter = {}): Promise<EffectView[]> =>
+      listEffects(this.store, this.tenant, "effect", filter),
   };
 
   readonly obligations = {
     list: (filter: EffectListFilter = {}): Promise<EffectView[]> =>
-      listEffects(this.store, this.tenant, "inverse", filter),
+      listEffects(this.store, this.tenant, "compensation", filter),
   };
 
   readonly gates = {

@@ -19,7 +19,7 @@ interface JournalStore {
 
 /** Who is wanted next, how soon, and what for (for people). */
 export interface Handoff {
-  readonly wants?: string;
+  readonly nextReactor?: string;
   readonly inMs?: number;
   readonly waits?: readonly string[];
   readonly end?: TermEnd;
@@ -44,9 +44,9 @@ export async function releaseJournal(
   let after = head;
   let taken = lease.notes;
   for (let tries = 0; tries < maxTries && lease.belief !== "lost"; tries++) {
-    const { wants, inMs, waits } = next;
+    const { nextReactor, inMs, waits } = next;
     const more = {
-      ...(wants === undefined ? {} : { wants }),
+      ...(nextReactor === undefined ? {} : { nextReactor }),
       ...(inMs === undefined ? {} : { inMs }),
       ...(waits === undefined ? {} : { waits: [...waits] }),
     };

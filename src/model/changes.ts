@@ -33,7 +33,7 @@ export type Change =
       /** Of a run: the queue that it waits in. What is no run's is in the one without a name. */
       readonly workflow: string;
       readonly token: bigint;
-      readonly wants: string | null;
+      readonly nextReactor: string | null;
     }
   | {
       readonly do: "record.create";
@@ -66,7 +66,7 @@ export type Change =
       /** The inbox is a finished child's: the nearest run above that lives, and waits for what is owed below, is told. */
       readonly orAbove: boolean;
     }
-  | { readonly do: "lease.wake"; readonly journal: number; readonly wants: string; readonly inMs: number }
+  | { readonly do: "lease.wake"; readonly journal: number; readonly nextReactor: string; readonly inMs: number }
   | ({ readonly do: "effect.create"; readonly source: number } & Pick<
       EffectRow,
       | "run"
@@ -200,7 +200,7 @@ export type Change =
       readonly do: "lease.release";
       readonly journal: number;
       readonly taken: number;
-      readonly wants: string | null;
+      readonly nextReactor: string | null;
       readonly inMs: number;
       readonly end: string;
       /** false once the journal's run has its outcome: its inbox refuses notes from then on. */

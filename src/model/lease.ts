@@ -98,7 +98,7 @@ export interface LeaseView {
   readonly progressNote: string | null;
   readonly maxStallMs: number | null;
   readonly paused: boolean;
-  readonly wants: string | null;
+  readonly nextReactor: string | null;
 }
 
 /** One line of the ledger: a finished or running term, and why it began and ended. */

@@ -17,7 +17,7 @@ export function intended(data: RecordData<"effect.intended">, place: RecordConte
       run: own,
       pos,
       sub: 0,
-      role: "act",
+      role: "effect",
       name,
       connector: connector ?? null,
       semantics,
@@ -116,14 +116,14 @@ function openItem(
   pos: number,
   sub: number,
   place: RecordContext,
-  wants: string | null,
+  nextReactor: string | null,
   failures?: number,
 ): Change[] {
   const opened: RecordData<"item.opened"> = { run, pos, sub, ...(failures === undefined ? {} : { failures }) };
   const { token } = place; // the run's token: acquiring bumps it, so an item's first token is the run's plus one
   const lease = { journal: item, kind: "item", run, tenant: null, source: place.journal, workflow: "" } as const;
   return [
-    { do: "lease.create", ...lease, token, wants },
+    { do: "lease.create", ...lease, token, nextReactor },
     { do: "record.create", journal: item, seq: 1, token, kind: "item.opened", body: encodeBody(opened) },
   ];
 }
@@ -138,7 +138,7 @@ function inverse(
     do: "effect.create",
     source,
     run,
-    role: "inverse",
+    role: "compensation",
     name: data.name ?? null,
     connector: null,
     semantics: data.semantics,

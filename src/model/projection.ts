@@ -44,8 +44,18 @@ export function changesOf(record: NewRecord, place: RecordContext): Change[] {
     case "run.retried":
       return [];
     case "term.ended": {
-      const { taken, wants, inMs, end } = record.data;
-      return [{ do: "lease.release", journal: own, taken, wants: wants ?? null, inMs: inMs ?? 0, end, open: true }];
+      const { taken, nextReactor, inMs, end } = record.data;
+      return [
+        {
+          do: "lease.release",
+          journal: own,
+          taken,
+          nextReactor: nextReactor ?? null,
+          inMs: inMs ?? 0,
+          end,
+          open: true,
+        },
+      ];
     }
     case "child.started":
       return childStarted(record.data, place);
@@ -166,7 +176,7 @@ export function changesOfCreation(tenant: string | null, data: RecordData<"run.c
       source: parent?.journal ?? null,
       workflow,
       token: 0n,
-      wants: "recovery",
+      nextReactor: "recovery",
     },
     { do: "record.create", journal: own, seq: 1, token: 0n, kind: "run.created", body: encodeBody(data) },
   ];
@@ -226,7 +236,7 @@ function ended(data: RecordData<"run.ended">, own: number): Change[] {
       orAbove: false,
     });
   }
-  changes.push({ do: "lease.release", journal: own, taken, wants: null, inMs: 0, end: "released", open: false });
+  changes.push({ do: "lease.release", journal: own, taken, nextReactor: null, inMs: 0, end: "released", open: false });
   return changes;
 }
 

@@ -155,7 +155,7 @@ const schemas = {
     /** Notes taken so far: the store refuses the end of a run's term while others wait. */
     taken: count,
     /** Which reactor should hold the journal next, and how soon. Absent: nobody until a note arrives. */
-    wants: name.optional(),
+    nextReactor: name.optional(),
     inMs: delayMs.optional(),
     waits: z.array(text).optional(),
     term: termFigures.optional(),

@@ -55,7 +55,7 @@ export interface LeaseRow {
   readonly stalled: boolean;
   readonly notes: number;
   readonly open: boolean;
-  readonly wants: string | null;
+  readonly nextReactor: string | null;
   readonly dueAt: number;
   /** Why the last term ended, for the next one's reason. */
   readonly lastEnd: TermEnd | null;
@@ -67,7 +67,7 @@ export interface EffectRow {
   readonly sub: number;
   readonly tenant: string;
   readonly root: number;
-  readonly role: "act" | "inverse";
+  readonly role: "effect" | "compensation";
   readonly name: string | null;
   readonly connector: string | null;
   readonly semantics: "idempotent" | "non_idempotent" | "read";

@@ -71,7 +71,7 @@ async function beginning(store: Store, tenant: string, run: string): Promise<Rec
 
 const givenBack = (taken: number): NewRecord => ({
   kind: "term.ended",
-  data: { end: "released", taken, wants: "recovery" },
+  data: { end: "released", taken, nextReactor: "recovery" },
 });
 
 function ended({ id, parent }: RecordData<"run.created">, taken: number): NewRecord {

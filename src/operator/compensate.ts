@@ -45,7 +45,7 @@ export async function compensateNow(deps: ReactorDeps, undoing: CompensateReques
     for (;;) {
       const ended: NewRecord = {
         kind: "term.ended",
-        data: { end: "released", taken, wants: "recovery", term: lease.stats() },
+        data: { end: "released", taken, nextReactor: "recovery", term: lease.stats() },
       };
       lease.assert();
       try {
@@ -67,7 +67,7 @@ async function assertArmed({ store, tenant }: ReactorDeps, undoing: CompensateRe
   const { run, pos, name } = undoing;
   const [view, owed] = await Promise.all([
     store.read.run(tenant, run),
-    store.read.effects(tenant, { run, role: "inverse", from: pos }),
+    store.read.effects(tenant, { run, role: "compensation", from: pos }),
   ]);
   const obligation = owed.find((effect) => effect.pos === pos && effect.sub === 1);
   if (obligation === undefined) throw noCompensateError(undoing, name);

@@ -82,7 +82,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
   if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} exists already`, { id });
   const lease = keeper.adopt(id, verdict.term, sent);
   try {
-    const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, wants: "recovery" } };
+    const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, nextReactor: "recovery" } };
     await writeKeptRecords(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
   } finally {
     lease.end("given back");
@@ -122,7 +122,7 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
   const [first] = raw;
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");
-  const acts = await effectsOf(store, tenant, id, "act");
+  const acts = await effectsOf(store, tenant, id, "effect");
   const statuses = new Map(acts.map(({ pos, status }) => [pos, status]));
   const notes = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER, true);
   const records = withoutCancellationCharges(expandKeptRecords(raw), notes);
@@ -131,7 +131,12 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
 }
 
 /** All of one run, page after page: a position is never left in the middle. */
-async function effectsOf(store: Store, tenant: string, run: string, role: "act" | "inverse"): Promise<EffectRow[]> {
+async function effectsOf(
+  store: Store,
+  tenant: string,
+  run: string,
+  role: "effect" | "compensation",
+): Promise<EffectRow[]> {
   const all: EffectRow[] = [];
   for (let from = 0; ; ) {
     const page = await store.read.effects(tenant, { run, role, from });
@@ -154,7 +159,7 @@ async function obligationsBelow(store: Store, tenant: string, { root, journal }:
     else {
       // It owes more than a page by itself.
       const name = (await store.read.lease(tenant, { journal: last }))?.name ?? "";
-      all.push(...(await effectsOf(store, tenant, name, "inverse")).filter(({ surplus }) => !surplus));
+      all.push(...(await effectsOf(store, tenant, name, "compensation")).filter(({ surplus }) => !surplus));
     }
     from = whole.length > 0 ? last : last + 1;
   }
@@ -179,11 +184,11 @@ async function obligationsOf(
     const before = found.get(pos);
     if (before === undefined || worst.indexOf(status) < worst.indexOf(before)) found.set(pos, status);
   };
-  for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "inverse")) {
+  for (const { pos, sub, status } of await effectsOf(store, tenant, run.id, "compensation")) {
     if (sub === 1) note(pos, status);
   }
   for (const { run: maker, before, lanes } of created.fork?.seeds ?? []) {
-    for (const { pos, sub, status } of await effectsOf(store, tenant, maker, "inverse")) {
+    for (const { pos, sub, status } of await effectsOf(store, tenant, maker, "compensation")) {
       if (sub === 1 && pos < cutOf(before, lanes, laneOf(pos))) note(pos, status);
     }
   }

@@ -44,7 +44,7 @@ export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: Pr
         { kind: "operator.action", data: { who: by, action, reason, ...(via && { via }) } },
         {
           kind: "term.ended",
-          data: { end: "manual", taken, ...(named ? {} : { wants: "recovery" }), term: lease.stats() },
+          data: { end: "manual", taken, ...(named ? {} : { nextReactor: "recovery" }), term: lease.stats() },
         },
       ];
       lease.assert();

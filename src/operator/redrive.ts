@@ -48,7 +48,7 @@ export async function redrive(
       const records: NewRecord[] = [
         { kind: "operator.action", data: { who: by, action: "redrive", reason, ...(via && { via }) } },
         { kind: "run.unstuck", data: { to } },
-        { kind: "term.ended", data: { end: "released", taken, wants: "recovery", term: lease.stats() } },
+        { kind: "term.ended", data: { end: "released", taken, nextReactor: "recovery", term: lease.stats() } },
       ];
       lease.assert();
       try {

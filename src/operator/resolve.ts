@@ -40,7 +40,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
   const { store, keeper, tenant, clock, random } = deps;
   const { by, reason, via, resolution } = resolving;
   const effect = await findEffect(deps, resolving);
-  if (resolution.as === "undo" && effect.role === "act" && effect.status === "CONFIRMED") {
+  if (resolution.as === "undo" && effect.role === "effect" && effect.status === "CONFIRMED") {
     return compensateNow(deps, { ...resolving, name: effect.name });
   }
   assertInDoubt(effect, resolving);
@@ -75,7 +75,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
           // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
           if (!item.isCompensation && item.definition === undefined) {
             return await item.finish([acted], {
-              wants: "reconciler",
+              nextReactor: "reconciler",
               waits: [`a process that has effect ${item.effect.name}`],
             });
           }
@@ -87,13 +87,15 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
           ]);
         }
         case "look":
-          return await item.finish([acted], { wants: "reconciler" });
+          return await item.finish([acted], { nextReactor: "reconciler" });
         case "failed": {
           const { error } = resolution;
           return await item.finish([acted, item.settled({ to: "FAILED", reason: "operator", error })]);
         }
         case "again":
-          return await item.finish([acted, item.settled({ to: "PENDING", reason: "operator" })], { wants: item.actor });
+          return await item.finish([acted, item.settled({ to: "PENDING", reason: "operator" })], {
+            nextReactor: item.actor,
+          });
       }
     } catch (error) {
       await item.fail().catch(() => false);
@@ -132,7 +134,7 @@ function assertResolvable(
   if (as === "undo" && definition !== undefined && definition.compensate === undefined)
     throw noCompensateError(resolving, name);
   if (as !== "look" || (definition === undefined && name !== null)) return; // whoever has its definition knows
-  const observe = role === "inverse" ? definition?.compensate?.observe : definition?.observe;
+  const observe = role === "compensation" ? definition?.compensate?.observe : definition?.observe;
   if (observe === undefined) throw noObserver(resolving, name);
 }
 
@@ -142,15 +144,15 @@ function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): 
     const message = `${name} of run ${run} is ${status}: only what is UNKNOWN or STUCK can be resolved`;
     throw new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub, status });
   }
-  if (role === "inverse" && resolution.as === "again" && name === null) {
+  if (role === "compensation" && resolution.as === "again" && name === null) {
     const message = `nobody knows how to undo the surplus act at ${pos}.${sub} of run ${run}: resolve it as happened when it is undone`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
-  if (role === "inverse" && resolution.as === "undo") {
+  if (role === "compensation" && resolution.as === "undo") {
     const message = `${pos}.${sub} of run ${run} is what undoes an act; nothing undoes it in its turn`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
-  if (role === "inverse" && resolution.as === "failed") {
+  if (role === "compensation" && resolution.as === "failed") {
     const message = `undoing ${name} is owed: resolve it as happened, or have it done again`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }

@@ -59,7 +59,7 @@ export const leaseView = z.strictObject({
   progressNote: z.string().nullable(),
   maxStallMs: z.number().nullable(),
   paused: z.boolean(),
-  wants: z.string().nullable(),
+  nextReactor: z.string().nullable(),
 });
 
 export const runView = z.strictObject({
@@ -142,7 +142,7 @@ export const effectRow = z.strictObject({
   sub: whole,
   tenant: name,
   root: z.int(),
-  role: z.enum(["act", "inverse"]),
+  role: z.enum(["effect", "compensation"]),
   name: z.string().nullable(),
   connector: z.string().nullable(),
   semantics: z.enum(["idempotent", "non_idempotent", "read"]),

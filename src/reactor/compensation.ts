@@ -19,7 +19,7 @@ async function compensate(deps: ReactorDeps, item: Item): Promise<void> {
   const vanished = item.status === "COMMITTED";
   if (vanished && (effect.semantics === "non_idempotent" || isPoison(item))) {
     // The one who was undoing it vanished, and the other side would not notice a second time; or it vanished too often.
-    return item.finish([item.settled({ to: "UNKNOWN", reason: "lease_lost" })], { wants: "reconciler" });
+    return item.finish([item.settled({ to: "UNKNOWN", reason: "lease_lost" })], { nextReactor: "reconciler" });
   }
   if (!vanished && item.status !== "PENDING") return item.handOff();
   if (definition?.compensate === undefined) return item.park("compensation", `an inverse for effect ${effect.name}`);

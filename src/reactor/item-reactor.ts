@@ -70,7 +70,7 @@ async function claimItems(
   const { store, keeper, tenant, random } = deps;
   const { name, staleOf } = options;
   const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
-  const asked = { claimant, wants: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
+  const asked = { claimant, nextReactor: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
   const request: FindRequest = share === undefined ? asked : { ...asked, share };
   try {
     return await store.claim.find(request);
@@ -108,7 +108,7 @@ async function workOn(
       return { handoff: item.handoff, lagMs: item.lagMs, failed: true };
     }
     if (lease === undefined) return undefined;
-    const next = { wants: name, inMs: retryDelayMs(deps, unreadableRetries, { journal: term.journal }) };
+    const next = { nextReactor: name, inMs: retryDelayMs(deps, unreadableRetries, { journal: term.journal }) };
     await releaseJournal(store, tenant, lease, term.head, next).catch(() => false);
     return { handoff: next, lagMs: 0, failed: true };
   } finally {

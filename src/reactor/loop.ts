@@ -132,9 +132,9 @@ export class ReactorLoop {
   }
 
   /** An item given back for later is due at a time that we know: a look exactly then, not at the next poll. */
-  #hint({ wants, inMs = 0 }: Handoff): void {
+  #hint({ nextReactor, inMs = 0 }: Handoff): void {
     const { clock, idleMs = defaultIdleMs } = this.#options;
-    const turn = this.#turns.find(({ name }) => name === wants);
+    const turn = this.#turns.find(({ name }) => name === nextReactor);
     if (turn === undefined || inMs > idleMs) return;
     clock.after(inMs + 1, () => turn.wake());
   }

@@ -31,7 +31,7 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
   if (item.status === "DISPATCHED" || item.status === "COMMITTED") {
     // Its sender vanished with the lease. Whether it acted, nobody knows.
     if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {
-      return item.finish([item.settled({ to: "PENDING", reason: "lease_lost" })], { wants: item.actor });
+      return item.finish([item.settled({ to: "PENDING", reason: "lease_lost" })], { nextReactor: item.actor });
     }
     await item.write([item.settled({ to: "UNKNOWN", reason: "lease_lost" })]);
   }
@@ -67,7 +67,8 @@ async function verdictFromEvidence(deps: ReactorDeps, item: Item): Promise<ItemV
   const not = evidence.findLast((said) => said.attempt === effect.attempt);
   if (not === undefined || !careful) return undefined; // an earlier try of a repeatable act may have happened
   const { error } = not;
-  if (item.isCompensation) return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor }];
+  if (item.isCompensation)
+    return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor }];
   return (
     (await verdictOnUnsent(deps, item, error)) ?? [[item.settled({ to: "FAILED", reason: "evidence", error })], done]
   );
@@ -87,7 +88,7 @@ async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): P
   if (!live || (!cut && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
   const inMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
-  return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { wants: item.actor, inMs }];
+  return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor, inMs }];
 }
 
 /** Evidence of "it happened" after FAILED(ABSENT): the verdict stands, the act is surplus and must be undone. */
@@ -158,7 +159,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
         return retryOrStick(deps, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
       const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
-      if (!seen.final && begun <= until) return [[], { wants: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
+      if (!seen.final && begun <= until) return [[], { nextReactor: "reconciler", inMs: Math.ceil(until - begun) + 1 }];
       // What is owed stays owed: an inverse that surely did not happen is called again.
       if (item.isCompensation) return retryOrStick(deps, item, "not_sent");
       return [[item.settled({ to: "FAILED", reason: "ABSENT" })], done];
@@ -168,7 +169,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
         1 +
         sinceResolved(item).filter((r) => r.kind === "effect.observed" && isInconclusive(r.data.observation)).length;
       if (looks >= maxObservations) return [stuck(item, "inconclusive"), done];
-      return [[], { wants: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
+      return [[], { nextReactor: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
     }
   }
 }
@@ -193,14 +194,14 @@ function retryOrStick(deps: ReactorDeps, item: Item, reason: "absent" | "unobser
   if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
   const failures = failedAttempts(item);
   const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, deps.random));
-  return [[item.settled({ to: "PENDING", reason })], { wants: item.actor, inMs }];
+  return [[item.settled({ to: "PENDING", reason })], { nextReactor: item.actor, inMs }];
 }
 
 /** One due obligation for each surplus act. What was undone once too often cannot be undone by undoing: a person must. */
 async function surplusObligations(deps: ReactorDeps, item: Item, refs: readonly unknown[]): Promise<NewRecord[]> {
   const { definition, effect } = item;
   const { run, pos } = item.ref;
-  const others = await deps.store.read.effects(deps.tenant, { run: item.runId, role: "inverse", from: pos });
+  const others = await deps.store.read.effects(deps.tenant, { run: item.runId, role: "compensation", from: pos });
   const free = Math.max(1, ...others.filter((other) => other.pos === pos).map(({ sub }) => sub)) + 1;
   const undo = item.isCompensation ? undefined : definition?.compensate;
   return refs.map((found, k) => {

@@ -31,7 +31,7 @@ export async function inDoubtDetails(
     lastLook: looks.at(-1) ?? null,
     evidence: evidenceIn([...heard, ...notes], effect),
     asked: asked.at(-1) ?? null,
-    nextInMs: lease?.wants == null || lease.owner !== null ? null : nextIn(records, await read.now()),
+    nextInMs: lease?.nextReactor == null || lease.owner !== null ? null : nextIn(records, await read.now()),
     looker: lease?.label ?? null,
   };
 }

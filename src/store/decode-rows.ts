@@ -82,7 +82,7 @@ export function runViewOf(row: Raw, lease: LeaseView): RunView {
     id: text(row.id),
     workflow: text(row.workflow),
     version: orNull(row.version),
-    status: statusOf(phase, lease.owner !== null, lease.wants !== null),
+    status: statusOf(phase, lease.owner !== null, lease.nextReactor !== null),
     cause: orNull(row.cause),
     stuckFrom: orNull(row.stuck_from),
     inputHash: text(row.input_hash),
@@ -98,7 +98,7 @@ export function runViewOf(row: Raw, lease: LeaseView): RunView {
 }
 
 export function runProgressOf(row: Raw): RunProgress {
-  const [held, wanted] = [row.lease_owner !== null, row.lease_wants !== null];
+  const [held, wanted] = [row.lease_owner !== null, row.lease_next_reactor !== null];
   return {
     id: text(row.id),
     journal: Number(row.journal),

@@ -36,7 +36,7 @@ export function leaseRowOf(row: Raw): LeaseRow {
     stalled: Boolean(row.stalled),
     notes: Number(row.notes),
     open: Boolean(row.open),
-    wants: orNull<string>(row.wants),
+    nextReactor: orNull<string>(row.next_reactor),
     dueAt: Number(row.due_at),
     lastEnd: orNull<TermEnd>(row.last_end),
   };
@@ -49,7 +49,7 @@ export function leaseViewOf(row: Raw): LeaseView {
 export function viewOf(lease: LeaseRow, now: number, name: string | null): LeaseView {
   const held = lease.owner !== null;
   const { journal, kind, tenant, run, token, owner, label, reactor, ttlMs, reason, renewals, progress } = lease;
-  const { progressNote, maxStallMs, paused, wants } = lease;
+  const { progressNote, maxStallMs, paused, nextReactor } = lease;
   const state = !held ? "FREE" : lease.doomed ? "DOOMED" : lease.expiresAt <= now ? "EXPIRED" : "HELD";
   return {
     journal,
@@ -73,7 +73,7 @@ export function viewOf(lease: LeaseRow, now: number, name: string | null): Lease
     progressNote,
     maxStallMs,
     paused,
-    wants,
+    nextReactor,
   };
 }
 

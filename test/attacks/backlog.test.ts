@@ -25,7 +25,7 @@ async function looks(store: Store, of: string): Promise<void> {
   const workflows = ["w"];
   await store.read.agenda(of, workflows);
   await store.claim.find(hunt({ tenant: of, workflows, ahead: { withinMs: 1_000, limit: 10 } }));
-  await store.claim.find(hunt({ tenant: of, wants: "outbox", staleOf: ["outbox"], kind: "item" }));
+  await store.claim.find(hunt({ tenant: of, nextReactor: "outbox", staleOf: ["outbox"], kind: "item" }));
   await store.read.dueTimers(100, of);
   await store.read.dueSchedules(100, of);
 }
@@ -87,7 +87,7 @@ describe("PostgreSQL: a backlog that nobody serves", () => {
     const asked = (of: string): Readonly<Record<string, string>> => ({
       ...{
         tenant: `'${of}'`,
-        wants: "'recovery'",
+        nextReactor: "'recovery'",
         kind: "'run'",
         limit: "250",
         staleOf: "'agent'",

@@ -59,7 +59,7 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     const find = (tenant: string, nonce: string) =>
       ask(server.exchange, "POST", "/v1/store/find", {
         token: tokenOf(tenant, "worker"),
-        body: { claimant: thief, wants: "none", staleOf: [], limit: 9, nonce },
+        body: { claimant: thief, nextReactor: "none", staleOf: [], limit: 9, nonce },
       });
     const write = (tenant: string, after: number, record: object = step(9)) =>
       ask(server.exchange, "POST", "/v1/store/append", {
@@ -94,7 +94,14 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     const granted: Term[] = [];
     for (const nonce of Object.values(nonces)) {
       granted.push(
-        ...(await store.claim.find({ claimant: thief, wants: "none", staleOf: [], limit: 9, nonce, tenant: "globex" })),
+        ...(await store.claim.find({
+          claimant: thief,
+          nextReactor: "none",
+          staleOf: [],
+          limit: 9,
+          nonce,
+          tenant: "globex",
+        })),
       );
     }
     expect(granted).toEqual([]);
@@ -108,7 +115,13 @@ describe.each(Object.entries(backends))("%s: a lease is held by an owner, a nonc
     expect(made?.ok && made.journal).not.toBe(scene.journal);
     expect(await everything(store, "acme")).toBe(before);
     // Asked for by every tenant's own reactors, it is found as before.
-    const all = await store.claim.find({ claimant: thief, wants: "none", staleOf: [], limit: 9, nonce: nonces.run });
+    const all = await store.claim.find({
+      claimant: thief,
+      nextReactor: "none",
+      staleOf: [],
+      limit: 9,
+      nonce: nonces.run,
+    });
     expect(all.map(({ tenant, kind }) => [tenant, kind])).toContainEqual(["acme", "run"]);
   });
 });

@@ -13,7 +13,7 @@ const quiet = "globex";
 const series = `generate_series(1000000, ${1_000_000 + rows - 1}) n`;
 const fill = [
   `insert into tape.effects(run, pos, sub, tenant, root, role, semantics, dispatch, status, authority, key, args, surplus, created_at, changed_at)
-    select n, 1, 0, '${tenant}', n, 'act', 'idempotent', 'inline', 'CONFIRMED', 1, 'k', '[]', false, n, n from ${series}`,
+    select n, 1, 0, '${tenant}', n, 'effect', 'idempotent', 'inline', 'CONFIRMED', 1, 'k', '[]', false, n, n from ${series}`,
   `insert into tape.gates(run, pos, tenant, name, status, opened_at) select n, 1, '${tenant}', 'g', 'RECEIVED', n from ${series}`,
   `insert into tape.gates(run, pos, tenant, name, status, opened_at) select n, 2, '${tenant}', 'g', 'OPEN', n from ${series}`,
   `insert into tape.timers(run, pos, purpose, tenant, status, due_at) select n, 1, 'sleep', '${tenant}', 'FIRED', n from ${series}`,

@@ -86,8 +86,8 @@ export function describeDoubts(at: () => Place): void {
     await card.waitFor({ state: "detached" });
     const effects = await stage.store.read.effects("default", { run: "order-5" });
     expect(effects.map(({ role, status }) => [role, status])).toEqual([
-      ["act", "CONFIRMED"],
-      ["inverse", "PENDING"],
+      ["effect", "CONFIRMED"],
+      ["compensation", "PENDING"],
     ]);
     expect(effects[1]!.args).toContain("c-5");
   });
@@ -116,7 +116,7 @@ export function describeDoubts(at: () => Place): void {
     await give("the customer has called", "Compensate");
     await page.locator("dialog").waitFor({ state: "detached" });
     await page.locator(".node .badge", { hasText: "pending" }).waitFor();
-    const [obligation] = await stage.store.read.effects("default", { run: "trip-205", role: "inverse" });
+    const [obligation] = await stage.store.read.effects("default", { run: "trip-205", role: "compensation" });
     expect(obligation).toMatchObject({ status: "PENDING" });
     expect((await stage.store.read.audit("default"))[0]).toMatchObject({ reason: "the customer has called" });
   });

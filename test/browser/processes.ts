@@ -22,7 +22,7 @@ async function program(label: string, store: Store, work: boolean): Promise<Tape
 /** The store as it looks to somebody whose outbox cannot get at it. */
 function withoutOutbox(store: Store): Store {
   const find: Store["claim"]["find"] = (request) =>
-    request.wants === "outbox" ? Promise.reject(new Error("no outbox")) : store.claim.find(request);
+    request.nextReactor === "outbox" ? Promise.reject(new Error("no outbox")) : store.claim.find(request);
   return { ...store, claim: { ...store.claim, find } };
 }
 

@@ -77,7 +77,7 @@ async function undo(
   run: string,
   records: (ref: Ref) => readonly NewRecord[],
 ): Promise<void> {
-  const [owed] = await store.read.effects(tenant, { run, role: "inverse" });
+  const [owed] = await store.read.effects(tenant, { run, role: "compensation" });
   assert.ok(owed?.item);
   const more = { reactor: "compensation", ttlMs: 7_200_000 };
   const term = await scene.acquire({ journal: owed.item }, "worker-b", "free", more);

@@ -167,7 +167,7 @@ export class Scene {
     const { term: item, run } = await this.#item(id, "worker-b");
     const look = done("effect.observed", { run, pos: 1, observation: "inconclusive", detail: "the bank is closed" });
     if (open) {
-      const next = { wants: "reconciler", inMs: 2 * hour };
+      const next = { nextReactor: "reconciler", inMs: 2 * hour };
       await this.write(item, look, done("term.ended", { end: "released", taken: 0, ...next }));
       return;
     }

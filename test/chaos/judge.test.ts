@@ -17,7 +17,7 @@ const deeds = (of: string, ...lines: string[]): Deed[] =>
   });
 
 const effect = (key: string, status: string, more: Partial<EffectRow> = {}): EffectRow =>
-  ({ name: "pay", key, status, semantics: "non_idempotent", role: "act", ...more }) as unknown as EffectRow;
+  ({ name: "pay", key, status, semantics: "non_idempotent", role: "effect", ...more }) as unknown as EffectRow;
 
 const one = (flow: string, more: Partial<Started> = {}): Started => ({ id: "r", flow, ms: 100, ...more });
 const evidence = (parts: Partial<Evidence>): Evidence => ({ started: [], runs: [], effects: [], deeds: [], ...parts });
@@ -85,7 +85,7 @@ describe("the judge of the chaos", () => {
     expect(believes(effect("other", "CONFIRMED"))).toEqual([expect.stringContaining("the world knows nothing of it")]);
     expect(believes(effect("x:pay 1", "FAILED"))).toEqual([expect.stringContaining("the world has done it")]);
     expect(believes(effect("x:pay 1", "UNKNOWN"))).toEqual([expect.stringContaining("still UNKNOWN")]);
-    expect(believes(effect("other", "COMPENSATED", { role: "inverse" }))).toHaveLength(1);
+    expect(believes(effect("other", "COMPENSATED", { role: "compensation" }))).toHaveLength(1);
   });
 
   it("finds a singleton with two holders, and a guard that let a stale one act", () => {

@@ -44,7 +44,7 @@ it("requests and answers are lost, doubled and late: no act twice, none lost, ev
   }
   expect([...sent.values()]).toEqual(Array(80 * wave).fill(1));
   const rows = await behind.read.effects("default", { status: ["CONFIRMED"], limit: 10_000 });
-  expect(new Set(rows.filter(({ role }) => role === "act").map(({ key }) => key))).toEqual(new Set(sent.keys()));
+  expect(new Set(rows.filter(({ role }) => role === "effect").map(({ key }) => key))).toEqual(new Set(sent.keys()));
   expect([...way.bitten.keys()].sort()).toEqual([...faults].sort());
   await app.close();
   expect(await checkProjection(behind, ["default"])).toEqual([]);

@@ -118,7 +118,7 @@ describe("a process without the connector", () => {
     const last = (await store.read.journal(tenant, { journal: item! })).at(-1);
     expect(last).toMatchObject({
       kind: "term.ended",
-      data: { wants: "outbox", waits: ["a process that has connector bank and effect wire"] },
+      data: { nextReactor: "outbox", waits: ["a process that has connector bank and effect wire"] },
     });
     await clock.elapse(1_001);
     const seen: string[] = [];
@@ -144,13 +144,13 @@ describe("a process without the connector", () => {
     expect(await run.effect(0)).toMatchObject({ status: "UNKNOWN" });
     const last = (await store.read.journal(tenant, { journal: item! })).at(-1);
     expect(last?.data).toMatchObject({
-      wants: "reconciler",
+      nextReactor: "reconciler",
       waits: ["a process that has connector bank and effect wire"],
     });
     await clock.elapse(2_001);
     await reconciler({ ...replica(), ...ready(bank([])) }).runOnce(10);
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED", reason: "evidence" });
-    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED", role: "inverse" });
+    expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED", role: "compensation" });
   });
 
   it("parks what is owed, and undoes it where the connector is", async () => {

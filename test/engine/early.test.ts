@@ -145,7 +145,7 @@ describe("a run whose timer is about to fall due", () => {
     expect(await statusOf(t, "s")).toBe("RUNNING");
     await t.time.during(t.tape.close());
     const lease = await t.time.during(t.store.read.lease("default", { run: "s" }));
-    expect([lease?.owner, lease?.wants]).toEqual([null, null]);
+    expect([lease?.owner, lease?.nextReactor]).toEqual([null, null]);
     expect(t.time.now).toBeLessThan(5_000);
   });
 

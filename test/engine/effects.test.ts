@@ -52,7 +52,7 @@ describe("inline effects", () => {
       ["effect.settled", "obligation.armed"],
       ["run.ended"],
     ]);
-    const [act] = await s.store.read.effects(tenant, { run: id, role: "act" });
+    const [act] = await s.store.read.effects(tenant, { run: id, role: "effect" });
     expect([act!.status, act!.attemptToken, act!.key]).toEqual(["CONFIRMED", 1n, `${id}:1`]);
   });
 
@@ -341,7 +341,7 @@ describe("inline effects", () => {
       const id = await p.start(race);
       const view = await p.over(id);
       expect(view.status).toBe(fails ? "COMPENSATED" : "COMPLETED");
-      const acts = await s.store.read.effects(tenant, { run: id, role: "act" });
+      const acts = await s.store.read.effects(tenant, { run: id, role: "effect" });
       expect(acts.map(({ status }) => status)).toEqual(["CONFIRMED", "CONFIRMED"]);
       expect(undone).toEqual(fails ? ["quick", "slow"] : []);
       expect(s.logged.filter(({ event }) => event.startsWith("effect.evidence"))).toEqual([]);

@@ -25,7 +25,7 @@ it.each(["inline", "outbox"] as const)(
     const id = await p.start(act);
     expect((await p.over(id)).outcome).toMatchObject({ status: "confirmed" });
     expect(attempts).toEqual([3]);
-    const [row] = await s.store.read.effects(tenant, { run: id, role: "act" });
+    const [row] = await s.store.read.effects(tenant, { run: id, role: "effect" });
     expect([row!.status, row!.attempt]).toEqual(["CONFIRMED", 3]);
   },
 );

@@ -70,7 +70,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     expect(await over(s, p, id)).toBe("COMPLETED");
     expect((await s.run(id)).outcome).toBe("seen");
     expect((await s.kinds(id)).filter((kind) => kind.includes("stuck"))).toEqual(["run.stuck", "run.unstuck"]);
-    const [item] = (await s.store.read.effects(tenant, { run: id, role: "act" })).map((row) => row.item!);
+    const [item] = (await s.store.read.effects(tenant, { run: id, role: "effect" })).map((row) => row.item!);
     const acted = (await s.store.read.journal(tenant, { journal: item! })).find(
       ({ kind }) => kind === "operator.action",
     );
@@ -90,7 +90,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await again.p.until(async () => (await again.s.run(again.id)).status !== "STUCK");
     expect(await over(again.s, again.p, again.id)).toBe("COMPLETED");
     expect((await again.s.run(again.id)).outcome).toBe("sent -3");
-    const [act] = await again.s.store.read.effects(tenant, { run: again.id, role: "act" });
+    const [act] = await again.s.store.read.effects(tenant, { run: again.id, role: "effect" });
     expect([act!.attempt, act!.key]).toEqual([2, `${again.id}:0`]);
   });
 
@@ -101,12 +101,12 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await p.over(id);
     const elsewhere = person(s, p, createRunner({ workflows: [] }));
     await elsewhere(id, { as: "happened", value: "seen" });
-    expect((await s.store.read.effects(tenant, { run: id, role: "act" }))[0]!.status).toBe("STUCK");
+    expect((await s.store.read.effects(tenant, { run: id, role: "effect" }))[0]!.status).toBe("STUCK");
     // The first to say it is believed: a second answer is refused while the first waits to be written down.
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     expect(await over(s, p, id)).toBe("COMPENSATED");
     expect(undone).toEqual(["undo -7"]);
-    const [act] = await s.store.read.effects(tenant, { run: id, role: "act" });
+    const [act] = await s.store.read.effects(tenant, { run: id, role: "effect" });
     expect(act).toMatchObject({ status: "CONFIRMED", reason: "operator" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });

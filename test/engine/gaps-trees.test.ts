@@ -43,7 +43,7 @@ async function tree(backend: "memory" | "sqlite", undo: (what: string) => void =
   const start = (how: string) => p.start(root as unknown as AnyWorkflow, how);
   const statuses = async (id: string) =>
     Object.fromEntries(
-      (await s.store.read.effects(tenant, { role: "inverse" }))
+      (await s.store.read.effects(tenant, { role: "compensation" }))
         .filter(({ key }) => key.startsWith(id))
         .map(({ args, status }) => [/leaf \d|aside \d|middle/.exec(args)![0], status]),
     );

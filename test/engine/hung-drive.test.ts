@@ -19,7 +19,7 @@ it("a drive that loses its lease while its run closes is over, although its last
   const id = await first.start(trip);
   await first.until(async () => (await run(id)).status === "COMPENSATING");
   await first.until(async () => {
-    const [owed] = await store.read.effects(tenant, { run: id, role: "inverse" });
+    const [owed] = await store.read.effects(tenant, { run: id, role: "compensation" });
     return owed?.status === "COMPENSATED" || (await run(id)).endedAt !== null;
   });
   first.crash();

@@ -14,9 +14,9 @@ const flow = (name: string, run: (tape: TapeContext) => unknown): AnyWorkflow =>
 const on = (s: Stage, run: AnyWorkflow, ...effects: Effect<never, unknown>[]): Process =>
   s.process(createRunner({ workflows: [run], effects }));
 const acts = async (s: Stage, run: string): Promise<string[]> =>
-  (await s.store.read.effects(tenant, { run, role: "act" })).map(({ name, status }) => `${name} ${status}`);
+  (await s.store.read.effects(tenant, { run, role: "effect" })).map(({ name, status }) => `${name} ${status}`);
 const owed = async (s: Stage, run: string): Promise<string[]> =>
-  (await s.store.read.effects(tenant, { run, role: "inverse" })).map(({ status }) => status);
+  (await s.store.read.effects(tenant, { run, role: "compensation" })).map(({ status }) => status);
 
 async function cancelled(s: Stage, p: Process, id: string): Promise<void> {
   await s.store.intake.cancel(tenant, id, { reason: "not wanted" });

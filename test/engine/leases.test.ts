@@ -325,7 +325,7 @@ describe("drain", () => {
     await drained;
     expect([(await s.run(a)).outcome, one.worker.driving, one.keeper.leases.length]).toEqual(["done", 0, 0]);
     const last = (await s.records(b)).at(-1)!;
-    expect([last.kind, last.data]).toMatchObject(["term.ended", { end: "drained", wants: "recovery" }]);
+    expect([last.kind, last.data]).toMatchObject(["term.ended", { end: "drained", nextReactor: "recovery" }]);
     const two = s.process([quick, long]);
     expect((await two.worker.poll(10)).found).toBe(2); // at once: nobody has to wait for a lease to run out
     expect((await two.over(b)).outcome).toBe("second try");

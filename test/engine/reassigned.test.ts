@@ -141,7 +141,7 @@ describe.each(["SQLite", "PostgreSQL"] as const)("a run that was reassigned, on 
     expect(scene.world).toEqual(["new: task:1"]);
     expect(went).toEqual(["new"]);
     expect(await scene.read((read) => read.journal(tenant, { run: "task" }))).toEqual(journal);
-    expect(await scene.read((read) => read.effects(tenant, { role: "act" }))).toHaveLength(1);
+    expect(await scene.read((read) => read.effects(tenant, { role: "effect" }))).toHaveLength(1);
     await scene.time.during(Promise.all([old.close(), heir.close()]));
   });
 

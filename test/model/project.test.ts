@@ -67,13 +67,13 @@ describe("what records do", () => {
     const outbox = changesOf(record("effect.intended", { dispatch: "outbox", businessKey: "b" }), at("run"));
     expect(deeds(outbox)).toEqual(["effect.create", "business_key.claim", "lease.create", "record.create"]);
     expect(only(outbox, "effect.create")).toMatchObject({ authority: 101, item: 101 });
-    expect(only(outbox, "lease.create")).toMatchObject({ journal: 101, token: 5n, wants: "outbox", run: 9 });
+    expect(only(outbox, "lease.create")).toMatchObject({ journal: 101, token: 5n, nextReactor: "outbox", run: 9 });
   });
 
   it("doubt hands an inline effect to an item; an item's own doubt stays with it", () => {
     const inline = changesOf(record("effect.settled", { to: "UNKNOWN" }), at("run"));
     expect(only(inline, "effect.status")).toMatchObject({ hand: 101, by: 9 });
-    expect(only(inline, "lease.create")).toMatchObject({ journal: 101, wants: "reconciler" });
+    expect(only(inline, "lease.create")).toMatchObject({ journal: 101, nextReactor: "reconciler" });
     const item = changesOf(record("effect.settled", { run: 3, to: "UNKNOWN" }), at("item"));
     expect(deeds(item)).toEqual(["effect.status"]);
     expect(only(item, "effect.status")).toMatchObject({ hand: null, by: 9, run: 3 });
@@ -104,10 +104,10 @@ describe("what records do", () => {
   it("a surplus without an inverse is stuck and asks for nobody", () => {
     const known = changesOf(record("obligation.surplus", { name: "undo" }), at("run"));
     expect(only(known, "effect.create")).toMatchObject({ status: "PENDING", surplus: true });
-    expect(only(known, "lease.create").wants).toBe("compensation");
+    expect(only(known, "lease.create").nextReactor).toBe("compensation");
     const unknown = changesOf(record("obligation.surplus"), at("run"));
     expect(only(unknown, "effect.create")).toMatchObject({ status: "STUCK", surplus: true });
-    expect(only(unknown, "lease.create").wants).toBeNull();
+    expect(only(unknown, "lease.create").nextReactor).toBeNull();
   });
 
   it("a decision withdraws before anything else can happen", () => {
@@ -154,7 +154,7 @@ describe("what records do", () => {
   it("a child is created in its parent's tenant, whatever that is", () => {
     const changes = changesOf(record("child.started", { pos: 4 }), at("run"));
     expect(only(changes, "run.create")).toMatchObject({ journal: 101, tenant: null, parent: 9, parentPos: 4 });
-    expect(only(changes, "lease.create")).toMatchObject({ source: 9, token: 0n, wants: "recovery" });
+    expect(only(changes, "lease.create")).toMatchObject({ source: 9, token: 0n, nextReactor: "recovery" });
     expect(only(changes, "record.create")).toMatchObject({ seq: 1, token: 0n, kind: "run.created" });
   });
 
@@ -181,7 +181,7 @@ describe("what changes contend for", () => {
       must: false,
       orAbove: false,
     } as const;
-    expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, wants: "w", inMs: 0 }));
+    expect(contended(note)).toBe(contended({ do: "lease.wake", journal: 3, nextReactor: "w", inMs: 0 }));
     expect(contended(note)).not.toBe(contended({ ...note, journal: 4 }));
     expect(contended({ do: "gates.withdraw", run: 3 })).toBeUndefined();
     const reserve = { do: "budget.reserve", by: 1, run: 3, unit: "usd", amount: 1 } as const;

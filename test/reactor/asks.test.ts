@@ -123,7 +123,7 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
     }
     expect(world.looks - before).toBe(10);
     expect(await rowOf()).toMatchObject({ status: "STUCK", reason: "inconclusive" });
-    expect((await s.store.read.lease(tenant, { journal: (await rowOf())!.item! }))?.wants).toBeNull();
+    expect((await s.store.read.lease(tenant, { journal: (await rowOf())!.item! }))?.nextReactor).toBeNull();
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
@@ -156,7 +156,7 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
       observation: "inconclusive",
       detail: { why: "it has no observe" },
     });
-    expect((await p.store.read.lease(tenant, { journal: item! }))?.wants).toBeNull();
+    expect((await p.store.read.lease(tenant, { journal: item! }))?.nextReactor).toBeNull();
   });
 });
 

@@ -266,7 +266,10 @@ describe("compensation", () => {
     expect([undone.length, (await run.effect(0, 1)).status]).toEqual([1, "COMPENSATED"]);
     expect(deps.logged).toContain("reactor.no_handler");
     const { item } = await stranger.effect(0, 1);
-    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ wants: "compensation", state: "FREE" });
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({
+      nextReactor: "compensation",
+      state: "FREE",
+    });
     await clock.elapse(1_000);
     expect(await compensation(deps).runOnce(10)).toMatchObject({ found: 1 });
   });

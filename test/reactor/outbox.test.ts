@@ -20,7 +20,7 @@ describe("outbox", () => {
     expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED", semantics: "non_idempotent" });
     expect(world).toEqual([{ what: "wire", key, token: run.term.fence.token + 1n, args: { amount: 0 } }]);
     expect(await run.view()).toMatchObject({ status: "RUNNABLE", notes: 1 });
-    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: null });
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", nextReactor: null });
     expect(await reactor.runOnce(10)).toEqual(none);
   });
 
@@ -286,7 +286,7 @@ describe("outbox", () => {
     const deps = replica({ effects: [wire()], store: { ...store, read: { ...store.read, journal } } });
     expect(await outbox(deps).runOnce(10)).toMatchObject({ found: 3, done: 2, failed: 1 });
     for (const run of others) expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
-    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: "outbox" });
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", nextReactor: "outbox" });
     expect(await outbox(deps).runOnce(10)).toEqual(none);
     await clock.elapse(60_000);
     expect(await outbox(replica({ effects: [wire()] })).runOnce(10)).toMatchObject({ done: 1 });
@@ -305,7 +305,7 @@ describe("outbox", () => {
     }
     expect(ignorant.logged).toContain("reactor.no_handler");
     const ended = (await store.read.journal(tenant, { journal: item! })).findLast(({ kind }) => kind === "term.ended");
-    expect(ended?.data).toMatchObject({ wants: "outbox", waits: ["a process that has a body for effect wire"] });
+    expect(ended?.data).toMatchObject({ nextReactor: "outbox", waits: ["a process that has a body for effect wire"] });
     expect(await run.effect(0)).toMatchObject({ status: "PENDING", attempt: 0 });
     await outbox(replica({ effects: [wire()] })).runOnce(10);
     expect(world).toHaveLength(1);

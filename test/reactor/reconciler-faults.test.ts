@@ -70,7 +70,10 @@ describe("reconciler", () => {
     const { deps } = observer(stage, { ...store, read: { ...store.read, journal } });
     expect(await reconciler(deps).runOnce(10)).toMatchObject({ found: 2, done: 1, failed: 1 });
     expect([(await good.effect(0)).status, (await bad.effect(0)).status]).toEqual(["CONFIRMED", "UNKNOWN"]);
-    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({ state: "FREE", wants: "reconciler" });
+    expect(await store.read.lease(tenant, { journal: item! })).toMatchObject({
+      state: "FREE",
+      nextReactor: "reconciler",
+    });
     await clock.elapse(60_000);
     expect(await reconciler(observer(stage).deps).runOnce(10)).toMatchObject({ found: 1, done: 1 });
     expect((await bad.effect(0)).status).toBe("CONFIRMED");

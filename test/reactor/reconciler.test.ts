@@ -331,7 +331,7 @@ describe("reconciler", () => {
     await item.release();
     await evidence(store, item, { happened: true, value: "late" });
     expect(await reconciler(seeing(stage, () => outcome.absent())).runOnce(10)).toMatchObject({ found: 1, done: 1 });
-    expect(await store.read.effects(tenant, { run: run.id, role: "inverse" })).toEqual([]);
+    expect(await store.read.effects(tenant, { run: run.id, role: "compensation" })).toEqual([]);
   });
 
   it("sends nothing more in a run that is ending: what was not sent has failed", async () => {

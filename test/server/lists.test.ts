@@ -122,7 +122,7 @@ describe("doubts", () => {
     expect(none.doubts).toMatchObject([{ runId: "canary-doubt", runStatus: "WAITING", looks: 0, nextInMs: 0 }]);
     const claimant = { owner: "r/1", label: "reconciler 1", reactor: "reconciler", ttlMs: minute };
     const [term] = await store.claim.find({
-      ...{ claimant, wants: "reconciler", staleOf: [], limit: 1, nonce: 77n, tenant: "acme" },
+      ...{ claimant, nextReactor: "reconciler", staleOf: [], limit: 1, nonce: 77n, tenant: "acme" },
     });
     expect(await get("/v1/in-doubt")).toMatchObject({ doubts: [{ looker: "reconciler 1", nextInMs: null }] });
     const run = (await store.read.run("acme", scene.doubt))!.journal;
@@ -131,7 +131,7 @@ describe("doubts", () => {
       after: term!.head,
       records: [
         { kind: "effect.observed", data: { run, pos: 0, sub: 0, observation: "inconclusive", detail } },
-        { kind: "term.ended", data: { end: "released", taken: 0, wants: "reconciler", inMs: 9_000 } },
+        { kind: "term.ended", data: { end: "released", taken: 0, nextReactor: "reconciler", inMs: 9_000 } },
       ],
     });
     await clock.elapse(1_000);
@@ -141,10 +141,10 @@ describe("doubts", () => {
     });
     const body = { resolution: { as: "look" }, reason: "the bank is back" };
     expect((await post(`/v1/runs/${scene.doubt}/effects/0/0/resolve`, body)).status).toBe(200);
-    expect(await get("/v1/in-doubt?role=act")).toMatchObject({
+    expect(await get("/v1/in-doubt?role=effect")).toMatchObject({
       doubts: [{ nextInMs: 0, asked: { who: "operator of acme", reason: "the bank is back", detail: { as: "look" } } }],
     });
-    expect(await get("/v1/in-doubt?role=inverse")).toEqual({ doubts: [], more: false });
+    expect(await get("/v1/in-doubt?role=compensation")).toEqual({ doubts: [], more: false });
     expect(await get("/v1/in-doubt?limit=1")).toMatchObject({ more: false });
   });
 
@@ -246,7 +246,7 @@ describe("lists that are asked for by names", () => {
     ["/v1/runs?status=DONE", /status is RUNNABLE, .*COMPENSATED, not DONE/],
     ["/v1/runs?status=STUCK,stuck", /not stuck; did you mean STUCK\?/],
     ["/v1/effects?status=DONE", /status is PENDING, .*, not DONE/],
-    ["/v1/effects?role=inverse&status=CONFIRMED", /status is ARMED, .*, not CONFIRMED/],
+    ["/v1/effects?role=compensation&status=CONFIRMED", /status is ARMED, .*, not CONFIRMED/],
     ["/v1/effects?role=undo", /role/],
     ["/v1/gates?open=maybe", /open/],
     ["/v1/gates?after=yesterday", /after|cursor/],

@@ -83,7 +83,7 @@ export const samples: { readonly [N in RouteName]: (scene: Scene) => Sample } = 
       ],
     },
   }),
-  "store.find": () => ({ body: { claimant, wants: "recovery", staleOf: [], limit: 10, nonce: "202" } }),
+  "store.find": () => ({ body: { claimant, nextReactor: "recovery", staleOf: [], limit: 10, nonce: "202" } }),
   "store.acquire": ({ idle }) => ({ body: { target: { run: idle }, claimant, nonce: "203", expect: "free" } }),
   "store.renew": ({ fence }) => ({ body: { renewals: [{ fence, progress: 1 }] } }),
   "store.evidence": ({ fence }) => ({

@@ -170,7 +170,7 @@ describe("what is named by number", () => {
     const lines = firstLines(answer, 1);
     await store.intake.signal("acme", scene.idle, { name: "s", value: 1 });
     await store.intake.putValue("acme", "canary-secret", 1, "unconditional");
-    await store.claim.find({ claimant, wants: "acmes-own", staleOf: [], limit: 1, nonce: 9n, tenant: "acme" });
+    await store.claim.find({ claimant, nextReactor: "acmes-own", staleOf: [], limit: 1, nonce: 9n, tenant: "acme" });
     await store.intake.putValue("globex", "mine", 1, "unconditional");
     const heard = JSON.stringify(await lines);
     gone.abort();

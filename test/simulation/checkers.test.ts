@@ -295,7 +295,15 @@ describe("the checkers", () => {
         ? [{ ...record, data: { ...record.data, fork } }, { ...record, ...kept } as unknown as FeedRecord]
         : [record],
     );
-    const undone = { run: 77, pos: 0, sub: 1, role: "inverse", surplus: false, name: "undo", status: "COMPENSATED" };
+    const undone = {
+      run: 77,
+      pos: 0,
+      sub: 1,
+      role: "compensation",
+      surplus: false,
+      name: "undo",
+      status: "COMPENSATED",
+    };
     const effects = [undone] as unknown as Evidence["effects"];
     const deeds = [{ who: by, what: "fork unnamed", asked: 0, at: 1 }];
     complains({ ...evidence, feed: feed as Evidence["feed"], effects, deeds }, "forksKeepWhatStands");

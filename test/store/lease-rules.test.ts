@@ -30,7 +30,7 @@ const held: LeaseRow = {
   stalled: false,
   notes: 0,
   open: true,
-  wants: null,
+  nextReactor: null,
   dueAt: 0,
   lastEnd: null,
 };

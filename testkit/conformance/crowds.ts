@@ -20,7 +20,7 @@ async function sleeping(store: Store, inMs: number, workflow = "pay"): Promise<H
 
 function look(store: Store, more: Partial<Pick<FindRequest, "ahead" | "workflows">> = {}): Promise<Term[]> {
   const finder = claimant(undefined, { ...lasting, reactor: "recovery" });
-  const plain = { claimant: finder, wants: "recovery", staleOf: [], limit: 100, nonce: nonce(), tenant };
+  const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 100, nonce: nonce(), tenant };
   return store.claim.find({ ...plain, ahead, ...more });
 }
 
@@ -35,7 +35,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     assert.deepEqual(await look(store, { ahead: { ...ahead, limit: 0 } }), []);
     const { claim } = store;
     const finder = claimant(undefined, { ...lasting, reactor: "recovery" });
-    const plain = { claimant: finder, wants: "recovery", staleOf: [], limit: 9, nonce: nonce(), tenant };
+    const plain = { claimant: finder, nextReactor: "recovery", staleOf: [], limit: 9, nonce: nonce(), tenant };
     assert.deepEqual(await claim.find(plain), [], "nothing is due");
     const [term, ...more] = await look(store);
     assert.deepEqual([term?.journal, term?.early, term?.name, more.length], [near.journal, true, near.id, 0]);
@@ -82,7 +82,7 @@ export const crowds: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     await Promise.all(Array.from({ length: 5 }, () => sleeping(store, within)));
     const whose = { nonce: nonce(), claimant: claimant(undefined, { ...lasting, reactor: "recovery" }) };
-    const ask = { ...whose, wants: "recovery", staleOf: [], limit: 10, tenant, ahead };
+    const ask = { ...whose, nextReactor: "recovery", staleOf: [], limit: 10, tenant, ahead };
     const tokens = (terms: readonly Term[]): string[] => terms.map(({ journal, fence }) => `${journal} ${fence.token}`);
     const first = tokens(await store.claim.find(ask));
     assert.equal(first.length, 5);

@@ -72,7 +72,7 @@ export const effects: Cases = ({ it }, fresh) => {
       {
         pos: 3,
         sub: 0,
-        role: "act",
+        role: "effect",
         name: "wire",
         connector: "bank",
         semantics: "idempotent",
@@ -282,15 +282,15 @@ export const effects: Cases = ({ it }, fresh) => {
       [{}, ["0.0", "0.0", "1.0", "1.1", "2.0"]],
       [{ run: run.id }, ["0.0", "1.0", "1.1", "2.0"]],
       [{ run: "nobody" }, []],
-      [{ role: "inverse" }, ["1.1"]],
-      [{ role: "act", status: ["CONFIRMED"] }, ["0.0", "1.0"]],
+      [{ role: "compensation" }, ["1.1"]],
+      [{ role: "effect", status: ["CONFIRMED"] }, ["0.0", "1.0"]],
       [{ status: ["PENDING", "ARMED"], run: run.id }, ["0.0", "1.1"]],
       [{ status: ["STUCK"] }, []],
       [{ run: run.id, limit: 2 }, ["0.0", "1.0"]],
       [{ minAgeMs: 3_600_000 }, []],
       [{ minAgeMs: 0, run: other.id }, ["0.0"]],
       [{ run: run.id, from: 1 }, ["1.0", "1.1", "2.0"]],
-      [{ run: run.id, from: 1, role: "act", limit: 1 }, ["1.0"]],
+      [{ run: run.id, from: 1, role: "effect", limit: 1 }, ["1.0"]],
       [{ run: run.id, from: 3 }, []],
     ];
     for (const [filter, expected] of table) {

@@ -79,7 +79,7 @@ export const evidence: Cases = ({ it }, fresh) => {
       dispatched(0, { run: run.journal }),
       settled(0, "PENDING", { run: run.journal, reason: "ack_lost" }),
     );
-    await outbox.release(0, { wants: "outbox" });
+    await outbox.release(0, { nextReactor: "outbox" });
     await store.intake.leaveEvidence(tenant, outbox.attempt(0), { happened: true });
     assert.deepEqual(await find(store, "reconciler"), []);
     assert.equal((await find(store, "outbox")).length, 1);

@@ -49,7 +49,7 @@ class Driver {
       );
     if (has("run.ended")) return undefined;
     if (!has("step.done", 0)) return step(0);
-    if (!has("term.ended")) return record("term.ended", { end: "drained", taken: 0, wants: "recovery" });
+    if (!has("term.ended")) return record("term.ended", { end: "drained", taken: 0, nextReactor: "recovery" });
     if (!has("step.done", 1)) return step(1);
     return record("run.ended", { status: "COMPLETED", taken: 0, outcome: "done" });
   }

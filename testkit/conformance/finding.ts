@@ -115,9 +115,12 @@ export const finding: Cases = ({ it }, fresh) => {
     const [stale] = await heldRuns(store, 1, claimant(undefined, { ...brief, reactor: "agent" }));
     await heldRuns(store, 1, claimant(undefined, { ...lasting, reactor: "agent" }));
     await elapse(pastBrief);
-    assert.deepEqual(await store.claim.find(hunt({ wants: "reconciler", staleOf: [] })), []);
-    assert.deepEqual(await store.claim.find(hunt({ wants: "reconciler", staleOf: ["outbox", "agen", "agent "] })), []);
-    const found = await store.claim.find(hunt({ wants: "reconciler", staleOf: ["outbox", "agent"] }));
+    assert.deepEqual(await store.claim.find(hunt({ nextReactor: "reconciler", staleOf: [] })), []);
+    assert.deepEqual(
+      await store.claim.find(hunt({ nextReactor: "reconciler", staleOf: ["outbox", "agen", "agent "] })),
+      [],
+    );
+    const found = await store.claim.find(hunt({ nextReactor: "reconciler", staleOf: ["outbox", "agent"] }));
     assert.deepEqual(journalsOf(found), [stale!.journal]);
     assert.deepEqual(journalsOf(await store.claim.find(hunt({ staleOf: [] }))), [due!.journal]);
   });
@@ -160,7 +163,7 @@ export const finding: Cases = ({ it }, fresh) => {
     const { store } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
-    const asks = { wants: "outbox", staleOf: ["outbox"] };
+    const asks = { nextReactor: "outbox", staleOf: ["outbox"] };
     assert.deepEqual(await store.claim.find(hunt({ ...asks, workflows: ["w"] })), []);
     assert.equal((await store.claim.find(hunt(asks))).length, 1);
   });
@@ -251,7 +254,7 @@ export const finding: Cases = ({ it }, fresh) => {
     await elapse(pastBrief);
     const [term, ...more] = await store.claim.find(hunt());
     assert.deepEqual([term!.journal, term!.reason, term!.notes, more.length], [dead.journal, "recovery", 1, 0]);
-    assert.equal((await leaseOf(store, { run: live.id })).wants, null);
+    assert.equal((await leaseOf(store, { run: live.id })).nextReactor, null);
     await renewed(store, live);
     await notRenewed("TAPE_FENCED", store, dead);
   });
@@ -271,7 +274,7 @@ export const finding: Cases = ({ it }, fresh) => {
   it("a drained run is found by another at once", async () => {
     const { store, another } = fresh();
     const run = await heldRun(store, {}, claimant(undefined, lasting));
-    await letGo(store, run, { end: "drained", wants: "recovery" });
+    await letGo(store, run, { end: "drained", nextReactor: "recovery" });
     const [term] = await (await another()).claim.find(hunt());
     assert.deepEqual([term!.journal, term!.fence.token], [run.journal, run.fence.token + 2n]);
     assert.equal((await storyOf(store, { run: run.id }))[0]![2], "drained");
@@ -280,8 +283,8 @@ export const finding: Cases = ({ it }, fresh) => {
   it("work that is due later is not found earlier", async () => {
     const { store, elapse } = fresh();
     const [soon, later] = await heldRuns(store, 2, claimant(undefined, lasting));
-    await letGo(store, soon!, { wants: "recovery", inMs: 400 });
-    await letGo(store, later!, { wants: "recovery", inMs: 3_600_000 });
+    await letGo(store, soon!, { nextReactor: "recovery", inMs: 400 });
+    await letGo(store, later!, { nextReactor: "recovery", inMs: 3_600_000 });
     assert.deepEqual(await store.claim.find(hunt()), []);
     await elapse(420);
     assert.deepEqual(journalsOf(await store.claim.find(hunt())), [soon!.journal]);
@@ -294,7 +297,7 @@ export const finding: Cases = ({ it }, fresh) => {
     const run = await heldRun(store, {}, claimant(undefined, lasting));
     const before = await everything(store);
     for (const inMs of [0.5, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53]) {
-      const parked = record("term.ended", { end: "released", taken: 0, wants: "recovery", inMs });
+      const parked = record("term.ended", { end: "released", taken: 0, nextReactor: "recovery", inMs });
       const timer = record("timer.set", { pos: 0, purpose: "sleep", inMs });
       const gate = record("gate.opened", { pos: 0, name: "g", timeoutMs: inMs });
       for (const bad of [parked, timer, gate]) {
@@ -320,7 +323,7 @@ export const finding: Cases = ({ it }, fresh) => {
     const { head } = await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
     assert.deepEqual(await store.claim.find(hunt()), [], "the run is held, and its effect asks for the outbox");
     const who = claimant(undefined, { ...brief, reactor: "outbox" });
-    const asks = { wants: "outbox", staleOf: ["outbox"] };
+    const asks = { nextReactor: "outbox", staleOf: ["outbox"] };
     const [item, ...more] = await store.claim.find(hunt({ ...asks, claimant: who }));
     assert.deepEqual(
       [item!.kind, item!.run, item!.tenant, item!.reason, item!.head, more.length],
@@ -363,7 +366,7 @@ export const finding: Cases = ({ it }, fresh) => {
     // Given back for later: asked for again, at its time.
     await store.fenced.append(first!.fence, {
       after: first!.head,
-      records: [record("term.ended", { end: "released", taken: 0, wants: "recovery", inMs: 45_000 })],
+      records: [record("term.ended", { end: "released", taken: 0, nextReactor: "recovery", inMs: 45_000 })],
     });
     const later = (await when()).get("recovery")!;
     assert.ok(later > 20_000 && later <= 45_000);

@@ -141,9 +141,9 @@ export const table: Table = {
       all(
         [of.nonce, of.nameNonce, nonce()].flatMap((number) =>
           ["outbox", "recovery", "none"].map(
-            (wants) => () =>
+            (nextReactor) => () =>
               claim.find({
-                ...{ claimant: claimant(of.owner, lasting), wants, staleOf: ["agent", "outbox"], limit: 9 },
+                ...{ claimant: claimant(of.owner, lasting), nextReactor, staleOf: ["agent", "outbox"], limit: 9 },
                 ...{ nonce: number, tenant: me, ahead: { withinMs: 3_600_000, limit: 9 } },
               }),
           ),

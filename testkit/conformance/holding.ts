@@ -92,7 +92,14 @@ export async function lastTerm(store: Store, target: LeaseTarget): Promise<TermV
 
 export function hunt(more: Partial<FindRequest> = {}): FindRequest {
   const who = claimant(undefined, { reactor: "recovery", ...lasting });
-  return { claimant: who, wants: "recovery", staleOf: ["agent", "recovery"], limit: 100, nonce: nonce(), ...more };
+  return {
+    claimant: who,
+    nextReactor: "recovery",
+    staleOf: ["agent", "recovery"],
+    limit: 100,
+    nonce: nonce(),
+    ...more,
+  };
 }
 
 /** Runs that nobody holds yet. */

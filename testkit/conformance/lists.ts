@@ -124,7 +124,7 @@ export const lists: Cases = ({ it }, fresh) => {
     assert.match(message, /status is RUNNABLE, RUNNING, .*, not DONE/);
     await refused("TAPE_BAD_INPUT", list(store, { status: ["LIVE" as never] }));
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { status: ["COMPLETED"] }));
-    await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "act", status: ["ARMED"] }));
+    await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "effect", status: ["ARMED"] }));
     await refused("TAPE_BAD_INPUT", store.read.effects(tenant, { role: "undo" as never }));
   });
 

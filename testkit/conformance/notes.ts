@@ -134,7 +134,7 @@ export const notes: Cases = ({ it }, fresh) => {
   it("a note wakes a parked run, at once and once", async () => {
     const { store } = fresh();
     const run = await begin(store);
-    await run.release(0, { wants: "recovery", inMs: 3_600_000 });
+    await run.release(0, { nextReactor: "recovery", inMs: 3_600_000 });
     assert.deepEqual(await find(store, "recovery"), [], "it asked for later");
     await store.intake.cancel(tenant, run.id, { reason: "stop" });
     assert.equal(await statusOf(store, run.id), "RUNNABLE");
@@ -173,7 +173,7 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.deepEqual(await store.read.runs(tenant, { status: ["WAITING"] }), []);
     const woken = await store.claim.find({
       claimant: { owner: "o", label: "l", reactor: "recovery", ttlMs: 60_000 },
-      wants: "recovery",
+      nextReactor: "recovery",
       staleOf: [],
       limit: 1_000,
       nonce: nonce(),

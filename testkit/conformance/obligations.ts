@@ -30,7 +30,9 @@ function surplus(pos: number, sub: number, more: { run?: number; name?: string }
 }
 
 const statuses = async (store: Store, run: string): Promise<string[]> =>
-  (await store.read.effects(tenant, { run, role: "inverse" })).map(({ pos, sub, status }) => `${pos}.${sub} ${status}`);
+  (await store.read.effects(tenant, { run, role: "compensation" })).map(
+    ({ pos, sub, status }) => `${pos}.${sub} ${status}`,
+  );
 
 /** The compensation reactor's next piece of work, or undefined; there must never be two. */
 async function nextInverse(store: Store, id: string): Promise<Holder | undefined> {
@@ -85,7 +87,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     const { role, status, dispatch, name, surplus: isSurplus, key } = row;
     assert.deepEqual(
       { role, status, dispatch, name, isSurplus, key },
-      { role: "inverse", status: "ARMED", dispatch: "outbox", name: "refund", isSurplus: false, key: "undo-0" },
+      { role: "compensation", status: "ARMED", dispatch: "outbox", name: "refund", isSurplus: false, key: "undo-0" },
     );
     assert.ok(row.item !== null && row.authority === row.item);
     const [opened] = await store.read.journal(tenant, { journal: row.item });

@@ -169,7 +169,7 @@ export const phases: Cases = ({ it }, fresh) => {
       "sleep CANCELLED",
     ]);
     const outbox = await store.read.lease(tenant, { journal: effects[1]!.item! });
-    assert.equal(outbox?.wants, null, "a withdrawn effect's item asks for nobody");
+    assert.equal(outbox?.nextReactor, null, "a withdrawn effect's item asks for nobody");
     await unchanged(store, async () => {
       await run.refused("TAPE_ILLEGAL_TRANSITION", intent(6));
       await run.refused("TAPE_ILLEGAL_TRANSITION", record("gate.opened", { pos: 7, name: "g" }));
@@ -263,7 +263,7 @@ export const phases: Cases = ({ it }, fresh) => {
     assert.equal((await first.view()).status, "STUCK");
     const operator = await hold(store, wanted.id, { run: wanted.id }, { reason: "manual", by: "ann", why: "fixed" });
     await operator.write(unstuck("LIVE"));
-    await operator.release(0, { wants: "recovery" });
+    await operator.release(0, { nextReactor: "recovery" });
     assert.equal((await operator.view()).status, "RUNNABLE");
   });
 };

@@ -41,8 +41,8 @@ export const queues: Cases = ({ it }, fresh) => {
     await store.fenced.append(run.fence, { after: 1, records: [outboxed] });
     await elapse(pastBrief);
     const items = { kind: "item", staleOf: ["outbox", "agent", "recovery"] } as const;
-    assert.deepEqual(await store.claim.find(hunt({ ...items, wants: "recovery", tenant })), []);
-    const found = await store.claim.find(hunt({ ...items, wants: "outbox", tenant }));
+    assert.deepEqual(await store.claim.find(hunt({ ...items, nextReactor: "recovery", tenant })), []);
+    const found = await store.claim.find(hunt({ ...items, nextReactor: "outbox", tenant }));
     assert.deepEqual(
       found.map(({ kind }) => kind),
       ["item"],
@@ -68,7 +68,7 @@ export const queues: Cases = ({ it }, fresh) => {
     await owed(3, { name: "wire" });
     await owed(2, { name: "mail", connector: "quick" });
     const ask = (share: Share, more: Partial<FindRequest> = {}) =>
-      hunt({ wants: "outbox", staleOf: [], kind: "item", share, ...more });
+      hunt({ nextReactor: "outbox", staleOf: [], kind: "item", share, ...more });
     const calleesOf = (terms: readonly Term[]): string[] => terms.map(({ callee }) => String(callee)).sort();
     const first = ask({ most: 2, busy: [{ callee: "wire", items: 1 }] }, { limit: 5 });
     const expected = ["quick", "quick", "slow", "slow", "wire"];
@@ -85,7 +85,7 @@ export const queues: Cases = ({ it }, fresh) => {
     assert.deepEqual(calleesOf(others), ["slow", "slow", "slow", "wire", "wire"]);
     // And so with what was abandoned.
     await elapse(pastBrief);
-    const stale = { wants: "reconciler", staleOf: ["agent"] };
+    const stale = { nextReactor: "reconciler", staleOf: ["agent"] };
     const abandoned = await store.claim.find(ask({ most: 1, busy: [] }, stale));
     assert.deepEqual(calleesOf(abandoned), ["slow", "wire"]);
     await refused("TAPE_BAD_INPUT", store.claim.find(ask({ most: 0, busy: [] })));

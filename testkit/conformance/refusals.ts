@@ -97,10 +97,12 @@ export const refusals: Cases = ({ it }, fresh) => {
       "acquire run": () => claim.acquire(tenant, request({ run: name })),
       "acquire name": () => claim.acquire(tenant, request({ name })),
       "acquire by": () => claim.acquire(tenant, request({ run: run.id }, { expect: "any", by: name, why: "w" })),
-      "find wants": () => claim.find({ claimant: claimant(), wants: name, staleOf: [], limit: 1, nonce: nonce() }),
+      "find wants": () =>
+        claim.find({ claimant: claimant(), nextReactor: name, staleOf: [], limit: 1, nonce: nonce() }),
       "find workflows": () => claim.find({ ...hunt(), workflows: [name] }),
       "unserved workflows": () => read.unserved([name], 0),
-      "find staleOf": () => claim.find({ claimant: claimant(), wants: "w", staleOf: [name], limit: 1, nonce: nonce() }),
+      "find staleOf": () =>
+        claim.find({ claimant: claimant(), nextReactor: "w", staleOf: [name], limit: 1, nonce: nonce() }),
       "pause name": () => claim.pause(tenant, name, true, "ann", "why"),
       "pause by": () => claim.pause(tenant, "n", true, name, "why"),
       restored: () => claim.restored(name),
@@ -163,7 +165,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       connector: () => put(intent(0, { connector: text })),
       "business key": () => put(intent(0, { businessKey: text })),
       binds: () => put(record("gate.opened", { pos: 0, name: "g", binds: text })),
-      wants: () => put(record("term.ended", { end: "released", taken: 0, wants: text })),
+      nextReactor: () => put(record("term.ended", { end: "released", taken: 0, nextReactor: text })),
       "budget unit": () => put(record("budget.reserved", { pos: 0, of: run.journal, amounts: { [text]: 1 } })),
       "child version": () =>
         put(record("child.started", { pos: 0, id: "c", workflow: "w", input: 1, inputHash: "h", version: text })),
@@ -200,7 +202,8 @@ export const refusals: Cases = ({ it }, fresh) => {
       stall: () => claim.acquire(tenant, request({ run: run.id }, { claimant: claimant("o", { maxStallMs: value }) })),
       progress: () => claim.renew([{ fence, progress: value }]),
       "unserved minLagMs": () => read.unserved([], value),
-      "find limit": () => claim.find({ claimant: claimant(), wants: "w", staleOf: [], limit: value, nonce: nonce() }),
+      "find limit": () =>
+        claim.find({ claimant: claimant(), nextReactor: "w", staleOf: [], limit: value, nonce: nonce() }),
       budget: () => intake.createRuns(tenant, [spec({ budget: { usd: value } })]),
       version: () => intake.putValue(tenant, "k", 1, { version: value }),
       "delete version": () => intake.deleteValue(tenant, "k", value),
@@ -295,7 +298,7 @@ export const refusals: Cases = ({ it }, fresh) => {
       ...spread("find workflows", [null, "w", 5, [5]], (v) => claim.find({ ...hunt(), workflows: v })),
       ...spread("unserved workflows", [null, undefined, "w", [5]], (v) => read.unserved(v, 0)),
       ...spread("staleOf", [undefined, "agent", 5], (v) =>
-        claim.find({ claimant: claimant(), wants: "w", staleOf: v, limit: 1, nonce: nonce() }),
+        claim.find({ claimant: claimant(), nextReactor: "w", staleOf: v, limit: 1, nonce: nonce() }),
       ),
       ...spread("renewals", [...notObjects, {}], (v) => claim.renew(v)),
       ...spread("renewal", notObjects, (v) => claim.renew([v])),

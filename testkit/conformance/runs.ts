@@ -80,7 +80,7 @@ export const runs: Cases = ({ it }, fresh) => {
     await run.release();
     assert.equal(await statusOf(store, run.id), "WAITING");
     const again = await begin(store);
-    await again.release(0, { wants: "recovery", inMs: 60_000 });
+    await again.release(0, { nextReactor: "recovery", inMs: 60_000 });
     assert.equal(await statusOf(store, again.id), "RUNNABLE");
   });
 
@@ -140,7 +140,7 @@ export const runs: Cases = ({ it }, fresh) => {
     });
     const found = await store.claim.find({
       claimant: claimant(),
-      wants: "recovery",
+      nextReactor: "recovery",
       staleOf: ["agent"],
       limit: 10,
       nonce: nonce(),
@@ -237,7 +237,7 @@ export const runs: Cases = ({ it }, fresh) => {
         reason: "start",
       },
     );
-    await run.release(0, { wants: unique("reactor") });
+    await run.release(0, { nextReactor: unique("reactor") });
     assert.equal((await run.view()).lease.state, "FREE");
   });
 

@@ -97,11 +97,15 @@ export async function holdItem(store: Store, id: string, pos: number, sub = 0): 
 }
 
 /** What a reactor finds. */
-export function find(store: Store, wants: string, more: Partial<Claimant> & { tenant?: string } = {}): Promise<Term[]> {
+export function find(
+  store: Store,
+  nextReactor: string,
+  more: Partial<Claimant> & { tenant?: string } = {},
+): Promise<Term[]> {
   const { tenant: of, ...who } = more;
-  const finder = claimant(undefined, { ...lasting, reactor: wants, ...who });
+  const finder = claimant(undefined, { ...lasting, reactor: nextReactor, ...who });
   const whose = of === undefined ? {} : { tenant: of };
-  return store.claim.find({ claimant: finder, wants, staleOf: [], limit: 100, nonce: nonce(), ...whose });
+  return store.claim.find({ claimant: finder, nextReactor, staleOf: [], limit: 100, nonce: nonce(), ...whose });
 }
 
 export async function viewOf(store: Store, id: string, of = tenant): Promise<RunView> {

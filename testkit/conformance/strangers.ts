@@ -88,7 +88,13 @@ export const strangers: Cases = ({ it }, fresh) => {
           }
         }
         assert.deepEqual(
-          await claim.find({ ...request({ name: "x" }), wants: "outbox", staleOf: [], limit: 9, tenant: "globex" }),
+          await claim.find({
+            ...request({ name: "x" }),
+            nextReactor: "outbox",
+            staleOf: [],
+            limit: 9,
+            tenant: "globex",
+          }),
           [],
         );
         assert.equal(await intake.deleteSchedule("globex", "canary"), false);

@@ -107,7 +107,10 @@ export class Workload {
     const { store, elapse } = this.#fixture;
     const pos = () => this.#random.int(12);
     const inline = async (run: Holder, then: (effect: EffectRow) => NewRecord[]) => {
-      const effect = await this.#effectsOf(run, ({ role, authority }) => role === "act" && authority === run.journal);
+      const effect = await this.#effectsOf(
+        run,
+        ({ role, authority }) => role === "effect" && authority === run.journal,
+      );
       return effect === undefined ? [] : then(effect);
     };
     return {
@@ -137,7 +140,7 @@ export class Workload {
       ),
       "make due": this.#byRun(async (run) => {
         const due = (at: number, sub = 1) => record("obligation.due", { pos: at, sub, why: "asked" });
-        const owed = await this.#effectsOf(run, ({ role }) => role === "inverse");
+        const owed = await this.#effectsOf(run, ({ role }) => role === "compensation");
         const fresh = 20 + this.#random.int(1_000);
         return owed === undefined ? [...confirmed(fresh), armed(fresh), due(fresh)] : [due(owed.pos, owed.sub)];
       }),
@@ -194,10 +197,10 @@ export class Workload {
       },
       park: this.#byRun(async (run) => {
         const { notes } = await run.view();
-        const wants = this.#chance(50) ? { wants: "recovery" } : {};
+        const nextReactor = this.#chance(50) ? { nextReactor: "recovery" } : {};
         return [
           record("notes.taken", { through: notes }),
-          record("term.ended", { end: "released", taken: notes, ...wants }),
+          record("term.ended", { end: "released", taken: notes, ...nextReactor }),
         ];
       }),
       decide: this.#byRun(() =>
@@ -259,9 +262,9 @@ export class Workload {
     ];
   }
 
-  async #driveFound(wants: string, into: Holder[]): Promise<boolean> {
+  async #driveFound(nextReactor: string, into: Holder[]): Promise<boolean> {
     const { store } = this.#fixture;
-    const terms = await find(store, wants);
+    const terms = await find(store, nextReactor);
     const views = terms.length === 0 ? [] : await store.read.runs(tenant);
     for (const term of terms) {
       this.#keep(new Holder(store, term, views.find(({ journal }) => journal === term.run)?.id ?? ""), into);
@@ -279,10 +282,10 @@ export class Workload {
     if (over || this.#chance(15)) {
       const notes = await item.store.read.journal(tenant, { journal: item.journal }, { inbox: true });
       await item.write(record("notes.taken", { through: notes.length }));
-      await item.release(notes.length, over ? {} : { wants: role === "act" ? "reconciler" : "compensation" });
+      await item.release(notes.length, over ? {} : { nextReactor: role === "effect" ? "reconciler" : "compensation" });
       this.#forgetStale(item.journal);
     } else if (status === "PENDING") await item.write(dispatched(pos, { run, sub, attempt: effect.attempt + 1 }));
-    else if (role === "inverse") {
+    else if (role === "compensation") {
       const to = this.#pick(["COMPENSATED", "COMPENSATED", "UNKNOWN", "PENDING", "STUCK"] as const);
       await item.write(record("obligation.settled", { run, pos, sub, to, reason: "told" }));
     } else {

@@ -52,7 +52,7 @@ function twice(round: CrashRound): string[] {
 
 function ending(round: CrashRound, calm: CrashRound, pick: (outcome: unknown) => unknown): string[] {
   const { status } = round.run;
-  const acts = round.effects.filter(({ role }) => role === "act");
+  const acts = round.effects.filter(({ role }) => role === "effect");
   if (status === calm.run.status) {
     if (status !== "COMPLETED") return [];
     const same = fingerprint(pick(round.run.outcome)) === fingerprint(pick(calm.run.outcome));
@@ -93,8 +93,8 @@ const succeeded = ({ came }: BodyCall): boolean => came !== undefined && "value"
 /** Undone is what was confirmed, if and only if the run did not end well. */
 function undone(round: CrashRound): string[] {
   const { status } = round.run;
-  const inverses = round.effects.filter(({ role, surplus }) => role === "inverse" && !surplus);
-  const called = (key: string): boolean => round.calls.some((call) => call.role === "inverse" && call.key === key);
+  const inverses = round.effects.filter(({ role, surplus }) => role === "compensation" && !surplus);
+  const called = (key: string): boolean => round.calls.some((call) => call.role === "compensation" && call.key === key);
   if (status === "COMPENSATED") {
     return inverses
       .filter((inverse) => inverse.status !== "COMPENSATED" || !called(inverse.key))

@@ -7,7 +7,7 @@ import type { TestProcess } from "./process.ts";
 /** One call of user code that touches the world, as the world side sees it. */
 export interface BodyCall {
   readonly process: string;
-  readonly role: "act" | "inverse" | "look";
+  readonly role: "effect" | "compensation" | "look";
   readonly effect: string;
   readonly semantics: string;
   readonly runId: string;
@@ -45,8 +45,8 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Bod
   ): Promise<T> => {
     const { runId, key, token, attempt } = fx;
     const asked = process.at;
-    const kind = role === "inverse" ? (inverse?.semantics ?? semantics) : semantics;
-    return process.act(role === "act" ? name : `${role} ${name}`, async () => {
+    const kind = role === "compensation" ? (inverse?.semantics ?? semantics) : semantics;
+    return process.act(role === "effect" ? name : `${role} ${name}`, async () => {
       const { at } = process;
       const call: BodyCall = {
         process: process.name,
@@ -77,13 +77,13 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Bod
     const look = one.observe;
     return {
       ...one,
-      run: (args, result, fx) => through("inverse", args, fx, () => one.run(args, result, fx)),
+      run: (args, result, fx) => through("compensation", args, fx, () => one.run(args, result, fx)),
       observe: look === undefined ? undefined : (args, fx) => through("look", args, fx, () => look(args, fx)),
     };
   };
   return {
     ...definition,
-    body: body === undefined ? undefined : (args, fx) => through("act", args, fx, () => body(args, fx)),
+    body: body === undefined ? undefined : (args, fx) => through("effect", args, fx, () => body(args, fx)),
     observe: observe === undefined ? undefined : (args, fx) => through("look", args, fx, () => observe(args, fx)),
     compensate: inverse === undefined ? undefined : undo(inverse),
   };

@@ -10,7 +10,7 @@ export const isSettled = (run: RunView): boolean => run.endedAt !== null || run.
  */
 export async function quietMs(store: Store, tenant: string): Promise<number> {
   const leases = await store.read.leases(tenant);
-  if (leases.some(({ owner, wants }) => owner !== null || wants !== null)) return 0;
+  if (leases.some(({ owner, nextReactor }) => owner !== null || nextReactor !== null)) return 0;
   const timers = (await store.read.agenda()).find(({ reactor }) => reactor === "timers");
   return timers?.inMs ?? Number.POSITIVE_INFINITY;
 }

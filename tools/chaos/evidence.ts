@@ -28,9 +28,9 @@ export async function whyUnsettled(client: Tape, { runs }: Evidence): Promise<st
   const lines: string[] = [];
   for (const run of runs.filter(({ endedAt }) => endedAt === null).slice(0, 5)) {
     const last = (await Array.fromAsync(client.journal(run.id))).at(-1);
-    const { state, label, wants } = run.lease;
+    const { state, label, nextReactor } = run.lease;
     lines.push(
-      `${run.id}: lease ${state} of ${label}, wants ${wants}, notes ${run.notes}, last ${JSON.stringify(last, bigintText)}`,
+      `${run.id}: lease ${state} of ${label}, wants ${nextReactor}, notes ${run.notes}, last ${JSON.stringify(last, bigintText)}`,
     );
     for (const timer of await client.store.read.timers(client.tenant, { run: run.id })) {
       lines.push(`${run.id}: timer ${timer.purpose} at ${timer.pos} is ${timer.status}`);
@@ -87,11 +87,11 @@ export function summary({ started, runs, effects, deeds }: Evidence, world: Worl
     `singleton: ${world.leads.length} acts under ${new Set(world.leads.map(({ token }) => token)).size} tokens, ${world.staleLeads} of stale holders refused`,
     `requests: ${whims.join(", ")}`,
     `acts: ${tally(
-      effects.filter(({ role }) => role === "act"),
+      effects.filter(({ role }) => role === "effect"),
       ({ reason }) => String(reason),
     )}`,
     `obligations: ${tally(
-      effects.filter(({ role }) => role === "inverse"),
+      effects.filter(({ role }) => role === "compensation"),
       ({ status, reason }) => (status === "DISCHARGED" ? status : `${status} (${reason})`),
     )}`,
   ];

@@ -259,7 +259,7 @@ function believed({ effects, deeds }: Evidence): string[] {
   const not = new Set(["FAILED", "WITHDRAWN", "DISCHARGED"]);
   return effects.flatMap((effect) => {
     const { name, key, status, semantics, role } = effect;
-    if (semantics === "read" && role === "act") return [];
+    if (semantics === "read" && role === "effect") return [];
     const what = `${role} ${name} ${key}`;
     if (happened.has(status)) return keys.has(key) ? [] : [`${what} is ${status}, and the world knows nothing of it`];
     if (not.has(status)) return keys.has(key) ? [`${what} is ${status}, and the world has done it`] : [];

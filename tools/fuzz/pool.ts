@@ -111,7 +111,7 @@ const aliases: ReadonlyMap<string, readonly string[]> = new Map(
     endedBefore: ["endedAt"],
     workflows: ["workflow"],
     staleOf: ["reactor"],
-    wants: ["reactor"],
+    nextReactor: ["reactor"],
     forkedFrom: ["id"],
     schedule: ["id"],
     prefix: ["id", "key"],

@@ -50,7 +50,7 @@ interface Data {
   readonly action?: string;
   readonly who?: string;
   readonly inMs?: number;
-  readonly wants?: string;
+  readonly nextReactor?: string;
   readonly purpose?: string;
   readonly happened?: boolean;
 }
@@ -184,10 +184,10 @@ function operationRow(
 /** Whoever gave the act's journal back said who should have it next, and how soon. */
 function nextTry(last: Entry | undefined): Point | undefined {
   if (last?.kind !== "term.ended") return undefined;
-  const { wants, inMs = 0 } = dataOf(last);
-  return wants === undefined
+  const { nextReactor, inMs = 0 } = dataOf(last);
+  return nextReactor === undefined
     ? undefined
-    : { at: last.at + inMs, tone: "idle", about: `next try by the ${wants}`, planned: true };
+    : { at: last.at + inMs, tone: "idle", about: `next try by the ${nextReactor}`, planned: true };
 }
 
 function effectParts(own: readonly Entry[], act: Effect | undefined, items: ReadonlyMap<number, readonly Entry[]>) {

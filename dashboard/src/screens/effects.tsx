@@ -9,13 +9,13 @@ import { Ago, Answer, Empty, Json, Modal, More, RunLink, Screen } from "../ui/pa
 import { type Column, Table } from "../ui/table.tsx";
 
 const statuses = {
-  act: ["PENDING", "DISPATCHED", "CONFIRMED", "FAILED", "UNKNOWN", "STUCK", "WITHDRAWN"],
-  inverse: ["ARMED", "PENDING", "COMMITTED", "UNKNOWN", "COMPENSATED", "STUCK", "DISCHARGED"],
+  effect: ["PENDING", "DISPATCHED", "CONFIRMED", "FAILED", "UNKNOWN", "STUCK", "WITHDRAWN"],
+  compensation: ["ARMED", "PENDING", "COMMITTED", "UNKNOWN", "COMPENSATED", "STUCK", "DISCHARGED"],
 } as const;
 const most = 200;
 
-export function Effects({ of: role }: { readonly of: "act" | "inverse" }) {
-  const path = role === "act" ? "/effects" : "/obligations";
+export function Effects({ of: role }: { readonly of: "effect" | "compensation" }) {
+  const path = role === "effect" ? "/effects" : "/obligations";
   const { status } = useSearch({ from: path });
   const go = useNavigate({ from: path });
   const effects = useInfiniteQuery({
@@ -28,9 +28,9 @@ export function Effects({ of: role }: { readonly of: "act" | "inverse" }) {
   const nameOf = useNames((effects.data?.effects ?? []).map(({ run }) => run));
   return (
     <Screen
-      title={role === "act" ? "Effects" : "Obligations"}
+      title={role === "effect" ? "Effects" : "Obligations"}
       about={
-        role === "act"
+        role === "effect"
           ? "What runs do to the world, and how it stands."
           : "What must be undone if a run fails or is cancelled, and how far that is."
       }
@@ -54,8 +54,8 @@ export function Effects({ of: role }: { readonly of: "act" | "inverse" }) {
       <Answer of={effects}>
         {({ effects: rows }) =>
           rows.length === 0 ? (
-            <Empty title={role === "act" ? "No such act" : "Nothing is owed"}>
-              {role === "act"
+            <Empty title={role === "effect" ? "No such act" : "Nothing is owed"}>
+              {role === "effect"
                 ? "What workflows do with tape.effect(…) will be here."
                 : "An effect with compensate leaves one when it is confirmed."}
             </Empty>

@@ -47,7 +47,7 @@ export function DoubtCard({ doubt }: { readonly doubt: InDoubt }) {
   );
 }
 
-const nameOf = ({ name, role }: Effect): string => name ?? (role === "inverse" ? "an undoing" : "an act");
+const nameOf = ({ name, role }: Effect): string => name ?? (role === "compensation" ? "an undoing" : "an act");
 
 const seen: Readonly<Record<string, string>> = {
   confirmed: "it was there",
@@ -108,7 +108,7 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
       <Deed label="Look again" title={`Look at ${what} again`} run={({ reason }) => resolve({ as: "look" }, reason)}>
         <p>The reconciler looks at once. Nothing is settled by that unless it sees something.</p>
       </Deed>
-      {role === "act" && (
+      {role === "effect" && (
         <Deed
           label="Compensate"
           title={`${what} happened, and must be undone`}

@@ -40,7 +40,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
         const known: readonly string[] = name === "effects" ? effectMachine.states : obligationMachine.states;
         const status = wordsOf("--status", asked.text("status"), known);
         const found = await store.read.effects(tenant, {
-          role: name === "effects" ? "act" : "inverse",
+          role: name === "effects" ? "effect" : "compensation",
           ...(run === undefined ? {} : { run }),
           ...(status === undefined ? {} : { status }),
           ...afterOf(asked),

@@ -23,8 +23,8 @@ const inspect: Command = {
       if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
       const [terms, acts, inverses, gates, timers, budgets] = await Promise.all([
         store.read.terms(tenant, { run: id }),
-        store.read.effects(tenant, { run: id, role: "act" }),
-        store.read.effects(tenant, { run: id, role: "inverse" }),
+        store.read.effects(tenant, { run: id, role: "effect" }),
+        store.read.effects(tenant, { run: id, role: "compensation" }),
         store.read.gates(tenant, { run: id }),
         store.read.timers(tenant, { run: id }),
         store.read.budgets(tenant, id),
@@ -75,7 +75,7 @@ const inspect: Command = {
       ]);
       const doubts = [...acts, ...inverses].filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
       for (const { pos, sub, role, status } of doubts) {
-        const what = role === "act" ? "effect" : "obligation";
+        const what = role === "effect" ? "effect" : "obligation";
         screen.line();
         screen.line(
           `${screen.bad(`${what} ${pos}${sub === 0 ? "" : `.${sub}`} is ${status}`)}: find out whether it happened, then`,

@@ -32,15 +32,15 @@ const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", 
 export async function readOverview(store: Store, tenant: string): Promise<StoreOverview> {
   const full = store.limits.pageRows;
   const count = async (rows: Promise<readonly unknown[]>): Promise<number> => (await rows).length;
-  const effects = (role: "act" | "inverse", status: string): Promise<number> =>
+  const effects = (role: "effect" | "compensation", status: string): Promise<number> =>
     count(store.read.effects(tenant, { role, status: [status], limit: full }));
   const [runs, effectsUnknown, effectsStuck, obligationsUnknown, obligationsStuck, openGates, leases, agenda] =
     await Promise.all([
       Promise.all(live.map((status) => count(store.read.runs(tenant, { status: [status], limit: full })))),
-      effects("act", "UNKNOWN"),
-      effects("act", "STUCK"),
-      effects("inverse", "UNKNOWN"),
-      effects("inverse", "STUCK"),
+      effects("effect", "UNKNOWN"),
+      effects("effect", "STUCK"),
+      effects("compensation", "UNKNOWN"),
+      effects("compensation", "STUCK"),
       count(store.read.gates(tenant, { open: true, limit: full })),
       store.read.leases(tenant, { held: true, limit: full }),
       store.read.agenda(tenant),

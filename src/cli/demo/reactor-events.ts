@@ -33,7 +33,7 @@ export async function reactorEvents(app: Tape, run: string): Promise<ReactorEven
   });
 }
 
-const compensating = { act: "", inverse: ", the undoing" } as const;
+const compensating = { effect: "", compensation: ", the undoing" } as const;
 
 function eventIn(record: FeedRecord): string | undefined {
   switch (record.kind) {

@@ -171,7 +171,7 @@ export class Drive implements DriveHandle {
   async handOver(end: TermEnd, inMs: number): Promise<void> {
     if (!this.#halt("lost")) return;
     const { store, tenant, lease } = this.options;
-    const wanted = { end, wants: "recovery", inMs };
+    const wanted = { end, nextReactor: "recovery", inMs };
     try {
       await this.journal?.whenAnswered();
       await releaseJournal(store, tenant, lease, this.journal?.head ?? lease.term.head, wanted);
@@ -210,7 +210,7 @@ export class Drive implements DriveHandle {
     return this.#late;
   }
 
-  termEnded(waits: readonly string[], next: { readonly wants?: string; readonly inMs?: number } = {}): NewRecord {
+  termEnded(waits: readonly string[], next: { readonly nextReactor?: string; readonly inMs?: number } = {}): NewRecord {
     const term = this.options.lease.stats();
     const data = { taken: this.waits.notesTaken, waits: [...waits], term, ...next };
     return { kind: "term.ended", data: { end: "released", ...data } };

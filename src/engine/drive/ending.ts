@@ -61,7 +61,7 @@ async function scheduleRetry(drive: DriveHandle, error: unknown): Promise<boolea
   const data = { attempt, error: toStoredError(error), inMs, ...drive.context.failureBehind(error) };
   const park = (): Promise<void> =>
     drive.parkWith(
-      () => [{ kind: "run.retried", data }, drive.termEnded(["a retry"], { wants: "recovery", inMs })],
+      () => [{ kind: "run.retried", data }, drive.termEnded(["a retry"], { nextReactor: "recovery", inMs })],
       park,
     );
   await park();
@@ -121,7 +121,7 @@ async function retryEnding(
     return drive.finished ? undefined : finishEnding(drive, decided, refusals);
   }
   log("warn", "run.end_refused", { run: runId, error: refusal.message, againInMs: refusedAgainMs });
-  const later = { wants: "recovery", inMs: refusedAgainMs };
+  const later = { nextReactor: "recovery", inMs: refusedAgainMs };
   await drive.parkWith(
     () => [drive.termEnded(["the end"], later)],
     () => finishEnding(drive, decided),
@@ -163,7 +163,7 @@ async function abandonAttempts(drive: DriveHandle): Promise<void> {
 async function parkForOpenWork(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
   const { store, tenant, runId } = drive.options;
   const status = ["STUCK", "DISPATCHED", "UNKNOWN", "PENDING"];
-  const acts = await store.read.effects(tenant, { run: runId, role: "act", status });
+  const acts = await store.read.effects(tenant, { run: runId, role: "effect", status });
   const stuck = acts.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0) {
     await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), false), stuck.map(effectRefOf), again);

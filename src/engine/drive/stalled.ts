@@ -26,7 +26,7 @@ export async function stallReplay(drive: DriveHandle, record: JournalRecord): Pr
     drive.parkWith(
       () => [
         { kind: "replay.stalled", data },
-        drive.termEnded([`a replay that asks for ${awaited}`], { wants: "recovery", inMs }),
+        drive.termEnded([`a replay that asks for ${awaited}`], { nextReactor: "recovery", inMs }),
       ],
       park,
     );

@@ -52,7 +52,7 @@ async function conclude(
   carried: CallResult,
 ): Promise<void> {
   const { semantics } = item.effect;
-  const reconciler = { wants: "reconciler" };
+  const reconciler = { nextReactor: "reconciler" };
   if (carried.came === "done") {
     try {
       return await item.finish(item.confirmed("returned", { value: carried.value }));
@@ -75,7 +75,7 @@ async function conclude(
     const inMs = Math.ceil(
       Math.max(backoffMs(Math.max(1, failures), definition.backoff, deps.random), requestedDelayMs(carried.error)),
     );
-    return item.finish([again], { wants: item.actor, inMs });
+    return item.finish([again], { nextReactor: item.actor, inMs });
   }
   // That this attempt was not sent says nothing about an earlier one in doubt.
   const surely = semantics === "read" || (notSent && !hasUncertainAttempt(item));

@@ -68,7 +68,7 @@ export class Item {
   }
 
   get isCompensation(): boolean {
-    return this.effect.role === "inverse";
+    return this.effect.role === "compensation";
   }
 
   /** The reactor that acts on it, as against the one that finds out what became of it. */
@@ -215,13 +215,13 @@ export class Item {
   }
 
   /** Nobody here can go on with it: it waits, visibly, for somebody who can. */
-  park(wants: string, what: string): Promise<void> {
+  park(nextReactor: string, what: string): Promise<void> {
     const { log } = this.#deps;
     this.#unserved = true;
     const next = `start a process whose createRunner({ effects, connectors }) has ${what}`;
-    log("warn", "reactor.no_handler", { wants, effect: this.effect.name, run: this.runId, missing: what, next });
+    log("warn", "reactor.no_handler", { nextReactor, effect: this.effect.name, run: this.runId, missing: what, next });
     const inMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
-    return this.finish([], { wants, inMs, waits: [`a process that has ${what}`] });
+    return this.finish([], { nextReactor, inMs, waits: [`a process that has ${what}`] });
   }
 
   /** Not this reactor's business any more: to whom it belongs now, or to nobody. */
@@ -234,9 +234,9 @@ export class Item {
     const { store, tenant } = this.#deps;
     // What a person has said of it waits for whoever can settle it, or look.
     const asked = this.operatorVerdict !== undefined || this.observeRequested;
-    const { wants } = asked ? { wants: "reconciler" } : nextReactorOf(this.status, this.actor);
+    const { nextReactor } = asked ? { nextReactor: "reconciler" } : nextReactorOf(this.status, this.actor);
     const inMs = retryDelayMs(this.#deps, this.idleTerms, { run: this.runId, effect: this.effect.name });
-    const next = wants === undefined ? {} : { wants, inMs };
+    const next = nextReactor === undefined ? {} : { nextReactor, inMs };
     const told = await releaseJournal(store, tenant, this.lease, this.#head, next);
     if (told) this.#next = next;
     return told;
@@ -272,8 +272,8 @@ export interface ItemJournal {
 }
 
 /** Who is to go on with an effect in this status. An attempt that nobody finished is the reconciler's. */
-function nextReactorOf(status: EffectRow["status"], actor: string): { wants?: string } {
-  if (status === "PENDING") return { wants: actor };
-  if (status === "DISPATCHED" || status === "COMMITTED" || status === "UNKNOWN") return { wants: "reconciler" };
+function nextReactorOf(status: EffectRow["status"], actor: string): { nextReactor?: string } {
+  if (status === "PENDING") return { nextReactor: actor };
+  if (status === "DISPATCHED" || status === "COMMITTED" || status === "UNKNOWN") return { nextReactor: "reconciler" };
   return {};
 }

@@ -24,7 +24,7 @@ export async function loadItem(deps: ReactorDeps, lease: Lease, term: Term): Pro
 
 /** What was told of an inline act while the run still decided over it, and came too late for the run to use. */
 async function evidenceInRun({ store, tenant }: ReactorDeps, effect: EffectRow): Promise<readonly JournalRecord[]> {
-  if (effect.dispatch !== "inline" || effect.role !== "act") return [];
+  if (effect.dispatch !== "inline" || effect.role !== "effect") return [];
   const target = { journal: effect.run };
   const inbox = await readAll((from) => store.read.journal(tenant, target, { from, inbox: true }));
   return inbox.filter(({ kind, data }) => {

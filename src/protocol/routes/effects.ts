@@ -24,11 +24,12 @@ export const doubts = group({
     path: "/v1/effects",
     role: "reader",
     repeat: "read",
-    summary: "Effects, or with role=inverse obligations, by status and age; next is the after of the following page",
+    summary:
+      "Effects, or with role=compensation obligations, by status and age; next is the after of the following page",
     query: z.strictObject({
       run: name.exactOptional(),
       item: wholeText.exactOptional(),
-      role: z.enum(["act", "inverse"]).exactOptional(),
+      role: z.enum(["effect", "compensation"]).exactOptional(),
       root: wholeText.exactOptional(),
       below: wholeText.exactOptional(),
       from: wholeText.exactOptional(),
@@ -46,7 +47,7 @@ export const doubts = group({
     repeat: "read",
     summary: "Effects and obligations that are UNKNOWN or STUCK, with what was seen and said of each and the next look",
     query: z.strictObject({
-      role: z.enum(["act", "inverse"]).exactOptional(),
+      role: z.enum(["effect", "compensation"]).exactOptional(),
       run: name.exactOptional(),
       limit: wholeText.exactOptional(),
     }),

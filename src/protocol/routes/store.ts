@@ -83,7 +83,7 @@ export const store = group({
     size: "names",
     body: z.strictObject({
       claimant,
-      wants: name,
+      nextReactor: name,
       staleOf: names,
       staleLimit: rowsOrNone.exactOptional(),
       limit: rows,

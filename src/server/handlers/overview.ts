@@ -100,8 +100,8 @@ async function overviewOf(store: Pick<Store, "read">, tenant: string): Promise<R
   const [lists, failed, doubts, obligations, gates, leases, unserved, effects] = await Promise.all([
     Promise.all(countedStatuses.map(byStatus)),
     read.runs(tenant, { status: ["FAILED"], endedSince: Math.floor(now - recentMs), limit }),
-    read.effects(tenant, { role: "act", status: inDoubt, limit }),
-    read.effects(tenant, { role: "inverse", status: owed, limit }),
+    read.effects(tenant, { role: "effect", status: inDoubt, limit }),
+    read.effects(tenant, { role: "compensation", status: owed, limit }),
     read.gates(tenant, { open: true, limit }),
     read.leases(tenant, { held: true, limit: maxLeases }),
     unservedWorkflows(store, tenant),

@@ -74,7 +74,7 @@ export interface EffectFilter {
   readonly run?: string;
   /** The effect whose item journal has this number. */
   readonly item?: number;
-  readonly role?: "act" | "inverse";
+  readonly role?: "effect" | "compensation";
   /** Only obligations, of the root with this journal number and of everything below it, in the order of undoing. */
   readonly root?: number;
   /** With `root`: only what the run with this journal number answers for, itself and everything below it; no surplus. */

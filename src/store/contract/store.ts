@@ -127,7 +127,7 @@ export interface CreateResult {
 export interface FindRequest {
   readonly claimant: Claimant;
   /** Journals that ask for this reactor. */
-  readonly wants: string;
+  readonly nextReactor: string;
   /** Journals whose stale holder was one of these reactors. */
   readonly staleOf: readonly string[];
   /** At most so many whose holder is stale; absent: as many as the limit allows. */

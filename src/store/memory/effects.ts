@@ -23,7 +23,7 @@ export const effects = {
     const { source, run, pos, sub, role, name, connector, semantics, dispatch, status, authority, item, key } = p;
     const owner = t.runs.get(run);
     if (owner?.tenant !== p.tenant || (source !== run && t.leases.get(source)?.run !== run)) return none;
-    if (role !== "inverse" && owner.phase !== "LIVE") return none;
+    if (role !== "compensation" && owner.phase !== "LIVE") return none;
     if (t.effects.get(keyOf(run, pos, sub)) !== undefined) return none;
     t.effects.insert({
       run,
@@ -91,7 +91,7 @@ export const effects = {
     const mine = p.below === null ? undefined : new Set(chainsOf(t, p.below));
     const found = t.effects.by
       .root(p.root)
-      .filter(listing({ ...p, role: "inverse" }, at))
+      .filter(listing({ ...p, role: "compensation" }, at))
       .filter((effect) => effect.run >= p.from && (mine === undefined || mine.has(effect)));
     return rows(
       page(
@@ -125,20 +125,20 @@ export const effects = {
   },
 
   "effects.withdraw"(t, p: Do<"effects.withdraw">, { at }) {
-    const found = t.effects.by.run(p.run).filter(({ role, status }) => role === "act" && status === "PENDING");
+    const found = t.effects.by.run(p.run).filter(({ role, status }) => role === "effect" && status === "PENDING");
     return changed(t.effects.updateAll(found, { status: "WITHDRAWN", changed_at: at }));
   },
 
   "items.sweep"(t, p: Do<"items.sweep">) {
     const withdrawn = t.effects.by.run(p.run).filter(({ status }) => status === "WITHDRAWN");
-    return changed(t.leases.updateAll(freeItems(t, withdrawn), { wants: null }));
+    return changed(t.leases.updateAll(freeItems(t, withdrawn), { next_reactor: null }));
   },
 
   "obligations.make_due"(t, p: Do<"obligations.make_due">, { at }) {
     const { run, pos, sub } = p;
     const concerned =
       pos === null ? ofTree(t, run) : t.effects.by.run(run).filter((e) => e.pos === pos && e.sub === sub);
-    const found = concerned.filter(({ role, status }) => role === "inverse" && status === "ARMED");
+    const found = concerned.filter(({ role, status }) => role === "compensation" && status === "ARMED");
     return changed(t.effects.updateAll(found, { status: "PENDING", changed_at: at }));
   },
 
@@ -150,12 +150,12 @@ export const effects = {
       (effect) =>
         effect.status === "PENDING" && !chain.some((other) => newer(other, effect) && unsettled.includes(other.status)),
     );
-    const waiting = freeItems(t, next).filter(({ wants }) => wants === null);
-    return changed(t.leases.updateAll(waiting, { wants: "compensation", due_at: now }));
+    const waiting = freeItems(t, next).filter(({ next_reactor }) => next_reactor === null);
+    return changed(t.leases.updateAll(waiting, { next_reactor: "compensation", due_at: now }));
   },
 
   "obligations.discharge"(t, p: Do<"obligations.discharge">, { at }) {
-    const found = t.effects.by.root(p.run).filter(({ role, status }) => role === "inverse" && status === "ARMED");
+    const found = t.effects.by.root(p.run).filter(({ role, status }) => role === "compensation" && status === "ARMED");
     return changed(t.effects.updateAll(found, { status: "DISCHARGED", changed_at: at }));
   },
 } satisfies Statements;
@@ -168,7 +168,7 @@ function ofTree(t: Tables, run: number): readonly EffectRow[] {
 
 /** The obligations of the run and of everything below it; surplus ones stand outside the chain. */
 export function chainsOf(t: Tables, run: number): readonly EffectRow[] {
-  return ofTree(t, run).filter(({ role, surplus }) => role === "inverse" && !surplus);
+  return ofTree(t, run).filter(({ role, surplus }) => role === "compensation" && !surplus);
 }
 
 /** The item leases of these effects that nobody holds. */

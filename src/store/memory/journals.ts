@@ -65,11 +65,11 @@ export const journals = {
     if (lease?.tenant !== p.tenant || !lease.open) return none;
     const free = lease.owner === null && !lease.doomed;
     const wanted = lease.kind === "run" ? "recovery" : "reconciler";
-    const waits = lease.kind !== "run" && lease.wants !== null; // an item goes on waiting for the reactor it waits for
-    const woken = waits ? {} : { wants: wanted, due_at: now };
+    const waits = lease.kind !== "run" && lease.next_reactor !== null; // an item goes on waiting for the reactor it waits for
+    const woken = waits ? {} : { next_reactor: wanted, due_at: now };
     const counted = t.leases.update(lease, { notes: lease.notes + 1, ...(free ? woken : {}) });
-    const { notes, kind, tenant, owner, wants } = counted;
-    return row({ notes, kind, tenant, wakes: owner === null ? wants : null });
+    const { notes, kind, tenant, owner, next_reactor } = counted;
+    return row({ notes, kind, tenant, wakes: owner === null ? next_reactor : null });
   },
 
   "note.create": (t, p: Omit<NewRecord, "token">, { at }) => write(t, { ...p, journal: -p.journal, token: 0n }, at),

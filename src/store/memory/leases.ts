@@ -26,9 +26,9 @@ export const leases = {
   },
 
   "lease.create"(t, p: Do<"lease.create">, { now }) {
-    const { journal, kind, run, workflow, token, wants } = p;
+    const { journal, kind, run, workflow, token, nextReactor: next_reactor } = p;
     const tenant = p.tenant ?? tenantOf(t, p.source);
-    t.leases.insert({ ...blank(now), journal, kind, tenant, run, workflow, token, wants });
+    t.leases.insert({ ...blank(now), journal, kind, tenant, run, workflow, token, next_reactor });
     return changed(1);
   },
 
@@ -82,7 +82,7 @@ export const leases = {
       doomed: false,
       open: p.open,
       last_end: p.end as TermEnd,
-      wants: p.wants,
+      next_reactor: p.nextReactor,
       due_at: now + p.inMs,
     });
     return row({ tenant, kind });
@@ -91,7 +91,7 @@ export const leases = {
   "lease.wake"(t, p: Do<"lease.wake">, { now }) {
     const lease = t.leases.get(p.journal);
     if (lease === undefined || lease.owner !== null || !lease.open) return none;
-    t.leases.update(lease, { wants: p.wants, due_at: now + p.inMs });
+    t.leases.update(lease, { next_reactor: p.nextReactor, due_at: now + p.inMs });
     return changed(1);
   },
 
@@ -153,7 +153,7 @@ export function blank(now: number): Omit<LeaseRow, "journal" | "kind" | "tenant"
     stalled: false,
     notes: 0,
     open: true,
-    wants: null,
+    next_reactor: null,
     due_at: now,
     last_end: null,
   };
@@ -181,7 +181,7 @@ function termOf(t: Tables, lease: LeaseRow, p: Taking, now: number, reason: Term
     max_stall_ms: p.maxStallMs,
     doomed: false,
     stalled: false,
-    wants: null,
+    next_reactor: null,
   };
 }
 

@@ -23,7 +23,7 @@ export const prune = {
         (run) =>
           run.parent === null &&
           t.runs.by.root(run.journal).every(over) &&
-          t.effects.by.root(run.journal).every(({ role, status }) => role === "act" || undone.includes(status)),
+          t.effects.by.root(run.journal).every(({ role, status }) => role === "effect" || undone.includes(status)),
       );
     const oldest = page(
       found,

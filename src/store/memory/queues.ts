@@ -11,9 +11,9 @@ type Place = { readonly tenant: string; readonly workflow: string };
 
 /** Looks for work, queue by queue. */
 export const queues = {
-  "lease.due"(t, p: Looking & { wants: string }, { now }) {
+  "lease.due"(t, p: Looking & { nextReactor: string }, { now }) {
     const found = workflowsOf(p)
-      .flatMap((workflow) => t.leases.by.queue(keyOf(p.wants, p.tenant, workflow)))
+      .flatMap((workflow) => t.leases.by.queue(keyOf(p.nextReactor, p.tenant, workflow)))
       .filter(({ due_at, paused, kind }) => due_at <= now && !paused && passes(p.kind, kind))
       .filter(hasRoom(t, p));
     return numbers(
@@ -42,10 +42,10 @@ export const queues = {
   "item.callees": (t, p: { journals: string }) =>
     rows((JSON.parse(p.journals) as number[]).map((journal) => ({ journal, callee: calleeOf(t, journal) }))),
 
-  "lease.queues": (t, p: Among & { wants: string }) =>
+  "lease.queues": (t, p: Among & { nextReactor: string }) =>
     placesOf(
       p,
-      t.leases.all().filter(({ wants }) => wants === p.wants),
+      t.leases.all().filter(({ next_reactor }) => next_reactor === p.nextReactor),
     ),
 
   "lease.holders": (t, p: Among) =>
@@ -58,7 +58,9 @@ export const queues = {
     const served = p.served === null ? undefined : new Set(JSON.parse(p.served) as string[]);
     const rests = (journal: number): boolean => {
       const lease = t.leases.get(journal);
-      return lease?.owner === null && lease.wants === null && !lease.paused && t.runs.get(journal)?.phase === "LIVE";
+      return (
+        lease?.owner === null && lease.next_reactor === null && !lease.paused && t.runs.get(journal)?.phase === "LIVE"
+      );
     };
     const soon = t.timers.by
       .set(p.tenant)

@@ -171,7 +171,7 @@ export const runs = {
   "run.assert_settled"(t, p: Do<"run.assert_settled">) {
     const { journal, armed } = p;
     const open =
-      t.effects.by.run(journal).some(({ role, status }) => role === "act" && openActs.includes(status)) ||
+      t.effects.by.run(journal).some(({ role, status }) => role === "effect" && openActs.includes(status)) ||
       chainsOf(t, journal).some(({ status }) => unsettled.includes(status) || (armed && status === "ARMED")) ||
       t.gates.by.run(journal).some(({ status }) => status === "OPEN") ||
       t.timers.by.run(journal).some(({ status }) => status === "SET") ||
@@ -215,13 +215,13 @@ function listedRuns(
 }
 
 function withLease(t: Tables, run: RunRow): Row {
-  const { notes, owner, wants } = t.leases.get(run.journal)!;
-  return { ...run, notes, lease_owner: owner, lease_wants: wants };
+  const { notes, owner, next_reactor } = t.leases.get(run.journal)!;
+  return { ...run, notes, lease_owner: owner, lease_next_reactor: next_reactor };
 }
 
 function liveStatus(t: Tables, run: RunRow): RunStatus {
-  const { owner, wants } = t.leases.get(run.journal)!;
-  return statusOf(run.phase, owner !== null, wants !== null);
+  const { owner, next_reactor } = t.leases.get(run.journal)!;
+  return statusOf(run.phase, owner !== null, next_reactor !== null);
 }
 
 function labelOf(run: RunRow, key: string): string | undefined {

@@ -80,7 +80,7 @@ export class Tables {
 
   readonly leases = new Table(this.undo, (row: LeaseRow) => row.journal, {
     tenant: (row) => row.tenant,
-    queue: (row) => (row.wants === null ? null : keyOf(row.wants, row.tenant, row.workflow)),
+    queue: (row) => (row.next_reactor === null ? null : keyOf(row.next_reactor, row.tenant, row.workflow)),
     holders: (row) => (row.owner === null || row.kind === "name" ? null : keyOf(row.tenant, row.workflow)),
     /** "held", or not in it. */
     state: (row) => (row.owner === null ? null : "held"),

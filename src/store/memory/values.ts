@@ -75,8 +75,16 @@ export const values = {
     return rows(
       page(ours, p.limit, ({ run }) => -run).map((budget) => {
         const { id, workflow, phase, ended_at } = t.runs.get(budget.run)!;
-        const { owner, wants } = t.leases.get(budget.run)!;
-        return { ...budget, run_id: id, workflow, phase, ended_at, lease_owner: owner, lease_wants: wants };
+        const { owner, next_reactor } = t.leases.get(budget.run)!;
+        return {
+          ...budget,
+          run_id: id,
+          workflow,
+          phase,
+          ended_at,
+          lease_owner: owner,
+          lease_next_reactor: next_reactor,
+        };
       }),
     );
   },

@@ -137,16 +137,16 @@ export class PostgresBackend implements SqlBackend {
     const [first] = entry.records;
     if (isPark(entry) && first?.kind === "term.ended") {
       const { queue, ...appended } = await park.submit({ fence, entry });
-      return this.#released(fence, first.data.wants, appended, queue);
+      return this.#released(fence, first.data.nextReactor, appended, queue);
     }
     return appendSingle(this.#options.writer, { fence, entry });
   }
 
   /** Who waits for this journal, and who is wanted next, should know. */
-  #released(fence: Fence, wants: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
+  #released(fence: Fence, nextReactor: string | undefined, appended: AppendResult, queue?: Queue): AppendResult {
     const { notifier } = this.#options;
-    if (wants !== undefined)
-      notifier.send(queue === undefined ? { of: "reactor", reactor: wants } : wakeIn(wants, queue));
+    if (nextReactor !== undefined)
+      notifier.send(queue === undefined ? { of: "reactor", reactor: nextReactor } : wakeIn(nextReactor, queue));
     notifier.send({ of: "journal", tenant: fence.tenant, journal: fence.journal });
     return appended;
   }

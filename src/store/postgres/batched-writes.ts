@@ -118,7 +118,7 @@ export const parkWrite = (alone: WriteSingle<AppendItem, ParkResult>): BatchedWr
     ...entryParams(batch),
     takens: numbersLiteral(batch.map((item) => endedOf(item).taken)),
     ends: textsLiteral(batch.map((item) => endedOf(item).end)),
-    wantses: textsLiteral(batch.map((item) => endedOf(item).wants ?? null)),
+    nextReactors: textsLiteral(batch.map((item) => endedOf(item).nextReactor ?? null)),
     inMses: numbersLiteral(batch.map((item) => Math.floor(endedOf(item).inMs ?? 0))),
   }),
   single: alone,

@@ -81,7 +81,7 @@ CREATE INDEX effects_item ON tape.effects USING btree (item) WHERE (item IS NOT 
 
 CREATE INDEX effects_open ON tape.effects USING btree (tenant, status, changed_at) WHERE (status = ANY (ARRAY['PENDING'::text, 'DISPATCHED'::text, 'UNKNOWN'::text, 'STUCK'::text, 'COMMITTED'::text]));
 
-CREATE INDEX effects_owed ON tape.effects USING btree (root) WHERE (role = 'inverse'::text);
+CREATE INDEX effects_owed ON tape.effects USING btree (root) WHERE (role = 'compensation'::text);
 
 CREATE INDEX effects_tenant ON tape.effects USING btree (tenant, run, pos, sub);
 
@@ -130,7 +130,7 @@ table tape.leases(
   stalled boolean not null default false,
   notes bigint not null default 0,
   open boolean not null default true,
-  wants text,
+  next_reactor text,
   due_at bigint not null default 0,
   last_end text,
   workflow text not null default ''::text,
@@ -141,9 +141,9 @@ CREATE INDEX leases_holders ON tape.leases USING btree (tenant, workflow) WHERE 
 
 CREATE INDEX leases_items ON tape.leases USING btree (run) WHERE (kind = 'item'::text);
 
-CREATE INDEX leases_queue ON tape.leases USING btree (wants, tenant, workflow, due_at) WHERE (wants IS NOT NULL);
+CREATE INDEX leases_queue ON tape.leases USING btree (next_reactor, tenant, workflow, due_at) WHERE (next_reactor IS NOT NULL);
 
-CREATE INDEX leases_wanted ON tape.leases USING btree (tenant, journal) WHERE (wants = 'recovery'::text);
+CREATE INDEX leases_wanted ON tape.leases USING btree (tenant, journal) WHERE (next_reactor = 'recovery'::text);
 
 CREATE UNIQUE INDEX leases_fence ON tape.leases USING btree (journal, token);
 

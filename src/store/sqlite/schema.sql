@@ -41,7 +41,7 @@ CREATE INDEX effects_item on effects(item) where item is not null;
 CREATE INDEX effects_open on effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
 
-CREATE INDEX effects_owed on effects(root) where role = 'inverse';
+CREATE INDEX effects_owed on effects(root) where role = 'compensation';
 
 CREATE INDEX effects_tenant on effects(tenant);
 
@@ -64,16 +64,16 @@ CREATE TABLE leases(
   doomed integer not null default 0, paused integer not null default 0, stalled integer not null default 0,
   notes integer not null default 0,
   open integer not null default 1,
-  wants text, due_at integer not null default 0, last_end text
+  next_reactor text, due_at integer not null default 0, last_end text
 , workflow text not null default '') strict;
 
-CREATE INDEX leases_due on leases(wants, tenant, workflow, due_at) where wants is not null;
+CREATE INDEX leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 
 CREATE INDEX leases_held on leases(tenant, workflow) where owner is not null and kind <> 'name';
 
 CREATE INDEX leases_items on leases(run) where kind = 'item';
 
-CREATE INDEX leases_wanted on leases(tenant) where wants = 'recovery';
+CREATE INDEX leases_wanted on leases(tenant) where next_reactor = 'recovery';
 
 CREATE TABLE meta(
   one integer primary key check (one = 1),

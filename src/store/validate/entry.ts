@@ -167,7 +167,7 @@ export function encodeRecord(record: NewRecord, limits: Limits): string {
 
 /** Fields of records that are names, short text, and maps whose keys are names. All others are the user's own values. */
 const nameFields: ReadonlySet<string> = new Set(
-  "id name workflow key businessKey connector argsHash inputHash purpose wants schedule forkedFrom".split(" "),
+  "id name workflow key businessKey connector argsHash inputHash purpose nextReactor schedule forkedFrom".split(" "),
 );
 const textFields: ReadonlySet<string> = new Set(["version", "binds"]);
 const mapFields: ReadonlySet<string> = new Set(["labels", "budget", "amounts", "spent", "reserved"]);

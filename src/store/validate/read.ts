@@ -8,8 +8,8 @@ import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
 import { checkFlag, checkList, checkObject, checkText, checkWhole } from "./entry.ts";
 
 const effectStatuses = {
-  act: effectMachine.states,
-  inverse: obligationMachine.states,
+  effect: effectMachine.states,
+  compensation: obligationMachine.states,
   any: [...new Set([...effectMachine.states, ...obligationMachine.states])],
 };
 
@@ -108,7 +108,7 @@ export function validatedRead(read: ReadOps, limits: Limits): ReadOps {
       names({ tenant });
       page(filter);
       const { role } = filter;
-      oneOf("role", role === undefined ? undefined : [role], ["act", "inverse"]);
+      oneOf("role", role === undefined ? undefined : [role], ["effect", "compensation"]);
       oneOf("status", filter.status, effectStatuses[role ?? "any"]);
       cursor(filter.after);
       if (filter.after !== undefined && (filter.run ?? filter.item ?? filter.root) !== undefined) {

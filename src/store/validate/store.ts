@@ -211,7 +211,7 @@ function validatedClaim(claim: ClaimOps, limits: Limits): ClaimOps {
       checkObject("request", request);
       checkClaimant(request.claimant, limits);
       checkNonce(request.nonce);
-      names({ wants: request.wants });
+      names({ nextReactor: request.nextReactor });
       checkList("staleOf", request.staleOf);
       for (const reactor of request.staleOf) names({ staleOf: reactor });
       checkWhole("limit", request.limit, 1);

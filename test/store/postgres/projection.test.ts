@@ -66,7 +66,7 @@ const cases: Case[] = [
       await overtaken(`tape.runs where journal = ${child.journal}`, ends, () => parent.release());
       return parent;
     },
-    (journal) => `update tape.leases set wants = null where journal = ${journal}`,
+    (journal) => `update tape.leases set next_reactor = null where journal = ${journal}`,
   ],
   [
     "a gate that was resolved after its timer had fired",

@@ -101,11 +101,11 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
     await scene.admin.query("vacuum analyze tape.runs, tape.leases, tape.records, tape.timers");
     expect(await plans.scansOf(narrow)).toEqual([]);
     const queue = { tenant: "'acme'", workflows: `'["","w"]'`, kind: "'run'", limit: "100" };
-    expect(await pages("lease.due", { ...queue, wants: "'recovery'" })).toBeLessThan(20);
+    expect(await pages("lease.due", { ...queue, nextReactor: "'recovery'" })).toBeLessThan(20);
     expect(await pages("lease.stale", { ...queue, staleOf: "'agent,recovery'" })).toBeLessThan(50);
     expect(await pages("lease.by_nonce", { ...queue, owner: "'o'", nonce: "1" })).toBeLessThan(50);
     expect(await pages("lease.unserved", { ...queue, minLagMs: "0" })).toBeLessThan(50);
-    expect(await pages("lease.queues", { ...queue, wants: "'recovery'" })).toBeLessThan(20);
+    expect(await pages("lease.queues", { ...queue, nextReactor: "'recovery'" })).toBeLessThan(20);
     expect(await pages("lease.holders", queue)).toBeLessThan(20);
     expect(await pages("timer.due", queue)).toBeLessThan(20);
     // A page of the feed reads what it delivers: 100 records, not 40 000.
@@ -143,5 +143,5 @@ describe.each(["postgres14", "postgres18"] as const)("%s: the schema", (server) 
       select 1000000 + n, s, 1, n, 1, 'run.retried', '{"v":1}' from generate_series(1, ${count}) n, generate_series(1, 2) s;
     insert into tape.timers(run, pos, purpose, tenant, status, due_at)
       select 1000000 + n, 0, 'sleep', 'acme', 'SET', tape.now_ms() + 86400000 from generate_series(1, ${count}) n;
-    update tape.leases set wants = 'recovery', due_at = tape.now_ms() + 86400000 where journal % 2 = 0 and journal > 1000000`;
+    update tape.leases set next_reactor = 'recovery', due_at = tape.now_ms() + 86400000 where journal % 2 = 0 and journal > 1000000`;
 });

@@ -49,7 +49,7 @@ describe("the end of a run that the connection has known from the start", () => 
     const { run, fence } = await create();
     const { head } = await store.fenced.append(fence, { after: 1, records: [...confirmed(0), armed(0)] });
     await store.fenced.append(fence, { after: head, records: [ended("COMPLETED", { outcome: 1 })] });
-    const obligations = await store.read.effects(tenant, { run: run.id, role: "inverse" });
+    const obligations = await store.read.effects(tenant, { run: run.id, role: "compensation" });
     expect(obligations.map(({ status }) => status)).toEqual(["DISCHARGED"]);
   });
 

@@ -79,11 +79,11 @@ describe("SQLite", () => {
   });
 
   it.each([
-    ["lease.due", "SEARCH x USING INDEX leases_due (wants=? AND tenant=? AND workflow=? AND due_at<?)"],
-    ["agenda", "SEARCH l USING INDEX leases_due (wants=? AND tenant=? AND workflow=?)"],
+    ["lease.due", "SEARCH x USING INDEX leases_due (next_reactor=? AND tenant=? AND workflow=? AND due_at<?)"],
+    ["agenda", "SEARCH l USING INDEX leases_due (next_reactor=? AND tenant=? AND workflow=?)"],
     ["agenda", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
     ["agenda", "SEARCH timers USING COVERING INDEX timers_due (tenant=? AND steady=?)"],
-    ["lease.queues", "SEARCH l USING COVERING INDEX leases_due (wants=? AND tenant=? AND workflow>?)"],
+    ["lease.queues", "SEARCH l USING COVERING INDEX leases_due (next_reactor=? AND tenant=? AND workflow>?)"],
     ["lease.stale", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
     ["lease.by_nonce", "SEARCH l USING INDEX leases_held (tenant=? AND workflow=?)"],
     [

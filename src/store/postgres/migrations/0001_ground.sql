@@ -47,12 +47,12 @@ create table tape.leases(
   doomed boolean not null default false, paused boolean not null default false, stalled boolean not null default false,
   notes bigint not null default 0,      -- notes ever sent: parking and ending require notes = taken
   open boolean not null default true,       -- false once the run is terminal: notes are refused
-  wants text, due_at bigint not null default 0, last_end text
+  next_reactor text, due_at bigint not null default 0, last_end text
 ) with (fillfactor = 60);
 -- Makes the token a key column, so that FOR KEY SHARE conflicts with a takeover and with nothing else. Without this very
 -- index (unique, not partial, no expression, token among its keys) the fence is open: a test pins it.
 create unique index leases_fence on tape.leases(journal, token);
-create index leases_due on tape.leases(wants, due_at) where wants is not null;
+create index leases_due on tape.leases(next_reactor, due_at) where next_reactor is not null;
 create index leases_held on tape.leases(journal) where owner is not null; -- not on expires_at: heartbeats touch no index
 create index leases_items on tape.leases(run) where kind = 'item';
 
@@ -86,7 +86,7 @@ create table tape.effects(
 );
 create index effects_open on tape.effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-create index effects_owed on tape.effects(root) where role = 'inverse';
+create index effects_owed on tape.effects(root) where role = 'compensation';
 create index effects_item on tape.effects(item) where item is not null;
 
 create table tape.business_keys(

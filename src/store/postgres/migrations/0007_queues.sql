@@ -6,7 +6,7 @@ alter table tape.leases add column if not exists workflow text not null default 
 -- in batches of tape.leases(journal)
 update tape.leases l set workflow = r.workflow from tape.runs r
 where r.journal = l.journal and l.kind = 'run' and l.open and l.workflow = '' and l.journal > :after and l.journal <= :until;
-create index concurrently leases_queue on tape.leases(wants, tenant, workflow, due_at) where wants is not null;
+create index concurrently leases_queue on tape.leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 create index concurrently leases_holders on tape.leases(tenant, workflow) where owner is not null and kind <> 'name';
 create index concurrently timers_queue on tape.timers(tenant, due_at) where status = 'SET';
 create index concurrently schedules_queue on tape.schedules(tenant, next_at) where next_at is not null and not paused;

@@ -4,4 +4,4 @@
 create index concurrently effects_tenant on tape.effects(tenant, run, pos, sub);
 create index concurrently gates_tenant on tape.gates(tenant, opened_at);
 create index concurrently timers_tenant on tape.timers(tenant, due_at);
-create index concurrently leases_wanted on tape.leases(tenant, journal) where wants = 'recovery';
+create index concurrently leases_wanted on tape.leases(tenant, journal) where next_reactor = 'recovery';

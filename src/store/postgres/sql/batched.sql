@@ -49,7 +49,7 @@ c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input
       and (q.runs is not null or q.bytes is not null) limit 1) is null)
   order by i.tenant, i.id on conflict do nothing returning journal),
 l as (insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
-    renewed_at, progress_at, max_stall_ms, reason, wants, due_at)
+    renewed_at, progress_at, max_stall_ms, reason, next_reactor, due_at)
   select i.journal, 'run', i.tenant, i.journal, i.workflow, case when i.owner is null then 0 else m.token_floor + 1 end, i.nonce, i.owner,
     i.label, i.reactor, i.ttl, m.at + i.ttl, m.at, m.at, m.at, i.stall, case when i.owner is not null then 'start' end,
     case when i.owner is null then 'recovery' end, m.at
@@ -92,7 +92,7 @@ u as (update tape.quotas t set runs_used = t.runs_used + n.n
   from (select i.tenant, count(*) as n from i where (i.journal in (select journal from c)) is true group by i.tenant) n
   where t.tenant = n.tenant collate "C"),
 l as (insert into tape.leases(journal, kind, tenant, run, workflow, token, nonce, owner, label, reactor, ttl_ms, expires_at, acquired_at,
-    renewed_at, progress_at, max_stall_ms, reason, wants, due_at)
+    renewed_at, progress_at, max_stall_ms, reason, next_reactor, due_at)
   select i.journal, 'run', i.tenant, i.journal, i.workflow, case when i.owner is null then 0 else m.token_floor + 1 end, i.nonce, i.owner,
     i.label, i.reactor, i.ttl, m.at + i.ttl, m.at, m.at, m.at, i.stall, case when i.owner is not null then 'start' end,
     case when i.owner is null then 'recovery' end, m.at
@@ -119,7 +119,7 @@ with f as materialized (
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' and l.notes = i.taken for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (select 1 from tape.effects e where e.run = i.journal and e.status not in ('CONFIRMED', 'FAILED', 'WITHDRAWN') limit 1) is null
-    and (select 1 from tape.effects e where e.root = i.journal and e.role = 'inverse' and e.status = 'ARMED' limit 1) is null
+    and (select 1 from tape.effects e where e.root = i.journal and e.role = 'compensation' and e.status = 'ARMED' limit 1) is null
     and (select 1 from tape.gates g where g.run = i.journal and g.status || '' = 'OPEN' limit 1) is null
     and (select 1 from tape.timers t where t.run = i.journal and t.status || '' = 'SET' limit 1) is null
     and (select 1 from tape.runs c where c.root = i.journal and c.parent = i.journal and c.ended_at is null limit 1) is null
@@ -128,7 +128,7 @@ r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome 
   from f where r.journal = any (array[f.journal]) and r.phase || '' = 'LIVE' and r.parent is null
   returning f.journal, f.token, f.after, f.body, f.stamp, f.notes),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = (select tape.now_ms()), doomed = false, last_end = 'released', wants = null, due_at = (select tape.now_ms()), open = false
+    expires_at = (select tape.now_ms()), doomed = false, last_end = 'released', next_reactor = null, due_at = (select tape.now_ms()), open = false
   from r where l.journal = any (array[r.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select r.journal, r.after + 1, r.token,
@@ -151,7 +151,7 @@ with f as materialized (
   cross join lateral (select l.notes, l.owner is not null or l.doomed as held, l.workflow from tape.leases l
     where l.journal = i.journal and l.open and l.kind = 'run' for no key update skip locked) l),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos and t.purpose = f.purpose),
-u as (update tape.leases l set notes = f.seq, wants = case when f.held then l.wants else 'recovery' end,
+u as (update tape.leases l set notes = f.seq, next_reactor = case when f.held then l.next_reactor else 'recovery' end,
     due_at = case when f.held then l.due_at else tape.now_ms() end
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
@@ -180,12 +180,12 @@ from unnest(:journals::bigint[]) as i(journal);
 -- lease.read, of many.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now, r.id as name
 from unnest(:journals::bigint[]) as i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow
   from tape.leases l where l.journal = i.journal limit 1) l
 left join lateral (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run' limit 1) r on true;
 
@@ -197,8 +197,8 @@ left join lateral (select r.id from tape.runs r where r.journal = l.journal and 
 with f as materialized (
   select i.*, l.kind, l.notes, l.workflow, p.stamp
   from unnest(:journals::bigint[], :tenants::text[], :tokens::bigint[], :nonces::bigint[], :afters::bigint[],
-      string_to_array(:bodies, chr(31)), :takens::bigint[], :ends::text[], :wantses::text[], :in_mses::bigint[])
-    as i(journal, tenant, token, nonce, after, body, taken, "end", wants, in_ms)
+      string_to_array(:bodies, chr(31)), :takens::bigint[], :ends::text[], :next_reactors::text[], :in_mses::bigint[])
+    as i(journal, tenant, token, nonce, after, body, taken, "end", next_reactor, in_ms)
   cross join lateral (select l.kind, l.notes, l.workflow from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.tenant is not distinct from i.tenant
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
@@ -206,7 +206,7 @@ with f as materialized (
   where (l.kind = 'name' or l.notes = i.taken)
     and (select tape.on_timeline(m.timeline) from tape.meta m)),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
-    expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", wants = f.wants,
+    expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", next_reactor = f.next_reactor,
     due_at = (select tape.now_ms()) + f.in_ms
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
@@ -299,6 +299,6 @@ update tape.leases l set token = greatest(l.token, (select token_floor from tape
   label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),
   reason = f.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0,
   progress_at = tape.now_ms(), progress_note = null, max_stall_ms = :max_stall_ms, doomed = false, stalled = false,
-  wants = null, last_end = case when l.owner is null then l.last_end else 'expired' end
+  next_reactor = null, last_end = case when l.owner is null then l.last_end else 'expired' end
 from f where l.journal = any (array[f.journal])
 returning l.journal, cast(l.token as text) as token, l.notes;

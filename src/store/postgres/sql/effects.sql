@@ -7,7 +7,7 @@ select :run, :pos, :sub, r.tenant, r.root, :role, :name, :connector, :semantics,
   :business_key, :args_hash, :args, :policy, :surplus, tape.now_ms(), tape.now_ms()
 from tape.runs r
 where r.journal = :run and r.tenant is not distinct from :tenant and (:run = :source or exists (select 1 from tape.leases s where s.journal = :source and s.run = :run))
-  and (:role = 'inverse' or r.phase = 'LIVE')
+  and (:role = 'compensation' or r.phase = 'LIVE')
 on conflict do nothing;
 
 -- name: effect.find
@@ -57,7 +57,7 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
+where e.root = :root and e.role = 'compensation' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
   and (:below is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
     with recursive tree(journal) as (
       select r.journal from tape.runs r where r.journal = :below
@@ -96,7 +96,7 @@ where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :
 -- fenced
 -- writes: effects
 -- The || as in run.settled.
-update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms() where run = :run and role = 'act' and status || '' = 'PENDING';
+update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms() where run = :run and role = 'effect' and status || '' = 'PENDING';
 
 -- name: item.callees
 -- read
@@ -109,21 +109,21 @@ cross join lateral (select x.item as journal, coalesce(x.connector, x.name, '') 
 -- fenced
 -- writes: leases
 -- An array, so that the leases are looked up and not joined with all there are.
-update tape.leases set wants = null where owner is null and kind || '' = 'item' and journal = any(array(
+update tape.leases set next_reactor = null where owner is null and kind || '' = 'item' and journal = any(array(
   select e.item from tape.effects e where e.run = :run and e.item is not null and e.status = 'WITHDRAWN'));
 
 -- name: obligations.discharge
 -- fenced
 -- writes: effects
 -- Only when the root ended well: a completed child's obligations stay armed until then.
-update tape.effects set status = 'DISCHARGED', changed_at = tape.now_ms() where root = :run and role = 'inverse' and status = 'ARMED';
+update tape.effects set status = 'DISCHARGED', changed_at = tape.now_ms() where root = :run and role = 'compensation' and status = 'ARMED';
 
 -- name: obligations.make_due
 -- fenced
 -- writes: effects
 -- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
 update tape.effects set status = 'PENDING', changed_at = tape.now_ms()
-where root = (select r.root from tape.runs r where r.journal = :run) and role = 'inverse' and status = 'ARMED'
+where root = (select r.root from tape.runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
   and case when :pos is not null then run = :run and pos = :pos and sub = :sub
     else run = :run or root = :run or run in (
       with recursive tree(journal) as (
@@ -136,17 +136,17 @@ where root = (select r.root from tape.runs r where r.journal = :run) and role = 
 -- writes: leases
 -- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
 -- An array, so that the leases are looked up and not joined with all items there are; the || as in run.settled.
-update tape.leases set wants = 'compensation', due_at = tape.now_ms()
-where owner is null and wants is null and kind || '' = 'item' and journal = any(array(
+update tape.leases set next_reactor = 'compensation', due_at = tape.now_ms()
+where owner is null and next_reactor is null and kind || '' = 'item' and journal = any(array(
   select e.item from tape.effects e
   where e.root = (select r.root from tape.runs r where r.journal = :run)
-    and e.role = 'inverse' and not e.surplus and e.status = 'PENDING'
+    and e.role = 'compensation' and not e.surplus and e.status = 'PENDING'
     and (e.run = :run or e.root = :run or e.run in (
       with recursive tree(journal) as (
         select r.journal from tape.runs r where r.journal = :run
         union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
       select journal from tree))
     and not exists (
-      select 1 from tape.effects n where n.root = e.root and n.run = e.run and n.role = 'inverse' and not n.surplus
+      select 1 from tape.effects n where n.root = e.root and n.run = e.run and n.role = 'compensation' and not n.surplus
         and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))
         and n.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK'))));

@@ -3,7 +3,7 @@
 -- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
 -- without a name is the next holder whose time runs out: its item may be any reactor's. Queue by queue, and of each the
 -- first entry: nothing of another queue is looked at, however much lies there.
-select q.queue ->> 0 as reactor, min((select l.due_at from tape.leases l where l.wants = q.queue ->> 0 and l.tenant = q.queue ->> 1
+select q.queue ->> 0 as reactor, min((select l.due_at from tape.leases l where l.next_reactor = q.queue ->> 0 and l.tenant = q.queue ->> 1
     and l.workflow = q.queue ->> 2 and not l.paused order by l.due_at limit 1)) - tape.now_ms() as in_ms
 from json_array_elements(:queues::json) q(queue) group by 1
 union all
@@ -53,9 +53,9 @@ from tape.leases l where l.journal = :journal and l.tenant is not distinct from 
 -- name: lease.create
 -- unfenced: the row of a journal that comes to be in the same transaction; nobody can hold it yet
 -- writes: leases
-insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, wants, due_at)
+insert into tape.leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, due_at)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from tape.leases s where s.journal = :source)), :run, :workflow, :token,
-        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :wants, tape.now_ms());
+        0, tape.now_ms(), tape.now_ms(), tape.now_ms(), tape.now_ms(), :next_reactor, tape.now_ms());
 
 -- name: lease.doom
 -- unfenced: announces a takeover that could not get its lock at once. Not a key column, so it does not wait for open
@@ -73,7 +73,7 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- are passed by.
 select l.journal from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (
-  select x.journal, x.due_at from tape.leases x where x.wants = :wants and x.tenant = :tenant and x.workflow = w.workflow
+  select x.journal, x.due_at from tape.leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.workflow
     and x.due_at <= (select tape.now_ms()) and not x.paused and (:kind::text is null or x.kind || '' = :kind)
     and (x.workflow <> '' or x.kind || '' <> 'run' or :kind::text is null or (select r.workflow from tape.runs r where r.journal = x.journal)
       = any(array(select json_array_elements_text(:workflows::json))))
@@ -115,7 +115,7 @@ select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant l
 -- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce((select n.name from tape.names n where n.journal = l.journal limit 1),
     (select r.id from tape.runs r where r.journal = l.journal and l.kind = 'run')) as name
@@ -130,7 +130,7 @@ from (
       cross join lateral (select i.journal from tape.leases i where i.run = r.journal and i.kind = 'item' offset 0) i) x
   cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
     l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-    l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end,
+    l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end,
     l.workflow from tape.leases l where l.journal = x.journal offset 0) l
 where l.owner is not null or not :held
 order by l.journal desc limit :limit;
@@ -151,15 +151,15 @@ update tape.leases set paused = :paused where journal = :journal;
 -- read
 -- Which queues have anything in them, of one tenant or of all: one look-up in the index for each, never a walk.
 with recursive q(journal, tenant, workflow) as (
-  (select l.journal, l.tenant, l.workflow from tape.leases l where l.wants = :wants and l.tenant >= coalesce(:tenant, '')
+  (select l.journal, l.tenant, l.workflow from tape.leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
   union all
   select n.journal, n.tenant, n.workflow from q cross join lateral (
     select * from (
-      (select l.journal, l.tenant, l.workflow from tape.leases l where l.wants = :wants and l.tenant = q.tenant and l.workflow > q.workflow
+      (select l.journal, l.tenant, l.workflow from tape.leases l where l.next_reactor = :next_reactor and l.tenant = q.tenant and l.workflow > q.workflow
         order by l.workflow limit 1)
       union all
-      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant is null and l.wants = :wants and l.tenant > q.tenant
+      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant is null and l.next_reactor = :next_reactor and l.tenant > q.tenant
         order by l.tenant, l.workflow limit 1)) e
     order by e.tenant, e.workflow limit 1) n)
 select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant limit :limit;
@@ -168,7 +168,7 @@ select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant l
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   coalesce(n.name, r.id) as name
 from tape.leases l left join tape.names n on n.journal = l.journal left join tape.runs r on r.journal = l.journal and l.kind = 'run'
@@ -179,7 +179,7 @@ where l.journal = :journal;
 -- writes: leases
 -- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
 update tape.leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = tape.now_ms(),
-  doomed = false, open = :open, last_end = :end, wants = :wants, due_at = tape.now_ms() + :in_ms
+  doomed = false, open = :open, last_end = :end, next_reactor = :next_reactor, due_at = tape.now_ms() + :in_ms
 where journal = :journal and (kind = 'name' or notes = :taken);
 
 -- name: lease.renew
@@ -204,7 +204,7 @@ returning notes, ttl_ms;
 select t.run as journal from (
     select run, due_at from tape.timers where status = 'SET' and tenant = :tenant and due_at > (select tape.now_ms())
       and due_at <= (select tape.now_ms() + :ahead_ms::bigint) order by due_at limit 1000) t
-  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.wants is null and not l.paused limit 1) l
+  cross join lateral (select 1 from tape.leases l where l.journal = t.run and l.owner is null and l.next_reactor is null and not l.paused limit 1) l
   cross join lateral (select r.workflow from tape.runs r where r.journal = t.run and r.phase || '' = 'LIVE' limit 1) r
 where :served::text is null or r.workflow = any(array(select json_array_elements_text(:served::json)))
 order by t.due_at limit :limit;
@@ -242,7 +242,7 @@ returning journal;
 update tape.leases set token = greatest(token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(), reason = :reason,
   renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0, progress_at = tape.now_ms(), progress_note = null,
-  max_stall_ms = :max_stall_ms, doomed = false, stalled = false, wants = null,
+  max_stall_ms = :max_stall_ms, doomed = false, stalled = false, next_reactor = null,
   last_end = case when owner is null then last_end else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :was and not paused
   and (select tape.on_timeline(m.timeline) from tape.meta m)
@@ -255,7 +255,7 @@ returning cast(token as text) as token, notes;
 select w.workflow, d.runs + h.runs as runs, tape.now_ms() - least(d.since, h.since) as lag_ms
 from (select distinct json_array_elements_text(:workflows::json) as workflow) w
 cross join lateral (select count(*) as runs, min(x.due_at) as since from (
-  select l.due_at from tape.leases l where l.wants = 'recovery' and l.tenant = :tenant and l.workflow = w.workflow
+  select l.due_at from tape.leases l where l.next_reactor = 'recovery' and l.tenant = :tenant and l.workflow = w.workflow
     and l.due_at <= (select tape.now_ms()) - :min_lag_ms::bigint and not l.paused order by l.due_at limit 1000) x) d
 cross join lateral (select count(*) as runs, min(l.expires_at) as since from tape.leases l
   where l.owner is not null and l.kind <> 'name' and l.tenant = :tenant and l.workflow = w.workflow
@@ -265,7 +265,7 @@ where d.runs + h.runs > 0 order by w.workflow;
 -- name: lease.wake
 -- fenced
 -- writes: leases
-update tape.leases set wants = :wants, due_at = tape.now_ms() + :in_ms where journal = :journal and owner is null and open;
+update tape.leases set next_reactor = :next_reactor, due_at = tape.now_ms() + :in_ms where journal = :journal and owner is null and open;
 
 -- name: leases.doom
 -- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
@@ -278,13 +278,13 @@ where owner is not null and (kind <> 'name' or journal in (select n.journal from
 -- lease.read, of the runs of one page: one look for all.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, tape.now_ms() as now,
   (select r.id from tape.runs r where r.journal = l.journal) as name
 from json_array_elements_text(:journals::json) i(journal)
 cross join lateral (select l.journal, l.kind, l.tenant, l.run, l.token, l.nonce, l.owner, l.label, l.reactor, l.ttl_ms,
   l.expires_at, l.acquired_at, l.reason, l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at,
-  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow
+  l.progress_note, l.max_stall_ms, l.doomed, l.paused, l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow
   from tape.leases l where l.journal = i.journal::bigint limit 1) l;
 
 -- name: name.create

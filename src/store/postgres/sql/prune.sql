@@ -22,7 +22,7 @@ where r.tenant = :tenant and r.ended_at < :before and r.parent is null
   and (select 1 from tape.runs c
     where c.root = r.journal and c.parent is not null and (c.ended_at is null or c.ended_at >= :before) limit 1) is null
   and (select 1 from tape.effects e
-    where e.root = r.journal and e.role = 'inverse' and e.status not in ('COMPENSATED', 'DISCHARGED') limit 1) is null
+    where e.root = r.journal and e.role = 'compensation' and e.status not in ('COMPENSATED', 'DISCHARGED') limit 1) is null
 order by r.ended_at limit :limit
 for update of r skip locked;
 

@@ -1,21 +1,21 @@
 -- name: run.progress
 -- read
 -- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
-select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from json_array_elements_text(:ids::json) i(id)
-join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal limit 1) l;
+join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l;
 
 -- name: run.descendants
 -- read
 -- Everything below one root, oldest first; a page goes on behind :before. The + keeps the planner from the order of all runs.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
-from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before is null or r.journal > :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or r.labels::json ->> :label_key = :label_value)
   and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
   and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
   and (not :doubt or (select true from tape.effects e
@@ -39,17 +39,17 @@ on conflict do nothing;
 -- read
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from (select distinct e.run from tape.effects e
   where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before order by e.run desc) d
   cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash,
     r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at from tape.runs r where r.journal = d.run offset 0) r
-  cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+  cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or r.labels::json ->> :label_key = :label_value)
   and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
   and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
 order by d.run desc limit :limit;
@@ -63,14 +63,14 @@ select journal, tenant, id, workflow, version, phase, cause, stuck_from, input_h
 -- read
 -- Runs by when they ended, latest first; a page goes on behind the run :before, which ended at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
-from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or r.labels::json ->> :label_key = :label_value)
   and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
   and (not :doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
@@ -79,8 +79,8 @@ order by r.ended_at desc, r.journal desc limit :limit;
 -- name: run.get
 -- read
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants from tape.runs r
-cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal limit 1) l
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor from tape.runs r
+cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal limit 1) l
 where r.tenant = :tenant and r.id = :id;
 
 -- name: run.held
@@ -88,7 +88,7 @@ where r.tenant = :tenant and r.id = :id;
 -- Runs that somebody drives, newest first: among the leases that the tenant's workers hold. The + as in
 -- run.wanted.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
   r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
   from tape.runs r where r.journal = l.journal offset 0) r
@@ -100,13 +100,13 @@ order by l.journal + 0 desc limit :limit;
 -- read
 -- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
-from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.id >= :least and r.id < :beyond
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or r.labels::json ->> :label_key = :label_value)
   and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
   and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
   and (not :doubt or (select true from tape.effects e
@@ -134,8 +134,8 @@ where journal = :journal and phase = any(string_to_array(:from, ','))
 -- read
 -- Runs in one phase, newest first. The second condition is the index's own.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
-from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
   and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
 order by r.journal desc limit :limit;
@@ -174,11 +174,11 @@ on conflict do nothing;
 -- keeps the planner from the index of all open gates or set timers, of whatever run, which it prefers as long as the
 -- tables have not been analysed.
 select 1 as ok where not exists (
-    select 1 from tape.effects e where e.run = :journal and e.role = 'act'
+    select 1 from tape.effects e where e.run = :journal and e.role = 'effect'
       and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))
   and not exists (
     select 1 from tape.effects e where e.root = (select r.root from tape.runs r where r.journal = :journal)
-      and e.role = 'inverse' and not e.surplus
+      and e.role = 'compensation' and not e.surplus
       and (e.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK') or (:armed and e.status = 'ARMED'))
       and (e.run = :journal or e.root = :journal or e.run in (
         with recursive tree(journal) as (
@@ -194,14 +194,14 @@ select 1 as ok where not exists (
 -- read
 -- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
-from tape.runs r cross join lateral (select l.notes, l.owner, l.wants from tape.leases l where l.journal = r.journal offset 0) l
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
+from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or r.labels::json ->> :label_key = :label_value)
   and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
-    when l.wants is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
+    when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
   and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
   and (not :doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
@@ -212,11 +212,11 @@ order by r.created_at desc, r.journal desc limit :limit;
 -- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery. The tenant as in
 -- effect.list.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause,
   r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
   from tape.runs r where r.journal = l.journal offset 0) r
-where l.wants = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant >= :tenant and l.tenant <= :tenant
+where l.next_reactor = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant >= :tenant and l.tenant <= :tenant
   and l.journal < :before
   and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)

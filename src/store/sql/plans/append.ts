@@ -66,14 +66,14 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
   if (answer.count === 0 && isRequired(change)) throw yield* refusalOf(change, tenant);
   switch (change.do) {
     case "lease.create":
-      if (change.wants !== null) context.wake(wakeOf(change.wants, tenant, change.workflow));
+      if (change.nextReactor !== null) context.wake(wakeOf(change.nextReactor, tenant, change.workflow));
       return;
     case "lease.wake":
-      return context.wake(wakeOf(change.wants, tenant));
+      return context.wake(wakeOf(change.nextReactor, tenant));
     case "obligations.release_next":
       return context.wake(wakeOf("compensation", tenant));
     case "lease.release":
-      if (change.wants !== null) context.wake(wakeOf(change.wants, tenant));
+      if (change.nextReactor !== null) context.wake(wakeOf(change.nextReactor, tenant));
       context.wake({ of: "journal", tenant, journal: change.journal });
       return;
     case "value.log":

@@ -162,12 +162,12 @@ export type Found = Pick<Term, "lagMs" | "early" | "takenFrom">;
 
 /** As what a find takes this lease; undefined: it is none of its business, or not free. */
 export function claimableAs(lease: LeaseRow, now: number, request: FindRequest): Found | undefined {
-  const { claimant, wants, staleOf, ahead } = request;
+  const { claimant, nextReactor, staleOf, ahead } = request;
   if (!isOf(lease, request.tenant)) return undefined;
   const free = lease.owner === null;
-  const due = free && lease.wants === wants && lease.dueAt <= now;
+  const due = free && lease.nextReactor === nextReactor && lease.dueAt <= now;
   const stale = !free && staleOf.includes(lease.reactor ?? "");
-  const early = free && lease.wants === null && ahead !== undefined;
+  const early = free && lease.nextReactor === null && ahead !== undefined;
   if (!(due || stale || early) || mayTake(lease, now, { claimant, expect: "free_or_expired" })) return undefined;
   if (early) return { early, lagMs: 0 };
   return {
@@ -225,7 +225,7 @@ export function* pausePlan(
     body: encodeBody(acted),
   });
   yield* query("record.append", { journal, seq: term.head + 2, token, kind: "term.ended", body: encodeBody(ended) });
-  yield* query("lease.release", { journal, taken: 0, wants: null, inMs: 0, end: "manual", open: true });
+  yield* query("lease.release", { journal, taken: 0, nextReactor: null, inMs: 0, end: "manual", open: true });
   if (paused) yield* query("lease.pause", { journal, paused });
   yield* auditPlan({ tenant, journal, subject: name, body: encodeBody(acted) });
   context.wake({ of: "journal", tenant, journal });

@@ -131,7 +131,7 @@ export function* spendPlan(tenant: string, limit: number): Plan<BudgetSummary> {
     ...budgetRowOf(row),
     runId: String(row.run_id),
     workflow: String(row.workflow),
-    status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_wants !== null),
+    status: statusOf(row.phase as RunPhase, row.lease_owner !== null, row.lease_next_reactor !== null),
   }));
   const units = [...Map.groupBy(budgets, ({ unit }) => unit)].map(([unit, of]) => {
     const sum = (what: "cap" | "reserved" | "spent"): number =>

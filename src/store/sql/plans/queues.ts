@@ -35,7 +35,7 @@ function* queuesOf(sql: string, params: Row, { tenant, workflows }: QueueRequest
  * of its own: one bad item never blocks others.
  */
 export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string>> {
-  const { wants, limit, nonce, ahead, kind: asked } = request;
+  const { nextReactor, limit, nonce, ahead, kind: asked } = request;
   const { owner } = request.claimant;
   const kind = request.workflows === undefined ? (asked ?? null) : "run";
   const where: QueueRequest = { tenant: request.tenant, workflows: asked === "item" ? [] : request.workflows };
@@ -44,9 +44,11 @@ export function* findPlan(request: FindRequest): Plan<ReadonlyMap<number, string
   const found = new Findings(request.share);
   yield* found.add(yield* fromEach(held, limit, (queue) => queryRows("lease.by_nonce", { ...queue, owner, nonce })));
   if (found.size < limit) {
-    const queues = yield* queuesOf("lease.queues", { wants }, where);
+    const queues = yield* queuesOf("lease.queues", { nextReactor }, where);
     yield* found.fill(limit - found.size, (room, full) =>
-      fromEach(queues, room, (queue, most) => queryRows("lease.due", { ...queue, wants, kind, full, limit: most })),
+      fromEach(queues, room, (queue, most) =>
+        queryRows("lease.due", { ...queue, nextReactor, kind, full, limit: most }),
+      ),
     );
   }
   const room = Math.min(limit - found.size, request.staleLimit ?? limit);
@@ -114,7 +116,7 @@ export function* duePlan(
 export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Plan<readonly Row[]> {
   const queues: string[][] = [];
   const ask = function* (reactor: string, where: QueueRequest): Plan<void> {
-    const found = yield* queuesOf("lease.queues", { wants: reactor }, where);
+    const found = yield* queuesOf("lease.queues", { nextReactor: reactor }, where);
     for (const [of, names] of found) for (const workflow of names) queues.push([reactor, of, workflow]);
   };
   yield* ask("recovery", { tenant, workflows });
@@ -133,7 +135,7 @@ export function* agendaPlan(tenant?: string, workflows?: readonly string[]): Pla
 export function* unservedPlan(served: readonly string[], minLagMs: number, tenant?: string): Plan<UnservedWorkflow[]> {
   const asked = { tenant: tenant ?? null, limit: maxQueues };
   const rows = [
-    ...(yield* queryRows("lease.queues", { wants: "recovery", ...asked })),
+    ...(yield* queryRows("lease.queues", { nextReactor: "recovery", ...asked })),
     ...(yield* queryRows("lease.holders", asked)),
   ];
   const others = rows.filter(({ workflow }) => workflow !== unnamed && !served.includes(String(workflow)));

@@ -34,9 +34,9 @@ create table leases(
   doomed integer not null default 0, paused integer not null default 0, stalled integer not null default 0,
   notes integer not null default 0,      -- notes ever sent: parking and ending require notes = taken
   open integer not null default 1,       -- 0 once the run is terminal: notes are refused
-  wants text, due_at integer not null default 0, last_end text
+  next_reactor text, due_at integer not null default 0, last_end text
 ) strict;
-create index leases_due on leases(wants, due_at) where wants is not null;
+create index leases_due on leases(next_reactor, due_at) where next_reactor is not null;
 create index leases_held on leases(journal) where owner is not null; -- not on expires_at: heartbeats touch no index
 create index leases_items on leases(run) where kind = 'item';
 
@@ -69,7 +69,7 @@ create table effects(
 ) strict, without rowid;
 create index effects_open on effects(tenant, status, changed_at)
   where status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK', 'COMMITTED');
-create index effects_owed on effects(root) where role = 'inverse';
+create index effects_owed on effects(root) where role = 'compensation';
 create index effects_item on effects(item) where item is not null;
 
 create table business_keys(

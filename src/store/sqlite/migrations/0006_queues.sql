@@ -4,7 +4,7 @@
 alter table leases add column workflow text not null default '';
 update leases set workflow = (select r.workflow from runs r where r.journal = leases.journal) where kind = 'run' and open = 1;
 drop index leases_due;
-create index leases_due on leases(wants, tenant, workflow, due_at) where wants is not null;
+create index leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 drop index leases_held;
 create index leases_held on leases(tenant, workflow) where owner is not null and kind <> 'name';
 drop index timers_due;

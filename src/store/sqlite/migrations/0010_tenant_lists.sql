@@ -3,4 +3,4 @@
 create index effects_tenant on effects(tenant);
 create index gates_tenant on gates(tenant, opened_at);
 create index timers_tenant on timers(tenant, steady, due_at);
-create index leases_wanted on leases(tenant) where wants = 'recovery';
+create index leases_wanted on leases(tenant) where next_reactor = 'recovery';

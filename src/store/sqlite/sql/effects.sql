@@ -7,7 +7,7 @@ select :run, :pos, :sub, r.tenant, r.root, :role, :name, :connector, :semantics,
   :business_key, :args_hash, :args, :policy, :surplus, :at, :at
 from runs r
 where r.journal = :run and r.tenant = :tenant and (:run = :source or exists (select 1 from leases s where s.journal = :source and s.run = :run))
-  and (:role = 'inverse' or r.phase = 'LIVE')
+  and (:role = 'compensation' or r.phase = 'LIVE')
 on conflict do nothing;
 
 -- name: effect.find
@@ -54,7 +54,7 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
   e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
-where e.root = :root and e.role = 'inverse' and e.run + 0 >= :from and +e.tenant = :tenant
+where e.root = :root and e.role = 'compensation' and e.run + 0 >= :from and +e.tenant = :tenant
   and (:below is null or (e.surplus = 0 and (e.run = :below or e.root = :below or e.run in (
     with recursive tree(journal) as (select :below union all select c.journal from runs c join tree on c.parent = tree.journal)
     select journal from tree))))
@@ -90,7 +90,7 @@ where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authorit
 -- name: effects.withdraw
 -- fenced
 -- writes: effects
-update effects set status = 'WITHDRAWN', changed_at = :at where run = :run and role = 'act' and status = 'PENDING';
+update effects set status = 'WITHDRAWN', changed_at = :at where run = :run and role = 'effect' and status = 'PENDING';
 
 -- name: item.callees
 -- read
@@ -101,21 +101,21 @@ cross join effects e on e.item = i.value;
 -- name: items.sweep
 -- fenced
 -- writes: leases
-update leases set wants = null where run = :run and kind = 'item' and owner is null and exists (
+update leases set next_reactor = null where run = :run and kind = 'item' and owner is null and exists (
   select 1 from effects e where e.run = :run and e.item = leases.journal and e.status = 'WITHDRAWN');
 
 -- name: obligations.discharge
 -- fenced
 -- writes: effects
 -- Only when the root ended well: a completed child's obligations stay armed until then.
-update effects set status = 'DISCHARGED', changed_at = :at where root = :run and role = 'inverse' and status = 'ARMED';
+update effects set status = 'DISCHARGED', changed_at = :at where root = :run and role = 'compensation' and status = 'ARMED';
 
 -- name: obligations.make_due
 -- fenced
 -- writes: effects
 -- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
 update effects set status = 'PENDING', changed_at = :at
-where root = (select r.root from runs r where r.journal = :run) and role = 'inverse' and status = 'ARMED'
+where root = (select r.root from runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
   and case when :pos is not null then run = :run and pos = :pos and sub = :sub
     else run = :run or root = :run or run in (
       with recursive tree(journal) as (select :run union all select c.journal from runs c join tree on c.parent = tree.journal)
@@ -125,15 +125,15 @@ where root = (select r.root from runs r where r.journal = :run) and role = 'inve
 -- fenced
 -- writes: leases
 -- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
-update leases set wants = 'compensation', due_at = :now
-where owner is null and wants is null and kind = 'item' and journal in (
+update leases set next_reactor = 'compensation', due_at = :now
+where owner is null and next_reactor is null and kind = 'item' and journal in (
   select e.item from effects e
   where e.root = (select r.root from runs r where r.journal = :run)
-    and e.role = 'inverse' and e.surplus = 0 and e.status = 'PENDING'
+    and e.role = 'compensation' and e.surplus = 0 and e.status = 'PENDING'
     and (e.run = :run or e.root = :run or e.run in (
       with recursive tree(journal) as (select :run union all select c.journal from runs c join tree on c.parent = tree.journal)
       select journal from tree))
     and not exists (
-      select 1 from effects n where n.run = e.run and n.role = 'inverse' and n.surplus = 0
+      select 1 from effects n where n.run = e.run and n.role = 'compensation' and n.surplus = 0
         and (n.pos > e.pos or (n.pos = e.pos and n.sub > e.sub))
         and n.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK')));

@@ -47,10 +47,10 @@ update meta set next_journal = next_journal + :size returning next_journal - :si
 -- writes: leases
 -- A run that nobody holds is wanted at once. An item that already waits for its reactor goes on waiting for that one.
 update leases set notes = notes + 1,
-  wants = case when owner is not null or doomed = 1 then wants when kind = 'run' then 'recovery' else coalesce(wants, 'reconciler') end,
-  due_at = case when owner is null and doomed = 0 and (kind = 'run' or wants is null) then :now else due_at end
+  next_reactor = case when owner is not null or doomed = 1 then next_reactor when kind = 'run' then 'recovery' else coalesce(next_reactor, 'reconciler') end,
+  due_at = case when owner is null and doomed = 0 and (kind = 'run' or next_reactor is null) then :now else due_at end
 where journal = :journal and tenant = :tenant and open = 1
-returning notes, kind, tenant, workflow, case when owner is null then wants end as wakes;
+returning notes, kind, tenant, workflow, case when owner is null then next_reactor end as wakes;
 
 -- name: note.create
 -- unfenced: see note.count

@@ -3,7 +3,7 @@
 -- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
 -- without a name is the next holder whose time runs out: its item may be any reactor's. Queue by queue, and of each the
 -- first entry: nothing of another queue is looked at, however much lies there.
-select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.wants = q.value ->> 0 and l.tenant = q.value ->> 1
+select q.value ->> 0 as reactor, min((select l.due_at from leases l where l.next_reactor = q.value ->> 0 and l.tenant = q.value ->> 1
     and l.workflow = q.value ->> 2 and l.paused = 0 order by l.due_at limit 1)) - :now as in_ms
 from json_each(:queues) q group by 1
 union all
@@ -40,9 +40,9 @@ from leases l where l.journal = :journal and l.tenant = :tenant;
 -- name: lease.create
 -- unfenced: the row of a journal that comes to be in the same transaction; nobody can hold it yet
 -- writes: leases
-insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, wants, due_at)
+insert into leases(journal, kind, tenant, run, workflow, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, due_at)
 values (:journal, :kind, coalesce(:tenant, (select s.tenant from leases s where s.journal = :source)), :run, :workflow, :token,
-        0, :now, :now, :now, :now, :wants, :now);
+        0, :now, :now, :now, :now, :next_reactor, :now);
 
 -- name: lease.doom
 -- unfenced: announces a takeover; needed only where a takeover could starve behind open guarded transactions
@@ -57,7 +57,7 @@ where journal = :journal and token = :token and owner is not null and (:force or
 -- a run that a process of an older version created, whose workflow is looked up. Items whose callee is full are passed by.
 select l.journal from json_each(:workflows) w cross join leases l
 where l.journal in (
-  select x.journal from leases x where x.wants = :wants and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
+  select x.journal from leases x where x.next_reactor = :next_reactor and x.tenant = :tenant and x.workflow = w.value and x.due_at <= :now
     and x.paused = 0 and (:kind is null or x.kind = :kind)
     and (x.workflow <> '' or x.kind <> 'run' or :kind is null
       or (select r.workflow from runs r where r.journal = x.journal) in (select i.value from json_each(:workflows) i))
@@ -96,7 +96,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- Of one tenant, newest first: what is held, or its named leases, its newest runs and what belongs to those.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce((select n.name from names n where n.journal = l.journal), (select r.id from runs r where r.journal = l.journal and l.kind = 'run')) as name
 from (
@@ -126,13 +126,13 @@ update leases set paused = :paused where journal = :journal;
 -- read
 -- Which queues have anything in them, of one tenant or of all: one look-up in the index for each, never a walk.
 with recursive q(journal) as (
-  select (select l.journal from leases l where l.wants = :wants and l.tenant >= coalesce(:tenant, '')
+  select (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant >= coalesce(:tenant, '')
     order by l.tenant, l.workflow limit 1)
   union all
   select coalesce(
-    (select l.journal from leases l where l.wants = :wants and l.tenant = x.tenant and l.workflow > x.workflow
+    (select l.journal from leases l where l.next_reactor = :next_reactor and l.tenant = x.tenant and l.workflow > x.workflow
       order by l.workflow limit 1),
-    (select l.journal from leases l where :tenant is null and l.wants = :wants and l.tenant > x.tenant
+    (select l.journal from leases l where :tenant is null and l.next_reactor = :next_reactor and l.tenant > x.tenant
       order by l.tenant, l.workflow limit 1))
   from q cross join leases x on x.journal = q.journal
   limit :limit)
@@ -142,7 +142,7 @@ select l.tenant, l.workflow from q cross join leases l on l.journal = q.journal 
 -- read
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   coalesce(n.name, r.id) as name
 from leases l left join names n on n.journal = l.journal left join runs r on r.journal = l.journal and l.kind = 'run'
@@ -153,7 +153,7 @@ where l.journal = :journal;
 -- writes: leases
 -- The token is bumped, never kept: with it kept, a released holder could still write. The row is never deleted.
 update leases set token = token + 1, nonce = null, owner = null, label = null, reactor = null, expires_at = :now,
-  doomed = 0, open = :open, last_end = :end, wants = :wants, due_at = :now + :in_ms
+  doomed = 0, open = :open, last_end = :end, next_reactor = :next_reactor, due_at = :now + :in_ms
 where journal = :journal and (kind = 'name' or notes = :taken);
 
 -- name: lease.renew
@@ -183,7 +183,7 @@ select d.run as journal from (
     where status = 'SET' and tenant = :tenant and steady = 1 and due_at > :steady and due_at <= :steady + :ahead_ms
     order by due_at limit 1000)) d
   cross join leases l on l.journal = d.run cross join runs r on r.journal = d.run
-where l.owner is null and l.wants is null and l.paused = 0 and r.phase = 'LIVE'
+where l.owner is null and l.next_reactor is null and l.paused = 0 and r.phase = 'LIVE'
   and (:served is null or r.workflow in (select i.value from json_each(:served) i))
 order by d.in_ms limit :limit;
 
@@ -216,7 +216,7 @@ returning journal;
 update leases set token = max(token, (select token_floor from meta)) + 1, nonce = :nonce, owner = :owner, label = :label,
   reactor = :reactor, ttl_ms = :ttl_ms, expires_at = :now + :ttl_ms, acquired_at = :now, reason = :reason,
   renewals = 0, renewed_at = :now, longest_gap_ms = 0, progress = 0, progress_at = :now, progress_note = null,
-  max_stall_ms = :max_stall_ms, doomed = 0, stalled = 0, wants = null,
+  max_stall_ms = :max_stall_ms, doomed = 0, stalled = 0, next_reactor = null,
   last_end = case when owner is null then last_end else 'expired' end
 where journal = :journal and token = :token and owner is :was and paused = 0
 returning cast(token as text) as token, notes;
@@ -227,9 +227,9 @@ returning cast(token as text) as token, notes;
 -- counted: enough to say who is missing.
 select x.workflow, x.due + x.held as runs, :now - min(coalesce(x.due_since, x.held_since), coalesce(x.held_since, x.due_since)) as lag_ms
 from (select w.value as workflow,
-  (select count(*) from (select 1 from leases where wants = 'recovery' and tenant = :tenant and workflow = w.value
+  (select count(*) from (select 1 from leases where next_reactor = 'recovery' and tenant = :tenant and workflow = w.value
     and due_at <= :now - :min_lag_ms and paused = 0 limit 1000)) as due,
-  (select due_at from leases where wants = 'recovery' and tenant = :tenant and workflow = w.value
+  (select due_at from leases where next_reactor = 'recovery' and tenant = :tenant and workflow = w.value
     and due_at <= :now - :min_lag_ms and paused = 0 order by due_at limit 1) as due_since,
   (select count(*) from leases indexed by leases_held where owner is not null and kind <> 'name' and tenant = :tenant
     and workflow = w.value and expires_at <= :now - :min_lag_ms) as held,
@@ -241,7 +241,7 @@ where x.due + x.held > 0 order by x.workflow;
 -- name: lease.wake
 -- fenced
 -- writes: leases
-update leases set wants = :wants, due_at = :now + :in_ms where journal = :journal and owner is null and open = 1;
+update leases set next_reactor = :next_reactor, due_at = :now + :in_ms where journal = :journal and owner is null and open = 1;
 
 -- name: leases.doom
 -- unfenced: after a restore every term of before is over; its holder's writes are refused from this commit on
@@ -254,16 +254,16 @@ where journal in (select journal from leases where owner is not null and kind <>
 -- unfenced: the machine was started anew and with it the lease clock: every term of before has expired
 -- writes: leases
 update leases set expires_at = :now, acquired_at = :now, renewed_at = :now, progress_at = :now, due_at = :now
-where journal in (select journal from leases where wants is not null
+where journal in (select journal from leases where next_reactor is not null
   union all select journal from leases where owner is not null and kind <> 'name'
-  union all select n.journal from names n) and (owner is not null or wants is not null);
+  union all select n.journal from names n) and (owner is not null or next_reactor is not null);
 
 -- name: leases.shown
 -- read
 -- lease.read, of the runs of one page: one look for all.
 select l.journal, l.kind, l.tenant, l.run, l.owner, l.label, l.reactor, l.ttl_ms, l.expires_at, l.acquired_at, l.reason,
   l.renewals, l.renewed_at, l.longest_gap_ms, l.progress, l.progress_at, l.progress_note, l.max_stall_ms, l.doomed, l.paused,
-  l.stalled, l.notes, l.open, l.wants, l.due_at, l.last_end, l.workflow,
+  l.stalled, l.notes, l.open, l.next_reactor, l.due_at, l.last_end, l.workflow,
   cast(l.token as text) as token, cast(l.nonce as text) as nonce, :now as now,
   (select r.id from runs r where r.journal = l.journal) as name
 from json_each(:journals) i cross join leases l on l.journal = i.value;

@@ -21,7 +21,7 @@ where r.tenant = :tenant and r.ended_at < :before and r.parent is null
   and not exists (select 1 from runs c
     where c.root = r.journal and c.parent is not null and (c.ended_at is null or c.ended_at >= :before))
   and not exists (select 1 from effects e
-    where e.root = r.journal and e.role = 'inverse' and e.status not in ('COMPENSATED', 'DISCHARGED'))
+    where e.root = r.journal and e.role = 'compensation' and e.status not in ('COMPENSATED', 'DISCHARGED'))
 order by r.ended_at limit :limit;
 
 -- name: prune.gates

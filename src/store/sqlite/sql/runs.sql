@@ -1,20 +1,20 @@
 -- name: run.progress
 -- read
 -- How far these runs have come, for those who wait for many of them: one look for all, by the index of ids.
-select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.wants as lease_wants
+select r.journal, r.id, r.workflow, r.phase, r.outcome, r.ended_at, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from json_each(:ids) i cross join runs r on r.tenant = :tenant and r.id = i.value cross join leases l on l.journal = r.journal;
 
 -- name: run.descendants
 -- read
 -- Everything below one root, oldest first; a page goes on behind :before.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
 where r.root = :root and r.parent is not null and +r.tenant = :tenant and (:before is null or r.journal > :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :doubt or exists (select 1 from effects e
@@ -37,7 +37,7 @@ on conflict do nothing;
 -- read
 -- Runs with an effect or an obligation in doubt, newest first: by the index of those in doubt, which are few.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from (select distinct e.run from effects e indexed by effects_doubt
   where e.tenant = :tenant and e.status in ('UNKNOWN', 'STUCK') and e.run < :before) d
   cross join runs r on r.journal = d.run cross join leases l on l.journal = r.journal
@@ -45,7 +45,7 @@ where r.tenant = :tenant
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
 order by d.run desc limit :limit;
@@ -59,14 +59,14 @@ select journal, tenant, id, workflow, version, phase, cause, stuck_from, input_h
 -- read
 -- Runs by when they ended, latest first; a page goes on behind the run :before, which ended at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (not :doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
@@ -76,14 +76,14 @@ order by r.ended_at desc, r.journal desc limit :limit;
 -- read
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at,
-  l.notes, l.owner as lease_owner, l.wants as lease_wants from runs r join leases l on l.journal = r.journal
+  l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor from runs r join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.id = :id;
 
 -- name: run.held
 -- read
 -- Runs that somebody drives, newest first: among the leases that the tenant's workers hold.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from leases l indexed by leases_held cross join runs r on r.journal = l.journal
 where l.owner is not null and l.kind <> 'name' and l.kind = 'run' and l.tenant = :tenant and l.journal < :before and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)
@@ -94,13 +94,13 @@ order by l.journal desc limit :limit;
 -- read
 -- Runs whose id begins with a text, in the order of their ids: from :least on, and before :beyond.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.id >= :least and r.id < :beyond
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:started_since is null or +r.created_at >= :started_since) and (:started_until is null or +r.created_at < :started_until)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :doubt or exists (select 1 from effects e
@@ -129,7 +129,7 @@ where journal = :journal and instr(:from, phase) > 0
 -- read
 -- Runs in one phase, newest first. The second condition is the index's own.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
   and (:workflow is null or r.workflow = :workflow)
@@ -171,11 +171,11 @@ on conflict do nothing;
 -- Answers only if nothing of the run is open. :armed: armed obligations count as open (the run did not end well).
 -- A run answers for the obligations of everything below it; who is below is asked only if the tree owes something.
 select 1 as ok where not exists (
-    select 1 from effects e where e.run = :journal and e.role = 'act'
+    select 1 from effects e where e.run = :journal and e.role = 'effect'
       and e.status in ('PENDING', 'DISPATCHED', 'UNKNOWN', 'STUCK'))
   and not exists (
     select 1 from effects e where e.root = (select r.root from runs r where r.journal = :journal)
-      and e.role = 'inverse' and e.surplus = 0
+      and e.role = 'compensation' and e.surplus = 0
       and (e.status in ('PENDING', 'COMMITTED', 'UNKNOWN', 'STUCK') or (:armed and e.status = 'ARMED'))
       and (e.run = :journal or e.root = :journal or e.run in (
         with recursive tree(journal) as (select :journal union all select c.journal from runs c join tree on c.parent = tree.journal)
@@ -188,14 +188,14 @@ select 1 as ok where not exists (
 -- read
 -- Runs by when they began, newest first; a page goes on behind the run :before, which began at :edge.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from runs r cross join leases l on l.journal = r.journal
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
   and (:status is null or instr(',' || :status || ',', ',' || (case when r.phase <> 'LIVE' then r.phase
-    when l.owner is not null then 'RUNNING' when l.wants is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
+    when l.owner is not null then 'RUNNING' when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) || ',') > 0)
   and (:ended_since is null or +r.ended_at >= :ended_since) and (:ended_until is null or +r.ended_at < :ended_until)
   and (not :doubt or exists (select 1 from effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK')))
@@ -205,9 +205,9 @@ order by r.created_at desc, r.journal desc limit :limit;
 -- read
 -- Runs that could go on, newest first: in the order of an index of nothing but what asks for recovery.
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
-  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.wants as lease_wants
+  r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from leases l indexed by leases_wanted cross join runs r on r.journal = l.journal
-where l.wants = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
+where l.next_reactor = 'recovery' and l.owner is null and l.kind = 'run' and l.tenant = :tenant and l.journal < :before
   and r.phase = 'LIVE'
   and (:workflow is null or r.workflow = :workflow)
   and (:label_key is null or exists (select 1 from json_each(r.labels) j where j.key = :label_key and j.value = :label_value))
