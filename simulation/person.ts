@@ -52,13 +52,13 @@ export class SimulatedResolver {
     const found = this.#ledger.seen.find((one) => one.applied && one.key === doubt.key);
     // Now and then a person is faster than the reconciler.
     if (doubt.status === "UNKNOWN" && (found === undefined || this.#random.int(3) > 0)) return "later";
-    if (found !== undefined) return { as: "happened", value: found.result };
+    if (found !== undefined) return { as: "confirmed", value: found.result };
     if (ageMs < surelyMs) return "later";
     // A sender that was stopped before it sent may still send: who has it done again would have it done twice.
     const stopped = this.#stage.plan.faults.some((one) => one.strike === "pause");
-    if (doubt.name === null) return { as: "happened" }; // undone by hand
-    if (doubt.role === "compensation") return stopped ? "never" : { as: "again" };
-    return stopped || this.#random.int(2) === 0 ? { as: "failed" } : { as: "again" };
+    if (doubt.name === null) return { as: "confirmed" }; // undone by hand
+    if (doubt.role === "compensation") return stopped ? "never" : { as: "retry" };
+    return stopped || this.#random.int(2) === 0 ? { as: "failed" } : { as: "retry" };
   }
 
   async #resolve(run: string, { pos, sub }: EffectRow, resolution: Resolution): Promise<void> {

@@ -34,7 +34,7 @@ function gatherStories(evidence: Evidence): Story[] {
       if (data.pos !== pos || (data.sub ?? 0) !== sub) return false;
       return record.journal === item || (data.run ?? run) === run;
     });
-    const mine = calls.filter((call) => call.key === key && call.role !== "look");
+    const mine = calls.filter((call) => call.key === key && call.role !== "observe");
     return { effect, records, calls: mine, applied: world.filter((one) => one.key === key && one.applied).length };
   });
 }

@@ -65,7 +65,7 @@ export function remembered(evidence: Evidence): Evidence {
   // A look is no act, and is dispatched by nobody: it is forgotten with what it was about.
   const known = new Set(effects.map(({ key }) => key));
   const isIdle = ({ role, key, at }: Evidence["calls"][number]): boolean =>
-    role === "look" && !known.has(key) && at >= lost.from;
+    role === "observe" && !known.has(key) && at >= lost.from;
   return {
     ...evidence,
     calls: calls.filter((call) => !isLost(call) && !isIdle(call)),

@@ -234,7 +234,7 @@ export class Tape implements AsyncDisposable {
    * Or has it looked at again, or undone.
    *
    * @example
-   * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "happened", value: receipt }, by: "ada", reason: "seen at the bank" });
+   * await app.resolve({ run: "pay-7", pos: 3, resolution: { as: "confirmed", value: receipt }, by: "ada", reason: "seen at the bank" });
    */
   resolve(resolving: ResolveRequest): Promise<void> {
     return this.#operator.resolve(resolving);

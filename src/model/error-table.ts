@@ -58,7 +58,7 @@ const table = {
   TAPE_NO_OBSERVER: {
     fault: "caller",
     retry: "no",
-    next: "Find out on the other side, then resolve it as happened, failed or again; or give the effect an observe.",
+    next: "Find out on the other side, then resolve it as confirmed, failed or retry; or give the effect an observe.",
   },
   TAPE_NO_COMPENSATE: {
     fault: "caller",

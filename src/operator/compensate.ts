@@ -35,7 +35,7 @@ export async function compensateNow(deps: ReactorDeps, undoing: CompensateReques
   const lease = keeper.adopt(run, answer.term, sent);
   const acted: NewRecord = {
     kind: "operator.action",
-    data: { who: by, action: "resolve", reason, detail: { as: "undo", pos }, ...(via && { via }) },
+    data: { who: by, action: "resolve", reason, detail: { as: "compensate", pos }, ...(via && { via }) },
   };
   let taken = answer.term.notes;
   try {

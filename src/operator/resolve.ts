@@ -9,16 +9,16 @@ import { readAll } from "../store/read-all.ts";
 import { compensateNow, noCompensateError } from "./compensate.ts";
 
 /**
- * What a person found out, or wants. `again`: it surely did not happen, or may happen twice: send it again under its key.
- * `look`: nothing is settled; the reconciler looks at the world at once, also where it had given up. `undo`: the act
+ * What a person found out, or wants. `retry`: it surely did not happen, or may happen twice: send it again under its key.
+ * `observe`: nothing is settled; the reconciler looks at the world at once, also where it had given up. `compensate`: the act
  * happened, and must not stand: what undoes it is due, whatever becomes of the run.
  */
 export type Resolution =
-  | { readonly as: "happened"; readonly value?: unknown }
+  | { readonly as: "confirmed"; readonly value?: unknown }
   | { readonly as: "failed"; readonly error?: unknown }
-  | { readonly as: "again" }
-  | { readonly as: "look" }
-  | { readonly as: "undo"; readonly value?: unknown };
+  | { readonly as: "retry" }
+  | { readonly as: "observe" }
+  | { readonly as: "compensate"; readonly value?: unknown };
 
 export interface ResolveRequest {
   readonly run: string;
@@ -40,7 +40,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
   const { store, keeper, tenant, clock, random } = deps;
   const { by, reason, via, resolution } = resolving;
   const effect = await findEffect(deps, resolving);
-  if (resolution.as === "undo" && effect.role === "effect" && effect.status === "CONFIRMED") {
+  if (resolution.as === "compensate" && effect.role === "effect" && effect.status === "CONFIRMED") {
     return compensateNow(deps, { ...resolving, name: effect.name });
   }
   assertInDoubt(effect, resolving);
@@ -69,8 +69,8 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
         data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },
       };
       switch (resolution.as) {
-        case "happened":
-        case "undo": {
+        case "confirmed":
+        case "compensate": {
           const { as, value } = resolution;
           // What confirms an act arms what undoes it, and only its definition says what that is: whoever has it goes on.
           if (!item.isCompensation && item.definition === undefined) {
@@ -83,16 +83,16 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
           return await item.finish([
             acted,
             settled,
-            ...(as === "undo" ? item.dueObligation(value) : item.armedObligation(value)),
+            ...(as === "compensate" ? item.dueObligation(value) : item.armedObligation(value)),
           ]);
         }
-        case "look":
+        case "observe":
           return await item.finish([acted], { nextReactor: "reconciler" });
         case "failed": {
           const { error } = resolution;
           return await item.finish([acted, item.settled({ to: "FAILED", reason: "operator", error })]);
         }
-        case "again":
+        case "retry":
           return await item.finish([acted, item.settled({ to: "PENDING", reason: "operator" })], {
             nextReactor: item.actor,
           });
@@ -129,11 +129,11 @@ function assertResolvable(
   const { name, role } = effect;
   const { as } = resolving.resolution;
   const said = operatorWord(records).as;
-  if (said === "happened" || said === "undo") throw settledBefore(resolving);
+  if (said === "confirmed" || said === "compensate") throw settledBefore(resolving);
   const definition = name === null ? undefined : runner.effects.get(name);
-  if (as === "undo" && definition !== undefined && definition.compensate === undefined)
+  if (as === "compensate" && definition !== undefined && definition.compensate === undefined)
     throw noCompensateError(resolving, name);
-  if (as !== "look" || (definition === undefined && name !== null)) return; // whoever has its definition knows
+  if (as !== "observe" || (definition === undefined && name !== null)) return; // whoever has its definition knows
   const observe = role === "compensation" ? definition?.compensate?.observe : definition?.observe;
   if (observe === undefined) throw noObserver(resolving, name);
 }
@@ -144,16 +144,16 @@ function assertInDoubt(effect: EffectRow, { run, resolution }: ResolveRequest): 
     const message = `${name} of run ${run} is ${status}: only what is UNKNOWN or STUCK can be resolved`;
     throw new TapeError("TAPE_ILLEGAL_TRANSITION", message, { run, pos, sub, status });
   }
-  if (role === "compensation" && resolution.as === "again" && name === null) {
-    const message = `nobody knows how to undo the surplus act at ${pos}.${sub} of run ${run}: resolve it as happened when it is undone`;
+  if (role === "compensation" && resolution.as === "retry" && name === null) {
+    const message = `nobody knows how to undo the surplus act at ${pos}.${sub} of run ${run}: resolve it as confirmed when it is undone`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
-  if (role === "compensation" && resolution.as === "undo") {
+  if (role === "compensation" && resolution.as === "compensate") {
     const message = `${pos}.${sub} of run ${run} is what undoes an act; nothing undoes it in its turn`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
   if (role === "compensation" && resolution.as === "failed") {
-    const message = `undoing ${name} is owed: resolve it as happened, or have it done again`;
+    const message = `undoing ${name} is owed: resolve it as confirmed, or have it done again`;
     throw new TapeError("TAPE_BAD_INPUT", message, { run, pos, sub });
   }
 }

@@ -81,7 +81,7 @@ export class Authority {
     if (to !== "CONFIRMED" && to !== "COMPENSATED") return false;
     const word = heard.get(item) ?? (await this.#wordIn(tenant, item));
     heard.set(item, word);
-    return (word.as === "happened" || word.as === "undo") && encode(word.value) === encode(value);
+    return (word.as === "confirmed" || word.as === "compensate") && encode(word.value) === encode(value);
   }
 
   /** Operators speak of an effect in its item's journal, which is short; a run's, which may be long, is not read. */

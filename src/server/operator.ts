@@ -12,9 +12,9 @@ import type { AuditInfo, Store } from "../store/contract/store.ts";
 
 /** What a person found out about an act in doubt, or wants done about it. */
 export type Resolution =
-  | { readonly as: "happened" | "undo"; readonly value?: unknown }
+  | { readonly as: "confirmed" | "compensate"; readonly value?: unknown }
   | { readonly as: "failed"; readonly error?: unknown }
-  | { readonly as: "again" | "look" };
+  | { readonly as: "retry" | "observe" };
 
 export interface ResolveRequest extends AuditInfo {
   readonly run: string;

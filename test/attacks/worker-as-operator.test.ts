@@ -81,11 +81,11 @@ describe("a worker is no operator", () => {
 
   it("it passes on what an operator has said, and nothing else", async () => {
     const path = `/v1/runs/${scene.doubt}/effects/0/0/resolve`;
-    const body = { reason: "seen at the bank", resolution: { as: "happened", value: { receipt: 7 } } };
+    const body = { reason: "seen at the bank", resolution: { as: "confirmed", value: { receipt: 7 } } };
     const said = await ask(current.server.exchange, "POST", path, { body, token: tokenOf("acme", "operator") });
     expect(said.status, JSON.stringify(said.json)).toBe(200);
     const journal = await current.store.read.journal("acme", { journal: scene.item });
-    expect(operatorWord(journal)).toEqual({ as: "happened", value: { receipt: 7 } });
+    expect(operatorWord(journal)).toEqual({ as: "confirmed", value: { receipt: 7 } });
     const term = await hold({ journal: scene.item });
     const settled = (value: unknown, to = "CONFIRMED") => ({
       kind: "effect.settled",

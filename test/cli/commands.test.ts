@@ -100,7 +100,7 @@ describe("runs from the command line", () => {
       [["resolve", "effect", "x", "one", "--as", "failed", "--reason", "r"], "<pos> is a position"],
       [
         ["resolve", "effect", "x", "1", "--as", "maybe", "--reason", "r"],
-        "--as is happened, failed, again, look or undo, not maybe",
+        "--as is confirmed, failed, retry, observe or compensate, not maybe",
       ],
       [["lease", "steal", "x"], "lease knows ls, explain, history, takeover, release, not steal"],
       [["runs", "--statsu", "x"], "Unknown option '--statsu'"],
@@ -157,11 +157,11 @@ describe("a person at the command line", () => {
     expect(doctor.code).toBe(3);
     expect(doctor.stdout).toMatch(/look +doubts +1 runs STUCK/);
     expect(await json("effects", "--status", "STUCK")).toMatchObject([{ name: "bank.wire", pos: 2 }]);
-    expect((await tape("inspect", "p1")).stdout).toContain("durable-tape resolve effect p1 2 --as happened");
+    expect((await tape("inspect", "p1")).stdout).toContain("durable-tape resolve effect p1 2 --as confirmed");
     // The program needs the definitions to arm what undoes it: they come from the settings.
     await writeFile(join(folder, "tape.yaml"), `tape: { store: { url: "${url}" } }\n`);
     expect(await json("runs", "--doubt")).toMatchObject([{ id: "p1" }]);
-    const looked = await tape("resolve", "effect", "p1", "2", "--as", "look", "--reason", "the bank is back");
+    const looked = await tape("resolve", "effect", "p1", "2", "--as", "observe", "--reason", "the bank is back");
     expect(looked).toMatchObject({ code: 0, stdout: "p1 2: somebody looks at once\n" });
     const resolved = await tape("resolve", "effect", "p1", "2", "--as", "failed", "--reason", "seen at the bank");
     expect(resolved).toMatchObject({ code: 0, stderr: "" });

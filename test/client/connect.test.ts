@@ -93,7 +93,7 @@ describe("what a credential's role allows, and no more", () => {
     await operator.resolve({ ...settling, resolution: { as: "failed" } });
     expect(await (await operator.run("p-1")).result()).toBe("failed");
     await doubt("p-2");
-    const happened = { ...settling, run: "p-2", resolution: { as: "happened", value: "W-1" } } as const;
+    const happened = { ...settling, run: "p-2", resolution: { as: "confirmed", value: "W-1" } } as const;
     await operator.resolve(happened); // the server has no runner: the worker's reconciler writes it down
     expect(await (await operator.run("p-2")).result()).toBe("confirmed");
     const deeds = (await store.read.audit("acme")).filter(({ action }) => action === "resolve");

@@ -18,7 +18,9 @@ it.each([
   const [, advice] = message.split("resolve it as ");
   const [, named] = /durable-tape ([a-z]+ [a-z]+) </.exec(advice!)!;
   expect(named).toBe(command);
-  const words = advice!.split("(")[0]!.match(/\b(happened|failed|again|look|undo|confirmed|pending|compensated)\b/g)!;
+  const words = advice!
+    .split("(")[0]!
+    .match(/\b(confirmed|failed|retry|observe|compensate|confirmed|pending|compensated)\b/g)!;
   expect(words.length).toBeGreaterThan(1);
   for (const word of words) expect(wordsOf(command)).toContain(word);
   for (const [method] of advice!.matchAll(/(?<=app\.)\w+/g)) expect(method in Tape.prototype).toBe(true);

@@ -86,7 +86,7 @@ describe("result()", () => {
     expect(isTapeError(error, "TAPE_RUN_STUCK") && error.message).toMatch(
       /run pay-1 needs a person: nobody knows what became of wire at position 0 \(unobservable; the last attempt said: .*\): .* resolve it as/,
     );
-    const resolution = { as: "happened", value: "seen" } as const;
+    const resolution = { as: "confirmed", value: "seen" } as const;
     const answer = { run: "pay-1", pos: 0, resolution, by: "ada", reason: "asked the bank" };
     await app.time.during(app.tape.resolve(answer));
     expect(await app.time.during(run.result())).toBe("seen");

@@ -63,10 +63,10 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     expect(error).toBeInstanceOf(TapeError);
     expect(error.code).toBe("TAPE_RUN_STUCK");
     expect(error.message).toMatch(
-      /wire at position 0 \(unobservable; the last attempt said: the answer was lost\).*resolve it as happened or failed/,
+      /wire at position 0 \(unobservable; the last attempt said: the answer was lost\).*resolve it as confirmed or failed/,
     );
     expect(error.details).toMatchObject({ run: id, effect: "wire", pos: 0, reason: "unobservable" });
-    await ask(id, { as: "happened", value: "seen" });
+    await ask(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPLETED");
     expect((await s.run(id)).outcome).toBe("seen");
     expect((await s.kinds(id)).filter((kind) => kind.includes("stuck"))).toEqual(["run.stuck", "run.unstuck"]);
@@ -86,7 +86,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     expect((await failed.s.run(failed.id)).outcome).toMatchObject({ status: "failed", reason: "operator" });
     const again = await set(backend, (tape) => tape.effect(wire.with(-3)));
     await again.p.over(again.id);
-    await again.ask(again.id, { as: "again" });
+    await again.ask(again.id, { as: "retry" });
     await again.p.until(async () => (await again.s.run(again.id)).status !== "STUCK");
     expect(await over(again.s, again.p, again.id)).toBe("COMPLETED");
     expect((await again.s.run(again.id)).outcome).toBe("sent -3");
@@ -100,7 +100,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     const { s, p, id, ask } = await set(backend, fails);
     await p.over(id);
     const elsewhere = person(s, p, createRunner({ workflows: [] }));
-    await elsewhere(id, { as: "happened", value: "seen" });
+    await elsewhere(id, { as: "confirmed", value: "seen" });
     expect((await s.store.read.effects(tenant, { run: id, role: "effect" }))[0]!.status).toBe("STUCK");
     // The first to say it is believed: a second answer is refused while the first waits to be written down.
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
@@ -120,10 +120,10 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await p.until(async () => (await doubts()) === 2 && (await s.run(id)).status === "WAITING");
     await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
     expect((await p.over(id)).status).toBe("STUCK");
-    await ask(id, { as: "happened", value: "a" }, 0);
+    await ask(id, { as: "confirmed", value: "a" }, 0);
     await p.until(async () => (await s.kinds(id)).filter((kind) => kind === "run.stuck").length === 2);
     expect((await s.run(id)).status).toBe("STUCK");
-    await ask(id, { as: "happened", value: "b" }, 2);
+    await ask(id, { as: "confirmed", value: "b" }, 2);
     expect(await over(s, p, id)).toBe("COMPLETED");
     expect((await s.run(id)).outcome).toEqual(["a", { status: "received", value: 1 }, "b"]);
   });
@@ -137,7 +137,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await s.store.intake.cancel(tenant, id, { reason: "enough" });
     await p.reactors();
     expect((await s.run(id)).status).toBe("STUCK");
-    await ask(id, { as: "happened", value: "seen" });
+    await ask(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPENSATED");
     expect(undone).toEqual(["undo -6"]);
   });
@@ -164,10 +164,10 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await ask(id, { as: "failed" }, 1);
     await p.until(async () => (await s.run(id)).stuckFrom === "COMPENSATING");
     expect((await stuckError(s.store, tenant, id)).message).toMatch(
-      /undoing pay at position 0.*resolve it as happened once it is undone/,
+      /undoing pay at position 0.*resolve it as confirmed once it is undone/,
     );
     await expect(ask(id, { as: "failed" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
-    await ask(id, { as: "again" }, 0, 1);
+    await ask(id, { as: "retry" }, 0, 1);
     expect(await over(s, p, id)).toBe("COMPENSATED");
     expect(tries).toBe(2);
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
@@ -178,7 +178,7 @@ describe("resolve", () => {
   it("the first answer wins; what is not in doubt, or not there, is refused with its code", async () => {
     const { p, id, ask } = await set("sqlite", (tape) => tape.effect(wire.with(-8)));
     await p.over(id);
-    await ask(id, { as: "happened" });
+    await ask(id, { as: "confirmed" });
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     await expect(ask(id, { as: "failed" }, 9)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
     await expect(ask("nobody", { as: "failed" })).rejects.toMatchObject({ code: "TAPE_RUN_NOT_FOUND" });

@@ -46,7 +46,7 @@ describe("more obligations than one page of the tenant's", () => {
     await t.settle();
     const run = await t.start(ends, undefined, { id: "ends" });
     await t.elapse(500);
-    const resolution = { as: "undo" } as const;
+    const resolution = { as: "compensate" } as const;
     await t.time.during(t.tape.resolve({ run: "ends", pos: 0, resolution, by: "ada", reason: "a test" }));
     await t.elapse(15_000);
     const before = (await t.time.during(t.store.read.journal("default", { run: "ends" }))).length;
@@ -110,7 +110,7 @@ describe("more obligations than one page of the tenant's", () => {
     const t = await open(createRunner({ workflows: [many], effects: [quick, blind] }));
     const run = await t.start(many, undefined, { id: "many" });
     await t.settle();
-    const resolution = { as: "happened", value: "seen" } as const;
+    const resolution = { as: "confirmed", value: "seen" } as const;
     await t.time.during(
       t.tape.resolve({ run: "many", pos: 2 * pageRows, resolution, by: "ada", reason: "it is at the bank" }),
     );

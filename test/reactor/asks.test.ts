@@ -96,18 +96,18 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
     expect((await p.over(id)).status).toBe("STUCK");
     const before = world.looks;
     expect(await rowOf()).toMatchObject({ status: "STUCK", reason: "inconclusive" });
-    await ask({ as: "look" });
+    await ask({ as: "observe" });
     expect(await statusOf()).toBe("STUCK"); // asking settles nothing
     await p.reactors();
     expect([world.looks, await statusOf()]).toEqual([before + 1, "STUCK"]);
     world.seen = () => outcome.confirmed("seen");
-    await ask({ as: "look" });
+    await ask({ as: "observe" });
     expect(await ended()).toBe("COMPLETED");
     expect((await s.run(id)).outcome).toBe("seen");
     expect(world.deeds).toEqual(["send -1"]);
     const said = await acted({ journal: (await rowOf())!.item! });
     expect(said.map(dataOf)).toEqual(
-      [1, 2].map(() => ({ who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "look" } })),
+      [1, 2].map(() => ({ who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "observe" } })),
     );
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
@@ -116,7 +116,7 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
     const { s, p, id, ask, rowOf, world } = await set(backend, doubt);
     await p.over(id);
     const before = world.looks;
-    await ask({ as: "look" });
+    await ask({ as: "observe" });
     for (let k = 0; k < 40; k++) {
       await p.reactors();
       await s.clock.elapse(60_000);
@@ -134,7 +134,7 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
     await p.reactors();
     expect(world.looks).toBe(4); // not due yet
     world.seen = () => outcome.confirmed("seen");
-    await ask({ as: "look" });
+    await ask({ as: "observe" });
     await p.reactors();
     expect([world.looks, (await rowOf())?.reason]).toEqual([5, "observed"]);
     expect(await ended()).toBe("COMPLETED");
@@ -143,11 +143,11 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
   it("refuses what is settled, and what nobody can look at; without its definition the journal says so", async () => {
     const settled = await set(backend, opening);
     await settled.p.until(async () => (await settled.statusOf(1)) === "CONFIRMED");
-    await expect(settled.ask({ as: "look" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    await expect(settled.ask({ as: "observe" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     const { p, id, ask, stranger, rowOf } = await set(backend, (tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
-    await expect(ask({ as: "look" })).rejects.toMatchObject({ code: "TAPE_NO_OBSERVER" });
-    await ask({ as: "look" }, 0, 0, stranger);
+    await expect(ask({ as: "observe" })).rejects.toMatchObject({ code: "TAPE_NO_OBSERVER" });
+    await ask({ as: "observe" }, 0, 0, stranger);
     await p.reactors();
     const { item, status } = (await rowOf())!;
     expect(status).toBe("STUCK");
@@ -162,13 +162,13 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
 
 describe("a resolution that is refused", () => {
   it.each<[string, Resolution, "knows" | "strange"]>([
-    ["a look that nobody can take", { as: "look" }, "knows"],
+    ["a look that nobody can take", { as: "observe" }, "knows"],
     ["a second word after what happened was said", { as: "failed" }, "strange"],
-    ["undoing what nothing undoes", { as: "undo" }, "knows"],
+    ["undoing what nothing undoes", { as: "compensate" }, "knows"],
   ])("%s: fences nobody and leaves no term behind", async (_, refused, who) => {
     const { p, id, ask, stranger, rowOf } = await set("memory", (tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
-    if (who === "strange") await ask({ as: "happened", value: "yes" }, 0, 0, stranger);
+    if (who === "strange") await ask({ as: "confirmed", value: "yes" }, 0, 0, stranger);
     const target = { journal: (await rowOf())!.item! };
     const seen = async () => [
       await p.store.read.journal(tenant, target),
@@ -187,13 +187,13 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   it("a confirmed one while its run lives: it alone, once, with author and reason; a run that ends well waits for it", async () => {
     const { s, p, id, ask, statusOf, acted, ended, world } = await set(backend, opening);
     await p.until(async () => (await s.run(id)).status === "WAITING");
-    await ask({ as: "undo" });
+    await ask({ as: "compensate" });
     expect([await statusOf(0, 1), await statusOf(1, 1)]).toEqual(["PENDING", "ARMED"]);
     expect((await acted({ run: id })).map(dataOf)).toEqual([
-      { who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "undo", pos: 0 } },
+      { who: "ada", action: "resolve", reason: "asked the bank", detail: { as: "compensate", pos: 0 } },
     ]);
     expect((await s.store.read.terms(tenant, { run: id })).at(-1)).toMatchObject({ begunBy: "manual", by: "ada" });
-    await expect(ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     // The run may end only once it is undone.
     await s.store.intake.signal(tenant, id, { name: "go", value: true });
     await p.until(async () => {
@@ -203,7 +203,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     expect(await ended()).toBe("COMPLETED");
     expect(world.deeds).toEqual(["send 1", "send 2", "undo 1 sent 1"]);
     expect([await statusOf(0, 1), await statusOf(1, 1)]).toEqual(["COMPENSATED", "DISCHARGED"]);
-    await expect(ask({ as: "undo" }, 1)).rejects.toMatchObject({ code: "TAPE_RUN_ENDED" });
+    await expect(ask({ as: "compensate" }, 1)).rejects.toMatchObject({ code: "TAPE_RUN_ENDED" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
@@ -213,11 +213,11 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     world.undoing = () => {
       throw new AckLost();
     };
-    await ask({ as: "undo" });
+    await ask({ as: "compensate" });
     await s.store.intake.signal(tenant, id, { name: "go", value: true });
     expect(await p.over(id)).toMatchObject({ status: "STUCK", stuckFrom: "ENDING", cause: "completed" });
     expect(await statusOf(0, 1)).toBe("STUCK");
-    await ask({ as: "happened" }, 0, 1);
+    await ask({ as: "confirmed" }, 0, 1);
     expect(await ended()).toBe("COMPLETED");
     expect(await statusOf(0, 1)).toBe("COMPENSATED");
   });
@@ -238,7 +238,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     await p.until(async () => calls === 1);
     expect((await s.run(id)).status).toBe("RUNNING");
     const { token } = (await s.run(id)).lease;
-    await ask({ as: "undo" });
+    await ask({ as: "compensate" });
     expect((await s.run(id)).lease.token).toBeGreaterThan(token);
     held();
     expect(await ended()).toBe("COMPLETED");
@@ -254,7 +254,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     });
     await p.over(id);
     const { item } = (await rowOf())!;
-    await ask({ as: "undo", value: "W-7" });
+    await ask({ as: "compensate", value: "W-7" });
     const kinds = (await s.store.read.journal(tenant, { journal: item! })).map(({ kind }) => kind);
     expect(kinds.slice(-4)).toEqual(["operator.action", "effect.settled", "obligation.surplus", "term.ended"]);
     expect([await statusOf(), await statusOf(0, 1)]).toEqual(["CONFIRMED", "PENDING"]);
@@ -265,16 +265,16 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     expect(await ended()).toBe("CANCELLED"); // nothing else was owed
     expect(world.deeds).toEqual(["send -1", "undo -1 W-7"]);
     expect(await acted({ journal: item! })).toHaveLength(1);
-    await expect(ask({ as: "happened" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    await expect(ask({ as: "confirmed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     expect(await checkProjection(s.store, [tenant])).toEqual([]);
   });
 
   it("without its definition the word waits for a process that has it, and the first word counts", async () => {
     const { s, p, id, ask, stranger, statusOf, ended, world } = await set(backend, doubt);
     await p.over(id);
-    await ask({ as: "undo", value: "W-8" }, 0, 0, stranger);
+    await ask({ as: "compensate", value: "W-8" }, 0, 0, stranger);
     expect(await statusOf()).toBe("STUCK");
-    for (const word of ["happened", "look", "undo", "again"] as const) {
+    for (const word of ["confirmed", "observe", "compensate", "retry"] as const) {
       await expect(ask({ as: word })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
     }
     await p.until(async () => (await statusOf(0, 1)) === "COMPENSATED");
@@ -286,19 +286,19 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   it("refuses what nobody knows how to undo, what is an undoing itself, and a run that undoes everything anyway", async () => {
     const { p, id, ask, stranger, statusOf } = await set(backend, (tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
-    await expect(ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
+    await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
     // Where nobody could tell, it is owed all the same, and a person must see to it.
-    await ask({ as: "undo" }, 0, 0, stranger);
+    await ask({ as: "compensate" }, 0, 0, stranger);
     await p.until(async () => (await statusOf()) === "CONFIRMED");
     expect(await statusOf(0, 1)).toBe("STUCK");
-    await expect(ask({ as: "undo" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
+    await expect(ask({ as: "compensate" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
 
     const done = await set(backend, async (tape, { blind }) => {
       await tape.effect(blind.with(1));
       await tape.gate(go);
     });
     await done.p.until(async () => (await done.s.run(done.id)).status === "WAITING");
-    await expect(done.ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
+    await expect(done.ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
 
     const failing = await set(backend, async (tape, { wire }) => {
       await tape.effect(wire.with(1));
@@ -307,6 +307,6 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     });
     await failing.p.until(async () => (await failing.s.run(failing.id)).cause === "failed");
     expect((await failing.s.run(failing.id)).status).toBe("ENDING");
-    await expect(failing.ask({ as: "undo" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
+    await expect(failing.ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
   });
 });

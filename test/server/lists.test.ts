@@ -139,10 +139,12 @@ describe("doubts", () => {
       doubts: [{ looks: 1, nextInMs: 8_000, looker: null, lastLook: { observation: "inconclusive", detail } }],
       more: false,
     });
-    const body = { resolution: { as: "look" }, reason: "the bank is back" };
+    const body = { resolution: { as: "observe" }, reason: "the bank is back" };
     expect((await post(`/v1/runs/${scene.doubt}/effects/0/0/resolve`, body)).status).toBe(200);
     expect(await get("/v1/in-doubt?role=effect")).toMatchObject({
-      doubts: [{ nextInMs: 0, asked: { who: "operator of acme", reason: "the bank is back", detail: { as: "look" } } }],
+      doubts: [
+        { nextInMs: 0, asked: { who: "operator of acme", reason: "the bank is back", detail: { as: "observe" } } },
+      ],
     });
     expect(await get("/v1/in-doubt?role=compensation")).toEqual({ doubts: [], more: false });
     expect(await get("/v1/in-doubt?limit=1")).toMatchObject({ more: false });
@@ -163,7 +165,7 @@ describe("doubts", () => {
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0));
     await run.release(0);
-    const body = { resolution: { as: "undo" }, reason: "wrong account" };
+    const body = { resolution: { as: "compensate" }, reason: "wrong account" };
     const undo = (sub = 0, more = body) => post(`/v1/runs/${run.id}/effects/0/${sub}/resolve`, more);
     expect((await undo()).status).toBe(200);
     expect((await run.effect(0, 1)).status).toBe("PENDING");
@@ -174,7 +176,7 @@ describe("doubts", () => {
       reason: "wrong account",
       subject: run.id,
     });
-    expect(entry).toMatchObject({ detail: { as: "undo", pos: 0 } });
+    expect(entry).toMatchObject({ detail: { as: "compensate", pos: 0 } });
     expect(await undo()).toMatchObject({ status: 409, json: { code: "TAPE_ILLEGAL_TRANSITION" } });
     expect(await undo(1)).toMatchObject({ status: 409 });
     expect(await undo(0, { ...body, reason: "" })).toMatchObject({ status: 400 });

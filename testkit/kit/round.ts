@@ -35,7 +35,7 @@ function twice(round: CrashRound): string[] {
   const faults = (round.ledger?.twice() ?? []).map((what) => `the world has done it twice: ${what}`);
   const sent = new Map<string, BodyCall>();
   for (const call of round.calls) {
-    if (call.semantics !== "non_idempotent" || call.role === "look") continue;
+    if (call.semantics !== "non_idempotent" || call.role === "observe") continue;
     const before = sent.get(call.key);
     sent.set(call.key, call);
     if (
@@ -79,7 +79,7 @@ function lost(round: CrashRound, calm: CrashRound): string[] {
 
 /** How often each act was done, under whatever key: one that surely did not happen may be done under another. */
 function tally(round: CrashRound): Map<string, number> {
-  const acts = round.calls.filter((call) => succeeded(call) && call.role !== "look" && call.semantics !== "read");
+  const acts = round.calls.filter((call) => succeeded(call) && call.role !== "observe" && call.semantics !== "read");
   const counts = new Map<string, number>();
   for (const act of new Set(acts.map(({ role, effect, key }) => `${role} ${effect}\n${key}`))) {
     const what = act.split("\n")[0]!;

@@ -7,7 +7,7 @@ import type { TestProcess } from "./process.ts";
 /** One call of user code that touches the world, as the world side sees it. */
 export interface BodyCall {
   readonly process: string;
-  readonly role: "effect" | "compensation" | "look";
+  readonly role: "effect" | "compensation" | "observe";
   readonly effect: string;
   readonly semantics: string;
   readonly runId: string;
@@ -78,13 +78,13 @@ function effectIn(process: TestProcess, definition: EffectDefinition, calls: Bod
     return {
       ...one,
       run: (args, result, fx) => through("compensation", args, fx, () => one.run(args, result, fx)),
-      observe: look === undefined ? undefined : (args, fx) => through("look", args, fx, () => look(args, fx)),
+      observe: look === undefined ? undefined : (args, fx) => through("observe", args, fx, () => look(args, fx)),
     };
   };
   return {
     ...definition,
     body: body === undefined ? undefined : (args, fx) => through("effect", args, fx, () => body(args, fx)),
-    observe: observe === undefined ? undefined : (args, fx) => through("look", args, fx, () => observe(args, fx)),
+    observe: observe === undefined ? undefined : (args, fx) => through("observe", args, fx, () => observe(args, fx)),
     compensate: inverse === undefined ? undefined : undo(inverse),
   };
 }

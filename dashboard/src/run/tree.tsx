@@ -98,7 +98,7 @@ function Owed({ run: { id, status: of, endedAt }, effect }: { readonly run: Tree
           title={`Undo ${name} of ${id}`}
           danger
           run={({ reason }) =>
-            call("effects.resolve", { params: { id, pos, sub: 0 }, body: { resolution: { as: "undo" }, reason } })
+            call("effects.resolve", { params: { id, pos, sub: 0 }, body: { resolution: { as: "compensate" }, reason } })
           }
         >
           <p>

@@ -98,14 +98,14 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
         title={`${what} happened`}
         primary
         value={returned}
-        run={({ reason, value }) => resolve({ as: "happened", ...given(value) }, reason)}
+        run={({ reason, value }) => resolve({ as: "confirmed", ...given(value) }, reason)}
       >
         <p>You looked in the world and it is there. The run goes on with this result.</p>
       </Deed>
       <Deed label="It did not" title={`${what} did not happen`} run={({ reason }) => resolve({ as: "failed" }, reason)}>
         <p>You looked in the world and it is not there, and will not come. The run is told that it failed.</p>
       </Deed>
-      <Deed label="Look again" title={`Look at ${what} again`} run={({ reason }) => resolve({ as: "look" }, reason)}>
+      <Deed label="Look again" title={`Look at ${what} again`} run={({ reason }) => resolve({ as: "observe" }, reason)}>
         <p>The reconciler looks at once. Nothing is settled by that unless it sees something.</p>
       </Deed>
       {role === "effect" && (
@@ -113,7 +113,7 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
           label="Compensate"
           title={`${what} happened, and must be undone`}
           value={returned}
-          run={({ reason, value }) => resolve({ as: "undo", ...given(value) }, reason)}
+          run={({ reason, value }) => resolve({ as: "compensate", ...given(value) }, reason)}
         >
           <p>You looked in the world and it is there, but it must not stay. It is taken as done, and undone at once.</p>
         </Deed>
@@ -122,7 +122,7 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
         label="Do it again"
         title={`Have ${what} done again`}
         danger
-        run={({ reason }) => resolve({ as: "again" }, reason)}
+        run={({ reason }) => resolve({ as: "retry" }, reason)}
       >
         <p>
           {semantics === "non_idempotent"

@@ -100,16 +100,16 @@ function resolving(what: "effect" | "obligation"): Command {
       as:
         what === "effect"
           ? {
-              value: "happened|failed|again|look|undo",
-              help: "what was found out; again: have it done again under its key; look: have the other side looked at now; undo: it happened, have it undone",
+              value: "confirmed|failed|retry|observe|compensate",
+              help: "what was found out; retry: have it done again under its key; observe: have the other side looked at now; compensate: it happened, have it undone",
             }
           : {
-              value: "happened|again|look",
-              help: "what was found out; again: have it done again under its key; look: have the other side looked at now",
+              value: "confirmed|retry|observe",
+              help: "what was found out; retry: have it done again under its key; observe: have the other side looked at now",
             },
       value: {
         value: "JSON",
-        help: what === "effect" ? "with happened or undo: what it answered" : "with happened: what it answered",
+        help: what === "effect" ? "with confirmed or compensate: what it answered" : "with confirmed: what it answered",
       },
       ...operatorOptions,
       ...storeOptions,
@@ -126,9 +126,9 @@ function resolving(what: "effect" | "obligation"): Command {
           const part = wholeOf("<pos>", sub) ?? (what === "effect" ? 0 : 1);
           await app.resolve({ run, pos: Number(pos), sub: part, resolution, ...person });
           const said =
-            resolution.as === "look"
+            resolution.as === "observe"
               ? "somebody looks at once"
-              : resolution.as === "undo"
+              : resolution.as === "compensate"
                 ? "it is to be undone"
                 : undefined;
           asked.screen.line(`${run} ${asked.arguments.pos}: ${said ?? `recorded as ${resolution.as}`}`);
@@ -143,12 +143,14 @@ function resolving(what: "effect" | "obligation"): Command {
 function resolutionOf(asked: Invocation): Resolution {
   const as = asked.text("as");
   const value = asked.text("value");
-  if (as === "happened" || as === "undo") {
+  if (as === "confirmed" || as === "compensate") {
     return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
   }
-  if (value !== undefined) throw new UsageError("--value goes with --as happened or undo");
-  if (as === "failed" || as === "again" || as === "look") return { as };
-  throw new UsageError(`--as is happened, failed, again, look or undo${as === undefined ? "" : `, not ${as}`}`);
+  if (value !== undefined) throw new UsageError("--value goes with --as confirmed or compensate");
+  if (as === "failed" || as === "retry" || as === "observe") return { as };
+  throw new UsageError(
+    `--as is confirmed, failed, retry, observe or compensate${as === undefined ? "" : `, not ${as}`}`,
+  );
 }
 
 export const effectCommands: readonly Command[] = [

@@ -80,7 +80,7 @@ const inspect: Command = {
         screen.line(
           `${screen.bad(`${what} ${pos}${sub === 0 ? "" : `.${sub}`} is ${status}`)}: find out whether it happened, then`,
         );
-        screen.line(`  durable-tape resolve ${what} ${shellWord(id)} ${pos} --as happened|failed|again --reason "…"`);
+        screen.line(`  durable-tape resolve ${what} ${shellWord(id)} ${pos} --as confirmed|failed|retry --reason "…"`);
       }
       return 0;
     }),

@@ -23,7 +23,7 @@ export function reportSettled(log: Log, about: EffectName, record: NewRecord): v
   const event = { FAILED: "failed", UNKNOWN: "unknown", STUCK: "stuck", PENDING: "retried" }[to as string];
   // Put back without an error: a crash cut it short, and nothing has failed.
   if (event === undefined || (to === "PENDING" && error === undefined)) return;
-  const resolve = `durable-tape resolve ${what} ${shellWord(about.run)} ${pos} --as happened|failed|again --reason "…"`;
+  const resolve = `durable-tape resolve ${what} ${shellWord(about.run)} ${pos} --as confirmed|failed|retry --reason "…"`;
   const next = {
     UNKNOWN: "The reconciler observes it where the effect can; otherwise find out whether it happened and resolve it.",
     STUCK: `Find out whether it happened, then: ${resolve}`,

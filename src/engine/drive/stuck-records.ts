@@ -33,8 +33,8 @@ export function unresolvedEffectError(effect: UnresolvedEffect, undoing: boolean
   const said = error === undefined ? "" : `; the last attempt said: ${describeThrown(error).slice(0, maxChars)}`;
   const where = sub === 0 ? `${pos}` : `${pos}.${sub}`;
   const how = undoing
-    ? `happened once it is undone, or again to have it undone (app.resolve, durable-tape resolve obligation <run> ${where})`
-    : `happened or failed, or again to have it sent again (app.resolve, durable-tape resolve effect <run> ${where})`;
+    ? `confirmed once it is undone, or retry to have it undone (app.resolve, durable-tape resolve obligation <run> ${where})`
+    : `confirmed or failed, or retry to have it sent again (app.resolve, durable-tape resolve effect <run> ${where})`;
   const message = `nobody knows what became of ${what} at position ${pos} (${reason ?? "in doubt"}${said}): find out on the other side, then resolve it as ${how}`;
   return new TapeError("TAPE_RUN_STUCK", message, { effect: name, pos, sub, reason });
 }

@@ -52,5 +52,5 @@ function isFailure(record: JournalRecord): boolean {
 
 function isAgain(record: JournalRecord): boolean {
   if (record.kind !== "operator.action" || record.data.action !== "resolve") return false;
-  return (record.data.detail as { as?: unknown } | undefined)?.as === "again";
+  return (record.data.detail as { as?: unknown } | undefined)?.as === "retry";
 }

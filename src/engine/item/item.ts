@@ -102,7 +102,7 @@ export class Item {
   /** What a person has said of it where nobody could settle it: that it happened, what it answered, and whether to undo it. */
   get operatorVerdict(): { readonly value: unknown; readonly undo: boolean } | undefined {
     const { as, value } = this.#word;
-    return as === "happened" || as === "undo" ? { value, undo: as === "undo" } : undefined;
+    return as === "confirmed" || as === "compensate" ? { value, undo: as === "compensate" } : undefined;
   }
 
   /** What the last attempt that failed said, as far as the store knows. */
@@ -115,7 +115,7 @@ export class Item {
 
   /** A person wants the world looked at, although nobody would by themselves any more. */
   get observeRequested(): boolean {
-    return this.status === "STUCK" && this.#word.as === "look";
+    return this.status === "STUCK" && this.#word.as === "observe";
   }
 
   /** What the last person said since it was last settled. */

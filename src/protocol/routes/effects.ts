@@ -65,11 +65,11 @@ export const doubts = group({
     size: "payload",
     body: z.strictObject({
       resolution: z.discriminatedUnion("as", [
-        z.strictObject({ as: z.literal("happened"), value: value.exactOptional() }),
+        z.strictObject({ as: z.literal("confirmed"), value: value.exactOptional() }),
         z.strictObject({ as: z.literal("failed"), error: value.exactOptional() }),
-        z.strictObject({ as: z.literal("again") }),
-        z.strictObject({ as: z.literal("look") }),
-        z.strictObject({ as: z.literal("undo"), value: value.exactOptional() }),
+        z.strictObject({ as: z.literal("retry") }),
+        z.strictObject({ as: z.literal("observe") }),
+        z.strictObject({ as: z.literal("compensate"), value: value.exactOptional() }),
       ]),
       reason: text.min(1),
       by: name.exactOptional(),
