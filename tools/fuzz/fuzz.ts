@@ -12,6 +12,7 @@ import { type Finding, type Hidden, type Judged, judge } from "./judge.ts";
 import type { Memory } from "./orders.ts";
 import { Pool } from "./pool.ts";
 import { send } from "./send.ts";
+import { sentText } from "./sent.ts";
 import { startTarget, type Target } from "./server.ts";
 import { pasteable, type Shot } from "./shot.ts";
 import { guilty, smaller } from "./shrink.ts";
@@ -56,6 +57,8 @@ interface Episode {
   readonly hidden: readonly Hidden[];
   /** Names of one tenant; they are sent by the other only from the second half on, when they prove nothing any more. */
   readonly names: readonly Hidden[];
+  /** Names that the server's own tenant has sent, which draws from both pools: its own feed may repeat them. */
+  readonly sentByHome: Set<string>;
   readonly dumps: Map<string, Dump>;
   rounds: number;
   /** One of its tokens was revoked: most of what follows would be refused for that. */
@@ -167,7 +170,7 @@ export class Fuzzer {
     }
     const dumps = new Map<string, Dump>();
     for (const { tenant } of sides) dumps.set(tenant, await this.#tables.dump(tenant));
-    return { sides: [sides[0]!, sides[1]!], hidden, names, dumps, rounds: 0, over: false };
+    return { sides: [sides[0]!, sides[1]!], hidden, names, sentByHome: new Set(), dumps, rounds: 0, over: false };
   }
 
   async #round(episode: Episode): Promise<void> {
@@ -203,7 +206,8 @@ export class Fuzzer {
     const lane = async (): Promise<void> => {
       for (let k = next++; k < shots.length; k = next++) {
         const shot = shots[k]!;
-        const judged = judge(shot, await send(shot, this.#target.port, this.#agent), hidden);
+        const secrets = shot.sender.tenant === "home" ? hiddenFromHome(episode, shot, hidden) : hidden;
+        const judged = judge(shot, await send(shot, this.#target.port, this.#agent), secrets);
         sent[k] = { shot, judged };
         this.#census.count(shot, judged);
         if (judged.code === "TAPE_UNAUTHENTICATED" && isRevoked(shot)) episode.over = true;
@@ -331,4 +335,11 @@ const isRevoked = ({ sender: { role }, raw }: Shot): boolean =>
 function mayChange({ shot: { sender }, judged: { outcome } }: Sent, tenant: string): boolean {
   if (outcome !== "accepted" && outcome !== "unknown") return false;
   return sender.tenant === tenant || sender.tenant === "home";
+}
+
+/** What the server's own tenant must not see: every secret, and each name until it has sent that name itself. */
+function hiddenFromHome({ names, sentByHome }: Episode, shot: Shot, hidden: readonly Hidden[]): readonly Hidden[] {
+  const sent = sentText(shot);
+  for (const { text } of names) if (sent.includes(text)) sentByHome.add(text);
+  return hidden.filter(({ text }) => !sentByHome.has(text));
 }
