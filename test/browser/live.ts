@@ -23,7 +23,7 @@ export function describeLive(browser: () => Browser): void {
           const other = fork(new URL("./elsewhere.ts", import.meta.url), [url, "from-elsewhere"]);
           await once(other, "message");
           await page.clock.install();
-          const listens = page.waitForResponse(/store\/wakes/);
+          const listens = page.waitForResponse(/store\/wake-hints/);
           const asked = new Set<unknown>();
           page.on("request", (request) => asked.add(request));
           for (const over of ["requestfinished", "requestfailed"] as const) {
