@@ -332,7 +332,6 @@ export class Tape implements AsyncDisposable {
       },
     );
     this.#workers.push(worker);
-    void worker.start();
     this.#presence?.begin();
     return worker;
   }

@@ -79,22 +79,13 @@ it("each reactor has the lease that its settings say; equal ones share a heartbe
   }).tape;
   const app = await Tape.open({ store, runner: deps.runner, tenant, clock, work: false });
   onTestFinished(() => app.close());
-  const wanted = [
+  const specs = [
     { name: "outbox", settings: reactors.outbox },
     { name: "reconciler", settings: reactors.reconciler },
     { name: "recovery", settings: reactors.recovery },
   ];
   const { identity } = deps.keeper;
-  const assembled = startReactors({
-    ...deps,
-    wanted,
-    app,
-    identity,
-    drainMs: 1_000,
-    patienceMs: 60_000,
-    slowMs: 10_000,
-  });
-  await assembled.loop.start();
+  const assembled = startReactors({ specs, deps, driver: { patienceMs: 60_000, slowMs: 10_000 }, drainMs: 1_000 });
   const run = await waiting(store);
   await calm();
   const { item } = await run.effect(0);

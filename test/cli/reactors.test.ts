@@ -23,7 +23,15 @@ const hello = workflow("hello", async (tape, input: { name: string }) => {
 });
 const hang = workflow("hang", async (tape) => tape.step("hang", () => { appendFileSync("world.log", "hangs\\n"); return new Promise(() => {}); }));
 const tick = workflow("tick", async (tape) => tape.runId);
-export const buildRunner = () => createRunner({ workflows: [hello, hang, tick], effects: [send] });
+const nap = workflow("nap", async (tape) => {
+  let wake = () => {};
+  const woken = new Promise((resolve) => { wake = () => resolve("awake"); });
+  const busy = tape.step("busy", () => woken);
+  await tape.sleep(100);
+  wake();
+  return busy;
+});
+export const buildRunner = () => createRunner({ workflows: [hello, hang, tick, nap], effects: [send] });
 export const buildLess = async () => createRunner({ workflows: [hello, hang, tick] });
 `;
 
@@ -32,7 +40,8 @@ const send = effect("send", async (what: string) => what, { dispatch: "outbox", 
 const hello = workflow("hello", async (_tape, input: { name: string }) => input.name);
 const hang = workflow("hang", async () => 1);
 const tick = workflow("tick", async () => "");
-const elsewhere = createRunner({ workflows: [hello, hang, tick], effects: [send] });
+const nap = workflow("nap", async () => "");
+const elsewhere = createRunner({ workflows: [hello, hang, tick, nap], effects: [send] });
 
 const from = ["--runner-from", "./app/agent.ts#buildRunner"];
 const canary = "hunter2";
@@ -93,6 +102,21 @@ describe.each(["sqlite", "postgres"])("tape-reactors on %s", (backend) => {
     expect(await app.store.read.leases("default", { held: true })).toEqual([]);
     expect(started.store).toMatch(backend === "postgres" ? /:\*\*\*@/ : /^sqlite:/);
     expect(JSON.stringify(sidecar.lines)).not.toContain(canary);
+  });
+
+  it("a sleep of a run that it drives is ended by the driver itself: no note, nothing to take", async () => {
+    const { folder, env, open } = await scene(backend);
+    const sidecar = new Sidecar(folder, [...from, "--only", "timers,recovery"], env);
+    await sidecar.until(() => sidecar.logged("reactors.started"));
+    const app = await open();
+    const run = await app.start(nap, {}, { id: `nap-${backend}` });
+    expect(await run.result()).toBe("awake"); // its step keeps the run driven until the sleep is over
+    const journal = (inbox: boolean) => app.store.read.journal("default", { run: run.id }, { inbox });
+    expect(await journal(true)).toEqual([]);
+    const kinds = (await journal(false)).map(({ kind }) => kind);
+    expect(kinds.filter((kind) => kind === "sleep.ended" || kind === "notes.taken")).toEqual(["sleep.ended"]);
+    expect(await sidecar.stop()).toBe(0);
+    expect(sidecar.logged("reactors.stopped")?.tallies).toMatchObject({ timers: { found: 1, done: 1 } });
   });
 
   it("what does not come to rest within the bound is given back as it stands", async () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { inlined } from "../../tools/build/inlined.ts";
 import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
-import { importCycles, importOrder, publishedImports, reexportsOnly } from "./rules/layers.ts";
+import { importCycles, importOrder, publishedImports, reactorsComposedOnce, reexportsOnly } from "./rules/layers.ts";
 import { consoleOnlyInCli, seams } from "./rules/seams.ts";
 import { emptyNames, fileSizes, maxLines, typeEscapes, unfinishedMarks, wordsOf } from "./rules/vocabulary.ts";
 
@@ -66,6 +66,20 @@ describe("import order", () => {
     ];
     expect(importCycles(cycle)).toHaveLength(1);
     expect(importCycles(cycle.slice(0, 2))).toEqual([]);
+  });
+
+  it("reactors are composed in one file", () => {
+    expect(reactorsComposedOnce(code)).toEqual([]);
+    const found = (path: string, text: string) => count(reactorsComposedOnce, at(path, text));
+    const factory = 'import { timers } from "../reactor/timers.ts";';
+    expect(found("src/host/worker.ts", factory)).toBe(1);
+    expect(found("src/host/worker.ts", 'import { timers as fire } from "../reactor/timers.ts";')).toBe(1);
+    expect(found("src/host/worker.ts", 'import * as timing from "../reactor/timers.ts";')).toBe(1);
+    expect(found("src/host/worker.ts", 'await import("../reactor/outbox.ts");')).toBe(1);
+    expect(found("src/cli/reactors/a.ts", 'import { ReactorLoop } from "../../reactor/loop.ts";')).toBe(1);
+    expect(found("src/host/reactors.ts", factory)).toBe(0);
+    expect(found("src/host/worker.ts", 'import type { ReactorStats } from "../reactor/loop.ts";')).toBe(0);
+    expect(found("src/host/worker.ts", 'import { timers } from "./timers.ts";')).toBe(0);
   });
 
   it("src/exports and the test kit's index hold re-exports only", () => {

@@ -5,11 +5,13 @@ import { reasonOf } from "../../base/reason.ts";
 import { suggest } from "../../base/suggest.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
+import type { ReactorSettings } from "../../config/schema.ts";
 import { openStore } from "../../host/open-store.ts";
 import { ProcessReporter, type ProcessReporterDeps } from "../../host/process-reporter.ts";
 import { type ReactorSpec, type RunningReactors, startReactors } from "../../host/reactors.ts";
 import { Tape } from "../../host/tape.ts";
 import { identify } from "../../lease/identity.ts";
+import { LeaseKeeper } from "../../lease/keeper.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ReactorHandler } from "../../reactor/custom.ts";
 import { createRunner, type Runner } from "../../sdk/workflow.ts";
@@ -18,6 +20,13 @@ import { version } from "../version.ts";
 import { loadFunction, loadRunner } from "./module.ts";
 import { parseOptions, type ReactorsOptions, usage } from "./options.ts";
 import { folderOf, remoteOf, storeUrl, tenantOf } from "./place.ts";
+
+/** A reactor of the settings, and the user's function where it has one. */
+interface WantedReactor {
+  readonly name: string;
+  readonly settings: ReactorSettings;
+  readonly handler?: ReactorHandler<Tape>;
+}
 
 /** How often the counters of each reactor go into the log. */
 const statsEveryMs = 60_000;
@@ -64,10 +73,13 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
     const tenant = tenantOf(store, config);
     app = await Tape.open({ store, runner, tenant, log, work: false });
     const seams = { clock: systemClock, random: systemRandom, log };
-    const drainMs = tape.drain_s * 1_000;
-    const waits = { patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 };
-    reactors = startReactors({ wanted, store, runner, app, identity, tenant, drainMs, ...waits, ...seams });
-    await reactors.loop.start();
+    const keeper = new LeaseKeeper({ store, identity, tenant, ...seams });
+    reactors = startReactors({
+      specs: specsOf(wanted, app),
+      deps: { store, runner, keeper, tenant, ...seams },
+      driver: { patienceMs: tape.replay_patience_s * 1_000, slowMs: tape.slow_after_s * 1_000 },
+      drainMs: tape.drain_s * 1_000,
+    });
     const names = wanted.map(({ name }) => name);
     const { label } = identity;
     const place = { store: maskUrl(url), config: config.file, project: project.name };
@@ -89,7 +101,7 @@ async function wantedReactors(
   config: LoadedConfig,
   only: readonly string[] | undefined,
   cwd: string,
-): Promise<ReactorSpec[]> {
+): Promise<WantedReactor[]> {
   const { reactors } = config.settings.tape;
   for (const name of only ?? []) {
     if (Object.hasOwn(reactors, name)) continue;
@@ -109,8 +121,11 @@ async function wantedReactors(
   );
 }
 
+const specsOf = (wanted: readonly WantedReactor[], app: Tape): ReactorSpec<Tape>[] =>
+  wanted.map(({ handler, ...spec }) => (handler === undefined ? spec : { ...spec, custom: { handler, app } }));
+
 /** Timers and handlers of one's own execute no code of the runner's. */
-async function runnerOf(config: LoadedConfig, wanted: readonly ReactorSpec[], cwd: string): Promise<Runner> {
+async function runnerOf(config: LoadedConfig, wanted: readonly WantedReactor[], cwd: string): Promise<Runner> {
   const reference = config.settings.agent.runner_factory;
   if (reference !== undefined) return loadRunner(reference, folderOf(config, "agent.runner_factory", cwd));
   const without = wanted.find(({ name, handler }) => handler === undefined && name !== "timers");

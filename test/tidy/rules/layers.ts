@@ -91,6 +91,26 @@ export function importOrder(files: SourceFile[]): string[] {
   return findings;
 }
 
+const compositionRoot = "src/host/reactors.ts";
+const reactorFactories = ["recovery", "reconciler", "outbox", "timers", "compensation", "customReactor"];
+const composed = new Set([...reactorFactories, "ReactorLoop", "*"]);
+
+/** Two compositions drift apart: what one gives its reactors, the other forgets. */
+export function reactorsComposedOnce(files: SourceFile[]): string[] {
+  return files
+    .filter(({ path }) => path !== compositionRoot && !path.startsWith("src/reactor/"))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter(({ specifier }) => resolve(file, specifier).startsWith("src/reactor/"))
+        .flatMap(({ names, line, specifier }) => {
+          const found = names.length === 0 ? [specifier] : names.map(({ imported }) => imported);
+          return found
+            .filter((name) => name === specifier || composed.has(name))
+            .map((name) => `${file.path}:${line} imports ${name}; reactors are composed in ${compositionRoot} alone`);
+        }),
+    );
+}
+
 /** What src imports from npm must come with the published package. */
 export function publishedImports(files: SourceFile[], dependencies: string[]): string[] {
   return files.flatMap((file) =>
