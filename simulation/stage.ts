@@ -1,6 +1,5 @@
 import type { Log } from "../src/base/log.ts";
 import { seededRandom } from "../src/base/random.ts";
-import { type ResolveRequest, resolve } from "../src/operator/resolve.ts";
 import type { Runner } from "../src/sdk/workflow.ts";
 import { TapeServer } from "../src/server/server.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
@@ -54,7 +53,7 @@ export function serverOn(stage: Pick<Stage, "plan" | "time" | "shared" | "runner
     version: "simulated",
     credentials: "none",
     limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // an hour of calls comes in a moment
-    resolve: (tenantDeps, resolving) => resolve({ ...tenantDeps, runner }, resolving as ResolveRequest),
+    runner,
     clock: time,
     random: seededRandom(`server ${plan.seed}`),
   });

@@ -104,12 +104,7 @@ export class RunDriver {
     const { store, keeper, tenant, random, clock } = this.#options;
     const room = specs.length <= this.capacity;
     const sent = readClocks(clock);
-    const first = {
-      ...keeper.identity,
-      reactor: "agent",
-      ttlMs: Math.round(keeper.timings.ttlMs),
-      nonce: random.bits63(),
-    };
+    const first = { ...keeper.claimant("agent"), nonce: random.bits63() };
     const verdicts = await store.intake.createRuns(tenant, specs, room ? first : undefined);
     for (const [k, verdict] of verdicts.entries()) {
       if (verdict.ok && verdict.term !== undefined) void this.#take(verdict.term, sent, specs[k]);
@@ -220,11 +215,10 @@ export class RunDriver {
     const room = Math.min(limit, this.capacity);
     if (room <= 0 || this.#workflows.length === 0) return { drives: [], lagMs: 0 };
     const sent = readClocks(clock);
-    const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
     this.#looks++;
     try {
       const terms = await store.claim.find({
-        claimant,
+        claimant: keeper.claimant("recovery"),
         nextReactor: "recovery",
         staleOf: ["agent", "recovery"],
         staleLimit: this.#suspects.capacity,

@@ -3,14 +3,10 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import { type Cancellation, cancelRun } from "../operator/cancel.ts";
 import { type ForkRequest, fork, planFork } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
-import { type PreemptTarget, preempt } from "../operator/preempt.ts";
+import { type PreemptRequest, type PreemptTarget, preempt } from "../operator/preempt.ts";
 import { redrive } from "../operator/redrive.ts";
 import { type ResolveRequest, resolve } from "../operator/resolve.ts";
-
-interface AuditInfo {
-  readonly by: string;
-  readonly reason: string;
-}
+import type { AuditInfo } from "../store/contract/store.ts";
 
 /** What a person does to work that another owner may hold: under its lease, taken in the person's name. */
 export interface Operator {
@@ -19,7 +15,7 @@ export interface Operator {
   /** Asks the run to stop; one that never began ends at once. */
   cancel(run: string, asked: Cancellation): Promise<void>;
   /** Fences the holder and sets the lease free. `onlyStale`: only if its time has run out. */
-  preempt(target: PreemptTarget, act: AuditInfo & { readonly onlyStale?: boolean }): Promise<void>;
+  preempt(target: PreemptTarget, act: PreemptRequest): Promise<void>;
   forkPlan(run: string, at: number | undefined): Promise<ForkPlan>;
   /** The id of the new run. */
   fork(run: string, request: ForkRequest): Promise<string>;

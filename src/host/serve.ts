@@ -3,7 +3,6 @@ import { loopbackAddresses } from "../base/loopback.ts";
 import { systemRandom } from "../base/random.ts";
 import { identify } from "../lease/identity.ts";
 import { TapeError } from "../model/errors.ts";
-import { resolve } from "../operator/resolve.ts";
 import { createRunner } from "../sdk/workflow.ts";
 import type { ListenOptions } from "../server/listen.ts";
 import type { TapeServer } from "../server/server.ts";
@@ -71,7 +70,6 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       identity: identify(process.env, random),
       runner,
       dev: options.dev ?? false,
-      resolve: (tenantDeps, resolving) => resolve({ ...tenantDeps, runner }, resolving),
       ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
       ...(limits === undefined ? {} : { limits }),
       ...(options.origin === undefined ? {} : { origin: options.origin }),

@@ -9,6 +9,7 @@ import type {
   AcquireCondition,
   AcquireRequest,
   AcquireResult,
+  Claimant,
   LeaseView,
   RenewRequest,
   RenewResult,
@@ -111,6 +112,12 @@ export class LeaseKeeper {
   /** Leases this process holds or may hold. */
   get leases(): readonly Lease[] {
     return this.#heartbeat.leases;
+  }
+
+  /** This process as a claimant, for terms that the store grants otherwise: with a run, or by a reactor's find. */
+  claimant(reactor: string, { ttlMs }: Pick<Timings, "ttlMs"> = this.timings): Claimant {
+    // Never shorter than what the trust was checked against.
+    return { ...this.identity, reactor, ttlMs: Math.ceil(ttlMs) };
   }
 
   /** One try for a lease that nobody holds. undefined: somebody does. */
@@ -232,12 +239,7 @@ export class LeaseKeeper {
     const timings = timingsFor(this.timings, options.timings ?? {}, this.#store.transactionBoundMs);
     const { reactor = "agent", maxStallMs } = options;
     checkStall(name, maxStallMs, timings);
-    const claimant = {
-      ...this.identity,
-      reactor,
-      ttlMs: Math.ceil(timings.ttlMs), // never shorter than what the trust was checked against
-      ...(maxStallMs === undefined ? {} : { maxStallMs }),
-    };
+    const claimant = { ...this.claimant(reactor, timings), ...(maxStallMs === undefined ? {} : { maxStallMs }) };
     const request = { target: { name }, claimant, nonce: attempt.nonce, ...asked };
     const answer = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
     if (!answer.ok) return answer;

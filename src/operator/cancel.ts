@@ -1,9 +1,9 @@
 import { asStored } from "../engine/replay/stored-value.ts";
 import { readClocks } from "../lease/belief.ts";
-import { isTapeError, TapeError } from "../model/errors.ts";
+import { TapeError } from "../model/errors.ts";
 import type { NewRecord, RecordData } from "../model/records.ts";
 import type { Store } from "../store/contract/store.ts";
-import type { OperatorDeps } from "./redrive.ts";
+import { appendLast, type OperatorDeps } from "./manual-lease.ts";
 
 export interface Cancellation {
   readonly reason: string;
@@ -29,10 +29,9 @@ export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boole
   const mayBe = status === "RUNNABLE" || status === "RUNNING";
   if (!mayBe || (await beginning(store, tenant, run)) === undefined) return false;
   const sent = readClocks(clock);
-  const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
   const answer = await store.claim.acquire(tenant, {
     target,
-    claimant,
+    claimant: keeper.claimant("recovery"),
     nonce: random.bits63(),
     expect: "free_or_expired",
   });
@@ -42,19 +41,11 @@ export async function endUnbegun(deps: OperatorDeps, run: string): Promise<boole
   try {
     // Again under the lease: nobody can begin it now.
     const created = await beginning(store, tenant, run);
-    for (let taken = term.notes; ; ) {
-      const end = created === undefined ? givenBack(taken) : ended(created, taken);
-      lease.assert();
-      try {
-        await store.fenced.append(lease.fence, { after: term.head, records: [end] });
-        return created !== undefined;
-      } catch (error) {
-        if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
-        taken = (await store.read.run(tenant, run))?.notes ?? taken;
-      }
-    }
+    const last = created === undefined ? givenBack : (taken: number) => ended(created, taken);
+    await appendLast(deps, target, lease, term, (taken) => [last(taken)]);
+    return created !== undefined;
   } finally {
-    lease.end("given back");
+    lease.end("released");
   }
 }
 

@@ -1,15 +1,12 @@
-import type { ReactorDeps } from "../engine/item/deps.ts";
-import { readClocks } from "../lease/belief.ts";
-import { isTapeError, TapeError } from "../model/errors.ts";
-import type { Credential, NewRecord } from "../model/records.ts";
+import { TapeError } from "../model/errors.ts";
+import type { NewRecord } from "../model/records.ts";
+import type { AuditInfo } from "../store/contract/store.ts";
+import { type OperatorDeps, operatorAction, underManualLease } from "./manual-lease.ts";
 
-export interface CompensateRequest {
+export interface CompensateRequest extends AuditInfo {
   readonly run: string;
   readonly pos: number;
   readonly name: string | null;
-  readonly by: string;
-  readonly reason: string;
-  readonly via?: Credential;
 }
 
 /**
@@ -17,53 +14,17 @@ export interface CompensateRequest {
  * makes its obligations due, so the run's lease is taken over for it, in the person's name; whoever drove the run is
  * fenced, and it goes on at once. A run that would end well waits until what is due has been undone.
  */
-export async function compensateNow(deps: ReactorDeps, undoing: CompensateRequest): Promise<void> {
-  const { store, keeper, tenant, clock, random } = deps;
-  const { run, pos, by, reason, via } = undoing;
+export async function compensateNow(deps: OperatorDeps, undoing: CompensateRequest): Promise<void> {
+  const { run, pos, reason } = undoing;
   await assertArmed(deps, undoing);
-  const sent = readClocks(clock);
-  const answer = await store.claim.acquire(tenant, {
-    target: { run },
-    claimant: { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) },
-    nonce: random.bits63(),
-    expect: "any",
-    reason: "manual",
-    by,
-    why: reason,
-  });
-  if (!answer.ok) throw answer.error;
-  const lease = keeper.adopt(run, answer.term, sent);
-  const acted: NewRecord = {
-    kind: "operator.action",
-    data: { who: by, action: "resolve", reason, detail: { as: "compensate", pos }, ...(via && { via }) },
-  };
-  let taken = answer.term.notes;
-  try {
-    // It may have been decided meanwhile: then the run is given back as it was found, and whoever asked is told why.
-    const refused = await assertArmed(deps, undoing).catch((error: unknown) => error);
+  await underManualLease(deps, { run }, undoing, { reactor: "recovery", condition: "any" }, async () => {
+    await assertArmed(deps, undoing); // it may have been decided meanwhile
     const due: NewRecord = { kind: "obligation.due", data: { pos, sub: 1, why: reason } };
-    for (;;) {
-      const ended: NewRecord = {
-        kind: "term.ended",
-        data: { end: "released", taken, nextReactor: "recovery", term: lease.stats() },
-      };
-      lease.assert();
-      try {
-        const records = refused === undefined ? [acted, due, ended] : [ended];
-        await store.fenced.append(lease.fence, { after: answer.term.head, records });
-        break;
-      } catch (error) {
-        if (!isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
-        taken = (await store.read.run(tenant, run))?.notes ?? taken;
-      }
-    }
-    if (refused !== undefined) throw refused;
-  } finally {
-    lease.end("given back");
-  }
+    return [operatorAction(undoing, "resolve", { as: "compensate", pos }), due];
+  });
 }
 
-async function assertArmed({ store, tenant }: ReactorDeps, undoing: CompensateRequest): Promise<void> {
+async function assertArmed({ store, tenant }: OperatorDeps, undoing: CompensateRequest): Promise<void> {
   const { run, pos, name } = undoing;
   const [view, owed] = await Promise.all([
     store.read.run(tenant, run),

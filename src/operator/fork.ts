@@ -13,7 +13,7 @@ import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/
 import type { EffectRow } from "../model/rows.ts";
 import type { RunSpec, RunView, Store } from "../store/contract/store.ts";
 import { type ForkInput, type ForkPlan, forkPlan } from "./fork-plan.ts";
-import type { OperatorDeps } from "./redrive.ts";
+import type { OperatorDeps } from "./manual-lease.ts";
 
 export interface ForkRequest {
   /** Operations before this position are kept. Default: all that were done, up to the first that was not or failed. */
@@ -75,8 +75,8 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     },
   };
   const sent = readClocks(clock);
-  const claimant = { ...keeper.identity, reactor: "recovery", ttlMs: Math.round(keeper.timings.ttlMs) };
-  const [verdict] = await store.intake.createRuns(tenant, [spec], { ...claimant, nonce: random.bits63() });
+  const first = { ...keeper.claimant("recovery"), nonce: random.bits63() };
+  const [verdict] = await store.intake.createRuns(tenant, [spec], first);
   if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a fork was neither created nor refused");
   if (!verdict.ok) throw verdict.error;
   if (verdict.term === undefined) throw new TapeError("TAPE_RUN_CONFLICT", `run ${id} exists already`, { id });
@@ -85,7 +85,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     const end: NewRecord = { kind: "term.ended", data: { end: "released", taken: 0, nextReactor: "recovery" } };
     await writeKeptRecords(store, tenant, verdict.term.fence, 1, spec.fork!, [end]);
   } finally {
-    lease.end("given back");
+    lease.end("released");
   }
   return id;
 }

@@ -1,12 +1,13 @@
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { loadItem } from "../engine/item/load.ts";
 import { operatorWord } from "../engine/item/operator-word.ts";
-import { readClocks } from "../lease/belief.ts";
 import { TapeError } from "../model/errors.ts";
-import type { Credential, JournalRecord, NewRecord } from "../model/records.ts";
+import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
+import type { AuditInfo } from "../store/contract/store.ts";
 import { readAll } from "../store/read-all.ts";
 import { compensateNow, noCompensateError } from "./compensate.ts";
+import { acquireManually, operatorAction } from "./manual-lease.ts";
 
 /**
  * What a person found out, or wants. `retry`: it surely did not happen, or may happen twice: send it again under its key.
@@ -20,15 +21,12 @@ export type Resolution =
   | { readonly as: "observe" }
   | { readonly as: "compensate"; readonly value?: unknown };
 
-export interface ResolveRequest {
+export interface ResolveRequest extends AuditInfo {
   readonly run: string;
   readonly pos: number;
   /** 0 (default): the act. 1: its inverse; 2 and up: inverses of surplus acts. */
   readonly sub?: number;
   readonly resolution: Resolution;
-  readonly by: string;
-  readonly reason: string;
-  readonly via?: Credential;
 }
 
 /**
@@ -37,8 +35,8 @@ export interface ResolveRequest {
  * stuck on it goes on by itself. An act that is confirmed can still be undone, under the lease of its run.
  */
 export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Promise<void> {
-  const { store, keeper, tenant, clock, random } = deps;
-  const { by, reason, via, resolution } = resolving;
+  const { store, tenant } = deps;
+  const { resolution } = resolving;
   const effect = await findEffect(deps, resolving);
   if (resolution.as === "compensate" && effect.role === "effect" && effect.status === "CONFIRMED") {
     return compensateNow(deps, { ...resolving, name: effect.name });
@@ -48,26 +46,13 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
   // Before its lease is taken: a call that is refused fences nobody, and leaves no term behind.
   const records = await readAll((from) => store.read.journal(tenant, target, { from }));
   assertResolvable(deps, effect, records, resolving);
-  const sent = readClocks(clock);
-  const answer = await store.claim.acquire(tenant, {
-    target,
-    claimant: { ...keeper.identity, reactor: "reconciler", ttlMs: Math.round(keeper.timings.ttlMs) },
-    nonce: random.bits63(),
-    expect: "any",
-    reason: "manual",
-    by,
-    why: reason,
-  });
-  if (!answer.ok) throw answer.error;
-  const lease = keeper.adopt(`resolve ${effect.item}`, answer.term, sent);
+  const manual = { reactor: "reconciler", condition: "any" } as const;
+  const { lease, term } = await acquireManually(deps, target, resolving, manual);
   try {
-    const item = await loadItem(deps, lease, answer.term);
+    const item = await loadItem(deps, lease, term);
     try {
       assertResolvable(deps, item.effect, item.records, resolving);
-      const acted: NewRecord = {
-        kind: "operator.action",
-        data: { who: by, action: "resolve", reason, detail: resolution, ...(via && { via }) },
-      };
+      const acted = operatorAction(resolving, "resolve", resolution);
       switch (resolution.as) {
         case "confirmed":
         case "compensate": {
@@ -102,7 +87,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
       throw error;
     }
   } finally {
-    lease.end("given back");
+    lease.end("released");
   }
 }
 

@@ -69,7 +69,7 @@ async function claimItems(
 ): Promise<Term[]> {
   const { store, keeper, tenant, random } = deps;
   const { name, staleOf } = options;
-  const claimant = { ...keeper.identity, reactor: name, ttlMs: Math.round(keeper.timings.ttlMs) };
+  const claimant = keeper.claimant(name);
   const asked = { claimant, nextReactor: name, staleOf, limit, nonce: random.bits63(), tenant, kind: "item" } as const;
   const request: FindRequest = share === undefined ? asked : { ...asked, share };
   try {

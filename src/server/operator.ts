@@ -8,20 +8,9 @@ import { type ForkRequest, fork, planFork } from "../operator/fork.ts";
 import type { ForkPlan } from "../operator/fork-plan.ts";
 import { type PreemptRequest, type PreemptTarget, preempt } from "../operator/preempt.ts";
 import { redrive } from "../operator/redrive.ts";
+import { type ResolveRequest, resolve } from "../operator/resolve.ts";
+import type { Runner } from "../sdk/workflow.ts";
 import type { AuditInfo, Store } from "../store/contract/store.ts";
-
-/** What a person found out about an act in doubt, or wants done about it. */
-export type Resolution =
-  | { readonly as: "confirmed" | "compensate"; readonly value?: unknown }
-  | { readonly as: "failed"; readonly error?: unknown }
-  | { readonly as: "retry" | "observe" };
-
-export interface ResolveRequest extends AuditInfo {
-  readonly run: string;
-  readonly pos: number;
-  readonly sub: number;
-  readonly resolution: Resolution;
-}
 
 export interface ServerOperatorDeps {
   readonly store: Store;
@@ -29,10 +18,11 @@ export interface ServerOperatorDeps {
   readonly clock: Clock;
   readonly random: Random;
   readonly log: Log;
+  readonly runner: Runner;
 }
 
 /** One tenant's ground for a deed that needs a lease. */
-export interface TenantDeps extends ServerOperatorDeps {
+interface TenantDeps extends ServerOperatorDeps {
   readonly tenant: string;
   readonly keeper: LeaseKeeper;
 }
@@ -43,12 +33,10 @@ export interface TenantDeps extends ServerOperatorDeps {
  */
 export class Operator {
   readonly #deps: ServerOperatorDeps;
-  readonly #resolve: (tenantDeps: TenantDeps, resolving: ResolveRequest) => Promise<void>;
   readonly #keepers = new Map<string, LeaseKeeper>();
 
-  constructor(deps: ServerOperatorDeps, resolve: (tenantDeps: TenantDeps, resolving: ResolveRequest) => Promise<void>) {
+  constructor(deps: ServerOperatorDeps) {
     this.#deps = deps;
-    this.#resolve = resolve;
   }
 
   redrive(tenant: string, run: string, act: AuditInfo): Promise<void> {
@@ -56,7 +44,7 @@ export class Operator {
   }
 
   resolve(tenant: string, resolving: ResolveRequest): Promise<void> {
-    return this.#resolve(this.#tenantDeps(tenant), resolving);
+    return resolve(this.#tenantDeps(tenant), resolving);
   }
 
   forkPlan(tenant: string, run: string, at: number | undefined): Promise<ForkPlan> {

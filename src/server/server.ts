@@ -24,7 +24,7 @@ import type { Call, Caller, Handlers, TokenLifetimes } from "./handler-types.ts"
 import { handlersOf } from "./handlers.ts";
 import { LagHistory } from "./lag-history.ts";
 import { defaultServerLimits, type ServerLimits } from "./limits.ts";
-import { Operator, type ResolveRequest, type TenantDeps } from "./operator.ts";
+import { Operator } from "./operator.ts";
 import { checkOrigin, type Entry, isNavigation } from "./origin.ts";
 import { ParseTurns } from "./parse-turns.ts";
 import { refusalLog } from "./refusal-log.ts";
@@ -53,11 +53,9 @@ export interface ServerOptions {
   readonly lifetimes?: TokenLifetimes;
   /** What a browser is shown; absent: a page that says what there is. */
   readonly dashboard?: Dashboard;
-  /** Settles a doubt in a person's name. */
-  readonly resolve: (tenantDeps: TenantDeps, resolving: ResolveRequest) => Promise<void>;
   /** `durable-tape dev` serves: said to whoever signs in. */
   readonly dev?: boolean;
-  /** Definitions whose schemas are asked on receipt. */
+  /** Definitions whose schemas are asked on receipt, and effects that say what undoes them when a person resolves one. */
   readonly runner?: Runner;
   readonly clock?: Clock;
   readonly random?: Random;
@@ -105,7 +103,7 @@ export class TapeServer {
   readonly #dashboard: Dashboard | undefined;
 
   constructor(options: ServerOptions) {
-    const { store, identity, version, credentials, bootstrap, tenant = "default", resolve } = options;
+    const { store, identity, version, credentials, bootstrap, tenant = "default" } = options;
     const { clock = systemClock, random = systemRandom, log = silentLog } = options;
     this.#store = store;
     this.#clock = clock;
@@ -128,12 +126,12 @@ export class TapeServer {
     this.#parseTurns = new ParseTurns(clock);
     this.#turns = new Turns(clock);
     this.service = new Service({ clock, version, label: identity.label, home: tenant, dev: options.dev ?? false });
-    this.#operator = new Operator({ store, identity, clock, random, log }, resolve);
+    const runner = options.runner ?? createRunner({ workflows: [] });
+    this.#operator = new Operator({ store, identity, clock, random, log, runner });
     this.#history = new LagHistory({ read: store.read, clock, log });
     const { service } = this;
     const [operator, history] = [this.#operator, this.#history];
     const served = new ServedWorkflows(store, clock);
-    const runner = options.runner ?? createRunner({ workflows: [] });
     const [turns, lifetimes] = [this.#turns, options.lifetimes ?? {}];
     const parts = { operator, service, history, turns, served, runner, lifetimes };
     this.#handlers = handlersOf({ store, clock, random, log, ...parts });

@@ -1,8 +1,6 @@
 import type { RemoteOptions, RemoteStore } from "../../src/client/remote.ts";
 import { openRemote } from "../../src/client/store.ts";
-import { type ResolveRequest, resolve } from "../../src/operator/resolve.ts";
 import type { Transport } from "../../src/protocol/transport.ts";
-import { createRunner } from "../../src/sdk/workflow.ts";
 import { TapeServer } from "../../src/server/server.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 
@@ -15,8 +13,6 @@ export function serverOn(store: Store, tenant: string): TapeServer {
     version: "test",
     credentials: "none",
     limits: { ratePerSecond: 1e9, rateBurst: 1e9 }, // a whole test's calls come in a moment
-    resolve: (tenantDeps, resolving) =>
-      resolve({ ...tenantDeps, runner: createRunner({ workflows: [] }) }, resolving as ResolveRequest),
   });
 }
 

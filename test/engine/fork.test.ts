@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { expandKeptRecords } from "../../src/engine/drive/kept-records.ts";
 import { type ForkRequest, fork, planFork } from "../../src/operator/fork.ts";
-import type { OperatorDeps } from "../../src/operator/redrive.ts";
+import type { OperatorDeps } from "../../src/operator/manual-lease.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";

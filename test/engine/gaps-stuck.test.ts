@@ -3,6 +3,7 @@ import { seededRandom } from "../../src/base/random.ts";
 import { cancelledError } from "../../src/engine/context/operations.ts";
 import { stuckError } from "../../src/engine/drive/stuck.ts";
 import { TapeError } from "../../src/model/errors.ts";
+import { preempt } from "../../src/operator/preempt.ts";
 import { redrive } from "../../src/operator/redrive.ts";
 import { type Resolution, resolve } from "../../src/operator/resolve.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
@@ -140,6 +141,51 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
     await ask(id, { as: "confirmed", value: "seen" });
     expect(await over(s, p, id)).toBe("COMPENSATED");
     expect(undone).toEqual(["undo -6"]);
+  });
+
+  it("a redrive that comes second is refused, and gives the run back as it found it", async () => {
+    const { s, p, runner, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-7)));
+    await p.over(id);
+    const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
+    const { claim } = p.store;
+    const acquire: typeof claim.acquire = async (...asked) => {
+      await redrive(deps, id, { by: "bob", reason: "first" });
+      return claim.acquire(...asked);
+    };
+    const late = { ...deps, store: { ...p.store, claim: { ...claim, acquire } } };
+    await expect(redrive(late, id, { by: "ada", reason: "second" })).rejects.toMatchObject({
+      code: "TAPE_ILLEGAL_TRANSITION",
+    });
+    const lease = await s.store.read.lease(tenant, { run: id });
+    expect(lease).toMatchObject({ state: "FREE", owner: null, nextReactor: "recovery" });
+    const acted = (await s.store.read.journal(tenant, { run: id })).filter(({ kind }) => kind === "operator.action");
+    expect(acted).toMatchObject([{ data: { who: "bob", action: "redrive" } }]);
+    await ask(id, { as: "confirmed", value: "seen" });
+    expect(await over(s, p, id)).toBe("COMPLETED");
+  });
+
+  it("a note that comes while a person holds the run is counted, and none is lost", async () => {
+    const go = gate("go");
+    const { s, p, runner, id } = await set(backend, async (tape) => [
+      await tape.effect(wire.with(-8)),
+      await tape.gate(go),
+    ]);
+    await p.over(id);
+    const { fenced } = p.store;
+    let tries = 0;
+    const append: typeof fenced.append = async (...asked) => {
+      if (tries++ === 0) await s.store.intake.signal(tenant, id, { name: "go", value: 1 });
+      return fenced.append(...asked);
+    };
+    const store = { ...p.store, fenced: { ...fenced, append } };
+    const deps = { store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
+    await preempt(deps, { run: id }, { by: "ada", reason: "it hangs" });
+    expect(tries).toBe(2);
+    expect(await s.store.read.lease(tenant, { run: id })).toMatchObject({ state: "FREE", nextReactor: "recovery" });
+    expect((await s.store.read.run(tenant, id))?.notes).toBeGreaterThan(0);
+    await person(s, p, runner)(id, { as: "confirmed", value: "seen" });
+    expect(await over(s, p, id)).toBe("COMPLETED");
+    expect((await s.run(id)).outcome).toEqual(["seen", { status: "received", value: 1 }]);
   });
 
   it("an ending run, and one that undoes, name what they are stuck on and go on when it is resolved", async () => {

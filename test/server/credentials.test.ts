@@ -166,7 +166,6 @@ describe("tokens", () => {
       new TapeServer({
         ...{ store: current.store, credentials: "required", bootstrap: text, version: "0" },
         identity: { owner: "o", label: "l" },
-        resolve: async () => {},
       });
     expect(() => make("root.short")).toThrow(/bootstrap_token/);
     expect(() => make("root.short")).not.toThrow(/root\.short/);

@@ -2,9 +2,7 @@ import { type Clock, systemClock } from "../../src/base/clock.ts";
 import type { Log } from "../../src/base/log.ts";
 import { type Random, seededRandom } from "../../src/base/random.ts";
 import { openStore } from "../../src/host/open-store.ts";
-import { resolve } from "../../src/operator/resolve.ts";
 import type { Transport, WireResponse } from "../../src/protocol/transport.ts";
-import { createRunner } from "../../src/sdk/workflow.ts";
 import type { TokenLifetimes } from "../../src/server/handler-types.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 import { TapeServer } from "../../src/server/server.ts";
@@ -41,14 +39,12 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
   const lines: Stage["lines"] = [];
   const log: Log = (level, event, fields) => lines.push({ level, event, ...(fields && { fields }) });
   const store = options.store ?? (await openStore(options.url ?? "memory:", { clock, random, log }));
-  const runner = createRunner({ workflows: [] });
   const server = new TapeServer({
     ...{ store, credentials, bootstrap, limits, tenant, clock, random, log },
     identity: { owner: "server/1", label: "server" },
     version: "0.0.0-test",
     ...(options.lifetimes && { lifetimes: options.lifetimes }),
     ...(options.origin === undefined ? {} : { origin: options.origin }),
-    resolve: (tenantDeps, resolving) => resolve({ ...tenantDeps, runner }, resolving),
   });
   return {
     ...{ store, server, lines },

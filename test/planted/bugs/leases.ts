@@ -161,18 +161,18 @@ export const leaseBugs: readonly Bug[] = [
       },
       {
         file: "engine/run-driver.ts",
-        find: "    const first = {\n      ...keeper.identity,",
-        replace: "    const first = {\n      wallMs: clock.wall(),\n      ...keeper.identity,",
+        find: '{ ...keeper.claimant("agent"),',
+        replace: '{ ...keeper.claimant("agent"), wallMs: clock.wall(),',
       },
       {
         file: "engine/run-driver.ts",
-        find: 'const claimant = { ...keeper.identity, reactor: "recovery",',
-        replace: 'const claimant = { ...keeper.identity, wallMs: clock.wall(), reactor: "recovery",',
+        find: 'claimant: keeper.claimant("recovery"),',
+        replace: 'claimant: { ...keeper.claimant("recovery"), wallMs: clock.wall() },',
       },
       {
         file: "reactor/item-reactor.ts",
-        find: "const claimant = { ...keeper.identity, reactor: name,",
-        replace: "const claimant = { ...keeper.identity, wallMs: deps.clock.wall(), reactor: name,",
+        find: "const claimant = keeper.claimant(name);",
+        replace: "const claimant = { ...keeper.claimant(name), wallMs: deps.clock.wall() };",
       },
       {
         file: "store/sql/plans/claim.ts",

@@ -53,7 +53,7 @@ export const serviceBugs: readonly Bug[] = [
     patches: [
       {
         file: "operator/preempt.ts",
-        find: '        { kind: "operator.action", data: { who: by, action, reason, ...(via && { via }) } },\n',
+        find: "    operatorAction(act, action),\n",
         replace: "",
       },
     ],

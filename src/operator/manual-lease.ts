@@ -1,0 +1,111 @@
+import type { Clock } from "../base/clock.ts";
+import type { Random } from "../base/random.ts";
+import { readClocks } from "../lease/belief.ts";
+import type { LeaseKeeper } from "../lease/keeper.ts";
+import type { Lease } from "../lease/lease.ts";
+import { isTapeError } from "../model/errors.ts";
+import type { AcquireCondition, LeaseTarget, Term } from "../model/lease.ts";
+import type { NewRecord, TermEnd } from "../model/records.ts";
+import type { AuditInfo, Store } from "../store/contract/store.ts";
+
+export interface OperatorDeps {
+  readonly store: Store;
+  readonly keeper: LeaseKeeper;
+  readonly tenant: string;
+  readonly clock: Clock;
+  readonly random: Random;
+}
+
+/** A run's lease or a named one. An item's is taken over by resolving its doubt. */
+export type ManualTarget = Exclude<LeaseTarget, { readonly journal: number }>;
+
+export interface ManualTerm {
+  readonly reactor: string;
+  /** From whom it is taken; refused otherwise. */
+  readonly condition: AcquireCondition;
+}
+
+/** Takes the lease in a person's name: whoever held it is fenced at that instant, and the ledger has who and why. */
+export async function acquireManually(
+  deps: OperatorDeps,
+  target: LeaseTarget,
+  { by, reason }: AuditInfo,
+  { reactor, condition }: ManualTerm,
+): Promise<{ readonly lease: Lease; readonly term: Term }> {
+  const { store, keeper, tenant, clock, random } = deps;
+  const sent = readClocks(clock);
+  const answer = await store.claim.acquire(tenant, {
+    target,
+    claimant: keeper.claimant(reactor),
+    nonce: random.bits63(),
+    expect: condition,
+    reason: "manual",
+    by,
+    why: reason,
+  });
+  if (!answer.ok) throw answer.error;
+  const { term } = answer;
+  return { lease: keeper.adopt(nameOf(target), term, sent), term };
+}
+
+/**
+ * What a person does to a run or to a named lease: takes it, writes, and gives it back, in one append. `records` is asked
+ * under the lease, when nobody else can change what it looks at; if it refuses, the lease is given back as it was found,
+ * and the refusal is the answer.
+ */
+export async function underManualLease(
+  deps: OperatorDeps,
+  target: ManualTarget,
+  audit: AuditInfo,
+  { end = "released", ...manual }: ManualTerm & { readonly end?: TermEnd },
+  records: () => Promise<readonly NewRecord[]>,
+): Promise<void> {
+  const { lease, term } = await acquireManually(deps, target, audit, manual);
+  const next = "run" in target ? { nextReactor: "recovery" } : {};
+  const giveBack = (written: readonly NewRecord[]): Promise<void> =>
+    appendLast(deps, target, lease, term, (taken) => [
+      ...written,
+      { kind: "term.ended", data: { end, taken, ...next, term: lease.stats() } },
+    ]);
+  try {
+    const written = await records().catch(async (refusal: unknown) => {
+      await giveBack([]).catch(() => {}); // else it runs out by itself
+      throw refusal;
+    });
+    await giveBack(written);
+  } finally {
+    lease.end("released");
+  }
+}
+
+/** Writes the last records of a term; those that give it back name the last note: one that came meanwhile is counted. */
+export async function appendLast(
+  { store, tenant }: OperatorDeps,
+  target: ManualTarget,
+  lease: Lease,
+  { head, notes }: Term,
+  records: (taken: number) => readonly NewRecord[],
+): Promise<void> {
+  for (let taken = notes; ; ) {
+    lease.assert();
+    try {
+      await store.fenced.append(lease.fence, { after: head, records: [...records(taken)] });
+      return;
+    } catch (error) {
+      // A named lease has no inbox.
+      if ("name" in target || !isTapeError(error, "TAPE_NOTES_PENDING")) throw error;
+      taken = (await store.read.run(tenant, target.run))?.notes ?? taken;
+    }
+  }
+}
+
+/** For the journal and the audit. */
+export function operatorAction({ by, reason, via }: AuditInfo, action: string, detail?: unknown): NewRecord {
+  const data = { who: by, action, reason, ...(detail !== undefined && { detail }), ...(via && { via }) };
+  return { kind: "operator.action", data };
+}
+
+function nameOf(target: LeaseTarget): string {
+  if ("name" in target) return target.name;
+  return "run" in target ? target.run : `resolve ${target.journal}`;
+}
