@@ -7,10 +7,20 @@ import type { Reactor, ReactorCounts } from "./reactor.ts";
 type TimerDeps = Pick<ReactorDeps, "store" | "log" | "random" | "tenant">;
 
 /**
- * timers: due timers and schedules. Each firing is one conditional transaction: SET → FIRED plus the note, or the next
- * version of the schedule plus the run. No lease: the condition is the fence, and a crash before or after it leaves
- * something that is due or something that has fired, never something in between. A sleep of a run that this process
- * drives is over with one write of its driver instead of a note that the driver would have to take.
+ * timers: fires due timers and schedules. Each firing is one conditional transaction: SET → FIRED plus the note, or the
+ * next version of the schedule plus the run. It needs no lease: the condition is the fence. A crash before or after it
+ * leaves a timer that is due or one that has fired, never something in between.
+ *
+ * A run resumes after its sleep in one of three ways:
+ *
+ *   fired      any process fires the timer and leaves a note; recovery claims the run, which replays and takes the note
+ *   preloaded  recovery claims the run shortly before the timer falls due and replays it up to its wait; the note then
+ *              finds it ready
+ *   ended      the process that drives the run ends the sleep with one write of its own, without a note
+ *              (`RunDriver.endSleep`); this is the fast path of a preloaded run
+ *
+ * All three leave the same result in the journal. The first needs no live process but one, so it is what recovery from
+ * any crash relies on; the other two only save time.
  */
 export function timers(deps: TimerDeps, runs?: Pick<RunDriver, "endSleep">): Reactor {
   return {
