@@ -1,4 +1,6 @@
 import { parseArgs } from "node:util";
+import { isTapeError } from "../model/errors.ts";
+import { durationOrThrow } from "../sdk/validate.ts";
 import type { Screen } from "./screen.ts";
 
 /** A word after the command's name. The last may be left out, if it says so. */
@@ -22,6 +24,8 @@ export interface Invocation {
   readonly screen: Screen;
   /** The option's value, if it was given. */
   text(option: string): string | undefined;
+  /** The same as a duration, in milliseconds. */
+  duration(option: string): number | undefined;
   all(option: string): readonly string[];
   given(option: string): boolean;
 }
@@ -97,7 +101,16 @@ export function parse(command: Command, argv: readonly string[], screen: Screen)
     arguments: Object.fromEntries(positionals.map((word, k) => [words[k]!.name, word])),
     screen,
     text: (option) => listOf(option)[0],
+    duration: (option) => durationOption(option, listOf(option)[0]),
     all: listOf,
     given: (option) => values[option] === true,
   };
+}
+
+function durationOption(option: string, text: string | undefined): number | undefined {
+  try {
+    return text === undefined ? undefined : durationOrThrow("the option", `--${option}`, text);
+  } catch (error) {
+    throw isTapeError(error) ? new UsageError(error.message) : error;
+  }
 }

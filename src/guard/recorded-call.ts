@@ -1,7 +1,7 @@
 import type { Duration } from "../base/duration.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import { DefiniteFailure, NotSent, type Observation } from "../sdk/outcomes.ts";
-import { millisecondsOf } from "../sdk/validate.ts";
+import { durationOf } from "../sdk/validate.ts";
 import type { Store } from "../store/contract/store.ts";
 import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./token-holder.ts";
 
@@ -53,7 +53,7 @@ export async function recordedCall<R>(
   options: RecordedCallOptions<R> = {},
 ): Promise<R> {
   assertHolder(bearer);
-  const sendMs = millisecondsOf(`act ${key}`, "sendWithin", options.sendWithin ?? "30s");
+  const sendMs = durationOf(`act ${key}`, "sendWithin", options.sendWithin, 30_000);
   const name = `tape.act/${key}`;
   const { store, tenant } = place;
   const found = await store.read.value(tenant, name);

@@ -2,7 +2,7 @@ import { decode } from "../base/codec.ts";
 import type { Duration } from "../base/duration.ts";
 import { effectMachine, obligationMachine } from "../model/machines.ts";
 import type { EffectRow } from "../model/rows.ts";
-import { assertKnownKeys, assertOneOf, millisecondsOf } from "../sdk/validate.ts";
+import { assertKnownKeys, assertOneOf, durationOrThrow } from "../sdk/validate.ts";
 import { effectCursor } from "../store/contract/filters.ts";
 import type { Store } from "../store/contract/store.ts";
 import { runIds } from "./run-ids.ts";
@@ -49,7 +49,7 @@ export async function listEffects(
     ...(after === undefined ? {} : { after }),
     ...(limit === undefined ? {} : { limit }),
     ...(status === undefined ? {} : { status: [status] }),
-    ...(minAge === undefined ? {} : { minAgeMs: millisecondsOf(whose, "minAge", minAge) }),
+    ...(minAge === undefined ? {} : { minAgeMs: durationOrThrow(whose, "minAge", minAge) }),
   });
   const ids = await runIds(store, tenant, rows);
   return rows.map(({ run: journal, args, outcome, policy: _policy, ...row }) => ({

@@ -6,7 +6,7 @@ import { TapeError } from "../model/errors.ts";
 import type { LeaseView, TermView } from "../model/lease.ts";
 import type { OperatorDeps } from "../operator/manual-lease.ts";
 import type { PreemptTarget } from "../operator/preempt.ts";
-import { assertKnownKeys, millisecondsOf } from "../sdk/validate.ts";
+import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { Store } from "../store/contract/store.ts";
 import type { Operator } from "./operator.ts";
 import type { OperatorReason } from "./singleton/singleton.ts";
@@ -131,7 +131,7 @@ const targetOf = (lease: string | PreemptTarget): PreemptTarget =>
 function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorReason>): StandbyOptions {
   const whose = `lease ${name}`;
   assertKnownKeys(whose, options, ["ttl", "heartbeat", "maxStall", "signal", "reason", "by"]);
-  const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
+  const millis = (field: string, duration: Duration): number => durationOrThrow(whose, field, duration);
   const { ttl, heartbeat, maxStall, signal } = options;
   return {
     timings: {

@@ -7,7 +7,7 @@ import { errorFields } from "../base/reason.ts";
 import type { Tracer } from "../base/trace.ts";
 import type { RemoteOptions } from "../client/remote.ts";
 import { TapeError } from "../model/errors.ts";
-import { assertKnownKeys, assertName, booleanOr, millisecondsOf, numberOf, shown } from "../sdk/validate.ts";
+import { assertKnownKeys, assertName, booleanOr, durationOrThrow, numberOf, shown } from "../sdk/validate.ts";
 import type { Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 
@@ -105,9 +105,9 @@ export function checkConcurrency(whose: string, concurrency: number | undefined)
 function checkWork(whose: string, options: Omit<TapeOptions, "store" | "runner">): void {
   const { concurrency, leaseTtl, replayPatience, slowAfter, work, report } = options;
   checkConcurrency(whose, concurrency);
-  if (leaseTtl !== undefined) millisecondsOf(whose, "leaseTtl", leaseTtl);
-  if (replayPatience !== undefined) millisecondsOf(whose, "replayPatience", replayPatience, 1);
-  if (slowAfter !== undefined) millisecondsOf(whose, "slowAfter", slowAfter, 1);
+  if (leaseTtl !== undefined) durationOrThrow(whose, "leaseTtl", leaseTtl);
+  if (replayPatience !== undefined) durationOrThrow(whose, "replayPatience", replayPatience, 1);
+  if (slowAfter !== undefined) durationOrThrow(whose, "slowAfter", slowAfter, 1);
   booleanOr(whose, "work", work);
   booleanOr(whose, "report", report);
   appLog(options.log, whose);

@@ -5,7 +5,7 @@ import { isTapeError, TapeError } from "../model/errors.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import * as model from "../model/schedule.ts";
 import { validate } from "../sdk/schema.ts";
-import { assertKnownKeys, millisecondsOf } from "../sdk/validate.ts";
+import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { allOf } from "../store/page.ts";
@@ -188,7 +188,7 @@ function settings(options: Partial<ScheduleOptions>, before: Settings): Settings
   if (!model.catchUpPolicies.includes(catchUp))
     throw badOption("catchUp", `catchUp is one of ${model.catchUpPolicies.join(", ")}`);
   const windowMs =
-    catchUpWindow === undefined ? before.windowMs : millisecondsOf("a schedule", "catchUpWindow", catchUpWindow);
+    catchUpWindow === undefined ? before.windowMs : durationOrThrow("a schedule", "catchUpWindow", catchUpWindow);
   if (labels !== undefined && Object.hasOwn(labels, "schedule")) {
     throw badOption("labels", "the label schedule is set by the schedule itself");
   }

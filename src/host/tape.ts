@@ -17,7 +17,7 @@ import type { ForkPlan } from "../operator/fork-plan.ts";
 import type { ResolveRequest } from "../operator/resolve.ts";
 import type { GateDefinition } from "../sdk/gate.ts";
 import { validate } from "../sdk/schema.ts";
-import { assertKnownKeys, assertName, assertOneOf, millisecondsOf } from "../sdk/validate.ts";
+import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow } from "../sdk/validate.ts";
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
@@ -109,13 +109,13 @@ export class Tape implements AsyncDisposable {
     this.#clock = clock;
     this.#random = random;
     this.schedules = new Schedules(store, tenant, random);
-    const ttlMs = millisecondsOf("the app", "leaseTtl", options.leaseTtl ?? defaultTtl);
+    const ttlMs = durationOf("the app", "leaseTtl", options.leaseTtl, defaultTtl);
     const { replayPatience, slowAfter } = options;
     this.#waits = {
       ...(replayPatience !== undefined && {
-        patienceMs: millisecondsOf("the app", "replayPatience", replayPatience, 1),
+        patienceMs: durationOrThrow("the app", "replayPatience", replayPatience, 1),
       }),
-      ...(slowAfter !== undefined && { slowMs: millisecondsOf("the app", "slowAfter", slowAfter, 1) }),
+      ...(slowAfter !== undefined && { slowMs: durationOrThrow("the app", "slowAfter", slowAfter, 1) }),
     };
     const keeper = new LeaseKeeper({
       store,

@@ -62,7 +62,7 @@ export function numberOf(
 }
 
 /** The one parser of durations that people write: milliseconds, or a refusal that shows what was probably meant. */
-export function millisecondsOf(whose: string, field: string, value: unknown, minMs = 0): number {
+export function durationOrThrow(whose: string, field: string, value: unknown, minMs = 0): number {
   const ms = durationMs(value as Duration);
   if (ms !== undefined && ms >= minMs) return ms;
   const least = minMs > 0 ? ` of at least ${minMs} ms` : "";
@@ -80,7 +80,7 @@ export function durationOf(
   otherwise: number,
   minMs = 0,
 ): number {
-  return value === undefined ? otherwise : millisecondsOf(whose, field, value, minMs);
+  return value === undefined ? otherwise : durationOrThrow(whose, field, value, minMs);
 }
 
 /** A function, or nothing. */

@@ -96,6 +96,9 @@ describe("runs from the command line", () => {
       [["runs", "--limit", "many"], "--limit is a whole number"],
       [["runs", "-o", "xml"], "-o is table or json"],
       [["runs", "--since", "tomorrow-ish"], "--since is a time as in 2026-11-16T08:00Z or 2h, not tomorrow-ish"],
+      [["prune", "--older", "90 days", "--reason", "r"], 'did you mean "90d"?'],
+      [["prune", "--reason", "r"], "--older is a duration as in 90d"],
+      [["token", "create", "x", "--role", "reader", "--expires", "soon"], "--expires is not a duration"],
       [["cancel", "x"], "this needs --reason"],
       [["resolve", "effect", "x", "one", "--as", "failed", "--reason", "r"], "<pos> is a position"],
       [

@@ -31,6 +31,17 @@ it("acts once and hands the result back ever after, whoever asks", async () => {
   expect(await recordedCall(place(), owner(2n), "another", act)).toBe(2);
 });
 
+it("refuses a time to send that is none, before anything is written", async () => {
+  let acts = 0;
+  for (const sendWithin of [null, "soon", Number.NaN]) {
+    const refused = codeOf(
+      recordedCall(place(), owner(1n), "k", async () => ++acts, { sendWithin: sendWithin as never }),
+    );
+    expect(await refused).toBe("TAPE_BAD_INPUT");
+  }
+  expect([acts, await store.read.values("default", "")]).toEqual([0, []]);
+});
+
 it("of two owners at once one acts; a lower token never takes a record from a higher one", async () => {
   let acts = 0;
   const act = async () => ++acts;

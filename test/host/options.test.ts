@@ -155,6 +155,16 @@ describe("an app refuses, before anything is written", () => {
     ["the same in one try", /heartbeat/, (on) => on.leases.tryAcquire("x", { maxStall: "1s" }), "TAPE_BAD_TIMING"],
     ["a singleton's option", /did you mean heartbeat/, (on) => on.singleton("x", () => {}, { hartbeat: "1s" })],
     ["its backoff", /did you mean base/, (on) => on.singleton("x", () => {}, { backoff: { bse: "1s" } })],
+    [
+      "its first pause",
+      /backoff.base is not a duration/,
+      (on) => on.singleton("x", () => {}, { backoff: { base: null } }),
+    ],
+    [
+      "its last pause",
+      /backoff.cap is not a duration/,
+      (on) => on.singleton("x", () => {}, { backoff: { cap: null } }),
+    ],
     ["its work", /its work is a function/, (on) => on.singleton("x", undefined)],
   ])("%s", async (_what, words, call, code) => {
     await refused(words, () => call(app), code);

@@ -90,6 +90,12 @@ describe("a connector that is defined wrongly is refused at once", () => {
       () => plainHttp("b", { request, headers: { a: "1\r\nhost: x" } }),
     ],
     ["http: no time", /not a duration/, () => plainHttp("bank", { request, connectTimeout: 0 })],
+    [
+      "http: null for a time",
+      /answerTimeout is not a duration/,
+      () => plainHttp("b", { request, answerTimeout: null }),
+    ],
+    ["http: null to connect", /connectTimeout is not a dur/, () => plainHttp("b", { request, connectTimeout: null })],
     ["http: no room", /at least 1/, () => plainHttp("bank", { request, maxAnswerBytes: 0 })],
     [
       "http: a look that reads nothing",

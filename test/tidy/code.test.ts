@@ -2,7 +2,14 @@ import { describe, expect, it } from "vitest";
 import manifest from "../../package.json" with { type: "json" };
 import { inlined } from "../../tools/build/inlined.ts";
 import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
-import { importCycles, importOrder, publishedImports, reactorsComposedOnce, reexportsOnly } from "./rules/layers.ts";
+import {
+  durationsRefused,
+  importCycles,
+  importOrder,
+  publishedImports,
+  reactorsComposedOnce,
+  reexportsOnly,
+} from "./rules/layers.ts";
 import { consoleOnlyInCli, seams } from "./rules/seams.ts";
 import { emptyNames, fileSizes, maxLines, typeEscapes, unfinishedMarks, wordsOf } from "./rules/vocabulary.ts";
 
@@ -80,6 +87,14 @@ describe("import order", () => {
     expect(found("src/host/reactors.ts", factory)).toBe(0);
     expect(found("src/host/worker.ts", 'import type { ReactorStats } from "../reactor/loop.ts";')).toBe(0);
     expect(found("src/host/worker.ts", 'import { timers } from "./timers.ts";')).toBe(0);
+  });
+
+  it("durations are parsed where nonsense is refused", () => {
+    expect(durationsRefused(code)).toEqual([]);
+    const found = (path: string, text: string) => count(durationsRefused, at(path, text));
+    expect(found("src/host/a.ts", 'import { durationMs } from "../base/duration.ts";')).toBe(1);
+    expect(found("src/host/a.ts", 'import type { Duration } from "../base/duration.ts";')).toBe(0);
+    expect(found("src/sdk/validate.ts", 'import { durationMs } from "../base/duration.ts";')).toBe(0);
   });
 
   it("src/exports and the test kit's index hold re-exports only", () => {

@@ -1,5 +1,4 @@
 import { closeSync, openSync, writeSync } from "node:fs";
-import { durationMs } from "../../base/duration.ts";
 import type { RunStatus } from "../../model/machines.ts";
 import { runMachine } from "../../model/machines.ts";
 import type { JournalRecord } from "../../model/records.ts";
@@ -22,10 +21,8 @@ export const prune: Command = {
     ...storeOptions,
   },
   run: (asked) => {
-    const older = asked.text("older");
-    const age = older === undefined ? undefined : durationMs(older as never);
-    if (age === undefined)
-      throw new UsageError(`--older is a duration as in 90d${older === undefined ? "" : `, not ${older}`}`);
+    const age = asked.duration("older");
+    if (age === undefined) throw new UsageError("--older is a duration as in 90d");
     const dry = asked.given("dry-run");
     const person = dry ? undefined : operatorOf(asked);
     return withApp(asked, async (opened) => {

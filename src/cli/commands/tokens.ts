@@ -1,4 +1,3 @@
-import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
 import { isRemote, type RemoteStore } from "../../client/remote.ts";
 import { type Role, roles } from "../../protocol/route.ts";
@@ -27,10 +26,7 @@ const create: Command = {
   run: (asked) => {
     const role = roles.find((one) => one === asked.text("role"));
     if (role === undefined) throw new UsageError(`--role is one of ${roles.join(", ")}`);
-    const expires = asked.text("expires");
-    const expiresInMs = expires === undefined ? undefined : durationMs(expires as never);
-    if (expires !== undefined && expiresInMs === undefined)
-      throw new UsageError(`--expires is a duration, not ${expires}`);
+    const expiresInMs = asked.duration("expires");
     const person = operatorOf(asked);
     const lifetimeMs = lifetimeOf(expiresInMs, lifetimesOf(settingsOf(asked).config.settings.tape.server.tokens));
     return withApp(

@@ -5,7 +5,7 @@ import { assertMacSecret } from "../../model/fence-mac.ts";
 import type { Connector, ConnectorContext } from "../../sdk/connector.ts";
 import type { Semantics } from "../../sdk/effect.ts";
 import { AckLost, DefiniteFailure, NotSent, type Observation } from "../../sdk/outcomes.ts";
-import { assertKnownKeys, assertName, assertOneOf, millisecondsOf } from "../../sdk/validate.ts";
+import { assertKnownKeys, assertName, assertOneOf, durationOf } from "../../sdk/validate.ts";
 import { blocks } from "./addresses.ts";
 import { AddressRefused, type ReachOptions, type ResolveHost, systemResolve } from "./connect.ts";
 import { type ExchangeResult, exchange, type HttpResponse, type OutgoingRequest, placeOf } from "./exchange.ts";
@@ -116,13 +116,13 @@ class HttpConnector implements Connector {
       throw bad(whose, "maxAnswerBytes", "is at least 1");
     assertKnownKeys(`${whose}: tls`, tls, ["ca", "cert", "key"]);
     this.#limits = {
-      answerMs: msOf(whose, "answerTimeout", options.answerTimeout ?? "30s"),
+      answerMs: timeoutOf(whose, "answerTimeout", options.answerTimeout, 30_000),
       answerBytes: maxAnswerBytes,
     };
     this.#reach = {
       resolve: options.resolve ?? systemResolve,
       allow: atDefinition(whose, "allow", () => blocks(options.allow ?? [])),
-      connectMs: msOf(whose, "connectTimeout", options.connectTimeout ?? "5s"),
+      connectMs: timeoutOf(whose, "connectTimeout", options.connectTimeout, 5_000),
       tls,
       clock: options.clock ?? systemClock,
     };
@@ -238,8 +238,8 @@ function atDefinition<T>(whose: string, field: string, check: () => T): T {
   }
 }
 
-function msOf(whose: string, field: string, duration: Duration): number {
-  const ms = millisecondsOf(whose, field, duration);
+function timeoutOf(whose: string, field: string, duration: Duration | undefined, otherwise: number): number {
+  const ms = durationOf(whose, field, duration, otherwise);
   if (ms === 0) throw bad(whose, field, "is not a duration: a time-out of nothing");
   return ms;
 }

@@ -4,7 +4,7 @@ import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { GateAnswer, GateOptions } from "../../sdk/context.ts";
 import type { GateDefinition } from "../../sdk/gate.ts";
 import { checkNow } from "../../sdk/schema.ts";
-import { assertKnownKeys, assertName, millisecondsOf } from "../../sdk/validate.ts";
+import { assertKnownKeys, assertName, durationOrThrow } from "../../sdk/validate.ts";
 import { asStored } from "../replay/stored-value.ts";
 import { type Operations, unwrap } from "./operations.ts";
 
@@ -121,4 +121,4 @@ function sleep(ops: Operations, timing: Pick<RecordData<"timer.set">, "inMs" | "
 
 /** Whole milliseconds, never fewer than asked for. */
 const milliseconds = (whose: string, field: string, duration: Duration): number =>
-  Math.ceil(millisecondsOf(whose, field, duration));
+  Math.ceil(durationOrThrow(whose, field, duration));

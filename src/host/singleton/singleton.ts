@@ -7,7 +7,7 @@ import type { Belief } from "../../lease/belief.ts";
 import type { Lease } from "../../lease/lease.ts";
 import { checkStall, type Timings, timingsFor } from "../../lease/timings.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
-import { assertKnownKeys, millisecondsOf, shown } from "../../sdk/validate.ts";
+import { assertKnownKeys, durationOf, durationOrThrow, shown } from "../../sdk/validate.ts";
 import { acquireExclusively } from "./exclusive.ts";
 import { type SingletonDeps, type SingletonWork, TermWork } from "./term.ts";
 
@@ -89,7 +89,7 @@ export class Singleton {
     const { ttl, heartbeat, maxStall, drain = "10s", every, backoff = {}, poll = "5s" } = options;
     assertKnownKeys(`backoff of ${whose}`, backoff, ["base", "cap"]);
     assertWork(whose, work);
-    const millis = (field: string, duration: Duration): number => millisecondsOf(whose, field, duration);
+    const millis = (field: string, duration: Duration): number => durationOrThrow(whose, field, duration);
     this.name = name;
     this.#deps = deps;
     this.#work = work;
@@ -100,7 +100,10 @@ export class Singleton {
     this.#maxStallMs = maxStall === undefined ? undefined : millis("maxStall", maxStall);
     this.#drainMs = millis("drain", drain);
     this.#everyMs = every === undefined ? undefined : millis("every", every);
-    this.#backoff = { baseMs: millis("base", backoff.base ?? "1s"), capMs: millis("cap", backoff.cap ?? "60s") };
+    this.#backoff = {
+      baseMs: durationOf(whose, "backoff.base", backoff.base, 1_000),
+      capMs: durationOf(whose, "backoff.cap", backoff.cap, 60_000),
+    };
     this.#pollMs = millis("poll", poll);
     this.#changes = new OrderedListeners((error) =>
       deps.log("error", "singleton.listener_failed", { ...errorFields(error) }),

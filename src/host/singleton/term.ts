@@ -7,7 +7,7 @@ import type { Belief } from "../../lease/belief.ts";
 import type { LeaseKeeper } from "../../lease/keeper.ts";
 import type { Lease } from "../../lease/lease.ts";
 import type { Fence } from "../../model/fence.ts";
-import { millisecondsOf } from "../../sdk/validate.ts";
+import { durationOrThrow } from "../../sdk/validate.ts";
 import type { Store } from "../../store/contract/store.ts";
 
 /** What a singleton's body gets for one term. Several child loops of one singleton share it, abort signal included. */
@@ -140,9 +140,9 @@ export class TermWork {
         this.#waiting?.abort();
         lease.progress(note);
       },
-      waitsFor: (what, within) => this.#wait(what, millisecondsOf(lease.name, "within", within)),
+      waitsFor: (what, within) => this.#wait(what, durationOrThrow(lease.name, "within", within)),
       sleep: async (duration) => {
-        const ms = millisecondsOf(lease.name, "the sleep's duration", duration);
+        const ms = durationOrThrow(lease.name, "the sleep's duration", duration);
         this.#wait("sleeping", ms);
         await clock.sleep(ms, signal);
       },

@@ -111,6 +111,21 @@ export function reactorsComposedOnce(files: SourceFile[]): string[] {
     );
 }
 
+/** sdk/validate.ts refuses what is no duration. The others ask whether a text is one, and have an answer if it is not. */
+const durationReaders = ["src/sdk/validate.ts", "src/sdk/outcomes.ts", "src/cli/commands/runs.ts"];
+
+/** Whoever parses by itself has to think of a refusal, and falls back in silence. */
+export function durationsRefused(files: SourceFile[]): string[] {
+  return files
+    .filter(({ path }) => !durationReaders.includes(path))
+    .flatMap((file) =>
+      importsOf(file)
+        .filter(({ specifier }) => resolve(file, specifier) === "src/base/duration.ts")
+        .filter(({ names }) => names.some(({ imported }) => imported === "durationMs" || imported === "*"))
+        .map(({ line }) => `${file.path}:${line} imports durationMs; take durationOrThrow of src/sdk/validate.ts`),
+    );
+}
+
 /** What src imports from npm must come with the published package. */
 export function publishedImports(files: SourceFile[], dependencies: string[]): string[] {
   return files.flatMap((file) =>
