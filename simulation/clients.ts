@@ -19,6 +19,16 @@ export interface AcknowledgedCall {
   readonly at: number;
 }
 
+/** A signal without a key: its sender sends it once. */
+export interface KeylessSignal {
+  readonly run: string;
+  readonly text: string;
+  acknowledged: boolean;
+  /** Wall time at which it was sent, and at which the sender knew, or gave up. */
+  readonly asked: number;
+  answered: number;
+}
+
 /** What somebody is told in a world where replicas die and the store is away: to be tried again. */
 const transient: ReadonlySet<string> = new Set([
   "TAPE_STORE_UNREACHABLE",
@@ -43,7 +53,7 @@ export class Clients {
   /** Codes of refusals that were in order. */
   readonly met = new Set<string>();
   /** What keyless signals said: each was sent once. */
-  readonly said: { readonly run: string; readonly text: string; acknowledged: boolean }[] = [];
+  readonly said: KeylessSignal[] = [];
   readonly #stage: Stage;
   readonly #tapes: () => readonly Tape[];
   readonly #workflows: ReturnType<typeof programs>;
@@ -179,10 +189,18 @@ export class Clients {
       return;
     }
     const text = `said ${this.said.length}`;
-    const said = { run, text, acknowledged: false };
+    const { time } = this.#stage;
+    const said: KeylessSignal = {
+      run,
+      text,
+      acknowledged: false,
+      asked: time.wall(),
+      answered: Number.POSITIVE_INFINITY,
+    };
     this.said.push(said);
     const told = await this.ask((tape) => tape.signal(run, gate(name), { key: text }));
     said.acknowledged = told !== undefined && "value" in told;
+    said.answered = time.wall();
   }
 
   async #cancel({ id: run, cancelAtMs }: PlannedRun): Promise<void> {

@@ -4,7 +4,7 @@ import type { ValueTransition } from "../src/store/values.ts";
 import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
-import type { AcknowledgedCall } from "./clients.ts";
+import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
 import type { GuardedStory } from "./guarded.ts";
 import type { Handed } from "./lanes.ts";
 import { type KeyHistory, keptOf, type Measured, type QuotaStory } from "./neighbours.ts";
@@ -25,7 +25,7 @@ import type { WalkStory } from "./walkers.ts";
 export interface ClientView {
   readonly acknowledged: readonly AcknowledgedCall[];
   /** What keyless signals said. */
-  readonly said: readonly { readonly run: string; readonly text: string; readonly acknowledged: boolean }[];
+  readonly said: readonly Readonly<KeylessSignal>[];
   readonly results: readonly { readonly run: string; readonly status: string; readonly outcome: string }[];
   /** Codes of refusals that were in order. */
   readonly met: ReadonlySet<string>;

@@ -1,3 +1,4 @@
+import { isRemote } from "../src/client/remote.ts";
 import type { Tape } from "../src/host/tape.ts";
 import { isTapeError } from "../src/model/errors.ts";
 import type { Clients } from "./clients.ts";
@@ -14,6 +15,8 @@ export interface OperatorAction {
   at: number | undefined;
   /** The code of its refusal. */
   refused?: string;
+  /** Whoever was asked is connected to a server: a request whose answer gets lost is sent again on the way. */
+  remote?: boolean;
 }
 
 /** Refusals that people meet where others act beside them, or where there is nothing to act on. */
@@ -56,7 +59,10 @@ export class SimulatedOperator {
   async tell(who: string, what: string, work: (tape: Tape) => Promise<unknown>): Promise<boolean> {
     const deed: OperatorAction = { who, what, asked: this.#stage.time.wall(), at: undefined };
     this.deeds.push(deed);
-    const told = await this.#clients.ask(work);
+    const told = await this.#clients.ask((tape) => {
+      deed.remote = isRemote(tape.store);
+      return work(tape);
+    });
     if (told === undefined) return false;
     if ("value" in told) {
       deed.at = this.#stage.time.wall();

@@ -15,7 +15,11 @@ export type ValueInput =
 /** `conflict`: refused, nothing written. Else the version, and what a read found (undefined: there is none). */
 export type ValueOutput = "conflict" | { readonly version: number; readonly value?: unknown };
 
-export type ValueOperation = Operation<ValueInput, ValueOutput>;
+export interface ValueOperation extends Operation<ValueInput, ValueOutput> {
+  /** Wall time at which it was asked for, and at which the answer came. */
+  readonly asked: number;
+  readonly answered: number;
+}
 
 /** Clients from outside that write values at the same time, and a history of what each of them was told. */
 export class ValueClients {
@@ -97,15 +101,19 @@ export class ValueClients {
       work: () => Promise<T>,
       told: (answer: T) => ValueOutput,
     ): Promise<T> => {
-      const call = ++this.#order;
-      const at = this.history.push({ call, ret: Number.POSITIVE_INFINITY, input }) - 1;
+      const { time } = this.#stage;
+      const never = Number.POSITIVE_INFINITY;
+      const one = { call: ++this.#order, ret: never, input, asked: time.wall(), answered: never };
+      const at = this.history.push(one) - 1;
+      const answered = (output: ValueOutput): void => {
+        this.history[at] = { ...one, ret: ++this.#order, answered: time.wall(), output };
+      };
       try {
         const answer = await work();
-        this.history[at] = { call, ret: ++this.#order, input, output: told(answer) };
+        answered(told(answer));
         return answer;
       } catch (error) {
-        if (isTapeError(error, "TAPE_VERSION_CONFLICT"))
-          this.history[at] = { call, ret: ++this.#order, input, output: "conflict" };
+        if (isTapeError(error, "TAPE_VERSION_CONFLICT")) answered("conflict");
         throw error;
       }
     };

@@ -1,5 +1,6 @@
 // `npm run sim -- [--minutes N] [--seeds N] [--from S] [--seed S] [--jobs N]`: the simulation of test/simulation with as
-// many seeds as wanted. Exits with 1 where an invariant broke, or where a mark of coverage.ts was never reached.
+// many seeds as wanted. Exits with 1 where an invariant broke or judged nothing, or where a mark of coverage.ts was
+// never reached.
 import { type ChildProcess, fork } from "node:child_process";
 import { availableParallelism } from "node:os";
 import { fileURLToPath } from "node:url";
@@ -8,7 +9,15 @@ import { coverageMarks } from "../simulation/coverage.ts";
 import { type Figures, noFigures, sumOf } from "../simulation/figures.ts";
 import { describePlan } from "../simulation/minimise.ts";
 import { planOf } from "../simulation/plan.ts";
-import { explain, neverReached, type SeedReport, simulateSeed } from "../simulation/suite.ts";
+import {
+  addJudged,
+  explain,
+  neverJudged,
+  neverReached,
+  nothingJudged,
+  type SeedReport,
+  simulateSeed,
+} from "../simulation/suite.ts";
 
 const { values } = parseArgs({
   options: {
@@ -52,6 +61,7 @@ async function work(): Promise<void> {
 class Tally {
   readonly #began = performance.now();
   readonly #coverage: Record<string, number> = Object.fromEntries(Object.keys(coverageMarks).map((mark) => [mark, 0]));
+  #judged: SeedReport["judged"] = nothingJudged;
   #figures: Figures = noFigures;
   #seeds = 0;
   #failures = 0;
@@ -60,6 +70,7 @@ class Tally {
   take({ report, failure }: Played): void {
     this.#seeds++;
     this.#figures = sumOf(this.#figures, report.figures);
+    this.#judged = addJudged(this.#judged, report.judged);
     for (const mark of report.marks) this.#coverage[mark]!++;
     if (failure !== undefined) {
       this.#failures++;
@@ -78,9 +89,15 @@ class Tally {
     const { virtualMs, events, faults, takeovers, staleRefused, doubtsSettled, runs, laneAnswers, laneReplays } =
       this.#figures;
     const missed = neverReached({ coverage: this.#coverage });
-    console.log();
-    for (const [mark, reached] of Object.entries(this.#coverage))
-      console.log(`${String(reached).padStart(7)}  ${mark}`);
+    const idle = neverJudged({ judged: this.#judged });
+    const invariants = Object.keys(this.#judged).length;
+    for (const [title, counts] of [
+      ["seeds that reached a mark", this.#coverage],
+      ["objects that an invariant judged", this.#judged],
+    ] as const) {
+      console.log(`\n${title}`);
+      for (const [name, count] of Object.entries(counts)) console.log(`${String(count).padStart(9)}  ${name}`);
+    }
     console.log(`
 seeds                 ${this.#seeds} (${this.#rate()} a second)
 virtual time          ${(virtualMs / 3_600_000).toFixed(1)} hours, ${events} events
@@ -91,9 +108,11 @@ stale writes refused  ${staleRefused}
 UNKNOWNs settled      ${doubtsSettled}
 lane answers judged   ${laneAnswers}, ${laneReplays} of them replayed
 marks hit             ${Object.keys(coverageMarks).length - missed.length} of ${Object.keys(coverageMarks).length}
+invariants at work    ${invariants - idle.length} of ${invariants}
 violations            ${this.#failures}`);
     if (missed.length > 0) console.log(`never reached: ${missed.join(", ")}`);
-    return this.#failures > 0 || missed.length > 0 ? 1 : 0;
+    if (idle.length > 0) console.log(`judged nothing: ${idle.join(", ")}`);
+    return this.#failures > 0 || missed.length > 0 || idle.length > 0 ? 1 : 0;
   }
 
   #rate(): string {

@@ -3,7 +3,8 @@ import { NotSent } from "../../src/sdk/outcomes.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { BodyCall } from "../../testkit/kit/runner.ts";
 import type { Evidence } from "../evidence.ts";
-import { type Invariant, recordsOf } from "./journal.ts";
+import { recordsOf } from "./journal.ts";
+import { across, comesToRest, each, exempt, type Invariant, nothing, together } from "./judge.ts";
 
 interface Story {
   readonly effect: EffectRow;
@@ -45,43 +46,47 @@ const settledTo = (record: FeedRecord): string | undefined =>
   record.kind === "effect.settled" || record.kind === "obligation.settled" ? record.data.to : undefined;
 
 export const oneVerdict: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) => {
+  each(stories(evidence), (story) => {
     const told = story.records.flatMap((record) => settledTo(record) ?? []);
     const first = told.findIndex((to) => verdicts.has(to));
-    return first < 0 || first === told.length - 1 ? [] : [`${name(story)} was settled again: ${told.join(", ")}`];
+    if (first < 0) return exempt;
+    return first === told.length - 1 ? [] : [`${name(story)} was settled again: ${told.join(", ")}`];
   });
 
 /** Stopped between the last look at its lease and the call: that window no lease can close. */
-const stoppedBeforeAnAct = ({ calls }: Evidence): boolean => calls.some(({ asked, at }) => asked < at);
+const wasStopped = ({ asked, at }: BodyCall): boolean => asked < at;
 
-/** Such a sender may act after the deadline and the settle delay: then nobody could have known. */
+/** A sender that was stopped may act after the deadline and the settle delay: then nobody could have known. */
 const lateMs = 4_000 + 12_000;
 
 export const verdictIsTrue: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) => {
-    const { effect, applied, records } = story;
-    if (effect.semantics === "read") return [];
+  each(stories(evidence), (story) => {
+    const { effect, applied, records, calls } = story;
     const { status } = effect;
-    const byHand = effect.name === null; // nobody knew how to undo it: a person did, without a trace in the ledger
-    if ((status === "CONFIRMED" || status === "COMPENSATED") && applied === 0 && !byHand)
-      return [`${name(story)} is ${status}, but never was`];
-    if (status !== "FAILED" || applied === 0) return [];
+    if (effect.semantics === "read") return exempt;
+    if (status === "CONFIRMED" || status === "COMPENSATED") {
+      if (effect.name === null) return exempt; // nobody knew how to undo it: a person did, and left no trace in the ledger
+      return applied > 0 ? [] : [`${name(story)} is ${status}, but never was`];
+    }
+    if (status !== "FAILED") return exempt;
+    if (applied === 0) return [];
     const dispatched = records.findLast(({ kind }) => kind === "effect.dispatched")?.at ?? 0;
     const late = evidence.world.some((one) => one.key === effect.key && one.applied && one.at > dispatched + lateMs);
-    return late && stoppedBeforeAnAct(evidence) ? [] : [`${name(story)} is FAILED (${effect.reason}), but it happened`];
+    return late && calls.some(wasStopped) ? exempt : [`${name(story)} is FAILED (${effect.reason}), but it happened`];
   });
 
 export const nonIdempotentOnce: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) => {
-    if (story.effect.semantics !== "non_idempotent") return [];
+  each(stories(evidence), (story) => {
+    const { effect, applied, calls } = story;
+    if (effect.semantics !== "non_idempotent" || calls.length + applied === 0) return exempt;
     // An inverse is called again after a look; whoever was stopped just before the call may then come on top of it.
-    const excused = story.effect.role === "compensation" && stoppedBeforeAnAct(evidence);
-    const faults = story.applied > 1 && !excused ? [`${name(story)} was done ${story.applied} times`] : [];
-    const doubtful = story.calls.filter(
+    if (effect.role === "compensation" && calls.some(wasStopped)) return exempt;
+    const faults = applied > 1 ? [`${name(story)} was done ${applied} times`] : [];
+    const doubtful = calls.filter(
       ({ came }) => !(came !== undefined && "error" in came && came.error instanceof NotSent),
     );
     const again = doubtful.slice(0, -1).filter((call) => !lookedAbsent(story, call) && !askedFor(story, call));
-    return again.length === 0 || excused ? faults : [...faults, `${name(story)} was called again after a doubt`];
+    return again.length === 0 ? faults : [...faults, `${name(story)} was called again after a doubt`];
   });
 
 /** A person who has looked had it sent again. */
@@ -96,62 +101,62 @@ const lookedAbsent = ({ effect, records }: Story, call: BodyCall): boolean =>
   );
 
 export const idempotentOnce: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) =>
-    story.effect.semantics === "idempotent" && story.applied > 1
-      ? [`${name(story)} was applied ${story.applied} times`]
-      : [],
-  );
+  each(stories(evidence), (story) => {
+    if (story.effect.semantics !== "idempotent" || story.applied === 0) return exempt;
+    return story.applied > 1 ? [`${name(story)} was applied ${story.applied} times`] : [];
+  });
 
-export const keysNameDecisions: Invariant = ({ world, effects }) => {
-  const meaning = new Map<string, string>();
-  const faults: string[] = [];
-  for (const { key, name: what, hash } of world) {
-    const now = `${what} ${hash}`;
-    if ((meaning.get(key) ?? now) !== now) faults.push(`key ${key} meant ${meaning.get(key)}, then ${now}`);
-    meaning.set(key, now);
-  }
-  const keys = effects.map(({ key }) => key);
-  return [
-    ...faults,
-    ...keys.filter((key, k) => keys.indexOf(key) !== k).map((key) => `two effects have the key ${key}`),
-  ];
-};
+export const keysNameDecisions: Invariant = ({ world, effects }) =>
+  together([
+    each(
+      Map.groupBy(world, ({ key }) => key),
+      ([key, requests]) => {
+        const meanings = [...new Set(requests.map(({ name: what, hash }) => `${what} ${hash}`))];
+        return meanings.length > 1 ? [`key ${key} meant ${meanings.join(", then ")}`] : [];
+      },
+    ),
+    each(
+      Map.groupBy(effects, ({ key }) => key),
+      ([key, same]) => (same.length > 1 ? [`${same.length} effects have the key ${key}`] : []),
+    ),
+  ]);
 
 /** Whoever calls has a durable record that says so: this attempt, under this token, before the call. */
 export const intentBeforeAct: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) =>
-    story.calls
-      .filter(({ attempt, token, at }) => {
-        const mine = (r: FeedRecord): boolean =>
-          r.kind === "effect.dispatched" && r.data.attempt === attempt && r.token === token;
-        return !story.records.some((record) => mine(record) && record.at <= at);
-      })
-      .map(({ attempt, token }) => `${name(story)}: attempt ${attempt} was called under ${token} without its record`),
+  across(stories(evidence), (story) =>
+    each(story.calls, ({ attempt, token, at }) => {
+      const mine = (r: FeedRecord): boolean =>
+        r.kind === "effect.dispatched" && r.data.attempt === attempt && r.token === token;
+      return story.records.some((record) => mine(record) && record.at <= at)
+        ? []
+        : [`${name(story)}: attempt ${attempt} was called under ${token} without its record`];
+    }),
   );
 
 export const noBlindRetry: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) => {
-    if (story.effect.semantics !== "non_idempotent") return [];
-    const again = story.records.filter((record) => settledTo(record) === "PENDING");
-    return again
-      .map((record) => (record.data as { reason: string }).reason)
-      .filter((reason) => reason !== "not_sent" && reason !== "operator")
-      .map((reason) => `${name(story)} went back to PENDING: ${reason}`);
+  across(stories(evidence), (story) => {
+    if (story.effect.semantics !== "non_idempotent") return nothing;
+    return each(story.records, (record) => {
+      if (settledTo(record) !== "PENDING") return exempt;
+      const { reason } = record.data as { reason: string };
+      return reason === "not_sent" || reason === "operator" ? [] : [`${name(story)} went back to PENDING: ${reason}`];
+    });
   });
 
-export const doubtIsKept: Invariant = (evidence) =>
-  stories(evidence).flatMap(({ effect, ...story }) => {
-    if (!evidence.plan.heals) return [];
-    const open = ["UNKNOWN", "DISPATCHED", "COMMITTED"].includes(effect.status);
-    const pending =
-      effect.status === "PENDING" && evidence.runs.some((run) => run.journal === effect.run && run.endedAt !== null);
+export const doubtIsKept: Invariant = (evidence) => {
+  if (!comesToRest(evidence)) return nothing;
+  return each(stories(evidence), (story) => {
+    const { effect } = story;
+    const hasEnded = evidence.runs.some((run) => run.journal === effect.run && run.endedAt !== null);
+    // What is to be undone waits its turn behind what a person must look at first.
     const stopped = evidence.effects.some(
       (one) => one.run === effect.run && one.role === "compensation" && one.status === "STUCK" && one.pos > effect.pos,
     );
-    return open || (pending && !stopped)
-      ? [`${name({ effect, ...story })} is still ${effect.status} (${effect.reason})`]
-      : [];
+    if (effect.status === "PENDING" && (!hasEnded || stopped)) return exempt;
+    const open = ["UNKNOWN", "DISPATCHED", "COMMITTED", "PENDING"].includes(effect.status);
+    return open ? [`${name(story)} is still ${effect.status} (${effect.reason})`] : [];
   });
+};
 
 /**
  * A lease that was ended before its time, by a person or with a store that was put back: its holder hears of it at its
@@ -165,38 +170,46 @@ function endedEarly({ feed, plan }: Evidence, sent: FeedRecord, token: bigint, a
 }
 
 /** An act whose owner had been replaced is seen only from a process that was stopped just before it. */
-export const fencedIsQuiet: Invariant = (evidence) => {
-  if (stoppedBeforeAnAct(evidence)) return [];
-  return stories(evidence).flatMap((story) =>
-    story.calls
-      .filter(({ token, at, attempt }) => {
-        const sent = story.records.find((r) => r.kind === "effect.dispatched" && r.data.attempt === attempt);
-        const newer = (r: FeedRecord): boolean =>
-          r.journal === sent?.journal && r.token > token && r.at < Math.floor(at);
-        return story.records.some(newer) && !endedEarly(evidence, sent!, token, at);
-      })
-      .map(({ token }) => `${name(story)} was called under ${token}, which had been replaced`),
+export const fencedIsQuiet: Invariant = (evidence) =>
+  across(stories(evidence), (story) =>
+    each(story.calls, (call) => {
+      const { token, at, attempt } = call;
+      const sent = story.records.find((r) => r.kind === "effect.dispatched" && r.data.attempt === attempt);
+      const newer = story.records.filter((r) => r.journal === sent?.journal && r.token > token);
+      if (newer.length === 0 || wasStopped(call)) return exempt; // nobody has replaced it, or no lease could have helped
+      if (newer.every((r) => r.at >= Math.floor(at))) return [];
+      return endedEarly(evidence, sent!, token, at)
+        ? exempt
+        : [`${name(story)} was called under ${token}, which had been replaced`];
+    }),
   );
-};
 
 /** What was done once too often is undone, whatever became of its run; or somebody is asked. */
-export const surplusUndone: Invariant = ({ effects, world, plan }) => {
+export const surplusUndone: Invariant = (evidence) => {
+  const { effects, world } = evidence;
   const owed = effects.filter(({ surplus }) => surplus);
-  const faults = owed
-    .filter(({ status }) => plan.heals && status !== "COMPENSATED" && status !== "STUCK")
-    .map(({ key, status }) => `the surplus act ${key} is ${status}`);
-  const seen = world.filter(({ key }) => key.endsWith("#2")).map(({ key }) => key.slice(0, -2));
-  const known = effects.filter(({ key, reason }) => seen.includes(key) && reason === "duplicate");
-  const forgotten = known.filter(({ run, pos }) => !owed.some((one) => one.run === run && one.pos === pos));
-  return [...faults, ...forgotten.map(({ key }) => `${key} was done twice, and nobody owes it`)];
+  const seen = new Set(world.filter(({ key }) => key.endsWith("#2")).map(({ key }) => key.slice(0, -2)));
+  return together([
+    each(comesToRest(evidence) ? owed : [], ({ key, status }) =>
+      status === "COMPENSATED" || status === "STUCK" ? [] : [`the surplus act ${key} is ${status}`],
+    ),
+    each(effects, ({ key, reason, run, pos }) => {
+      if (!seen.has(key) || reason !== "duplicate") return exempt;
+      return owed.some((one) => one.run === run && one.pos === pos)
+        ? []
+        : [`${key} was done twice, and nobody owes it`];
+    }),
+  ]);
 };
 
 /** Nobody hammers: whatever goes wrong, the tries of one act are paced by its back-off. */
 const windowMs = 5_000;
 const mostInWindow = 8;
 
+/** Of an act that was tried more often than once. */
 export const triesArePaced: Invariant = (evidence) =>
-  stories(evidence).flatMap((story) => {
+  each(stories(evidence), (story) => {
+    if (story.calls.length < 2) return exempt;
     const times = story.calls.map(({ at }) => at).sort((a, b) => a - b);
     const rash = times.some((at, k) => (times[k + mostInWindow] ?? Number.POSITIVE_INFINITY) - at < windowMs);
     return rash ? [`${name(story)} was tried more than ${mostInWindow} times in ${windowMs} ms`] : [];

@@ -1,7 +1,8 @@
 import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
-import { type Invariant, inboxOf, mainJournals } from "./journal.ts";
+import { inboxOf, mainJournals, recordsOf } from "./journal.ts";
+import { across, comesToRest, each, exempt, type Invariant, nothing, together } from "./judge.ts";
 
 const inverses = ({ effects }: Evidence, run: number): EffectRow[] =>
   effects.filter((effect) => effect.run === run && effect.role === "compensation" && !effect.surplus);
@@ -13,49 +14,44 @@ const lineOf = (runs: Evidence["runs"], journal: number): Evidence["runs"] => {
 };
 
 export const undoneExactly: Invariant = (evidence) =>
-  evidence.runs.flatMap(({ id, journal, status }) => {
-    const { runs } = evidence;
-    const owed = inverses(evidence, journal);
-    const called = (effect: EffectRow): boolean =>
-      evidence.calls.some((call) => call.role === "compensation" && call.key === effect.key);
-    const faults: string[] = [];
+  across(evidence.runs, ({ id, journal, status }) => {
+    const line = lineOf(evidence.runs, journal);
     // A run that has undone its work has undone what its children did, too.
-    if (lineOf(runs, journal).some((above) => above.status === "COMPENSATED")) {
-      const left = owed.filter((effect) => effect.status !== "COMPENSATED");
-      faults.push(...left.map((effect) => `${id} is COMPENSATED, but ${effect.name} is ${effect.status}`));
-    }
-    if (status === "FAILED" || status === "CANCELLED") {
-      const left = owed.filter((effect) => effect.status !== "COMPENSATED" && effect.status !== "DISCHARGED");
-      faults.push(...left.map((effect) => `${id} is ${status} and still owes ${effect.name} (${effect.status})`));
-    }
-    if (lineOf(runs, journal).every((above) => above.status === "COMPLETED")) {
-      faults.push(...owed.filter(called).map((effect) => `${id} ended well, but ${effect.name} was undone`));
-      const kept = owed.filter((effect) => effect.status !== "DISCHARGED");
-      faults.push(...kept.map((effect) => `${id} ended well, but ${effect.name} is still ${effect.status}`));
-    }
-    return faults;
+    const undone = line.some((above) => above.status === "COMPENSATED");
+    const endedBadly = status === "FAILED" || status === "CANCELLED";
+    const endedWell = line.every((above) => above.status === "COMPLETED");
+    if (!undone && !endedBadly && !endedWell) return nothing;
+    return each(inverses(evidence, journal), ({ key, name, status: is }) => {
+      const faults: string[] = [];
+      if (undone && is !== "COMPENSATED") faults.push(`${id} is COMPENSATED, but ${name} is ${is}`);
+      if (endedBadly && is !== "COMPENSATED" && is !== "DISCHARGED")
+        faults.push(`${id} is ${status} and still owes ${name} (${is})`);
+      if (endedWell && is !== "DISCHARGED") faults.push(`${id} ended well, but ${name} is still ${is}`);
+      if (endedWell && evidence.calls.some((call) => call.role === "compensation" && call.key === key))
+        faults.push(`${id} ended well, but ${name} was undone`);
+      return faults;
+    });
   });
 
 /** Every confirmed act that can be undone has its obligation from the same moment. */
 export const obligationsArmed: Invariant = ({ effects }) =>
-  effects
-    .filter(
-      ({ role, status, name }) => role === "effect" && status === "CONFIRMED" && /^(undone|blind)/.test(name ?? ""),
-    )
-    .filter(
-      (act) =>
-        !effects.some((other) => other.role === "compensation" && other.run === act.run && other.pos === act.pos),
-    )
-    .map(({ name, key }) => `${name} (${key}) is confirmed, and nothing would undo it`);
+  each(effects, ({ role, status, name, key, run, pos }) => {
+    if (role !== "effect" || status !== "CONFIRMED" || !/^(undone|blind)/.test(name ?? "")) return exempt;
+    return effects.some((other) => other.role === "compensation" && other.run === run && other.pos === pos)
+      ? []
+      : [`${name} (${key}) is confirmed, and nothing would undo it`];
+  });
 
+/** In a run that has undone several things. */
 export const newestFirst: Invariant = (evidence) =>
-  evidence.runs.flatMap(({ id, journal }) => {
+  each(evidence.runs, ({ id, journal }) => {
     const keys = new Map(inverses(evidence, journal).map(({ key, pos }) => [key, pos]));
     const order = [
       ...new Set(
         evidence.calls.filter((call) => call.role === "compensation" && keys.has(call.key)).map(({ key }) => key),
       ),
     ];
+    if (order.length < 2) return exempt;
     const positions = order.map((key) => keys.get(key)!);
     return positions.every((pos, k) => k === 0 || pos < positions[k - 1]!)
       ? []
@@ -70,53 +66,55 @@ function firedBy(record: FeedRecord): string | undefined {
 }
 
 export const timersKeepTime: Invariant = (evidence) =>
-  evidence.runs.flatMap((run) => {
-    const faults: string[] = [];
+  across(evidence.runs, ({ id, journal }) => {
     const due = new Map<string, number>();
-    for (const record of evidence.feed) {
-      if (record.in !== "journal" || record.journal !== run.journal) continue;
-      if (record.kind === "timer.set")
-        due.set(`${record.data.pos} ${record.data.purpose}`, record.data.until ?? record.at + record.data.inMs);
-      if (record.kind === "gate.opened" && record.data.timeoutMs !== undefined) {
-        due.set(`${record.data.pos} gate_timeout`, record.at + record.data.timeoutMs);
+    for (const { kind, data, at } of recordsOf(evidence, journal)) {
+      if (kind === "timer.set") due.set(`${data.pos} ${data.purpose}`, data.until ?? at + data.inMs);
+      if (kind === "gate.opened" && data.timeoutMs !== undefined) {
+        due.set(`${data.pos} gate_timeout`, at + data.timeoutMs);
       }
     }
     const fired = new Set<string>();
-    for (const record of evidence.feed.filter(({ journal }) => journal === run.journal)) {
-      const name = firedBy(record);
-      if (name === undefined) continue;
-      if (fired.has(name)) faults.push(`${run.id}: timer ${name} fired twice`);
-      fired.add(name);
-      if (record.at < (due.get(name) ?? Number.POSITIVE_INFINITY)) faults.push(`${run.id}: timer ${name} fired early`);
-    }
-    const set = evidence.timers.filter((timer) => timer.run === run.journal && timer.status === "SET");
-    if (set.length > 0 && evidence.plan.heals) faults.push(`${run.id}: ${set.length} timers never fired`);
-    return faults;
+    const own = evidence.feed.filter((record) => record.journal === journal);
+    return together([
+      each(own, (record) => {
+        const timer = firedBy(record);
+        if (timer === undefined) return exempt;
+        const faults = fired.has(timer) ? [`${id}: timer ${timer} fired twice`] : [];
+        fired.add(timer);
+        const early = record.at < (due.get(timer) ?? Number.POSITIVE_INFINITY);
+        return early ? [...faults, `${id}: timer ${timer} fired early`] : faults;
+      }),
+      each(comesToRest(evidence) ? evidence.timers : [], ({ run, status, pos, purpose }) => {
+        if (run !== journal) return exempt;
+        return status === "SET" ? [`${id}: timer ${pos} ${purpose} never fired`] : [];
+      }),
+    ]);
   });
 
+/** Signals that gates of one name took, and signals that were sent under a key. */
 export const signalsOnceInOrder: Invariant = (evidence) =>
-  evidence.runs.flatMap((run) => {
-    const notes = new Map(inboxOf(evidence, run.journal).map((record) => [record.seq, record]));
-    const taken: FeedRecord[] = [];
-    for (const record of evidence.feed) {
-      if (
-        record.in === "journal" &&
-        record.journal === run.journal &&
-        record.kind === "gate.resolved" &&
-        record.data.note !== undefined
-      ) {
-        taken.push(notes.get(record.data.note)!);
-      }
-    }
-    const faults: string[] = [];
-    for (const gate of ["left", "right"]) {
-      const seqs = taken.filter((note) => note.kind === "signal.sent" && note.data.name === gate).map(({ seq }) => seq);
-      if (!seqs.every((seq, k) => k === 0 || seq > seqs[k - 1]!))
-        faults.push(`${run.id}: ${gate} took the signals ${seqs.join(", ")}`);
-    }
+  across(evidence.runs, ({ id, journal }) => {
+    const notes = new Map(inboxOf(evidence, journal).map((record) => [record.seq, record]));
+    const taken = recordsOf(evidence, journal).flatMap(({ kind, data }) =>
+      kind === "gate.resolved" && data.note !== undefined ? [notes.get(data.note)!] : [],
+    );
     const keys = [...notes.values()].flatMap((note) => (note.kind === "signal.sent" ? (note.data.key ?? []) : []));
-    if (new Set(keys).size < keys.length) faults.push(`${run.id}: a signal's key is in its inbox twice`);
-    return faults;
+    return together([
+      each(["left", "right"], (gate) => {
+        const seqs = taken
+          .filter((note) => note.kind === "signal.sent" && note.data.name === gate)
+          .map(({ seq }) => seq);
+        if (seqs.length < 2) return exempt;
+        return seqs.every((seq, k) => k === 0 || seq > seqs[k - 1]!)
+          ? []
+          : [`${id}: ${gate} took the signals ${seqs.join(", ")}`];
+      }),
+      each(
+        Map.groupBy(keys, (key) => key),
+        ([key, same]) => (same.length > 1 ? [`${id}: the signal "${key}" is in its inbox ${same.length} times`] : []),
+      ),
+    ]);
   });
 
 /** A parent ends after its children, never before. */
@@ -126,10 +124,11 @@ export const familiesEndTogether: Invariant = ({ runs, feed }) => {
     if (record.in === "journal" && record.kind === "run.ended" && !ends.has(record.journal))
       ends.set(record.journal, k);
   }
-  return runs.flatMap(({ id, journal, parent }) => {
+  return each(runs, ({ id, journal, parent }) => {
     const above = parent === null ? undefined : ends.get(parent);
+    if (above === undefined) return exempt;
     const parentId = runs.find((run) => run.journal === parent)?.id;
-    return above !== undefined && (ends.get(journal) ?? Number.POSITIVE_INFINITY) > above
+    return (ends.get(journal) ?? Number.POSITIVE_INFINITY) > above
       ? [`${parentId} has ended, its child ${id} lived on`]
       : [];
   });
@@ -137,19 +136,20 @@ export const familiesEndTogether: Invariant = ({ runs, feed }) => {
 
 /** Never more than the cap, at any moment; and exactly what live runs hold is reserved. */
 export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
-  budgets.flatMap(({ run, cap, reserved, spent }) => {
+  each(budgets, ({ run, cap, reserved, spent }) => {
     const root = runs.find(({ id }) => id === run)!.journal;
     const held = new Map<number, number>();
     const hold = (journal: number, amount: number): void => void held.set(journal, (held.get(journal) ?? 0) + amount);
     const all = (): number => [...held.values()].reduce((sum, amount) => sum + amount, 0);
     const faults: string[] = [];
-    let gone = 0;
+    let [gone, uses] = [0, 0];
     for (const { kind, data, journal, seq } of feed) {
       if (kind === "budget.charged" && data.of === root) {
         hold(journal, -(data.reserved.usd ?? 0));
         gone += data.spent.usd ?? 0;
       }
       if (kind !== "budget.reserved" || data.of !== root) continue;
+      uses++;
       hold(journal, data.amounts.usd ?? 0);
       if (gone + all() > cap)
         faults.push(`${run}: with record ${seq} of ${journal} ${gone + all()} of ${cap} are taken`);
@@ -159,15 +159,16 @@ export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
       if (amount !== 0 && holder.endedAt !== null) faults.push(`${holder.id} has ended and still holds ${amount}`);
     }
     if (all() !== reserved) faults.push(`${run}: ${reserved} is reserved, its runs hold ${all()}`);
-    return gone === spent ? faults : [...faults, `${run}: ${spent} is spent, its runs were charged ${gone}`];
+    if (gone !== spent) faults.push(`${run}: ${spent} is spent, its runs were charged ${gone}`);
+    return uses === 0 && faults.length === 0 ? exempt : faults;
   });
 
 /** What was decided is what it ends as; undone or not. */
 export const endsAsDecided: Invariant = (evidence) =>
-  mainJournals(evidence).flatMap(({ id, records }) => {
+  each(mainJournals(evidence), ({ id, records }) => {
     const decided = records.find(({ kind }) => kind === "run.decided");
     const end = records.at(-1);
-    if (decided?.kind !== "run.decided" || end?.kind !== "run.ended") return [];
+    if (decided?.kind !== "run.decided" || end?.kind !== "run.ended") return exempt;
     const expected = {
       completed: ["COMPLETED"],
       failed: ["FAILED", "COMPENSATED"],

@@ -1,6 +1,6 @@
 import type { StoredValue } from "../../src/store/contract/store.ts";
-import type { ValueOutput } from "../value-clients.ts";
-import type { Invariant } from "./journal.ts";
+import type { ValueOperation, ValueOutput } from "../value-clients.ts";
+import { each, type Invariant, mayBeForgotten, together } from "./judge.ts";
 
 const words = ({ version, value, deleted }: Pick<StoredValue, "version" | "value" | "deleted">): string =>
   deleted ? `${version} deleted` : `${version} ${String(value)}`;
@@ -10,21 +10,21 @@ const words = ({ version, value, deleted }: Pick<StoredValue, "version" | "value
  * key was first written, and every acknowledged write since is in it.
  */
 export const deletionsErase: Invariant = ({ keptValues, values, valueLogs, lost }) => {
-  const faults = keptValues.flatMap(({ key, expected, found }) => {
-    const [is, should] = [found, expected].map((all) => all.map(words).join(", "));
-    return is === should ? [] : [`the neighbours' ${key} has been: ${is}; not: ${should}`];
-  });
-  if (lost !== undefined) return faults;
-  return [...faults, ...valueLogs.flatMap(({ key, found }) => faultsOf(key, found, values))];
+  const remembered = values.filter(({ asked, answered }) => !mayBeForgotten(lost, asked, answered));
+  return together([
+    each(keptValues, ({ key, expected, found }) => {
+      const [is, should] = [found, expected].map((all) => all.map(words).join(", "));
+      return is === should ? [] : [`the neighbours' ${key} has been: ${is}; not: ${should}`];
+    }),
+    each(valueLogs, ({ key, found }) => faultsOf(key, found, remembered)),
+  ]);
 };
 
 const isDone = (output: ValueOutput | undefined): output is Exclude<ValueOutput, "conflict"> =>
   output !== undefined && output !== "conflict";
 
-type Values = Parameters<Invariant>[0]["values"];
-
 /** Of answers that were lost nobody knows whether they were of something that was done. */
-function faultsOf(key: string, found: readonly StoredValue[], values: Values): string[] {
+function faultsOf(key: string, found: readonly StoredValue[], values: readonly ValueOperation[]): string[] {
   const first = found[0];
   if (first === undefined) {
     const written = values.some(({ input, output }) => input.key === key && input.op === "put" && isDone(output));

@@ -1,7 +1,8 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
 import { approver, guardedName } from "../guarded-gate.ts";
-import { type Invariant, inboxOf, mainJournals } from "./journal.ts";
+import { inboxOf, mainJournals } from "./journal.ts";
+import { across, each, exempt, type Invariant, together } from "./judge.ts";
 
 const withdraws: ReadonlySet<string> = new Set(["run.decided", "run.ended"]);
 type Resolved = Extract<FeedRecord, { kind: "gate.resolved" }>;
@@ -26,7 +27,7 @@ function answers(evidence: Evidence) {
 export const onlyApproversAnswer: Invariant = (evidence) => {
   const places = new Map(evidence.feed.map((record, k) => [record, k]));
   const place = (record: FeedRecord): number => places.get(record) ?? Number.POSITIVE_INFINITY;
-  const faults = answers(evidence).flatMap(({ id, journal, opened, resolved, closed, note }) => {
+  const gates = each(answers(evidence), ({ id, journal, opened, resolved, closed, note }) => {
     const found: string[] = [];
     if (resolved?.data.to === "RECEIVED") {
       if (note?.kind !== "signal.sent" || note.data.by !== approver)
@@ -45,24 +46,32 @@ export const onlyApproversAnswer: Invariant = (evidence) => {
     return [...found, ...intruders.map(({ seq }) => `${id}: note ${seq} was taken in from whom the gate is not for`)];
   });
   const keys = new Set(evidence.feed.flatMap((one) => (one.kind === "signal.sent" ? (one.data.key ?? []) : [])));
-  const noted = evidence.guarded.filter(({ told, key }) => told === "TAPE_NOT_APPROVER" && keys.has(key));
-  return [...faults, ...noted.map(({ run, key }) => `${run}: "${key}" was refused, and is in the inbox`)];
+  const refused = each(evidence.guarded, ({ run, told, key }) => {
+    if (told !== "TAPE_NOT_APPROVER") return exempt;
+    return keys.has(key) ? [`${run}: "${key}" was refused, and is in the inbox`] : [];
+  });
+  return together([gates, refused]);
 };
 
 /** What does not fit a gate's schema answers it never, and is refused once; what fits is not refused. */
 export const unfitSignalsAreRefused: Invariant = (evidence) =>
-  mainJournals(evidence).flatMap(({ id, journal, records }) => {
+  across(mainJournals(evidence), ({ id, journal, records }) => {
     const inbox = new Map(inboxOf(evidence, journal).map((note) => [note.seq, note]));
     const fits = (seq: number | undefined): boolean => {
       const note = inbox.get(seq ?? 0);
       return note?.kind === "signal.sent" && typeof note.data.value === "number";
     };
     const refused = records.flatMap((one) => (one.kind === "signal.refused" ? [one.data.note] : []));
-    const faults = refused.filter(fits).map((seq) => `${id}: note ${seq} fits, and was refused`);
-    if (new Set(refused).size < refused.length) faults.push(`${id}: a note was refused twice`);
-    for (const { resolved } of answers(evidence).filter((one) => one.id === id)) {
-      if (resolved?.data.to !== "RECEIVED") continue;
-      if (!fits(resolved.data.note)) faults.push(`${id}: its gate took note ${resolved.data.note}, which does not fit`);
-    }
-    return faults;
+    const own = answers(evidence).filter((one) => one.id === id);
+    return together([
+      each(refused, (seq, k) => {
+        const faults = fits(seq) ? [`${id}: note ${seq} fits, and was refused`] : [];
+        return refused.indexOf(seq) === k ? faults : [...faults, `${id}: note ${seq} was refused twice`];
+      }),
+      each(own, ({ resolved }) => {
+        if (resolved?.data.to !== "RECEIVED") return exempt;
+        const { note } = resolved.data;
+        return fits(note) ? [] : [`${id}: its gate took note ${note}, which does not fit`];
+      }),
+    ]);
   });

@@ -9,6 +9,7 @@ import * as forks from "./forks.ts";
 import * as guarded from "./guarded.ts";
 import * as intents from "./intents.ts";
 import * as journal from "./journal.ts";
+import type { Invariant } from "./judge.ts";
 import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
@@ -26,7 +27,7 @@ const { inboxOf: _inbox, mainJournals: _main, recordsOf: _records, ...journalRul
 const { remembered, ...rewoundRules } = rewound;
 
 /** Every invariant by its name. */
-export const invariants: Readonly<Record<string, journal.Invariant>> = {
+export const invariants: Readonly<Record<string, Invariant>> = {
   ...journalRules,
   ...lanes,
   ...leases,
@@ -51,8 +52,24 @@ export const invariants: Readonly<Record<string, journal.Invariant>> = {
   ...wire,
 };
 
-/** What does not hold, each with the name of its invariant. */
-export function brokenInvariants(of: Evidence): string[] {
-  const evidence = remembered(of);
-  return Object.entries(invariants).flatMap(([name, check]) => check(evidence).map((fault) => `${name}: ${fault}`));
+/** What the invariants say of one simulation. */
+export interface Judged {
+  /** What does not hold, each with the name of its invariant. */
+  readonly broken: readonly string[];
+  /** To how many objects each of them applied. */
+  readonly judged: Readonly<Record<string, number>>;
 }
+
+export function judge(of: Evidence): Judged {
+  const evidence = remembered(of);
+  const broken: string[] = [];
+  const judged: Record<string, number> = {};
+  for (const [name, check] of Object.entries(invariants)) {
+    const found = check(evidence);
+    judged[name] = found.judged;
+    broken.push(...found.faults.map((fault) => `${name}: ${fault}`));
+  }
+  return { broken, judged };
+}
+
+export const brokenInvariants = (evidence: Evidence): readonly string[] => judge(evidence).broken;

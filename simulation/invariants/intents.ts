@@ -1,12 +1,13 @@
 import type { EffectRow } from "../../src/model/rows.ts";
-import type { Invariant } from "./journal.ts";
+import { mainJournals } from "./journal.ts";
+import { across, each, exempt, type Invariant } from "./judge.ts";
 
 /** Whoever acts acts under the key of a decision that the journal knows. */
 export const keysAreIntended: Invariant = ({ calls, effects }) => {
   const known = new Set(effects.map(({ key }) => key));
-  return calls
-    .filter(({ key }) => !known.has(key))
-    .map(({ effect, key }) => `${effect} was called under the key ${key}, which no journal holds`);
+  return each(calls, ({ effect, key }) =>
+    known.has(key) ? [] : [`${effect} was called under the key ${key}, which no journal holds`],
+  );
 };
 
 /** What it did, or may have done, stands: the claim to its business key is not free yet. */
@@ -15,13 +16,13 @@ const claims = new Set(["PENDING", "DISPATCHED", "UNKNOWN", "STUCK", "CONFIRMED"
 /** At most one act at a time means the same thing. */
 export const businessKeysHold: Invariant = ({ effects }) => {
   const owners = new Map<string, EffectRow>();
-  return effects.flatMap((effect) => {
+  return each(effects, (effect) => {
     const { role, status, businessKey, run, pos } = effect;
     const undone = effects.some(
       (other) =>
         other.role === "compensation" && other.run === run && other.pos === pos && !other.surplus && isUndone(other),
     );
-    if (role !== "effect" || businessKey === null || !claims.has(status) || undone) return [];
+    if (role !== "effect" || businessKey === null || !claims.has(status) || undone) return exempt;
     const name = `${effect.connector ?? effect.name} ${businessKey}`;
     const owner = owners.get(name);
     owners.set(name, effect);
@@ -32,21 +33,21 @@ export const businessKeysHold: Invariant = ({ effects }) => {
 const isUndone = ({ status }: EffectRow): boolean => status === "COMPENSATED";
 
 /** From the moment an inline act is in doubt its item decides: the run writes nothing about it but what it was told. */
-export const authorityIsHandedOver: Invariant = ({ feed, runs }) => {
-  const mains = new Set(runs.map(({ journal }) => journal));
-  const handed = new Set<string>();
-  return feed.flatMap((record) => {
-    if (record.in !== "journal" || !mains.has(record.journal)) return [];
-    if (record.kind !== "effect.settled" && record.kind !== "effect.dispatched") return [];
-    const { pos, sub = 0 } = record.data;
-    const name = `${record.journal} ${pos}.${sub}`;
-    const late = handed.has(name);
-    if (record.kind === "effect.settled" && record.data.to === "UNKNOWN") handed.add(name);
-    return late ? [`journal ${record.journal}, ${record.seq}: ${record.kind} of ${pos}, which is its item's`] : [];
+export const authorityIsHandedOver: Invariant = (evidence) =>
+  across(mainJournals(evidence), ({ journal, records }) => {
+    const writes = records.filter((one) => one.kind === "effect.settled" || one.kind === "effect.dispatched");
+    const effects = Map.groupBy(writes, ({ data: { pos, sub = 0 } }) => `${pos}.${sub}`);
+    return each(effects, ([effect, own]) => {
+      const handed = own.findIndex(({ kind, data }) => kind === "effect.settled" && data.to === "UNKNOWN");
+      if (handed < 0) return exempt;
+      return own
+        .slice(handed + 1)
+        .map(({ seq, kind }) => `journal ${journal}, ${seq}: ${kind} of ${effect}, which is its item's`);
+    });
   });
-};
 
-export const oneRunForAnId: Invariant = ({ runs }) => {
-  const ids = runs.map(({ id }) => id);
-  return [...new Set(ids.filter((id, k) => ids.indexOf(id) !== k))].map((id) => `there are several runs ${id}`);
-};
+export const oneRunForAnId: Invariant = ({ runs }) =>
+  each(
+    Map.groupBy(runs, ({ id }) => id),
+    ([id, same]) => (same.length > 1 ? [`there are several runs ${id}`] : []),
+  );

@@ -1,8 +1,6 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
-
-/** A rule that must hold at the end of every simulation; answers where it does not, in words. */
-export type Invariant = (evidence: Evidence) => string[];
+import { across, comesToRest, each, exempt, type Invariant, nothing } from "./judge.ts";
 
 type Journals = Readonly<Record<FeedRecord["in"], ReadonlyMap<number, readonly FeedRecord[]>>>;
 const sorted = new WeakMap<readonly FeedRecord[], Journals>();
@@ -36,19 +34,16 @@ export const recordsOf = ({ feed }: Evidence, journal: number): readonly FeedRec
 export const inboxOf = ({ feed }: Evidence, journal: number): readonly FeedRecord[] =>
   byJournal(feed, "inbox").get(journal) ?? [];
 
-export const dense: Invariant = ({ feed }) => {
-  const faults: string[] = [];
-  for (const inside of ["journal", "inbox"] as const) {
-    for (const [journal, records] of byJournal(feed, inside)) {
+export const dense: Invariant = ({ feed }) =>
+  across(["journal", "inbox"] as const, (inside) =>
+    each(byJournal(feed, inside), ([journal, records]) => {
       const wrong = records.find(({ seq }, k) => seq !== k + 1);
-      if (wrong !== undefined) faults.push(`${inside} ${journal} has ${wrong.seq} out of order`);
-    }
-  }
-  return faults;
-};
+      return wrong === undefined ? [] : [`${inside} ${journal} has ${wrong.seq} out of order`];
+    }),
+  );
 
 export const oneBeginningOneEnd: Invariant = (evidence) =>
-  mainJournals(evidence).flatMap(({ id, records }) => {
+  each(mainJournals(evidence), ({ id, records }) => {
     const begins = records.filter(({ kind }) => kind === "run.created").length;
     const ends = records.filter(({ kind }) => kind === "run.ended").length;
     const faults: string[] = [];
@@ -57,26 +52,27 @@ export const oneBeginningOneEnd: Invariant = (evidence) =>
     return faults;
   });
 
-export const tokensRise: Invariant = ({ feed }) => {
-  const faults: string[] = [];
-  const owners = new Map<string, string>();
-  for (const [journal, records] of byJournal(feed, "journal")) {
-    let last = 0n;
+/** In a journal that had several terms. */
+export const tokensRise: Invariant = ({ feed }) =>
+  each(byJournal(feed, "journal"), ([journal, records]) => {
+    const faults: string[] = [];
+    const owners = new Map<bigint, string>();
+    let [last, terms] = [0n, 0];
     for (const { token, seq, kind, data } of records) {
       if (token < last) faults.push(`journal ${journal}, ${seq}: token ${token} after ${last}`);
+      if (token !== last || kind === "term.started") terms++;
       last = token;
       if (kind !== "term.started") continue;
-      const before = owners.get(`${journal} ${token}`);
+      const before = owners.get(token);
       if (before !== undefined)
         faults.push(`journal ${journal}: token ${token} was given to ${before} and ${data.owner}`);
-      owners.set(`${journal} ${token}`, data.owner);
+      owners.set(token, data.owner);
     }
-  }
-  return faults;
-};
+    return terms > 1 ? faults : exempt;
+  });
 
 export const acknowledgedIsPresent: Invariant = ({ client, runs, feed }) =>
-  client.acknowledged.flatMap(({ what, run, key }) => {
+  each(client.acknowledged, ({ what, run, key }) => {
     const journal = runs.find(({ id }) => id === run)?.journal;
     if (journal === undefined) return [`${run} was acknowledged and is gone`];
     const there = (kind: string): boolean =>
@@ -91,31 +87,37 @@ export const acknowledgedIsPresent: Invariant = ({ client, runs, feed }) =>
 
 const keyOf = (record: FeedRecord): string | undefined => (record.data as { key?: string }).key;
 
-export const resultsAreFinal: Invariant = ({ client, runs }) => {
-  const seen = new Map<string, string>();
-  const faults = new Set<string>();
-  for (const { run, status, outcome } of client.results) {
-    const now = `${status} ${outcome}`;
-    if ((seen.get(run) ?? now) !== now) faults.add(`${run} was ${seen.get(run)}, then ${now}`);
-    seen.set(run, now);
-  }
-  for (const { id, status } of runs) {
-    if (seen.has(id) && !seen.get(id)!.startsWith(`${status} `))
-      faults.add(`${id} was ${seen.get(id)}, at the end ${status}`);
-  }
-  return [...faults];
-};
+/** Whatever a client has once been told of a run's end. */
+export const resultsAreFinal: Invariant = ({ client, runs }) =>
+  each(
+    Map.groupBy(client.results, ({ run }) => run),
+    ([run, results]) => {
+      const said = [...new Set(results.map(({ status, outcome }) => `${status} ${outcome}`))];
+      const faults = said.slice(1).map((now, k) => `${run} was ${said[k]}, then ${now}`);
+      const status = runs.find(({ id }) => id === run)?.status;
+      const last = results.at(-1)!;
+      if (status !== undefined && status !== last.status)
+        faults.push(`${run} was ${last.status} ${last.outcome}, at the end ${status}`);
+      return faults;
+    },
+  );
+
+const resultKinds: ReadonlySet<string> = new Set([
+  "step.done",
+  "sleep.ended",
+  "gate.resolved",
+  "child.received",
+  "race.won",
+  "effect.received",
+]);
 
 /** Every operation has one result: replay would not know which to hand out. */
 export const oneResult: Invariant = (evidence) =>
-  mainJournals(evidence).flatMap(({ id, records }) => {
+  across(mainJournals(evidence), ({ id, records }) => {
     const told = new Map<number, string>();
-    return records.flatMap(({ kind, data, seq }) => {
+    return each(records, ({ kind, data, seq }) => {
       if (kind === "run.retried") told.clear();
-      if (
-        !["step.done", "sleep.ended", "gate.resolved", "child.received", "race.won", "effect.received"].includes(kind)
-      )
-        return [];
+      if (!resultKinds.has(kind)) return exempt;
       const { pos } = data as { pos: number };
       const before = told.get(pos);
       told.set(pos, kind);
@@ -123,28 +125,41 @@ export const oneResult: Invariant = (evidence) =>
     });
   });
 
+/** In a run that has taken its cancellation. */
 export const noIntentAfterCancel: Invariant = (evidence) =>
-  evidence.runs.flatMap((run) => {
-    const asked = inboxOf(evidence, run.journal).find(({ kind }) => kind === "cancel.requested")?.seq;
-    if (asked === undefined) return [];
-    let taken = false;
-    return evidence.feed.flatMap((record) => {
-      if (record.in !== "journal" || record.journal !== run.journal) return [];
-      if (record.kind === "notes.taken" && record.data.through >= asked) taken = true;
-      return taken && record.kind === "effect.intended"
-        ? [`${run.id}, ${record.seq}: an intent after the cancellation`]
-        : [];
-    });
+  each(mainJournals(evidence), ({ id, journal, records }) => {
+    const asked = inboxOf(evidence, journal).find(({ kind }) => kind === "cancel.requested")?.seq;
+    if (asked === undefined) return exempt;
+    const taken = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= asked);
+    if (taken < 0) return exempt;
+    return records
+      .slice(taken)
+      .filter(({ kind }) => kind === "effect.intended")
+      .map(({ seq }) => `${id}, ${seq}: an intent after the cancellation`);
   });
 
-export const projectionHolds: Invariant = ({ projection }) => [...projection];
-export const nobodyForgotten: Invariant = ({ orphans }) => [...orphans];
-export const clientsWereTreatedWell: Invariant = ({ client }) => [...client.faults];
+/** Every row is what the records make it. */
+export const projectionHolds: Invariant = ({ projection, runs, effects, timers, gates, budgets }) => ({
+  judged: runs.length + effects.length + timers.length + gates.length + budgets.length,
+  faults: projection,
+});
+
+/** Whatever lives is held, is wanted, or waits for something. */
+export const nobodyForgotten: Invariant = ({ orphans, runs }) => ({
+  judged: runs.filter(({ endedAt }) => endedAt === null).length,
+  faults: orphans,
+});
+
+/** Clients and operators get what they asked for, or a refusal that is in order. */
+export const clientsWereTreatedWell: Invariant = ({ client, deeds }) => ({
+  judged: client.acknowledged.length + client.said.length + deeds.length,
+  faults: client.faults,
+});
 
 /** A run sticks for a doubt that nobody can settle, and names it; never because code and journal disagree. */
 export const stuckForAReason: Invariant = ({ feed }) =>
-  feed.flatMap((record) => {
-    if (record.kind !== "run.stuck") return [];
+  each(feed, (record) => {
+    if (record.kind !== "run.stuck") return exempt;
     const { on = [], why } = record.data;
     const inDoubt = on.every(({ run, pos, sub }) =>
       feed.some(
@@ -160,13 +175,15 @@ export const stuckForAReason: Invariant = ({ feed }) =>
   });
 
 /** A person's word sets a run free by itself: whoever is stuck at the end is stuck on something. */
-export const stuckOnSomething: Invariant = (evidence) =>
-  mainJournals(evidence).flatMap(({ id, records }) => {
-    if (evidence.runs.find((run) => run.id === id)?.status !== "STUCK" || !evidence.plan.heals) return [];
-    const last = records.findLast(({ kind }) => kind === "run.stuck");
+export const stuckOnSomething: Invariant = (evidence) => {
+  if (!comesToRest(evidence)) return nothing;
+  return each(evidence.runs, ({ id, journal, status }) => {
+    if (status !== "STUCK") return exempt;
+    const last = recordsOf(evidence, journal).findLast(({ kind }) => kind === "run.stuck");
     const on = last?.kind === "run.stuck" ? (last.data.on ?? []) : [];
     const open = on.some(({ run, pos, sub }) =>
       evidence.effects.some((e) => e.run === run && e.pos === pos && e.sub === sub && e.status === "STUCK"),
     );
     return open ? [] : [`${id} is stuck on what has been resolved`];
   });
+};

@@ -1,37 +1,38 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
-import { type Invariant, recordsOf } from "./journal.ts";
+import { recordsOf } from "./journal.ts";
+import { each, exempt, type Invariant } from "./judge.ts";
 
 /** A term that begins while the one before it lasts is somebody's decision, and names them. */
 export const takeoversHaveReasons: Invariant = ({ feed }) =>
-  feed.flatMap((record) => {
-    if (record.kind !== "term.started") return [];
-    const { reason, by, why, owner } = record.data;
-    const asked = by !== undefined && why !== undefined;
-    return reason !== "manual" || asked
+  each(feed, (record) => {
+    if (record.kind !== "term.started" || record.data.reason !== "manual") return exempt;
+    const { by, why, owner } = record.data;
+    return by !== undefined && why !== undefined
       ? []
       : [`journal ${record.journal}: ${owner} took token ${record.token} before its time, and nobody had asked`];
   });
 
 /** A renewal is granted to the present term alone: not after it was replaced, and not after it was given back. */
 export const renewalsAreOfTheTerm: Invariant = (evidence) =>
-  evidence.renewals
-    .filter(({ ok, journal, token, at }) => {
-      const over = (r: FeedRecord): boolean => r.token > token || (r.token === token && endsTerm(r));
-      return ok && recordsOf(evidence, journal).some((record) => over(record) && record.at < Math.floor(at));
-    })
-    .map(({ journal, token }) => `journal ${journal} was renewed under ${token}, whose term was over`);
+  each(evidence.renewals, ({ ok, journal, token, at }) => {
+    if (!ok) return exempt;
+    const over = (r: FeedRecord): boolean => r.token > token || (r.token === token && endsTerm(r));
+    return recordsOf(evidence, journal).some((record) => over(record) && record.at < Math.floor(at))
+      ? [`journal ${journal} was renewed under ${token}, whose term was over`]
+      : [];
+  });
 
 const endsTerm = ({ kind }: FeedRecord): boolean => kind === "term.ended" || kind === "run.ended";
 
 /** Who takes over because time has run out waits until it has: a TTL from the grant, or from the last renewal. */
 export const takeoversWait: Invariant = (evidence) =>
-  evidence.feed.flatMap((record) => {
-    if (record.kind !== "term.started" || record.data.previous === undefined) return [];
+  each(evidence.feed, (record) => {
+    if (record.kind !== "term.started" || record.data.previous === undefined) return exempt;
     const { reason, previous, owner } = record.data;
     const early = reason === "manual" || reason === "stalled" || previous.end === "superseded";
     const before = early ? undefined : grantOf(evidence, record.journal, BigInt(previous.token));
-    if (before === undefined) return [];
+    if (before === undefined) return exempt;
     const renewed = evidence.renewals.findLast(
       ({ ok, journal, token, at }) =>
         ok && journal === record.journal && token === BigInt(previous.token) && at <= record.at,

@@ -1,4 +1,4 @@
-import type { Invariant } from "./journal.ts";
+import { each, type Invariant, nothing } from "./judge.ts";
 
 /** How often a process looks without having been told, and the longest pause that anybody makes between two tries. */
 const scanMs = 5_000;
@@ -11,13 +11,16 @@ const peopleMs = 35_000;
  * than a dead holder's term, a look and the longest back-off.
  */
 export const somethingHappens: Invariant = ({ feed, plan, healedAt, settledAt }) => {
-  if (healedAt === undefined || settledAt === undefined) return [];
+  // Of a world that was cut off, and of one that never came to rest (which is a fault by itself), nothing can be said.
+  if (healedAt === undefined || settledAt === undefined) return nothing;
   const boundMs = plan.ttlMs + scanMs + backoffMs + peopleMs;
   let last = healedAt;
-  const faults: string[] = [];
-  for (const at of [...feed.map((record) => record.at).filter((one) => one > healedAt && one < settledAt), settledAt]) {
-    if (at - last > boundMs) faults.push(`nothing happened for ${at - last} ms, ${last - healedAt} ms after the heal`);
+  const written = feed.map((record) => record.at).filter((at) => at > healedAt && at < settledAt);
+  return each([...written, settledAt], (at) => {
+    const before = last;
     last = Math.max(last, at);
-  }
-  return faults;
+    return at - before > boundMs
+      ? [`nothing happened for ${at - before} ms, ${before - healedAt} ms after the heal`]
+      : [];
+  });
 };

@@ -1,9 +1,11 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
-import type { Invariant } from "./journal.ts";
+import { each, exempt, type Invariant, nothing } from "./judge.ts";
 
 /** The epoch is in the high bits of every token. */
 const epochBits = 40n;
+/** The store writes into it by itself, under no lease. */
+const storeJournal = 1;
 
 /** The place of the restore in the feed, and the lowest token of its epoch. */
 function restore({ feed }: Evidence): { readonly at: number; readonly floor: bigint } | undefined {
@@ -15,11 +17,11 @@ function restore({ feed }: Evidence): { readonly at: number; readonly floor: big
 /** After a restore no token is issued that may have been issued before, by records that nobody remembers. */
 export const restoredTokensAreNew: Invariant = (evidence) => {
   const found = restore(evidence);
-  if (evidence.lost === undefined) return [];
-  if (found === undefined) return ["the store went back, and its restore is not in its journal"];
+  if (evidence.lost === undefined) return nothing;
+  if (found === undefined) return { judged: 1, faults: ["the store went back, and its restore is not in its journal"] };
   const given = new Set(evidence.lost.feed.map(({ journal, token }) => `${journal} ${token}`));
-  return evidence.feed.slice(found.at).flatMap(({ kind, journal, token }) => {
-    if (kind !== "term.started") return [];
+  return each(evidence.feed.slice(found.at), ({ kind, journal, token }) => {
+    if (kind !== "term.started") return exempt;
     if (token < found.floor) return [`journal ${journal}: token ${token} is of the time before the restore`];
     return given.has(`${journal} ${token}`) ? [`journal ${journal}: token ${token} was issued twice`] : [];
   });
@@ -28,13 +30,11 @@ export const restoredTokensAreNew: Invariant = (evidence) => {
 /** Whoever held a lease before a restore writes nothing more under it, whether the store remembers its term or not. */
 export const restoreFences: Invariant = (evidence) => {
   const found = restore(evidence);
-  if (found === undefined) return [];
-  return evidence.feed
-    .slice(found.at + 1)
-    .filter(
-      ({ token, journal, in: inside }) => inside === "journal" && journal !== 1 && token > 0n && token < found.floor,
-    )
-    .map(({ journal, seq, token }) => `journal ${journal}, ${seq} was written under ${token} after the restore`);
+  if (found === undefined) return nothing;
+  return each(evidence.feed.slice(found.at + 1), ({ token, journal, seq, in: inside }) => {
+    if (inside !== "journal" || journal === storeJournal || token === 0n) return exempt;
+    return token < found.floor ? [`journal ${journal}, ${seq} was written under ${token} after the restore`] : [];
+  });
 };
 
 type Keys = ReadonlyMap<string, string>;

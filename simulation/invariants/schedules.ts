@@ -1,7 +1,7 @@
 import { runIdOf } from "../../src/model/schedule.ts";
 import type { Evidence } from "../evidence.ts";
 import type { ScheduleStory } from "../schedule-clients.ts";
-import type { Invariant } from "./journal.ts";
+import { across, each, exempt, type Invariant, mayBeForgotten, nothing } from "./judge.ts";
 
 const secondMs = 1_000;
 const slotOf = (id: string): number => Date.parse(id.slice(id.indexOf("@") + 1));
@@ -19,15 +19,14 @@ const actionOf = ({ did }: ScheduleStory, what: ScheduleAction["what"]): Schedul
   did.find((one) => one.what === what);
 
 /** A store that went back may have forgotten it: then its schedule goes on as if nobody had said anything. */
-const isForgotten = ({ lost }: Evidence, { from, to }: ScheduleAction): boolean =>
-  lost !== undefined && from < lost.to && to > lost.from;
+const isForgotten = ({ lost }: Evidence, { from, to }: ScheduleAction): boolean => mayBeForgotten(lost, from, to);
 
 /** A run for each time at which it is due and for no other: neither early, nor before its making or after its end. */
 export const slotsAreRight: Invariant = (evidence) =>
-  evidence.schedules.flatMap((story) => {
+  across(evidence.schedules, (story) => {
     const { everySeconds, id } = story.plan;
     const [made, gone] = [actionOf(story, "create"), actionOf(story, "delete")];
-    return started(evidence, story).flatMap(({ slot, createdAt, id: run }) => {
+    return each(started(evidence, story), ({ slot, createdAt, id: run }) => {
       const faults: string[] = [];
       if (run !== runIdOf(id, slot) || ((slot / secondMs) % 60) % everySeconds !== 0) faults.push(`${run} is no slot`);
       if (createdAt < slot) faults.push(`${run} was started ${slot - createdAt} ms early`);
@@ -40,9 +39,9 @@ export const slotsAreRight: Invariant = (evidence) =>
 
 /** What falls due while it is paused is not made up for. */
 export const pausesHold: Invariant = (evidence) =>
-  evidence.schedules.flatMap((story) => {
+  each(evidence.schedules, (story) => {
     const [paused, resumed] = [actionOf(story, "pause"), actionOf(story, "resume")];
-    if (paused === undefined || story.loose || isForgotten(evidence, paused)) return [];
+    if (paused === undefined || story.loose || isForgotten(evidence, paused)) return exempt;
     const until = resumed?.from ?? Number.POSITIVE_INFINITY;
     return started(evidence, story)
       .filter(({ slot }) => slot > paused.to && slot < until)
@@ -54,26 +53,27 @@ const firingMs = 1_000;
 
 /** With `all` and `allow` none is left out between the first and the last, but what fell due in a pause. */
 export const slotsAreNotLost: Invariant = (evidence) =>
-  evidence.schedules.flatMap((story) => {
+  across(evidence.schedules, (story) => {
     const { everySeconds, overlap, catchUp, id } = story.plan;
-    if (overlap !== "allow" || catchUp !== "all" || evidence.lost !== undefined || story.loose) return [];
+    if (overlap !== "allow" || catchUp !== "all" || story.loose) return nothing;
     const slots = started(evidence, story).map(({ slot }) => slot);
     const [paused, resumed] = [actionOf(story, "pause"), actionOf(story, "resume")];
-    const faults: string[] = [];
-    for (let slot = slots[0] ?? Number.POSITIVE_INFINITY; slot < (slots.at(-1) ?? 0); slot += secondMs) {
+    const [first = 0, last = 0] = [slots[0], slots.at(-1)];
+    const seconds = Array.from({ length: Math.ceil((last - first) / secondMs) }, (_, k) => first + k * secondMs);
+    return each(seconds, (slot) => {
       const due = ((slot / secondMs) % 60) % everySeconds === 0;
       const resting = paused !== undefined && slot >= paused.from - firingMs && slot <= (resumed?.to ?? slot);
-      if (due && !resting && !slots.includes(slot)) faults.push(`${runIdOf(id, slot)} was never started`);
-    }
-    return faults;
+      if (!due || resting) return exempt;
+      return slots.includes(slot) ? [] : [`${runIdOf(id, slot)} was never started`];
+    });
   });
 
 /** With `skip` and `wait` no two runs of a schedule live at once. */
 export const overlapsAreKept: Invariant = (evidence) =>
-  evidence.schedules.flatMap((story) => {
-    if (story.plan.overlap === "allow" || evidence.lost !== undefined || story.loose) return [];
+  across(evidence.schedules, (story) => {
+    if (story.plan.overlap === "allow" || story.loose) return nothing;
     const runs = started(evidence, story);
-    return runs.slice(1).flatMap(({ id, createdAt }, k) => {
+    return each(runs.slice(1), ({ id, createdAt }, k) => {
       const { id: before, endedAt } = runs[k]!;
       return endedAt === null || endedAt > createdAt ? [`${id} was started while ${before} lived`] : [];
     });

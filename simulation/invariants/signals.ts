@@ -1,21 +1,22 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
-import { type Invariant, inboxOf, mainJournals } from "./journal.ts";
+import { inboxOf, mainJournals } from "./journal.ts";
+import { across, each, exempt, type Invariant } from "./judge.ts";
 
 /** A gate takes the oldest signal of its name that nobody has taken; it does not time out while there is one. */
 export const signalsAreNotSkipped: Invariant = (evidence) =>
-  mainJournals(evidence).flatMap(({ id, journal, records }) => {
+  across(mainJournals(evidence), ({ id, journal, records }) => {
     const inbox = inboxOf(evidence, journal);
     const names = new Map<number, string>();
     const used = new Set<number>();
     const guarded = new Set<number>();
-    return records.flatMap((record) => {
+    return each(records, (record) => {
       if (record.kind === "signal.refused") used.add(record.data.note);
       if (record.kind === "gate.opened") names.set(record.data.pos, record.data.name);
       if (record.kind === "gate.opened" && record.data.approvers !== undefined) guarded.add(record.data.pos);
-      if (record.kind !== "gate.resolved") return [];
+      if (record.kind !== "gate.resolved") return exempt;
       const { pos, to, note } = record.data;
       const before = to === "RECEIVED" ? note : inbox.find((one) => isTimeout(one, pos))?.seq;
-      if (before === undefined) return [];
+      if (before === undefined) return exempt;
       const skipped = inbox.find(
         (one) =>
           one.kind === "signal.sent" &&

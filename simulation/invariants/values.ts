@@ -1,7 +1,8 @@
 import type { SequentialModel } from "../../testkit/linearizable.ts";
 import { checkLinearizable } from "../../testkit/linearizable.ts";
+import type { Lost } from "../rewinder.ts";
 import type { ValueInput, ValueOperation, ValueOutput } from "../value-clients.ts";
-import type { Invariant } from "./journal.ts";
+import { across, each, exempt, type Invariant } from "./judge.ts";
 
 interface State {
   readonly version: number;
@@ -39,27 +40,51 @@ const written = ({ version }: State, input: Exclude<ValueInput, { op: "read" }>)
   value: input.op === "delete" ? undefined : input.value,
 });
 
-/** There is one order of all writes and reads of a value that explains what each client was told. */
-export const valuesAreLinearizable: Invariant = ({ values, lost }) => {
-  if (lost !== undefined) return []; // what was acknowledged may be gone
-  const keys = [...new Set(values.map(({ input }) => input.key))];
-  return keys.flatMap((key) => {
-    const history: ValueOperation[] = values.filter(({ input }) => input.key === key);
-    const verdict = checkLinearizable(model, history);
-    return verdict.ok ? [] : [`${key}: ${verdict.reason}`];
+/**
+ * The histories of a value that have an order. A store that went back has two: the one that it lived through until then,
+ * and the one that begins with what it remembers. What was asked for before it went back and not answered before the
+ * moment to which it went back may be in the second or not, as with any answer that got lost.
+ */
+function historiesOf(values: readonly ValueOperation[], lost: Lost | undefined): ValueOperation[][] {
+  if (lost === undefined) return [[...values]];
+  const unknown = ({ output: _, ...one }: ValueOperation): ValueOperation => ({
+    ...one,
+    ret: Number.POSITIVE_INFINITY,
   });
-};
+  const until = values.filter(({ asked }) => asked <= lost.to);
+  return [
+    until.map((one) => (one.answered < lost.to ? one : unknown(one))),
+    values.map((one) => (one.answered < lost.from || one.asked > lost.to ? one : unknown(one))),
+  ];
+}
 
-/** Whoever watches sees every transition once, in order, each from what the one before it left; but for what a deletion erased. */
-export const watchersSeeAll: Invariant = ({ watched, lost }) => {
-  if (lost !== undefined) return [];
-  return watched.flatMap((seen) =>
-    seen.slice(1).flatMap(({ version, previous, deleted }, k) => {
-      const before = seen[k]!;
-      if (version !== before.version + 1 && !(deleted && version > before.version))
-        return [`version ${version} was seen after ${before.version}`];
-      const left = before.deleted ? undefined : before.value;
-      return previous === left ? [] : [`version ${version} came from ${String(previous)}, not from ${String(left)}`];
-    }),
+/** There is one order of all writes and reads of a value that explains what each client was told. */
+export const valuesAreLinearizable: Invariant = ({ values, lost }) =>
+  across(
+    Map.groupBy(values, ({ input }) => input.key),
+    ([key, own]) =>
+      each(historiesOf(own, lost), (history) => {
+        if (history.length < 2) return exempt;
+        const verdict = checkLinearizable(model, history);
+        return verdict.ok ? [] : [`${key}: ${verdict.reason}`];
+      }),
   );
-};
+
+/**
+ * Whoever watches sees every transition once, in order, each from what the one before it left; but for what a deletion
+ * erased. Where the store went back there is one break in what a watcher sees: between the two histories.
+ */
+export const watchersSeeAll: Invariant = ({ watched, lost }) =>
+  across(watched, (seen) => {
+    let breaks = lost === undefined ? 0 : 1;
+    return each(seen.slice(1), ({ version, previous, deleted }, k) => {
+      const before = seen[k]!;
+      const left = before.deleted ? undefined : before.value;
+      const follows = version === before.version + 1 || (deleted && version > before.version);
+      if (follows && previous === left) return [];
+      if (breaks-- > 0) return exempt;
+      return follows
+        ? [`version ${version} came from ${String(previous)}, not from ${String(left)}`]
+        : [`version ${version} was seen after ${before.version}`];
+    });
+  });

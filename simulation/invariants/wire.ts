@@ -1,15 +1,17 @@
-import { type Invariant, inboxOf } from "./journal.ts";
+import { inboxOf } from "./journal.ts";
+import { each, exempt, type Invariant, mayBeForgotten } from "./judge.ts";
 
 /** A signal without a key, sent once by its sender, arrives once: however often its request was repeated on the way. */
 export const requestsCountOnce: Invariant = (evidence) => {
   const { said } = evidence.client;
-  return said.flatMap(({ run, text, acknowledged }) => {
+  return each(said, ({ run, text, acknowledged, asked, answered }) => {
     const journal = evidence.runs.find(({ id }) => id === run)?.journal;
     const notes = journal === undefined ? [] : inboxOf(evidence, journal);
     const found = notes.filter((note) => note.kind === "signal.sent" && saysSo(note.data.value, text)).length;
     if (found > 1) return [`"${text}" was sent to ${run} once and arrived ${found} times`];
-    const gone = acknowledged && found === 0 && evidence.lost === undefined;
-    return gone ? [`"${text}" was acknowledged and never reached ${run}`] : [];
+    if (found === 1) return [];
+    if (!acknowledged || mayBeForgotten(evidence.lost, asked, answered)) return exempt;
+    return [`"${text}" was acknowledged and never reached ${run}`];
   });
 };
 

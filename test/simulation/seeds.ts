@@ -1,6 +1,6 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "vitest";
-import { neverReached, simulateSeeds } from "../../simulation/suite.ts";
+import { neverJudged, neverReached, simulateSeeds } from "../../simulation/suite.ts";
 
 /** Seeds that once found a fault, in the engine or in the simulation itself. */
 const regressions: readonly string[] = [
@@ -33,12 +33,15 @@ export function seedsOf(file: number): (number | string)[] {
 
 export function playSeeds(file: number): void {
   describe(`the engine, simulated (${file} of 3)`, () => {
-    it("keeps every invariant, and reaches every state worth reaching", { timeout: 600_000 }, async () => {
+    it("keeps every invariant, each judged something, and reaches every state worth reaching", {
+      timeout: 600_000,
+    }, async () => {
       const seeds = seedsOf(file);
       const report = await simulateSeeds(seeds);
       assert.equal(report.failures.join("\n\n"), "");
       assert.equal(report.seeds, seeds.length);
       assert.deepEqual(neverReached(report), [], "these were never reached");
+      assert.deepEqual(neverJudged(report), [], "these judged nothing");
     });
   });
 }
