@@ -7,6 +7,7 @@ import { freemem, tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { TestModule, TestSuite, Vitest } from "vitest/node";
+import { sampleDay } from "./sample.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 const neededMajor = 24;
@@ -144,6 +145,9 @@ if (Number.parseInt(process.versions.node, 10) < neededMajor) {
   );
   process.exit(1);
 }
+// For every process of this run, and for whoever wants the same samples again.
+process.env.TAPE_TEST_DAY = sampleDay;
+console.log(` samples of ${sampleDay}: TAPE_TEST_DAY=${sampleDay} takes them again`);
 const folder = temporaryFolder();
 if (folder !== undefined) {
   process.env.TMPDIR = folder;

@@ -1,13 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { startServer, type VirtualPostgres, virtualPostgres } from "../kit/virtual-postgres.ts";
+import { isSampled, sampleDay } from "../sample.ts";
 import { rounds, survives } from "./survival.ts";
 
 /**
  * A round costs some hundred statements, four times what it costs on SQLite. So one boundary in forty is visited, others
- * in each example and mode, and every kind of boundary at least once; TAPE_TEST_EVERY_BOUNDARY=1 visits them all.
+ * in each example and mode, others every day, and every kind of boundary at least once. TAPE_TEST_EVERY_BOUNDARY=1 visits
+ * them all.
  */
-const stride = process.env.TAPE_TEST_EVERY_BOUNDARY === "1" ? 1 : 40;
+const stride = 40;
+const title = `every example on PostgreSQL, its process struck at boundaries of every kind (the sample of ${sampleDay})`;
 
 let server: Awaited<ReturnType<typeof startServer>>;
 let postgres: VirtualPostgres;
@@ -23,13 +26,13 @@ afterAll(async () => {
 const kindOf = (boundary: string): string => boundary.replace(/ #\d+$/, "");
 const visited = new Set<string>();
 
-describe("every example on PostgreSQL, its process struck at boundaries of every kind", { timeout: 600_000 }, () => {
+describe(title, { timeout: 600_000 }, () => {
   it.each(rounds.map((round, index) => [...round, index] as const))("%s: %s", async (mode, _, case_, index) => {
     const report = await survives(case_, mode, {
       openStore: (time) => postgres.open(time as VirtualTime),
       only: (boundary, k) => {
         const first = !visited.has(`${mode} ${kindOf(boundary)}`);
-        if (!first && (k + index) % stride !== 0) return false;
+        if (!first && !isSampled(k + index, stride)) return false;
         visited.add(`${mode} ${kindOf(boundary)}`);
         return true;
       },

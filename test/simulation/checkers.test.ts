@@ -2,114 +2,28 @@ import { strict as assert } from "node:assert";
 import { beforeAll, describe, it } from "vitest";
 import type { Evidence } from "../../simulation/evidence.ts";
 import { figuresOf } from "../../simulation/figures.ts";
-import { brokenInvariants, invariants } from "../../simulation/invariants/index.ts";
+import { brokenInvariants, invariants, judge } from "../../simulation/invariants/index.ts";
 import { remembered } from "../../simulation/invariants/rewound.ts";
-import { minimise } from "../../simulation/minimise.ts";
-import { type Plan, planOf } from "../../simulation/plan.ts";
-import { rightClock } from "../../simulation/plan-faults.ts";
-import type { Op } from "../../simulation/program.ts";
+import type { Plan } from "../../simulation/plan.ts";
 import { simulate } from "../../simulation/simulate.ts";
 import { canary } from "../../simulation/strangers.ts";
+import { addJudged, neverJudged, nothingJudged } from "../../simulation/suite.ts";
 import { sweeperName } from "../../simulation/sweeper.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
-
-const lanes: Op = {
-  op: "lanes",
-  lanes: [
-    { name: "lane 0", turns: 2, workMs: 50 },
-    { name: "lane 1", turns: 2, workMs: 900 },
-  ],
-  restMs: undefined,
-};
-
-/** A world in which nothing goes wrong by itself: what a checker complains about was put there by the test. */
-const calm: Plan = {
-  ...planOf(1),
-  replicas: 2,
-  remote: [false, true],
-  clocks: [rightClock, rightClock],
-  ttlMs: 12_000,
-  travelMs: 2,
-  deafness: 0,
-  runs: [
-    {
-      id: "run-0",
-      workflow: "once",
-      program: { ops: [{ op: "guarded" }, lanes, { op: "gate", name: "left" }], attempts: 1 },
-      atMs: 10,
-      cancelAtMs: undefined,
-      usd: undefined,
-      again: undefined,
-    },
-  ],
-  signals: [{ run: "run-0", gate: "left", atMs: 5_000, key: undefined }],
-  schedules: [
-    {
-      id: "tick",
-      everySeconds: 2,
-      overlap: "allow",
-      catchUp: "all",
-      program: { ops: [{ op: "step", fails: false }], attempts: 1 },
-      atMs: 100,
-      pause: { fromMs: 6_000, toMs: 9_000 },
-      deleteAtMs: 16_000,
-    },
-  ],
-  values: [
-    { client: 0, atMs: 500, key: "x", what: "create" },
-    { client: 1, atMs: 900, key: "x", what: "swap" },
-    { client: 0, atMs: 1_500, key: "x", what: "put" },
-    { client: 0, atMs: 1_700, key: "x", what: "update" },
-    { client: 1, atMs: 2_000, key: "x", what: "read" },
-    { client: 0, atMs: 2_500, key: "x", what: "put" },
-    { client: 0, atMs: 2_900, key: "x", what: "put" },
-  ],
-  singleton: { everyMs: 500, throws: false },
-  deeds: [
-    { atMs: 2_000, what: "take over", run: "run-0" },
-    { atMs: 8_000, what: "take the singleton", run: "run-0" },
-  ],
-  strangers: [
-    { atMs: 4_300, what: "append" },
-    { atMs: 4_500, what: "signal" },
-    { atMs: 4_700, what: "read" },
-  ],
-  guarded: [
-    { run: "run-0", atMs: 3_000, by: "eve", value: 1, key: "guarded 0" },
-    { run: "run-0", atMs: 3_500, by: "ada", value: "many", key: "guarded 1" },
-    { run: "run-0", atMs: 4_000, by: "ada", value: 7, key: "guarded 2" },
-  ],
-  neighbours: {
-    deeds: [
-      { atMs: 500, what: "start several at once", n: 0 },
-      { atMs: 1_000, what: "schedule", n: 0 },
-      { atMs: 1_200, what: "put", n: 0 },
-      { atMs: 1_300, what: "put", n: 1 },
-      { atMs: 1_400, what: "delete", n: 1 },
-      { atMs: 3_000, what: "child", n: 0 },
-    ],
-    walks: [{ atMs: 2_000, list: "feed", of: "neighbours", rows: 1, pauseMs: 600 }],
-  },
-  unbegun: {
-    id: "unbegun",
-    workflow: "nowhere",
-    program: { ops: [{ op: "step", fails: false }], attempts: 1 },
-    atMs: 1_000,
-    cancelAfterMs: 0,
-  },
-  wallStep: undefined,
-  faults: [],
-  rewind: undefined,
-  healAtMs: 20_000,
-  heals: true,
-  person: false,
-};
+import { calm } from "./calm.ts";
+import { eventful, spoiled } from "./spoiled.ts";
 
 describe("the checkers", () => {
   let evidence: Evidence;
   let rewound: Evidence;
-  const complains = (of: Evidence, name: string): void =>
-    assert.notDeepEqual(invariants[name]!(remembered(of)), [], name);
+  let busy: Evidence;
+  /** Invariants that were made to complain. */
+  const shown = new Set<string>();
+  const faultsOf = (of: Evidence, name: string): readonly string[] => invariants[name]!(remembered(of)).faults;
+  const complains = (of: Evidence, name: string): void => {
+    assert.notDeepEqual(faultsOf(of, name), [], name);
+    shown.add(name);
+  };
 
   beforeAll(async () => {
     evidence = await simulate(calm);
@@ -119,11 +33,18 @@ describe("the checkers", () => {
     const sleeper = { ...run, program: { ops: [act, { op: "step", fails: false } as const], attempts: 1 } };
     const without = { signals: [], schedules: [], deeds: [], guarded: [], unbegun: undefined };
     rewound = await simulate({ ...calm, ...without, runs: [sleeper], rewind });
+    busy = await simulate(eventful);
   });
 
-  it("find nothing in a calm world, nor in one that went back", () => {
+  it("find nothing in a calm world, nor in one that went back, nor in an eventful one", () => {
     assert.deepEqual(brokenInvariants(evidence), []);
     assert.deepEqual(brokenInvariants(rewound), []);
+    assert.deepEqual(brokenInvariants(busy), []);
+  });
+
+  it.each(Object.entries(spoiled))("see where it does not hold: %s", (name, spoil) => {
+    assert.ok(invariants[name]!(busy).judged > 0, "it judged nothing");
+    complains(spoil(busy), name);
   });
 
   it("see a body that goes on after its successor has begun", () => {
@@ -219,7 +140,7 @@ describe("the checkers", () => {
     assert.ok(evidence.knocks.some(({ what }) => what === "in"));
     const knock = (token: bigint, what: Evidence["knocks"][number]["what"]) => ({ token, what });
     const of = (...knocks: Evidence["knocks"]): Evidence => ({ ...evidence, knocks });
-    assert.deepEqual(invariants.doorsKeepOrder!(of(knock(1n, "came"), knock(1n, "in"), knock(1n, "in"))), []);
+    assert.deepEqual(faultsOf(of(knock(1n, "came"), knock(1n, "in"), knock(1n, "in")), "doorsKeepOrder"), []);
     complains(of(knock(2n, "in"), knock(2n, "out"), knock(1n, "in")), "doorsKeepOrder");
     complains(of(knock(1n, "in"), knock(2n, "in")), "doorsKeepOrder");
     complains(of(knock(2n, "came"), knock(2n, "refused")), "doorsKeepOrder");
@@ -370,21 +291,110 @@ describe("the checkers", () => {
     complains(withAck(to + 100, to + 150), "acknowledgedIsPresent");
   });
 
-  it("a failing plan is made as small as it can be", async () => {
-    const fault = planOf("some").faults[0] ?? { replica: 0, at: "act", n: 1, edge: "after", strike: "crash", forMs: 5 };
-    const plan: Plan = {
-      ...calm,
-      faults: [
-        { ...fault, n: 1 },
-        { ...fault, n: 2 },
-      ],
+  it("excuse the object that the store may have forgotten, and judge its neighbours", () => {
+    const { from, to } = rewound.lost!;
+    const [text, run, known] = ["said 0", "run-0", { acknowledged: true }];
+    const said = (asked: number, answered: number): Evidence => ({
+      ...rewound,
+      client: { ...rewound.client, said: [{ ...known, run, text, asked, answered }] },
+    });
+    assert.deepEqual(faultsOf(said(from, to), "requestsCountOnce"), []);
+    complains(said(from - 100, from - 50), "requestsCountOnce");
+    complains(said(to + 100, to + 150), "requestsCountOnce");
+
+    const read = (asked: number, answered: number): Evidence => {
+      const output = { version: 1, value: "never written" };
+      const call = { input: { op: "read", key: "z" } as const, output, asked, answered };
+      const values = [1, 3].map((k) => ({ ...call, call: k, ret: k + 1 }));
+      return { ...rewound, values };
     };
-    const least = await minimise(plan, async ({ faults }) => faults.some(({ n }) => n === 2));
+    complains(read(to + 100, to + 150), "valuesAreLinearizable");
+    complains(read(from - 100, from - 50), "valuesAreLinearizable");
+    // What was forgotten was true while it lasted: it has an order of its own.
+    complains(read(from + 1, to - 1), "valuesAreLinearizable");
+    assert.equal(invariants.valuesAreLinearizable!(read(to + 100, to + 150)).judged, 1);
+    assert.equal(invariants.valuesAreLinearizable!(read(from + 1, to - 1)).judged, 2);
+
+    const put = { op: "put", key: "z", value: 1, when: "unconditional" } as const;
+    const gone = (asked: number, answered: number): Evidence => ({
+      ...rewound,
+      values: [{ call: 1, ret: 2, input: put, output: { version: 1 }, asked, answered }],
+      valueLogs: [{ key: "z", found: [] }],
+    });
+    assert.deepEqual(faultsOf(gone(from + 1, to - 1), "deletionsErase"), []);
+    complains(gone(from - 100, from - 50), "deletionsErase");
+    complains(gone(to + 100, to + 150), "deletionsErase");
+
+    const seen = (...versions: number[]): Evidence => {
+      const key = "x";
+      const change = (version: number) => ({ key, version, previous: version - 1, value: version, deleted: false });
+      return { ...rewound, watched: [versions.map(change)] };
+    };
+    assert.deepEqual(faultsOf(seen(1, 2, 5, 6), "watchersSeeAll"), []);
+    complains(seen(1, 2, 5, 7), "watchersSeeAll");
+  });
+
+  it("look at a schedule also where the store went back", () => {
+    const { lost } = rewound;
+    const [, second] = evidence.runs.filter(labelled).sort((a, b) => a.createdAt - b.createdAt);
+    const runs = evidence.runs.filter((run) => run !== second);
+    complains({ ...evidence, lost, runs }, "slotsAreNotLost");
+    const story = evidence.schedules[0]!;
+    const skipping = { ...story, plan: { ...story.plan, overlap: "skip" as const } };
+    const long = evidence.runs.map((run) => (labelled(run) ? { ...run, endedAt: null } : run));
+    complains({ ...evidence, lost, runs: long, schedules: [skipping] }, "overlapsAreKept");
+  });
+
+  it("excuse the act whose sender was stopped, and no other", () => {
+    const stopped = (of: Evidence, at: (call: Evidence["calls"][number]) => boolean): Evidence => ({
+      ...of,
+      calls: of.calls.map((call) => (at(call) ? { ...call, asked: call.at - 1 } : call)),
+    });
+    const quiet = spoiled.fencedIsQuiet!(busy);
+    const { journal } = busy.runs.find(({ id }) => id === "doubted")!;
+    const { key } = busy.effects.find(({ run }) => run === journal)!;
     assert.deepEqual(
-      least.faults.map(({ n }) => n),
-      [2],
+      faultsOf(
+        stopped(quiet, (call) => call.key === key),
+        "fencedIsQuiet",
+      ),
+      [],
     );
-    assert.deepEqual([least.values, least.schedules, least.signals, least.deeds], [[], [], [], []]);
-    assert.equal(least.singleton, undefined);
+    complains(
+      stopped(quiet, (call) => call.key !== key),
+      "fencedIsQuiet",
+    );
+
+    const inverse = busy.effects.find(({ role, semantics, status }) => {
+      return role === "compensation" && semantics === "non_idempotent" && status === "COMPENSATED";
+    })!;
+    const done = busy.world.find((one) => one.key === inverse.key)!;
+    const twice = { ...busy, world: [...busy.world, done] };
+    assert.deepEqual(
+      faultsOf(
+        stopped(twice, (call) => call.key === inverse.key),
+        "nonIdempotentOnce",
+      ),
+      [],
+    );
+    complains(
+      stopped(twice, (call) => call.key !== inverse.key),
+      "nonIdempotentOnce",
+    );
+  });
+
+  it("each complain somewhere above", () => {
+    assert.deepEqual([...shown].sort(), Object.keys(invariants).sort());
+  });
+
+  it("count what they judged, and are called idle where that is nothing", () => {
+    const { judged } = judge(evidence);
+    assert.equal(judged.lanesKeepTheirAnswers, evidence.handed.length);
+    assert.deepEqual([judged.restoreFences, judged.restoredTokensAreNew, judged.budgetsHold], [0, 0, 0]);
+    assert.deepEqual(neverJudged({ judged: nothingJudged }), Object.keys(invariants));
+    const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
+    assert.equal(all.oneRunForAnId, evidence.runs.length + busy.runs.length + rewound.runs.length);
+    // These worlds have neither a fork nor a schedule whose runs must not overlap.
+    assert.deepEqual(neverJudged({ judged: all }), ["forksKeepWhatStands", "overlapsAreKept"]);
   });
 });

@@ -1,6 +1,7 @@
 import { strict as assert } from "node:assert";
 import { describe, it } from "vitest";
 import { neverJudged, neverReached, simulateSeeds } from "../../simulation/suite.ts";
+import { sampleDay } from "../sample.ts";
 
 /** Seeds that once found a fault, in the engine or in the simulation itself. */
 const regressions: readonly string[] = [
@@ -22,12 +23,11 @@ const fresh = 50;
  * day. A fresh one that fails is named by its day, and plays the same for ever after.
  */
 export function seedsOf(file: number): (number | string)[] {
-  const today = new Date().toISOString().slice(0, 10);
   const first = (file - 1) * perFile + 1;
   return [
     ...(file === 1 ? regressions : []),
     ...Array.from({ length: perFile - fresh }, (_, k) => first + k),
-    ...Array.from({ length: fresh }, (_, k) => `${today} ${file}.${k}`),
+    ...Array.from({ length: fresh }, (_, k) => `${sampleDay} ${file}.${k}`),
   ];
 }
 

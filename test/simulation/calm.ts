@@ -1,0 +1,95 @@
+import { type Plan, planOf } from "../../simulation/plan.ts";
+import { rightClock } from "../../simulation/plan-faults.ts";
+import type { Op } from "../../simulation/program.ts";
+
+const lanes: Op = {
+  op: "lanes",
+  lanes: [
+    { name: "lane 0", turns: 2, workMs: 50 },
+    { name: "lane 1", turns: 2, workMs: 900 },
+  ],
+  restMs: undefined,
+};
+
+/** A world in which nothing goes wrong by itself: what a checker complains about was put there by the test. */
+export const calm: Plan = {
+  ...planOf(1),
+  replicas: 2,
+  remote: [false, true],
+  clocks: [rightClock, rightClock],
+  ttlMs: 12_000,
+  travelMs: 2,
+  deafness: 0,
+  runs: [
+    {
+      id: "run-0",
+      workflow: "once",
+      program: { ops: [{ op: "guarded" }, lanes, { op: "gate", name: "left" }], attempts: 1 },
+      atMs: 10,
+      cancelAtMs: undefined,
+      usd: undefined,
+      again: undefined,
+    },
+  ],
+  signals: [{ run: "run-0", gate: "left", atMs: 5_000, key: undefined }],
+  schedules: [
+    {
+      id: "tick",
+      everySeconds: 2,
+      overlap: "allow",
+      catchUp: "all",
+      program: { ops: [{ op: "step", fails: false }], attempts: 1 },
+      atMs: 100,
+      pause: { fromMs: 6_000, toMs: 9_000 },
+      deleteAtMs: 16_000,
+    },
+  ],
+  values: [
+    { client: 0, atMs: 500, key: "x", what: "create" },
+    { client: 1, atMs: 900, key: "x", what: "swap" },
+    { client: 0, atMs: 1_500, key: "x", what: "put" },
+    { client: 0, atMs: 1_700, key: "x", what: "update" },
+    { client: 1, atMs: 2_000, key: "x", what: "read" },
+    { client: 0, atMs: 2_500, key: "x", what: "put" },
+    { client: 0, atMs: 2_900, key: "x", what: "put" },
+  ],
+  singleton: { everyMs: 500, throws: false },
+  deeds: [
+    { atMs: 2_000, what: "take over", run: "run-0" },
+    { atMs: 8_000, what: "take the singleton", run: "run-0" },
+  ],
+  strangers: [
+    { atMs: 4_300, what: "append" },
+    { atMs: 4_500, what: "signal" },
+    { atMs: 4_700, what: "read" },
+  ],
+  guarded: [
+    { run: "run-0", atMs: 3_000, by: "eve", value: 1, key: "guarded 0" },
+    { run: "run-0", atMs: 3_500, by: "ada", value: "many", key: "guarded 1" },
+    { run: "run-0", atMs: 4_000, by: "ada", value: 7, key: "guarded 2" },
+  ],
+  neighbours: {
+    deeds: [
+      { atMs: 500, what: "start several at once", n: 0 },
+      { atMs: 1_000, what: "schedule", n: 0 },
+      { atMs: 1_200, what: "put", n: 0 },
+      { atMs: 1_300, what: "put", n: 1 },
+      { atMs: 1_400, what: "delete", n: 1 },
+      { atMs: 3_000, what: "child", n: 0 },
+    ],
+    walks: [{ atMs: 2_000, list: "feed", of: "neighbours", rows: 1, pauseMs: 600 }],
+  },
+  unbegun: {
+    id: "unbegun",
+    workflow: "nowhere",
+    program: { ops: [{ op: "step", fails: false }], attempts: 1 },
+    atMs: 1_000,
+    cancelAfterMs: 0,
+  },
+  wallStep: undefined,
+  faults: [],
+  rewind: undefined,
+  healAtMs: 20_000,
+  heals: true,
+  person: false,
+};

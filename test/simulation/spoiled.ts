@@ -1,0 +1,227 @@
+import type { ActArgs } from "../../simulation/effects.ts";
+import type { Evidence } from "../../simulation/evidence.ts";
+import type { Plan } from "../../simulation/plan.ts";
+import type { PlannedRun } from "../../simulation/plan-runs.ts";
+import type { Op } from "../../simulation/program.ts";
+import type { EffectRow } from "../../src/model/rows.ts";
+import type { FeedRecord } from "../../src/store/contract/store.ts";
+import { calm } from "./calm.ts";
+
+const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): PlannedRun => ({
+  id,
+  workflow: "once",
+  program: { ops, attempts: 1 },
+  atMs: 10,
+  cancelAtMs: undefined,
+  usd: undefined,
+  again: undefined,
+  ...more,
+});
+
+const act = (effect: string, id: string, more: Partial<ActArgs> = {}): Op => ({
+  op: "act",
+  effect,
+  args: {
+    id,
+    businessKey: id,
+    troubles: [],
+    undoTroubles: [],
+    stubborn: false,
+    looks: [],
+    travelMs: 20,
+    answerMs: 40,
+    ...more,
+  },
+  caught: true,
+});
+
+/** A world in which every rule about runs and effects has something to judge. */
+export const eventful: Plan = {
+  ...calm,
+  remote: [false, false],
+  runs: [
+    run("undone", [act("undone.inline", "a"), act("undone.idempotent", "b"), { op: "fail" }]),
+    run("doubted", [act("observed.inline", "c", { troubles: ["lost"] })]),
+    run("not sent", [act("observed.outbox", "d", { troubles: ["not_sent"] })], { atMs: 20_000 }),
+    run("tried", [act("idempotent.inline", "e", { troubles: ["lost", "lost"] })]),
+    run("careless", [act("undone.careless", "f", { troubles: ["twice"] })]),
+    run("stuck", [act("blind.inline", "g", { troubles: ["lost"] })]),
+    run("parent", [{ op: "child", ops: [{ op: "step", fails: false }], awaited: true }]),
+    run("spender", [{ op: "spend", usd: 4, cost: 2, ms: 900 }], { usd: 10 }),
+    run("cancelled", [{ op: "sleep", ms: 30_000 }], { cancelAtMs: 3_000 }),
+    run("gated", [
+      { op: "gate", name: "left" },
+      { op: "gate", name: "left" },
+    ]),
+    run("taken", [{ op: "guarded" }]),
+  ],
+  signals: [
+    { run: "gated", gate: "left", atMs: 4_000, key: "first" },
+    { run: "gated", gate: "left", atMs: 4_500, key: "second" },
+  ],
+  deeds: [{ atMs: 2_000, what: "take over", run: "taken" }],
+  guarded: [],
+  schedules: [],
+  // Its runs are taken over after their time; "not sent" begins after that.
+  faults: [{ replica: 0, at: "append", n: 9, edge: "after", strike: "crash", forMs: 4_000 }],
+  healAtMs: 30_000,
+};
+
+type Spoil = (world: Evidence) => Evidence;
+type Kind = FeedRecord["kind"];
+type Of<K extends Kind> = Extract<FeedRecord, { kind: K }>;
+
+const found = <T>(one: T | undefined): T => {
+  if (one === undefined) throw new Error("the world has nothing that could be spoiled");
+  return one;
+};
+
+const journalOf = ({ runs }: Evidence, id: string): number => found(runs.find((one) => one.id === id)).journal;
+
+/** The same world with other records in the place of the first one that fits. */
+function replace<K extends Kind>(
+  world: Evidence,
+  kind: K,
+  fits: (record: Of<K>) => boolean,
+  by: (record: Of<K>) => readonly object[],
+): Evidence {
+  const at = world.feed.findIndex((one) => one.kind === kind && fits(one as Of<K>));
+  const others = by(found(world.feed[at]) as Of<K>) as readonly FeedRecord[];
+  return { ...world, feed: world.feed.toSpliced(at, 1, ...others) };
+}
+
+function changeEffect(world: Evidence, fits: (effect: EffectRow) => boolean, change: Partial<EffectRow>): Evidence {
+  const at = world.effects.findIndex(fits);
+  return { ...world, effects: world.effects.with(at, { ...found(world.effects[at]), ...change }) };
+}
+
+const twice = <T>(one: T): T[] => [one, one];
+const any = (): boolean => true;
+const isOf = (world: Evidence, id: string) => {
+  const journal = journalOf(world, id);
+  return (one: { readonly journal: number }): boolean => one.journal === journal;
+};
+
+/** The world carried out once more what it did for this effect. */
+const appliedAgain = (world: Evidence, semantics: EffectRow["semantics"]): Evidence => {
+  const keys = new Set(world.effects.filter((one) => one.semantics === semantics).map(({ key }) => key));
+  return { ...world, world: [...world.world, found(world.world.find(({ key, applied }) => applied && keys.has(key)))] };
+};
+
+/** For each rule a way to break it in the eventful world. */
+export const spoiled: Readonly<Record<string, Spoil>> = {
+  clientsWereTreatedWell: (world) => ({ ...world, client: { ...world.client, faults: ["a client was turned away"] } }),
+  projectionHolds: (world) => ({ ...world, projection: ["a row that no record explains"] }),
+  nobodyForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),
+  dense: (world) => replace(world, "step.done", any, () => []),
+  oneBeginningOneEnd: (world) => replace(world, "run.ended", any, twice),
+  oneResult: (world) => replace(world, "step.done", any, twice),
+  resultsAreFinal: (world) => {
+    const [first] = world.client.results;
+    const results = [...world.client.results, { ...found(first), status: "another" }];
+    return { ...world, client: { ...world.client, results } };
+  },
+  tokensRise: (world) =>
+    replace(world, "run.ended", isOf(world, "taken"), (end) => [{ ...end, token: end.token - 1n }]),
+  noIntentAfterCancel: (world) =>
+    replace(world, "notes.taken", isOf(world, "cancelled"), (taken) => [taken, { ...taken, kind: "effect.intended" }]),
+  stuckForAReason: (world) =>
+    replace(world, "run.stuck", any, (stuck) => [{ ...stuck, data: { ...stuck.data, on: [] } }]),
+  stuckOnSomething: (world) => changeEffect(world, ({ status }) => status === "STUCK", { status: "CONFIRMED" }),
+  renewalsAreOfTheTerm: (world) => {
+    const end = found(world.feed.find(({ kind }) => kind === "run.ended"));
+    const late = { journal: end.journal, token: end.token, at: end.at + 1_000, ok: true };
+    return { ...world, renewals: [...world.renewals, late] };
+  },
+  takeoversHaveReasons: (world) =>
+    replace(
+      world,
+      "term.started",
+      ({ data }) => data.reason === "manual",
+      (term) => [{ ...term, data: { ...term.data, by: undefined } }],
+    ),
+  takeoversWait: (world) =>
+    replace(
+      world,
+      "term.started",
+      ({ data }) => data.previous?.end === "expired",
+      (term) => [{ ...term, at: term.at - 9_000 }],
+    ),
+  doubtIsKept: (world) => changeEffect(world, ({ status }) => status === "CONFIRMED", { status: "UNKNOWN" }),
+  fencedIsQuiet: (world) =>
+    replace(world, "effect.dispatched", isOf(world, "doubted"), (sent) => [
+      sent,
+      { ...sent, token: sent.token + 1n, at: sent.at - 1_000, data: { ...sent.data, attempt: 9 } },
+    ]),
+  idempotentOnce: (world) => appliedAgain(world, "idempotent"),
+  nonIdempotentOnce: (world) => appliedAgain(world, "non_idempotent"),
+  intentBeforeAct: (world) => replace(world, "effect.dispatched", any, () => []),
+  keysNameDecisions: (world) => ({
+    ...world,
+    world: [...world.world, { ...found(world.world[0]), hash: "another request" }],
+  }),
+  noBlindRetry: (world) =>
+    replace(
+      world,
+      "effect.settled",
+      ({ data }) => data.to === "PENDING" && data.reason === "not_sent",
+      (settled) => [{ ...settled, data: { ...settled.data, reason: "expired" } }],
+    ),
+  oneVerdict: (world) => replace(world, "effect.settled", ({ data }) => data.to === "CONFIRMED", twice),
+  surplusUndone: (world) => changeEffect(world, ({ surplus }) => surplus, { status: "PENDING" }),
+  triesArePaced: (world) => ({
+    ...world,
+    calls: world.calls.flatMap((call) => Array.from({ length: 10 }, () => call)),
+  }),
+  verdictIsTrue: (world) => ({ ...world, world: [] }),
+  authorityIsHandedOver: (world) => replace(world, "effect.settled", ({ data }) => data.to === "UNKNOWN", twice),
+  businessKeysHold: (world) => {
+    const owner = found(world.effects.find(({ role, businessKey }) => role === "effect" && businessKey === "c"));
+    return { ...world, effects: [...world.effects, { ...owner, key: "of another run", run: 0 }] };
+  },
+  keysAreIntended: (world) => ({ ...world, calls: world.calls.map((call) => ({ ...call, key: "of nobody" })) }),
+  oneRunForAnId: (world) => ({ ...world, runs: [...world.runs, found(world.runs[0])] }),
+  signalsAreNotSkipped: (world) => {
+    const notes = world.feed.filter(
+      ({ kind, journal }) => kind === "signal.sent" && journal === journalOf(world, "gated"),
+    );
+    const second = found(notes[1]).seq;
+    return replace(world, "gate.resolved", isOf(world, "gated"), (one) => [
+      { ...one, data: { ...one.data, note: second } },
+    ]);
+  },
+  signalsOnceInOrder: (world) =>
+    replace(
+      world,
+      "signal.sent",
+      ({ data }) => data.key !== undefined,
+      (note) => [note, { ...note, seq: 99 }],
+    ),
+  budgetsHold: (world) => ({ ...world, budgets: world.budgets.map((budget) => ({ ...budget, cap: 1 })) }),
+  endsAsDecided: (world) =>
+    replace(
+      world,
+      "run.decided",
+      ({ data }) => data.cause === "failed",
+      (decided) => [{ ...decided, data: { ...decided.data, cause: "completed" } }],
+    ),
+  familiesEndTogether: (world) => {
+    const child = found(world.runs.find(({ parent }) => parent !== null)).journal;
+    return replace(
+      world,
+      "run.ended",
+      ({ journal }) => journal === child,
+      () => [],
+    );
+  },
+  newestFirst: (world) => ({ ...world, calls: world.calls.toReversed() }),
+  obligationsArmed: (world) => ({ ...world, effects: world.effects.filter(({ role }) => role !== "compensation") }),
+  undoneExactly: (world) =>
+    changeEffect(
+      world,
+      ({ role, status, surplus }) => role === "compensation" && status === "COMPENSATED" && !surplus,
+      {
+        status: "DISCHARGED",
+      },
+    ),
+};

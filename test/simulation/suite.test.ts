@@ -1,0 +1,42 @@
+import { strict as assert } from "node:assert";
+import { describe, it } from "vitest";
+import { invariants } from "../../simulation/invariants/index.ts";
+import { minimise } from "../../simulation/minimise.ts";
+import { type Plan, planOf } from "../../simulation/plan.ts";
+import { neverJudged, neverReached, simulateSeeds } from "../../simulation/suite.ts";
+import { calm } from "./calm.ts";
+
+describe("a suite of seeds", () => {
+  it("adds up what its seeds judged, and says what none of them judged or reached", async () => {
+    const [one, two, both] = [await simulateSeeds([1]), await simulateSeeds([2]), await simulateSeeds([1, 2])];
+    assert.deepEqual(both.failures, []);
+    const names = Object.keys(invariants);
+    assert.deepEqual(Object.keys(both.judged), names);
+    for (const name of names) assert.equal(both.judged[name], one.judged[name]! + two.judged[name]!, name);
+    const idle = neverJudged(both);
+    assert.ok(idle.length > 0 && idle.length < names.length);
+    assert.deepEqual(
+      idle,
+      names.filter((name) => both.judged[name] === 0),
+    );
+    assert.ok(neverReached(both).length > 0);
+  });
+
+  it("a failing plan is made as small as it can be", async () => {
+    const fault = planOf("some").faults[0] ?? { replica: 0, at: "act", n: 1, edge: "after", strike: "crash", forMs: 5 };
+    const plan: Plan = {
+      ...calm,
+      faults: [
+        { ...fault, n: 1 },
+        { ...fault, n: 2 },
+      ],
+    };
+    const least = await minimise(plan, async ({ faults }) => faults.some(({ n }) => n === 2));
+    assert.deepEqual(
+      least.faults.map(({ n }) => n),
+      [2],
+    );
+    assert.deepEqual([least.values, least.schedules, least.signals, least.deeds], [[], [], [], []]);
+    assert.equal(least.singleton, undefined);
+  });
+});
