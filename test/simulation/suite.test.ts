@@ -3,12 +3,12 @@ import { describe, it } from "vitest";
 import { invariants } from "../../simulation/invariants/index.ts";
 import { minimise } from "../../simulation/minimise.ts";
 import { type Plan, planOf } from "../../simulation/plan.ts";
-import { neverJudged, neverReached, simulateSeeds } from "../../simulation/suite.ts";
+import { neverJudged, neverReached, simulateSeed, simulateSeeds } from "../../simulation/suite.ts";
 import { calm } from "./calm.ts";
 
 describe("a suite of seeds", () => {
   it("adds up what its seeds judged, and says what none of them judged or reached", async () => {
-    const [one, two, both] = [await simulateSeeds([1]), await simulateSeeds([2]), await simulateSeeds([1, 2])];
+    const [one, two, both] = [await simulateSeed(1), await simulateSeed(2), await simulateSeeds([1, 2])];
     assert.deepEqual(both.failures, []);
     const names = Object.keys(invariants);
     assert.deepEqual(Object.keys(both.judged), names);
