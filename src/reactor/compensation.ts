@@ -2,6 +2,7 @@ import { runAttempt } from "../engine/item/attempt.ts";
 import { isPoison } from "../engine/item/attempts.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
+import { verdictOnCrash } from "../model/attempt.ts";
 import { itemReactor } from "./item-reactor.ts";
 import type { Reactor } from "./reactor.ts";
 
@@ -16,15 +17,12 @@ export function compensation(deps: ReactorDeps): Reactor {
 
 async function compensate(deps: ReactorDeps, item: Item): Promise<void> {
   const { effect, definition } = item;
-  const vanished = item.status === "COMMITTED";
-  if (vanished && (effect.semantics === "non_idempotent" || isPoison(item))) {
-    // The one who was undoing it vanished, and the other side would not notice a second time; or it vanished too often.
-    return item.finish([item.settled({ to: "UNKNOWN", reason: "lease_lost" })], { nextReactor: "reconciler" });
-  }
-  if (!vanished && item.status !== "PENDING") return item.handOff();
+  const vanished = item.status === "COMMITTED" ? verdictOnCrash(effect.semantics, isPoison(item)) : undefined;
+  if (vanished?.to === "UNKNOWN") return item.finish([item.settled(vanished)], { nextReactor: "reconciler" });
+  if (vanished === undefined && item.status !== "PENDING") return item.handOff();
   if (definition?.compensate === undefined) return item.park("compensation", `an inverse for effect ${effect.name}`);
   const { run } = definition.compensate;
   const { args, result } = item.args as { args: unknown; result: unknown };
-  const before = vanished ? [item.settled({ to: "PENDING", reason: "lease_lost" })] : [];
+  const before = vanished === undefined ? [] : [item.settled(vanished)];
   await runAttempt(deps, item, definition, (fx) => run(args, result, fx), before);
 }

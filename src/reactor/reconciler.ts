@@ -1,12 +1,13 @@
 import { backoffMs } from "../base/backoff.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { isUnstorable, resultIn } from "../engine/effects/evidence.ts";
-import { failedAttempts, isExhausted, isPoison } from "../engine/item/attempts.ts";
-import { observeWithTimeout, toStorableError } from "../engine/item/call.ts";
+import { isExhausted, isPoison } from "../engine/item/attempts.ts";
+import { observeWithTimeout } from "../engine/item/call.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
+import { maxErrorChars, toStoredError } from "../engine/replay/stored-value.ts";
 import type { Handoff } from "../lease/release-journal.ts";
-import { isInterrupted } from "../model/attempt.ts";
+import { isInterrupted, verdictOnCrash } from "../model/attempt.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { itemReactor } from "./item-reactor.ts";
@@ -29,11 +30,9 @@ export function reconciler(deps: ReactorDeps): Reactor {
 
 async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
   if (item.status === "DISPATCHED" || item.status === "COMMITTED") {
-    // Its sender vanished with the lease. Whether it acted, nobody knows.
-    if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {
-      return item.finish([item.settled({ to: "PENDING", reason: "lease_lost" })], { nextReactor: item.actor });
-    }
-    await item.write([item.settled({ to: "UNKNOWN", reason: "lease_lost" })]);
+    const verdict = verdictOnCrash(item.effect.semantics, isPoison(item));
+    if (verdict.to === "PENDING") return item.finish([item.settled(verdict)], { nextReactor: item.actor });
+    await item.write([item.settled(verdict)]);
   }
   // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
   const heard = () => reconcile(deps, item);
@@ -84,6 +83,7 @@ async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): P
   const run = await deps.store.read.run(deps.tenant, item.runId);
   const live = run !== undefined && run.endedAt === null && (run.cause ?? null) === null;
   const { attempts, backoff } = item.definition!;
+  // Every attempt is counted here, also one that was cut short: who finds out late is less generous than the sender.
   const failures = item.effect.attempt;
   if (!live || (!cut && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
@@ -114,9 +114,9 @@ async function observe(deps: ReactorDeps, item: Item, heard: () => Promise<void>
     observer(item.args as never, item.context(effect.attempt, signal)),
   );
   const seen: Observation =
-    carried.came === "done"
+    carried.kind === "returned"
       ? asObservation(carried.value)
-      : inconclusive(`the look failed: ${String(toStorableError(carried.error))}`);
+      : inconclusive(`the look failed: ${String(toStoredError(carried.error, maxErrorChars))}`);
   try {
     await finish(await judge(deps, item, seen, begun));
   } catch (error) {
@@ -126,7 +126,7 @@ async function observe(deps: ReactorDeps, item: Item, heard: () => Promise<void>
     if (seen.observed !== "confirmed") await finish(await judge(deps, item, inconclusive(why), begun));
     else
       await finish([
-        [observed(item, seen, why), ...item.confirmed("observed", { error: toStorableError(error) })],
+        [observed(item, seen, why), ...item.confirmed("observed", { error: toStoredError(error, maxErrorChars) })],
         done,
       ]);
   }
@@ -192,7 +192,7 @@ function sinceResolved({ records }: Item): readonly JournalRecord[] {
 /** Back to its actor, later each time, while its policy has attempts left; then a person is asked. */
 function retryOrStick(deps: ReactorDeps, item: Item, reason: "absent" | "unobservable" | "not_sent"): ItemVerdict {
   if (isExhausted(item)) return [stuck(item, isPoison(item) ? "interrupted" : "exhausted"), done];
-  const failures = failedAttempts(item);
+  const { failures } = item.history();
   const inMs = failures === 0 ? 0 : Math.ceil(backoffMs(failures, item.definition!.backoff, deps.random));
   return [[item.settled({ to: "PENDING", reason })], { nextReactor: item.actor, inMs }];
 }
@@ -213,7 +213,10 @@ async function surplusObligations(deps: ReactorDeps, item: Item, refs: readonly 
   });
 }
 
-const inconclusive = (why: string): Observation => ({ observed: "inconclusive", why: String(toStorableError(why)) });
+const inconclusive = (why: string): Observation => ({
+  observed: "inconclusive",
+  why: String(toStoredError(why, maxErrorChars)),
+});
 
 /** Observers are the user's: what is not an answer, or cannot be read, tells nothing. */
 function asObservation(answer: unknown): Observation {

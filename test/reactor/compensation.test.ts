@@ -116,6 +116,21 @@ describe("compensation", () => {
     expect(await run.effect(0, 1)).toMatchObject({ status: "STUCK", reason: "not_sent" });
   });
 
+  it("a vanished holder may have undone it: a refusal of the next attempt alone does not deny that", async () => {
+    const { store, replica, clock } = await setStage();
+    const run = await owing(store, [0]);
+    const mine = mortal(store);
+    const { effects } = refund("idempotent", () => mine.die());
+    void compensation(replica({ effects, store: mine.store })).runOnce(10);
+    await mine.died;
+    await clock.elapse(ttl + 1);
+    const busy = refund("idempotent", () => {
+      throw new DefiniteFailure("too many requests", { about: "attempt" });
+    });
+    await compensation(replica(busy)).runOnce(10);
+    expect(await story(store, run, 0, 1)).toEqual(["attempt 1", "PENDING lease_lost", "attempt 2", "PENDING ack_lost"]);
+  });
+
   it("a vanished holder: an idempotent inverse is called again under its key", async () => {
     const { store, replica, clock } = await setStage();
     const run = await owing(store, [0]);

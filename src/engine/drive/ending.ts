@@ -1,14 +1,17 @@
 import { backoffMs } from "../../base/backoff.ts";
 import { errorFields } from "../../base/reason.ts";
+import { type FailedResult, isInterrupted, unknownAfterCrash, verdictOf } from "../../model/attempt.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
-import type { NewRecord } from "../../model/records.ts";
+import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import { effectRefOf } from "../../model/rows.ts";
+import { settlesEarlierAttempts } from "../../sdk/outcomes.ts";
 import { retryOf } from "../../sdk/validate.ts";
 import type { DriveHandle, RunResult } from "../core/handle.ts";
 import { reportEnded } from "../core/report.ts";
-import { resultIn } from "../effects/evidence.ts";
+import { deniedCall, resultIn } from "../effects/evidence.ts";
 import { confirmationRecords } from "../effects/inline.ts";
+import type { EffectState } from "../replay/history.ts";
 import { asStored, toStoredError } from "../replay/stored-value.ts";
 import { unresolved, unresolvedEffectError } from "./stuck-records.ts";
 
@@ -148,15 +151,25 @@ async function abandonAttempts(drive: DriveHandle): Promise<void> {
     if (effect.status !== "DISPATCHED" || effect.intended.dispatch !== "inline") continue;
     const definition = drive.options.runner.effects.get(effect.intended.name);
     const evidence = drive.waits.evidenceFor(pos, effect.token);
-    const settled = (to: "FAILED" | "UNKNOWN", reason: string): NewRecord[] => [
-      { kind: "effect.settled", data: { pos, to, reason, failures: effect.failures } },
-    ];
     if (evidence?.happened && definition !== undefined) {
       await drive.journal.append(confirmationRecords(drive, definition, pos, effect.intended.args, resultIn(evidence)));
-    } else if (evidence?.happened === false) await drive.journal.append(settled("FAILED", "definite"));
-    else await drive.journal.append(settled("UNKNOWN", "lease_lost"));
+    } else {
+      const denied = evidence?.happened === false ? deniedCall(evidence.error) : undefined;
+      await drive.journal.append([{ kind: "effect.settled", data: { pos, ...abandonedAs(effect, denied) } }]);
+    }
     effect.status = "SETTLED";
   }
+}
+
+function abandonedAs(effect: EffectState, denied: FailedResult | undefined): Omit<RecordData<"effect.settled">, "pos"> {
+  const { failures, intended } = effect;
+  const { semantics } = intended;
+  if (denied === undefined) return { ...unknownAfterCrash, failures };
+  const { kind, error } = denied;
+  const settlesEarlier = settlesEarlierAttempts(error, semantics);
+  const facts = { semantics, attempts: 0, settlesEarlier, interrupted: isInterrupted(error), history: effect };
+  const { to, reason, history } = verdictOf(kind, facts);
+  return { to, reason, error, failures: history.failures };
 }
 
 /** true: parked or stuck, because something of the run is not settled yet. */

@@ -2,7 +2,15 @@ import { backoffMs } from "../../base/backoff.ts";
 import { registerErrorClass } from "../../base/codec.ts";
 import { tameThrown } from "../../base/thrown.ts";
 import { type ClockReading, readClocks } from "../../lease/belief.ts";
-import { isInterrupted } from "../../model/attempt.ts";
+import {
+  type AttemptHistory,
+  type CallResult,
+  type FailedResult,
+  isInterrupted,
+  noAttempts,
+  verdictOf,
+  verdictOnCrash,
+} from "../../model/attempt.ts";
 import { type ErrorCode, TapeError } from "../../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectResult } from "../../sdk/context.ts";
@@ -13,8 +21,8 @@ import type { DriveHandle } from "../core/handle.ts";
 import type { OperationHandle } from "../core/operation.ts";
 import { reportSettled } from "../core/report.ts";
 import type { EffectState } from "../replay/history.ts";
-import { asStored, toStoredError } from "../replay/stored-value.ts";
-import { type CallResult, denialError, isDefinite, leaveEvidence, resultIn } from "./evidence.ts";
+import { asStored, maxErrorChars, toStoredError } from "../replay/stored-value.ts";
+import { type ConfirmedResult, deniedCall, failedCallOf, leaveEvidence, resultIn } from "./evidence.ts";
 import { assertStartWindow, sendWindowMs } from "./send-window.ts";
 
 /** An effect that surely did not happen. */
@@ -51,13 +59,19 @@ export function effectResultOf<R>(record: JournalRecord | NewRecord): EffectResu
 const inlineAttempts = 5;
 
 type EffectOperation = OperationHandle<EffectResult<unknown>>;
-async function resultOf(answer: unknown): Promise<CallResult> {
+
+async function resultOf(effect: EffectDefinition, answer: unknown): Promise<CallResult> {
   try {
-    return { value: asStored(await answer) };
+    return { kind: "returned", value: asStored(await answer) };
   } catch (thrown) {
-    return { error: tameThrown(thrown) };
+    return failedCall(effect, tameThrown(thrown));
   }
 }
+
+const failedCall = (effect: EffectDefinition, error: unknown): FailedResult => ({
+  kind: failedCallOf(error, effect.isDefinite),
+  error,
+});
 
 /**
  * An act, live. Inline: intent and dispatch are durable before the body runs, its outcome after it: two commits. From the
@@ -79,7 +93,7 @@ export function startEffect(drive: DriveHandle, act: EffectCall<unknown>, turn: 
     recoverAttempt(drive, act, turn, known);
     return;
   }
-  drive.track(retryAttempt(drive, act, turn, known.attempt, known.failures));
+  drive.track(retryAttempt(drive, act, turn, known.attempt, known));
 }
 
 /**
@@ -123,7 +137,7 @@ function recordIntent(drive: DriveHandle, act: EffectCall<unknown>, turn: Effect
   };
   const authorised = readClocks(drive.options.clock);
   const written = (): void =>
-    inline ? startAttempt(drive, act, turn, 1, 0, authorised) : awaitOutcome(drive, act, turn);
+    inline ? startAttempt(drive, act, turn, 1, noAttempts, authorised) : awaitOutcome(drive, act, turn);
   drive.journal.enqueue(records, written, refused);
 }
 
@@ -140,11 +154,11 @@ function startAttempt(
   act: EffectCall<unknown>,
   turn: EffectOperation,
   attempt: number,
-  failures: number,
+  history: AttemptHistory,
   authorised: ClockReading,
 ): void {
   drive.activeBodies++;
-  const work = runAttempt(drive, act, turn, attempt, failures, authorised)
+  const work = runAttempt(drive, act, turn, attempt, history, authorised)
     .catch((error: unknown) => drive.fail(error))
     .finally(() => {
       drive.activeBodies--;
@@ -158,7 +172,7 @@ async function runAttempt(
   act: EffectCall<unknown>,
   turn: EffectOperation,
   attempt: number,
-  failures: number,
+  history: AttemptHistory,
   authorised: ClockReading,
 ): Promise<void> {
   const { effect, args } = act;
@@ -184,10 +198,11 @@ async function runAttempt(
     const late = new Promise<never>((_, reject) =>
       timeout.signal.addEventListener("abort", () => reject(timeout.signal.reason)),
     );
-    answer = resultOf(runAt({ context: drive.context, body: turn }, () => effect.body!(args, fx)));
+    const body = runAt({ context: drive.context, body: turn }, () => effect.body!(args, fx));
+    answer = resultOf(effect, body);
     result = await Promise.race([answer, late]);
   } catch (error) {
-    result = { error };
+    result = failedCall(effect, tameThrown(error));
   } finally {
     cancelTimer();
   }
@@ -196,11 +211,11 @@ async function runAttempt(
   if (drive.finished || lease.belief === "lost") return evidence(result);
   // The answer may still come after the time-out: whoever decides by then should hear of it.
   if (timeout.signal.aborted && effect.semantics === "non_idempotent") void answer?.then(evidence);
-  if ("value" in result) {
+  if (result.kind === "returned") {
     const lost = new Promise<true>((resolve) => lease.abortSignal.addEventListener("abort", () => resolve(true)));
     // Fenced at this very write: the answer must not get lost with it.
     if (await Promise.race([confirm(drive, act, turn, result), lost])) await evidence(result);
-  } else await handleFailure(drive, act, turn, attempt, failures, result.error);
+  } else await handleFailure(drive, act, turn, attempt, history, result);
 }
 
 /** At the point of use: a signal would still read "not aborted" after a stall. */
@@ -216,7 +231,7 @@ function confirm(
   drive: DriveHandle,
   act: EffectCall<unknown>,
   turn: EffectOperation,
-  result: CallResult,
+  result: ConfirmedResult,
 ): Promise<void> {
   const { pos } = turn;
   const records = confirmationRecords(drive, act.effect, pos, act.args, result);
@@ -236,27 +251,21 @@ export function confirmationRecords(
   effect: EffectDefinition,
   pos: number,
   args: unknown,
-  result: { readonly value?: unknown; readonly error?: unknown },
+  result: ConfirmedResult,
 ): NewRecord[] {
-  const settled: NewRecord = { kind: "effect.settled", data: { pos, to: "CONFIRMED", reason: "returned", ...result } };
+  const settled: NewRecord = { kind: "effect.settled", data: confirmationOf(pos, result) };
   const { compensate: inverse, name } = effect;
   if (inverse === undefined) return [settled];
   const { semantics } = inverse;
   const key = `${idempotencyKeyOf(drive, pos)}:inverse`;
-  const data = { pos, sub: 1, name, semantics, key, args: { args, result: result.value } };
+  const value = "error" in result ? undefined : result.value;
+  const data = { pos, sub: 1, name, semantics, key, args: { args, result: value } };
   return [settled, { kind: "obligation.armed", data }];
 }
 
-/** Acts of which an earlier attempt in this drive may have happened. */
-const uncertainAttempts = new WeakSet<EffectOperation>();
-
-function hasUncertainAttempt(drive: DriveHandle, turn: EffectOperation): boolean {
-  const recorded = drive.history.byPos.get(turn.pos) ?? [];
-  const earlier = recorded.some(({ kind, data }) => {
-    const settled = data as { to?: string; reason?: string };
-    return kind === "effect.settled" && settled.to === "PENDING" && settled.reason !== "not_sent";
-  });
-  return earlier || uncertainAttempts.has(turn);
+function confirmationOf(pos: number, result: ConfirmedResult): RecordData<"effect.settled"> {
+  const { to, reason } = verdictOf("error" in result ? "unstorable" : "returned");
+  return "error" in result ? { pos, to, reason, error: result.error } : { pos, to, reason, value: result.value };
 }
 
 async function handleFailure(
@@ -264,58 +273,35 @@ async function handleFailure(
   act: EffectCall<unknown>,
   turn: EffectOperation,
   attempt: number,
-  failures: number,
-  error: unknown,
+  earlier: AttemptHistory,
+  { kind, error }: FailedResult,
 ): Promise<void> {
   const { effect } = act;
   const { pos } = turn;
-  const stored = toStoredError(error);
-  const settled = (to: "FAILED" | "UNKNOWN" | "PENDING", reason: string): NewRecord => ({
-    kind: "effect.settled",
-    data: { pos, to, reason, error: stored },
+  const { semantics, attempts } = effect;
+  const { to, reason, history } = verdictOf(kind, {
+    semantics,
+    attempts,
+    // A long outage is waited for without a lease: from there on its item is sent again by the outbox.
+    handOverAfter: inlineAttempts,
+    settlesEarlier: settlesEarlierAttempts(error, semantics),
+    interrupted: isInterrupted(error),
+    history: earlier,
   });
-  const write = (record: NewRecord, tell: () => void): Promise<void> =>
-    writeOutcome(drive, [record], () => {
-      reportSettled(drive.options.log, { run: drive.options.runId, effect: effect.name }, record);
-      tell();
-    });
-  // A refusal of this attempt alone says nothing about an earlier one in doubt.
-  if (
-    isDefinite(effect, error) &&
-    (settlesEarlierAttempts(error, effect.semantics) || !hasUncertainAttempt(drive, turn))
-  ) {
-    const outcome = { status: "failed", reason: "definite", error: stored } as const;
-    return write(settled("FAILED", "definite"), () => turn.resolve(outcome));
-  }
-  const notSent = error instanceof NotSent;
-  const repeatable = notSent || effect.semantics !== "non_idempotent";
-  const charged = isInterrupted(error) ? failures : failures + 1;
-  const unsent = notSent && !hasUncertainAttempt(drive, turn);
-  // A long outage is waited for without a lease: from here on its item is sent again by the outbox.
-  const here =
-    effect.semantics === "idempotent" && !unsent ? Math.min(effect.attempts, inlineAttempts) : effect.attempts;
-  if (repeatable && charged < here) {
-    if (!notSent) uncertainAttempts.add(turn);
-    await write(settled("PENDING", notSent ? "not_sent" : "ack_lost"), () => {});
-    const nominalMs = backoffMs(Math.max(1, charged), effect.backoff, drive.options.random);
-    const restMs = Math.max(nominalMs, requestedDelayMs(error));
-    await drive.options.clock.sleep(restMs, drive.abortSignal);
-    // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
-    if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, act, turn, attempt, charged);
-    return;
-  }
-  // That this attempt was not sent says nothing about an earlier one in doubt.
-  if (unsent || effect.semantics === "read") {
-    const reason = notSent ? "not_sent" : "exhausted";
-    const outcome = { status: "failed", reason, error: stored } as const;
-    return write(settled("FAILED", reason), () => turn.resolve(outcome));
-  }
-  const counted = effect.semantics === "idempotent" ? { failures: charged } : {};
-  const handed: NewRecord = {
-    kind: "effect.settled",
-    data: { pos, to: "UNKNOWN", reason: "ack_lost", error: stored, ...counted },
-  };
-  return write(handed, () => awaitOutcome(drive, act, turn));
+  const stored = toStoredError(error, maxErrorChars);
+  const counted = to === "UNKNOWN" && semantics === "idempotent" ? { failures: history.failures } : {};
+  const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason, error: stored, ...counted } };
+  await writeOutcome(drive, [record], () => {
+    reportSettled(drive.options.log, { run: drive.options.runId, effect: effect.name }, record);
+    if (to === "FAILED") turn.resolve({ status: "failed", reason, error: stored });
+    if (to === "UNKNOWN") awaitOutcome(drive, act, turn);
+  });
+  if (to !== "PENDING") return;
+  const nominalMs = backoffMs(Math.max(1, history.failures), effect.backoff, drive.options.random);
+  const restMs = Math.max(nominalMs, requestedDelayMs(error));
+  await drive.options.clock.sleep(restMs, drive.abortSignal);
+  // Cancelled meanwhile: it is not sent again, and withdrawn when the outcome is decided.
+  if (!drive.finished && !drive.cancelRequested) await retryAttempt(drive, act, turn, attempt, history);
 }
 
 function writeOutcome(
@@ -340,22 +326,21 @@ function writeOutcome(
 /** A successor finds an attempt that nobody finished. */
 function recoverAttempt(drive: DriveHandle, act: EffectCall<unknown>, turn: EffectOperation, known: EffectState): void {
   const { pos } = turn;
-  const { attempt, failures } = known;
+  const { attempt } = known;
   const evidence = drive.waits.evidenceFor(pos, known.token);
   if (evidence !== undefined) {
     if (evidence.happened) drive.track(confirm(drive, act, turn, resultIn(evidence)));
-    else drive.track(handleFailure(drive, act, turn, attempt, failures, denialError(evidence.error)));
+    else drive.track(handleFailure(drive, act, turn, attempt, known, deniedCall(evidence.error)));
     return;
   }
-  const again = act.effect.semantics !== "non_idempotent";
-  const to = again ? "PENDING" : "UNKNOWN";
-  const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason: "lease_lost" } };
-  uncertainAttempts.add(turn);
+  const { to, reason } = verdictOnCrash(act.effect.semantics);
+  const record: NewRecord = { kind: "effect.settled", data: { pos, to, reason } };
+  const history: AttemptHistory = { failures: known.failures, uncertain: true };
   drive.track(
     writeOutcome(drive, [record], () => {
       reportSettled(drive.options.log, { run: drive.options.runId, effect: act.effect.name }, record);
-      if (!again) awaitOutcome(drive, act, turn);
-      else if (!drive.cancelRequested) drive.track(retryAttempt(drive, act, turn, attempt, failures));
+      if (to === "UNKNOWN") awaitOutcome(drive, act, turn);
+      else if (!drive.cancelRequested) drive.track(retryAttempt(drive, act, turn, attempt, history));
     }),
   );
 }
@@ -365,11 +350,11 @@ function retryAttempt(
   act: EffectCall<unknown>,
   turn: EffectOperation,
   attempt: number,
-  failures: number,
+  history: AttemptHistory,
 ): Promise<void> {
   const next = attempt + 1;
   const authorised = readClocks(drive.options.clock);
-  const begin = (): void => startAttempt(drive, act, turn, next, failures, authorised);
+  const begin = (): void => startAttempt(drive, act, turn, next, history, authorised);
   return writeOutcome(drive, [dispatched(drive, act, turn.pos, next)], begin);
 }
 

@@ -1,13 +1,13 @@
 import { backoffMs } from "../../base/backoff.ts";
 import { readClocks } from "../../lease/belief.ts";
-import { isInterrupted } from "../../model/attempt.ts";
-import type { JournalRecord, NewRecord } from "../../model/records.ts";
+import { type CallResult, isInterrupted, verdictOf } from "../../model/attempt.ts";
+import type { NewRecord } from "../../model/records.ts";
 import type { EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import { requestedDelayMs, settlesEarlierAttempts } from "../../sdk/outcomes.ts";
 import { isUnstorable, resultIn } from "../effects/evidence.ts";
 import { sendWindowMs } from "../effects/send-window.ts";
-import { failedAttempts } from "./attempts.ts";
-import { type CallResult, callWithDeadline, leaveEvidenceOf, toStorableError } from "./call.ts";
+import { maxErrorChars, toStoredError } from "../replay/stored-value.ts";
+import { callWithDeadline, leaveEvidenceOf } from "./call.ts";
 import type { ReactorDeps } from "./deps.ts";
 import type { Item } from "./item.ts";
 
@@ -33,14 +33,14 @@ export async function runAttempt(
   const sendWithinMs = sendWindowMs(item.lease, definition.timeoutMs);
   const authorised = readClocks(deps.clock);
   await item.write([...before, { kind: "effect.dispatched", data: { ...ref, attempt, sendWithinMs } }]);
-  const carried = await callWithDeadline(item, deps, { ...definition, authorised }, (signal) =>
+  const result = await callWithDeadline(item, deps, { ...definition, authorised }, (signal) =>
     call(item.context(attempt, signal)),
   );
   try {
-    await conclude(deps, item, definition, carried);
+    await conclude(deps, item, definition, result, before);
   } catch (error) {
     // Nobody but us knows what came of it: whoever decides now hears it from the inbox.
-    await leaveEvidenceOf(item, carried);
+    await leaveEvidenceOf(item, result);
     throw error;
   }
 }
@@ -49,49 +49,29 @@ async function conclude(
   deps: ReactorDeps,
   item: Item,
   definition: EffectDefinition,
-  carried: CallResult,
+  result: CallResult,
+  before: readonly NewRecord[],
 ): Promise<void> {
-  const { semantics } = item.effect;
-  const reconciler = { nextReactor: "reconciler" };
-  if (carried.came === "done") {
+  if (result.kind === "returned") {
     try {
-      return await item.finish(item.confirmed("returned", { value: carried.value }));
+      return await item.finish(item.confirmed(verdictOf("returned").reason, { value: result.value }));
     } catch (error) {
       if (!isUnstorable(error)) throw error;
-      // It happened, and that is written; only its result cannot be. The run is told so, and nothing is sent again.
-      return item.finish(item.confirmed("returned", { error: toStorableError(error) }));
+      return item.finish(
+        item.confirmed(verdictOf("unstorable").reason, { error: toStoredError(error, maxErrorChars) }),
+      );
     }
   }
-  const { came } = carried;
-  const error = toStorableError(carried.error);
-  // A refusal of this attempt alone says nothing about an earlier one in doubt.
-  const refused =
-    came === "refused" && (settlesEarlierAttempts(carried.error, semantics) || !hasUncertainAttempt(item));
-  if (refused) return item.finish([item.settled({ to: "FAILED", reason: "definite", error })]);
-  const notSent = came === "not_sent";
-  const failures = failedAttempts(item) + (isInterrupted(carried.error) ? 0 : 1);
-  if ((notSent || semantics !== "non_idempotent") && failures < definition.attempts) {
-    const again = item.settled({ to: "PENDING", reason: notSent ? "not_sent" : "ack_lost", error });
-    const inMs = Math.ceil(
-      Math.max(backoffMs(Math.max(1, failures), definition.backoff, deps.random), requestedDelayMs(carried.error)),
-    );
-    return item.finish([again], { nextReactor: item.actor, inMs });
-  }
-  // That this attempt was not sent says nothing about an earlier one in doubt.
-  const surely = semantics === "read" || (notSent && !hasUncertainAttempt(item));
-  if (!surely) return item.finish([item.settled({ to: "UNKNOWN", reason: "ack_lost", error })], reconciler);
-  return item.finish([item.settled({ to: "FAILED", reason: notSent ? "not_sent" : "exhausted", error })]);
-}
-
-/** Why each attempt that was put back to be made again had failed. */
-function retriedAttempts(records: readonly JournalRecord[]): { readonly reason: string; readonly error?: unknown }[] {
-  return records.flatMap((record) => {
-    const settled = record.kind === "effect.settled" || record.kind === "obligation.settled";
-    return settled && record.data.to === "PENDING" ? [record.data] : [];
-  });
-}
-
-/** Whether an earlier attempt may have happened. One that was inline before has come here because nobody knew. */
-function hasUncertainAttempt(item: Item): boolean {
-  return item.effect.dispatch === "inline" || retriedAttempts(item.records).some(({ reason }) => reason !== "not_sent");
+  const { semantics } = item.effect;
+  const { attempts, backoff } = definition;
+  const settlesEarlier = settlesEarlierAttempts(result.error, semantics);
+  const interrupted = isInterrupted(result.error);
+  const facts = { semantics, attempts, settlesEarlier, interrupted, history: item.history(before) };
+  const { to, reason, history } = verdictOf(result.kind, facts);
+  const settled = item.settled({ to, reason, error: toStoredError(result.error, maxErrorChars) });
+  if (to === "FAILED") return item.finish([settled]);
+  if (to === "UNKNOWN") return item.finish([settled], { nextReactor: "reconciler" });
+  const nominalMs = backoffMs(Math.max(1, history.failures), backoff, deps.random);
+  const inMs = Math.ceil(Math.max(nominalMs, requestedDelayMs(result.error)));
+  return item.finish([settled], { nextReactor: item.actor, inMs });
 }

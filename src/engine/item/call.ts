@@ -1,15 +1,13 @@
-import { encode } from "../../base/codec.ts";
-import { describeThrown, tameThrown } from "../../base/thrown.ts";
+import { tameThrown } from "../../base/thrown.ts";
 import type { ClockReading } from "../../lease/belief.ts";
-import { AckLost, DefiniteFailure, NotSent } from "../../sdk/outcomes.ts";
+import type { CallResult } from "../../model/attempt.ts";
+import type { EffectDefinition } from "../../sdk/effect.ts";
+import { AckLost } from "../../sdk/outcomes.ts";
+import { failedCallOf } from "../effects/evidence.ts";
 import { assertStartWindow } from "../effects/send-window.ts";
+import { maxErrorChars, toStoredError } from "../replay/stored-value.ts";
 import type { ReactorDeps } from "./deps.ts";
 import type { Item } from "./item.ts";
-
-/** What came of a call: done, surely not, not even sent, or nobody knows. */
-export type CallResult =
-  | { readonly came: "done"; readonly value: unknown }
-  | { readonly came: "refused" | "not_sent" | "doubt"; readonly error: unknown };
 
 /**
  * Calls into the user's code with a deadline, under the item's lease. The loss of the lease aborts the call's signal but
@@ -20,7 +18,7 @@ export async function callWithDeadline(
   deps: ReactorDeps,
   limits: {
     readonly timeoutMs: number;
-    readonly isDefinite: (error: unknown) => boolean;
+    readonly isDefinite: EffectDefinition["isDefinite"];
     readonly authorised: ClockReading;
   },
   call: (signal: AbortSignal) => unknown,
@@ -29,13 +27,13 @@ export async function callWithDeadline(
   try {
     lease.assert(); // at the point of use: a signal would still read "not aborted" after a stall
   } catch (error) {
-    await item.leaveEvidence({ happened: false, error: toStorableError(error) });
+    await item.leaveEvidence({ happened: false, error: toStoredError(error, maxErrorChars) });
     throw error;
   }
   try {
     assertStartWindow(lease, limits.authorised, deps.clock);
   } catch (error) {
-    return { came: "not_sent", error };
+    return { kind: "not_sent", error };
   }
   const timeout = new AbortController();
   const cancel = deps.clock.after(limits.timeoutMs, () => timeout.abort(new AckLost("the time-out was over")));
@@ -44,7 +42,7 @@ export async function callWithDeadline(
   cancel();
   if (carried !== undefined) return carried;
   void answer.then((late) => leaveEvidenceOf(item, late));
-  return { came: "doubt", error: timeout.signal.reason };
+  return { kind: "unknown", error: timeout.signal.reason };
 }
 
 /** A look at the world: it changes nothing, so it may be dropped at any moment. */
@@ -65,37 +63,25 @@ export async function observeWithTimeout(
     aborted(signal),
   ]);
   cancel();
-  return seen ?? { came: "doubt", error: signal.reason };
+  return seen ?? { kind: "unknown", error: signal.reason };
 }
 
 /** What is known of an attempt whose outcome could not be written by the one who made it. */
 export async function leaveEvidenceOf(item: Item, carried: CallResult): Promise<void> {
-  if (carried.came === "doubt") return; // it does not know either
-  const { came } = carried;
+  if (carried.kind === "unknown") return; // it does not know either
   await item.leaveEvidence(
-    came === "done"
+    carried.kind === "returned"
       ? { happened: true, value: carried.value }
-      : { happened: false, error: toStorableError(carried.error) },
+      : { happened: false, error: toStoredError(carried.error, maxErrorChars) },
   );
 }
 
-async function resultOf(call: () => unknown, definite: (error: unknown) => boolean): Promise<CallResult> {
+async function resultOf(call: () => unknown, isDefinite: EffectDefinition["isDefinite"]): Promise<CallResult> {
   try {
-    return { came: "done", value: await call() };
+    return { kind: "returned", value: await call() };
   } catch (thrown) {
     const error = tameThrown(thrown);
-    if (error instanceof NotSent) return { came: "not_sent", error };
-    const refused = error instanceof DefiniteFailure || isDefiniteSafely(definite, error);
-    return { came: refused ? "refused" : "doubt", error };
-  }
-}
-
-/** The author's own judgement; one that throws has not said that nothing happened. */
-function isDefiniteSafely(definite: (error: unknown) => boolean, error: unknown): boolean {
-  try {
-    return definite(error);
-  } catch {
-    return false;
+    return { kind: failedCallOf(error, isDefinite), error };
   }
 }
 
@@ -104,17 +90,4 @@ function aborted(signal: AbortSignal): Promise<undefined> {
     if (signal.aborted) resolve(undefined);
     else signal.addEventListener("abort", () => resolve(undefined), { once: true });
   });
-}
-
-/** Longer than any message for people; a stack of a deep call still fits. */
-const maxErrorChars = 16_384;
-
-/** An error as the journal takes it: one that cannot be encoded, or is too long, must not keep an outcome from being told. */
-export function toStorableError(error: unknown): unknown {
-  try {
-    if (encode(error).length <= maxErrorChars) return error;
-  } catch {
-    // said below
-  }
-  return new Error(describeThrown(error).slice(0, 1_000).toWellFormed());
 }

@@ -2,12 +2,13 @@ import { decode } from "../../base/codec.ts";
 import { errorFields } from "../../base/reason.ts";
 import type { Lease } from "../../lease/lease.ts";
 import { type Handoff, releaseJournal } from "../../lease/release-journal.ts";
+import { type AttemptHistory, attemptHistory } from "../../model/attempt.ts";
 import { isTapeError } from "../../model/errors.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { EffectContext, EffectDefinition } from "../../sdk/effect.ts";
 import { reportSettled } from "../core/report.ts";
-import { type CallResult, leaveSaid } from "../effects/evidence.ts";
+import { type ConfirmedResult, leaveSaid } from "../effects/evidence.ts";
 import { type ReactorDeps, retryDelayMs } from "./deps.ts";
 import { type OperatorWord, operatorWord } from "./operator-word.ts";
 
@@ -81,6 +82,11 @@ export class Item {
     return this.effect.name === null ? undefined : this.#deps.runner.effects.get(this.effect.name);
   }
 
+  /** What the attempts before this term have left; `more`: and what this term has found of them. */
+  history(more: readonly NewRecord[] = []): AttemptHistory {
+    return attemptHistory([...this.records, ...more], this.effect.dispatch === "inline");
+  }
+
   /** Names the effect inside its own journal's records. */
   get ref(): { run: number; pos: number; sub: number } {
     const { run, pos, sub } = this.effect;
@@ -151,7 +157,7 @@ export class Item {
   }
 
   /** It happened: its result, or why that cannot be stored, and the obligation to undo it. One rule for every way to know. */
-  confirmed(reason: string, result: CallResult): NewRecord[] {
+  confirmed(reason: string, result: ConfirmedResult): NewRecord[] {
     if ("error" in result) {
       return [this.settled({ to: "CONFIRMED", reason, error: result.error }), ...this.armedObligation(undefined)];
     }

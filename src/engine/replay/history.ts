@@ -1,5 +1,5 @@
 import { fingerprint } from "../../base/canonical.ts";
-import { isInterrupted } from "../../model/attempt.ts";
+import { isFailedAttempt, leavesDoubt } from "../../model/attempt.ts";
 import { laneOf, laneRoom } from "../../model/record-context.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { RunSpec } from "../../store/contract/store.ts";
@@ -26,6 +26,8 @@ export interface EffectState {
   attempt: number;
   /** Attempts that were cut short by a crash or a drain are not charged as failed ones. */
   failures: number;
+  /** An attempt may have happened, and the effect is sent again. */
+  uncertain: boolean;
   token: bigint;
 }
 
@@ -135,7 +137,7 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     }
     switch (record.kind) {
       case "effect.intended":
-        effects.set(record.data.pos, { intended: record.data, status: "PENDING", attempt: 0, failures: 0, token: 0n });
+        effects.set(record.data.pos, unsentEffect(record.data));
         break;
       case "effect.dispatched": {
         const effect = effects.get(record.data.pos);
@@ -145,11 +147,12 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
         break;
       }
       case "effect.settled": {
-        const { pos: at_, to, reason, sub = 0 } = record.data;
+        const { pos: at_, to, sub = 0 } = record.data;
         const effect = effects.get(at_);
         if (effect === undefined || sub !== 0) break;
         effect.status = to;
-        if (to === "PENDING" && reason !== "lease_lost" && !isInterrupted(record.data.error)) effect.failures++;
+        if (isFailedAttempt(record.data)) effect.failures++;
+        effect.uncertain ||= leavesDoubt(record.data);
         if (to === "CONFIRMED" || to === "FAILED") deliveries.push({ seq, at, pos: at_, record });
         break;
       }
@@ -238,6 +241,15 @@ export function foldHistory(records: readonly JournalRecord[], notes: readonly N
     children,
   };
 }
+
+const unsentEffect = (intended: RecordData<"effect.intended">): EffectState => ({
+  intended,
+  status: "PENDING",
+  attempt: 0,
+  failures: 0,
+  uncertain: false,
+  token: 0n,
+});
 
 /** What a failure that is tried again makes forgotten, in each lane. */
 function forgotten({ from, to, lanes = [] }: RecordData<"run.retried">): readonly { from: number; to: number }[] {

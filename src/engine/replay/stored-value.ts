@@ -28,13 +28,23 @@ export function isThenable<T>(value: T | PromiseLike<T>): value is PromiseLike<T
   return typeof value === "object" && value !== null && typeof (value as PromiseLike<T>).then === "function";
 }
 
-/** An error as replay will see it. `undefined` thrown is still something thrown. */
-export function toStoredError(error: unknown): unknown {
+/** What an effect's error may take: more than any message for people; the stack of a deep call still fits. */
+export const maxErrorChars = 16_384;
+
+/**
+ * An error as replay will see it. `undefined` thrown is still something thrown. One that cannot be encoded, or is longer
+ * than `maxChars`, must not keep what it tells from being written.
+ */
+export function toStoredError(error: unknown, maxChars = Number.POSITIVE_INFINITY): unknown {
   if (error === undefined) return new Error("undefined was thrown");
   try {
-    encode(error);
-    return asStored(error);
+    if (encode(error).length <= maxChars) return asStored(error);
   } catch {
-    return new Error(describeThrown(error));
+    // its message says what there is to say
   }
+  return new Error(
+    describeThrown(error)
+      .slice(0, maxChars / 16)
+      .toWellFormed(),
+  );
 }

@@ -15,8 +15,8 @@ export const effectBugs: readonly Bug[] = [
     patches: [
       storeLetsIt,
       {
-        file: "engine/effects/inline.ts",
-        find: 'const repeatable = notSent || effect.semantics !== "non_idempotent";',
+        file: "model/attempt.ts",
+        find: 'const repeatable = notSent || semantics !== "non_idempotent";',
         replace: "const repeatable = true;",
       },
     ],
@@ -31,8 +31,8 @@ export const effectBugs: readonly Bug[] = [
       storeLetsIt,
       {
         file: "engine/effects/inline.ts",
-        find: 'const again = act.effect.semantics !== "non_idempotent";',
-        replace: "const again = true;",
+        find: "verdictOnCrash(act.effect.semantics)",
+        replace: 'verdictOnCrash("idempotent")',
       },
     ],
     tellers: ["noBlindRetry", "nonIdempotentOnce"],
@@ -46,8 +46,8 @@ export const effectBugs: readonly Bug[] = [
       storeLetsIt,
       {
         file: "reactor/reconciler.ts",
-        find: '    if (item.effect.semantics !== "non_idempotent" && !isPoison(item)) {',
-        replace: "    if (item.effect !== undefined) {",
+        find: "verdictOnCrash(item.effect.semantics, isPoison(item))",
+        replace: 'verdictOnCrash("idempotent")',
       },
     ],
     tellers: ["noBlindRetry", "nonIdempotentOnce"],
@@ -119,7 +119,7 @@ export const effectBugs: readonly Bug[] = [
         replace: `if (timeout.signal.aborted && effect.semantics === "non_idempotent") {
     drive.activeBodies++;
     void answer
-      ?.then((late) => ("value" in late && !drive.over ? confirm(drive, act, turn, late.value) : evidence(late)))
+      ?.then((late) => (late.kind === "returned" && !drive.finished ? confirm(drive, act, turn, late) : evidence(late)))
       .finally(() => {
         drive.activeBodies--;
         drive.parkIfIdle();
