@@ -4,7 +4,7 @@ import { type Log, silentLog } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { loadConfig } from "../config/load.ts";
 import { maskUrl } from "../config/mask.ts";
-import { openStore } from "../host/open-store.ts";
+import { isMemoryUrl, openStore } from "../host/open-store.ts";
 import { Tape } from "../host/tape.ts";
 import { TapeError } from "../model/errors.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
@@ -86,7 +86,7 @@ export function settingsOf(asked: Invocation): { config: ReturnType<typeof loadC
   const cwd = process.cwd();
   const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
   const url = storeUrl(config, cwd);
-  if (url.startsWith("memory:")) {
+  if (isMemoryUrl(url)) {
     throw new TapeError("TAPE_BAD_CONFIG", "tape.store.url: what is in memory, no other process can see", { url });
   }
   return { config, url };

@@ -8,8 +8,8 @@ import { environmentToken } from "../client/token.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Limits } from "../model/limits.ts";
 import type { Store } from "../store/contract/store.ts";
-import { openMemory } from "../store/memory/open.ts";
 import type { PlannedStep } from "../store/sql/migration-plan.ts";
+import { inMemory } from "../store/sqlite/database.ts";
 import { openSqlite, type SqliteOptions } from "../store/sqlite/open.ts";
 
 export interface OpenStoreOptions {
@@ -28,7 +28,7 @@ export interface OpenStoreOptions {
 /**
  * Opens a store by its URL; the only place that knows which stores there are.
  *
- * - `memory:` for tests
+ * - `memory:` for tests: SQLite in memory, a store of its own for each handle, gone when that is closed
  * - `sqlite:./tape.db` one file, several processes; `?processes=single` locks it for one, `?durability=relaxed`
  * - `http://127.0.0.1:7878`, `https://…` a store behind a server; several replicas with commas between them
  * - `postgres://user@host/db` many replicas; `alloydb://` likewise; `?schema=…&connections=…&pooler=transaction&…`
@@ -40,7 +40,7 @@ export async function openStore(url: string, options: OpenStoreOptions = {}): Pr
   const scheme = /^([a-z]+):/.exec(typeof url === "string" ? url : "")?.[1];
   switch (scheme) {
     case "memory":
-      return openMemory(options);
+      return openSqlite({ ...options, file: inMemory });
     case "sqlite":
       return openSqlite({ ...options, ...parseSqliteUrl(url) });
     case "postgres":
@@ -97,6 +97,9 @@ export function parseSqliteUrl(url: string): Pick<SqliteOptions, "file" | "proce
   }
   return { file, ...chosen };
 }
+
+/** Whether what this URL names is seen by the process that opens it alone. */
+export const isMemoryUrl = (url: string): boolean => /^(memory:|sqlite::memory:(\?|$))/.test(url);
 
 const isPostgresUrl = (url: string): boolean => /^(postgres|postgresql|alloydb):/.test(url);
 

@@ -6,7 +6,6 @@
  * Fence as its first argument, and the store compares it with the row *inside the transaction of the write, under a lock
  * that conflicts with takeover*:
  *
- *   src/store/memory/leases.ts              the comparison in one line of TypeScript
  *   src/store/sqlite/sql/leases.sql         `fence`: BEGIN IMMEDIATE is the lock
  *   src/store/postgres/sql/batched.sql      `append`: FOR KEY SHARE + the unique index leases_fence is the lock
  *

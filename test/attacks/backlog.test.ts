@@ -3,7 +3,6 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import type { Store, WakeHint } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { claimant, scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
 import { heldRuns, hunt, waitingRuns } from "../../testkit/conformance/holding.ts";
@@ -42,7 +41,6 @@ async function fastest(work: () => Promise<void>): Promise<number> {
 }
 
 const embedded: Readonly<Record<string, () => Promise<Store>>> = {
-  memory: async () => openMemory(),
   SQLite: async () => {
     const folder = mkdtempSync(join(tmpdir(), "tape-backlog-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -50,14 +48,12 @@ const embedded: Readonly<Record<string, () => Promise<Store>>> = {
   },
 };
 
-describe.each(Object.entries(embedded))("%s: a backlog that nobody serves", (name, open) => {
-  const runs = name === "memory" ? backlog / 10 : backlog;
-
+describe.each(Object.entries(embedded))("%s: a backlog that nobody serves", (_name, open) => {
   it("costs neither another tenant's looks nor those of the same tenant's other workers twice as much", async () => {
     const store = await open();
     onTestFinished(() => store.close());
     const [other, own] = [await fastest(() => looks(store, "globex")), await fastest(() => looks(store, tenant))];
-    await flood(store, runs);
+    await flood(store, backlog);
     expect((await fastest(() => looks(store, "globex"))) / other).toBeLessThan(2);
     expect((await fastest(() => looks(store, tenant))) / own).toBeLessThan(2);
   });
@@ -65,7 +61,7 @@ describe.each(Object.entries(embedded))("%s: a backlog that nobody serves", (nam
   it("does not hide the runs that somebody serves, nor what is said of those that nobody does", async () => {
     const store = await open();
     onTestFinished(() => store.close());
-    await flood(store, runs);
+    await flood(store, backlog);
     const [mine] = await waitingRuns(store, 1);
     const [theirs] = await waitingRuns(store, 1, "globex");
     const find = async (of: string) => (await store.claim.find(hunt({ tenant: of, workflows: ["w"] })))[0]?.journal;

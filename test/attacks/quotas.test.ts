@@ -1,14 +1,15 @@
 import { afterEach, beforeEach, describe, expect, it, onTestFinished } from "vitest";
+import { silentLog } from "../../src/base/log.ts";
 import { createRunner, Tape, workflow } from "../../src/exports/index.ts";
 import { openStore } from "../../src/host/open-store.ts";
 import { defaultLimits } from "../../src/model/limits.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { answer } from "../../src/store/memory/statements.ts";
-import { Tables } from "../../src/store/memory/tables.ts";
 import { type Plan, type PlanContext, runPlan } from "../../src/store/sql/plan.ts";
 import { createPlan } from "../../src/store/sql/plans/create.ts";
 import { putSchedulePlan } from "../../src/store/sql/plans/intake.ts";
 import { setQuotaPlan } from "../../src/store/sql/plans/quotas.ts";
+import { openDatabase, Statements } from "../../src/store/sqlite/database.ts";
+import { migrate } from "../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { scheduleSpec, spec, tenant } from "../../testkit/conformance/frame.ts";
@@ -112,19 +113,19 @@ const child = workflow("child", async (_tape, n: number) => n * 2);
 const parent = workflow("parent", async (tape, n: number) => (await tape.spawn(child, n)).result());
 
 describe("a tenant without a quota", () => {
-  const tables = new Tables();
+  const db = openDatabase(":memory:");
+  migrate(db, silentLog);
+  const statements = new Statements(db);
   const times = { at: 1_000_000, now: 1, steady: 1 };
   let journals = 1;
   /** The statements that one transaction asks for, by name: the same for every store that has plans. */
   const asked = <T>(make: (deps: PlanContext) => Plan<T>): string[] => {
     const names: string[] = [];
     const deps: PlanContext = { limits: defaultLimits, locksRelease: false, allocate: () => ++journals, wake() {} };
-    tables.undo.transaction(() =>
-      runPlan(make(deps), (one) => {
-        names.push(one.sql);
-        return answer(tables, one, times);
-      }),
-    );
+    runPlan(make(deps), (one) => {
+      names.push(one.sql);
+      return statements.run(one.sql, one.params, times);
+    });
     return names;
   };
   const start = (of: string) =>
@@ -136,7 +137,6 @@ describe("a tenant without a quota", () => {
     });
 
   it("pays nothing: a start and a schedule ask for the same statements as ever, whatever others have", () => {
-    tables.undo.transaction(() => tables.meta.insert(meta));
     const bare = { start: ["run.root", "lease.create", "record.create"], put: ["schedule.put"] };
     expect({ start: start(tenant), put: put(tenant) }).toEqual(bare);
     asked(() => setQuotaPlan("globex", { runs: 5, schedules: 5 }, act));
@@ -148,4 +148,3 @@ describe("a tenant without a quota", () => {
     expect(put("globex")).toEqual(["schedule.put", "schedule.find", "quota.lock", "schedule.count", "schedule.put"]);
   });
 });
-const meta = { store_id: "s", epoch: 0, token_floor: 0n, next_journal: 2, last_id: 0 };

@@ -4,10 +4,10 @@ import { join } from "node:path";
 import { describe, expect, inject, it, onTestFinished } from "vitest";
 import { systemClock } from "../../src/base/clock.ts";
 import { seededRandom } from "../../src/base/random.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { encodeSchedule, type SchedulePlan } from "../../src/model/schedule.ts";
 import { fireSchedules, maxPerPoll } from "../../src/reactor/fire-schedules.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, stage } from "../server/stage.ts";
@@ -33,7 +33,7 @@ const floods: Readonly<Record<string, Partial<SchedulePlan>>> = {
 
 describe("a flood by one schedule", () => {
   it.each(Object.entries(floods))("%s: refused over HTTP with a code, and nothing is written", async (_what, more) => {
-    const store = await openMemory();
+    const store = await openStore("memory:");
     onTestFinished(() => store.close());
     await giveTokens(store, "acme");
     const server = await stage({ store, credentials: "required", tenant: "home" });
@@ -48,7 +48,6 @@ describe("a flood by one schedule", () => {
 });
 
 const stores: Readonly<Record<string, () => Promise<Store>>> = {
-  memory: async () => openMemory(),
   SQLite: async () => {
     const folder = mkdtempSync(join(tmpdir(), "tape-schedules-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

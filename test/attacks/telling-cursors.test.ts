@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, inject, it } from "vitest";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { spec } from "../../testkit/conformance/frame.ts";
@@ -17,9 +16,8 @@ beforeAll(async () => {
 });
 afterAll(() => dropDatabase(url));
 
-it.each(["memory", "sqlite", "postgres"] as const)("%s: cursors do not tell how much others write", async (backend) => {
+it.each(["sqlite", "postgres"] as const)("%s: cursors do not tell how much others write", async (backend) => {
   const open = {
-    memory: openMemory,
     sqlite: () => openSqlite({ file: ":memory:" }),
     postgres: () => openPostgres({ url }),
   };

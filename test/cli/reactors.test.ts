@@ -255,7 +255,7 @@ tape:
       1,
       /handler of mine .*there is no file/,
     ],
-    ["memory", [...from, "--store", "memory:"], "", 1, /no other process can see/],
+    ["a store in memory", [...from, "--store", "sqlite::memory:"], "", 1, /no other process can see/],
     ["unknown flag", ["--rnner-from", "x"], "", 2, /--rnner-from/],
   ])("refuses: %s", async (_, args, yaml, code, says) => {
     const folder = project({ "app/agent.ts": agent, "tape.yaml": yaml });

@@ -1,11 +1,11 @@
 import { expect, it, onTestFinished } from "vitest";
 import type { RemoteStore } from "../../src/client/remote.ts";
 import { openRemote } from "../../src/client/store.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { isTapeError } from "../../src/model/errors.ts";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Transport, WireRequest } from "../../src/protocol/transport.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { serverOn } from "./stage.ts";
 
 const tenant = "acme";
@@ -20,7 +20,7 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 async function scene(through: (exchange: Transport) => Transport = (exchange) => exchange) {
-  const behind = await openMemory();
+  const behind = await openStore("memory:");
   const requests: WireRequest[] = [];
   const { exchange } = serverOn(behind, tenant);
   const seen: Transport = (request) => {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, it } from "vitest";
+import { openStore } from "../../src/host/open-store.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { storeConformance } from "../../testkit/conformance/index.ts";
 import { remoteOn } from "./stage.ts";
@@ -10,7 +10,7 @@ const api = { describe, it, beforeEach, afterEach };
 
 storeConformance("a store behind a server", api, async () => {
   const clock = new ManualClock();
-  const behind = await openMemory({ clock });
+  const behind = await openStore("memory:", { clock });
   const opened: Promise<Store>[] = [];
   const client = async (): Promise<Store> => {
     const stores = new Map<string, Promise<Store>>();

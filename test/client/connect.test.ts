@@ -4,7 +4,6 @@ import { openRemote } from "../../src/client/store.ts";
 import { AckLost, createRunner, effect, isTapeError, openStore, Tape, workflow } from "../../src/exports/index.ts";
 import { serve } from "../../src/host/serve.ts";
 import type { Role } from "../../src/protocol/route.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 
 const bootstrap = `root.${"s".repeat(40)}`;
 const hello = workflow("hello", async (tape, name: string) => tape.step("greet", () => `Hello ${name}`));
@@ -21,7 +20,7 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 
 async function scene() {
-  const store = await openMemory();
+  const store = await openStore("memory:");
   const serving = await serve({ store, port: 0, credentials: "required", bootstrapToken: bootstrap, tenant: "acme" });
   onTestFinished(async () => {
     await serving.stop();

@@ -2,13 +2,13 @@ import { expect, it } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { openRemote } from "../../src/client/store.ts";
 import { createRunner, effect, Tape, workflow } from "../../src/exports/index.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { checkProjection } from "../../testkit/projection.ts";
 import { faults, faulty, hurried } from "./faulty.ts";
 import { serverOn } from "./stage.ts";
 
 it("requests and answers are lost, doubled and late: no act twice, none lost, every run ends", async () => {
-  const behind = await openMemory();
+  const behind = await openStore("memory:");
   const server = serverOn(behind, "default");
   const sent = new Map<string, number>();
   const wire = effect(
@@ -53,7 +53,7 @@ it("requests and answers are lost, doubled and late: no act twice, none lost, ev
 }, 60_000);
 
 it("what has no key of its own is done once all the same", async () => {
-  const behind = await openMemory();
+  const behind = await openStore("memory:");
   const { exchange } = serverOn(behind, "default");
   const way = faulty(exchange, seededRandom("once"), 2);
   const store = await openRemote("http://127.0.0.1:1", {

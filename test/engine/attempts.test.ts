@@ -84,7 +84,7 @@ describe("retry.attempts bounds the calls of an idempotent effect", () => {
 
 describe("a sender that vanishes", () => {
   it("costs no attempt, but an item that takes every sender down is a person's in the end", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     let calls = 0;
     const options = { semantics: "idempotent", dispatch: "outbox", retry: { attempts: 1 }, timeout: "1h" } as const;
     const { send, runner } = sending(effect("kill", () => begun(() => calls++), options));

@@ -19,7 +19,7 @@ async function runOf(
   made: Effect<never, unknown>,
   args: unknown = { n: 1 },
 ): Promise<{ s: Stage; p: Process; id: string; act: AnyWorkflow }> {
-  const s = await stage({ backend: "sqlite" });
+  const s = await stage();
   const act = flow("act", (tape) => tape.attempt(made.with(args as never)));
   const p = s.process(with_([act], made));
   return { s, p, id: await p.start(act), act };
@@ -27,7 +27,7 @@ async function runOf(
 
 describe("inline effects", () => {
   it("intent and dispatch are durable before the body runs; a step costs one commit, an effect two", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const appends: (readonly string[])[] = [];
     const inside: string[][] = [];
     const pay = effect(
@@ -57,7 +57,7 @@ describe("inline effects", () => {
   });
 
   it("a time sampled right before the end does not get in its way", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const now = flow("now", (tape) => Promise.resolve(tape.now()));
     const p = s.process([now]);
     const id = await p.start(now);
@@ -400,7 +400,7 @@ describe("runs", () => {
   });
 
   it("a run that awaits several and fails in one ends at once, whatever the others still write", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const both = flow("both", (tape) =>
       Promise.all([
         tape.step("bad", () => Promise.reject(new Error("bad"))),

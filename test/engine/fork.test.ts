@@ -64,7 +64,7 @@ async function failed(s: Stage, p: Process, pay: AnyWorkflow): Promise<string> {
 
 describe("a fork", () => {
   it("keeps what was done before its point, runs the rest again, and leaves the first run alone", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const { world, state, pay, runner } = payment();
     const p = s.process(runner);
     const first = await failed(s, p, pay);

@@ -22,7 +22,7 @@ const ended = async (s: Stage, p: Process, id: string): Promise<string> => {
 
 describe("a run that ends between reserving and charging leaves no reservation behind", () => {
   it("failed in another branch: the call had begun, and nobody knows what it cost, so all of it counts as spent", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const spender = flow("spender", (tape) => {
       const call = tape.budget.spend({ usd: 4 }, never);
       return Promise.all([call, tape.gate(go).then(() => Promise.reject(new Error("no")))]);
@@ -36,7 +36,7 @@ describe("a run that ends between reserving and charging leaves no reservation b
   });
 
   it("a cancelled child keeps nothing reserved: what its parent may still spend is exact", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const child = flow("child", (tape) =>
       Promise.all([tape.budget.spend({ usd: 9 }, never), tape.gate(go)]),
     ) as unknown as Workflow<null, never>;
@@ -63,7 +63,7 @@ describe("a run that ends between reserving and charging leaves no reservation b
   });
 
   it("the loser of a race: what it had reserved is closed with the run that completes", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const racer = flow("racer", (tape) =>
       tape.race([tape.budget.spend({ usd: 3 }, never), tape.sleep("1s").then(() => "slept")]),
     );

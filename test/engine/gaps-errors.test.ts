@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { decode, encode } from "../../src/base/codec.ts";
 import { EffectFailed } from "../../src/engine/effects/inline.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { isTapeError, TapeError } from "../../src/model/errors.ts";
 import type { TapeContext } from "../../src/sdk/context.ts";
@@ -8,7 +9,6 @@ import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { AckLost, DefiniteFailure, NotSent } from "../../src/sdk/outcomes.ts";
 import { type AnyWorkflow, createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { VirtualTape } from "../../testkit/kit/virtual-tape.ts";
 import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 import { stage } from "./stage.ts";
@@ -44,7 +44,7 @@ describe("errors from the journal", () => {
   });
 
   it("are handed to the code with the same class live and on replay", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const drives: unknown[][] = [];
     const pay = effect("pay", () => Promise.reject(new DefiniteFailure("no")), {
       businessKey: () => "k",
@@ -94,7 +94,7 @@ describe("result()", () => {
 
   it("says TAPE_NO_WORKER in a process that has the workflow but does not work", async () => {
     const clock = new VirtualTime();
-    const store = await clock.during(openMemory({ clock }));
+    const store = await clock.during(openStore("memory:", { clock }));
     const app = await clock.during(Tape.open({ store, runner, clock, work: false }));
     const run = await clock.during(app.start(pay, null));
     await expect(clock.during(run.result())).rejects.toMatchObject({ code: "TAPE_NO_WORKER" });

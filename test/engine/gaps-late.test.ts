@@ -7,7 +7,7 @@ import { stage, tenant, watched } from "./stage.ts";
 it.each(["inline", "outbox"] as const)(
   "an %s attempt that cannot begin in time is not sent, and costs none of the policy",
   async (dispatch) => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const attempts: number[] = [];
     const wire = effect("wire", async (_: null, fx) => void attempts.push(fx.attempt), {
       dispatch,

@@ -11,7 +11,7 @@ const go = gate("go");
 
 describe("a run that is tried again after it has cleaned up", () => {
   it("tries what failed, not its memory of it; what cleans up does so each time; replay sees one straight story", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const done: string[] = [];
     let left = 2;
     const body = (what: string) => () => void done.push(what);
@@ -53,7 +53,7 @@ describe("a run that is tried again after it has cleaned up", () => {
   });
 
   it("fails with its error when the tries are used up, and each of them was a real one", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     let tries = 0;
     const hopeless = flow("hopeless", async (tape) => {
       try {
@@ -68,7 +68,7 @@ describe("a run that is tried again after it has cleaned up", () => {
   });
 
   it("never does an act of the cleaning up twice: then what failed is not tried again", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     let [tries, sent] = [0, 0];
     const tell = effect("tell", async (_: null) => void sent++, { compensate: () => {} });
     const careful = flow("careful", async (tape) => {

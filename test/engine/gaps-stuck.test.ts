@@ -28,13 +28,9 @@ const wire = effect(
   { compensate: (n: number) => void undone.push(`undo ${n}`) },
 );
 
-async function set(
-  backend: "memory" | "sqlite",
-  run: (tape: TapeContext) => unknown,
-  ...more: Effect<never, unknown>[]
-) {
+async function set(run: (tape: TapeContext) => unknown, ...more: Effect<never, unknown>[]) {
   undone.length = 0;
-  const s = await stage({ backend });
+  const s = await stage();
   const act = flow("act", run);
   const runner = createRunner({ workflows: [act], effects: [wire, ...more] as never });
   const p = s.process(runner);
@@ -55,9 +51,9 @@ const over = async (s: Stage, p: Process, id: string): Promise<string> => {
   return (await s.run(id)).status;
 };
 
-describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person, on %s", (backend) => {
+describe("a run whose effect needs a person", () => {
   it("is STUCK, says why and what to do, and goes on by itself once the effect is resolved", async () => {
-    const { s, p, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-1)));
+    const { s, p, id, ask } = await set((tape) => tape.effect(wire.with(-1)));
     const stuck = await p.over(id);
     expect([stuck.status, stuck.stuckFrom]).toEqual(["STUCK", "LIVE"]);
     const error = await stuckError(s.store, tenant, id);
@@ -80,12 +76,12 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
   });
 
   it("goes on with a failure, or with another attempt under the same key, as the person says", async () => {
-    const failed = await set(backend, (tape) => tape.attempt(wire.with(-2)));
+    const failed = await set((tape) => tape.attempt(wire.with(-2)));
     await failed.p.over(failed.id);
     await failed.ask(failed.id, { as: "failed", error: new Error("the bank knows nothing of it") });
     expect(await over(failed.s, failed.p, failed.id)).toBe("COMPLETED");
     expect((await failed.s.run(failed.id)).outcome).toMatchObject({ status: "failed", reason: "operator" });
-    const again = await set(backend, (tape) => tape.effect(wire.with(-3)));
+    const again = await set((tape) => tape.effect(wire.with(-3)));
     await again.p.over(again.id);
     await again.ask(again.id, { as: "retry" });
     await again.p.until(async () => (await again.s.run(again.id)).status !== "STUCK");
@@ -98,7 +94,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
   it("said to have happened where nobody has its definition: who has it settles it, and arms what undoes it", async () => {
     const fails = (tape: TapeContext) =>
       tape.effect(wire.with(-7)).then(() => Promise.reject(new Error("the next step")));
-    const { s, p, id, ask } = await set(backend, fails);
+    const { s, p, id, ask } = await set(fails);
     await p.over(id);
     const elsewhere = person(s, p, createRunner({ workflows: [] }));
     await elsewhere(id, { as: "confirmed", value: "seen" });
@@ -114,7 +110,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
 
   it("waits as long as anything else may move it, and is stuck only then", async () => {
     const go = gate("go");
-    const { s, p, id, ask } = await set(backend, (tape) =>
+    const { s, p, id, ask } = await set((tape) =>
       Promise.all([tape.effect(wire.with(-4)), tape.gate(go), tape.effect(wire.with(-5))]),
     );
     const doubts = async () => (await s.store.read.effects(tenant, { run: id, status: ["STUCK"] })).length;
@@ -130,7 +126,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
   });
 
   it("a redrive without an answer leaves it stuck on the same; a cancellation waits for the answer too", async () => {
-    const { s, p, runner, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-6)));
+    const { s, p, runner, id, ask } = await set((tape) => tape.effect(wire.with(-6)));
     await p.over(id);
     const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
     await redrive(deps, id, { by: "ada", reason: "try" });
@@ -144,7 +140,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
   });
 
   it("a redrive that comes second is refused, and gives the run back as it found it", async () => {
-    const { s, p, runner, id, ask } = await set(backend, (tape) => tape.effect(wire.with(-7)));
+    const { s, p, runner, id, ask } = await set((tape) => tape.effect(wire.with(-7)));
     await p.over(id);
     const deps = { store: p.store, keeper: p.keeper, tenant, clock: s.clock, random, runner };
     const { claim } = p.store;
@@ -166,7 +162,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
 
   it("a note that comes while a person holds the run is counted, and none is lost", async () => {
     const go = gate("go");
-    const { s, p, runner, id } = await set(backend, async (tape) => [
+    const { s, p, runner, id } = await set(async (tape) => [
       await tape.effect(wire.with(-8)),
       await tape.gate(go),
     ]);
@@ -195,16 +191,12 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
         if (++tries === 1) throw new AckLost();
       },
     });
-    const { s, p, id, ask } = await set(
-      backend,
-      async (tape) => {
-        await tape.effect(pay.with(null));
-        void tape.effect(wire.with(-7)).catch(() => {});
-        await tape.step("settle", () => {});
-        throw cancelledError();
-      },
-      pay as never,
-    );
+    const { s, p, id, ask } = await set(async (tape) => {
+      await tape.effect(pay.with(null));
+      void tape.effect(wire.with(-7)).catch(() => {});
+      await tape.step("settle", () => {});
+      throw cancelledError();
+    }, pay as never);
     const ending = await p.over(id);
     expect([ending.status, ending.stuckFrom]).toEqual(["STUCK", "ENDING"]);
     await ask(id, { as: "failed" }, 1);
@@ -222,7 +214,7 @@ describe.each(["memory", "sqlite"] as const)("a run whose effect needs a person,
 
 describe("resolve", () => {
   it("the first answer wins; what is not in doubt, or not there, is refused with its code", async () => {
-    const { p, id, ask } = await set("sqlite", (tape) => tape.effect(wire.with(-8)));
+    const { p, id, ask } = await set((tape) => tape.effect(wire.with(-8)));
     await p.over(id);
     await ask(id, { as: "confirmed" });
     await expect(ask(id, { as: "failed" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });

@@ -24,12 +24,12 @@ async function cancelled(s: Stage, p: Process, id: string): Promise<void> {
   await settled(10);
 }
 
-describe.each(["memory", "sqlite"] as const)("an act confirmed after the cancellation (%s)", (backend) => {
+describe("an act confirmed after the cancellation", () => {
   it.each([
     ["with an inverse it is undone", true, "COMPENSATED", ["COMPENSATED"], ["sent", "undone receipt"]],
     ["without one it is settled, and that is all", false, "CANCELLED", [], ["sent"]],
   ] as const)("%s", async (_, undoes, status, obligations, seen) => {
-    const s = await stage({ backend });
+    const s = await stage();
     const world: string[] = [];
     let answer = (): void => {};
     const body = (_: null): Promise<string> =>
@@ -58,7 +58,7 @@ describe.each(["memory", "sqlite"] as const)("an act confirmed after the cancell
   });
 
   it("by the outbox: the run waits for what is sent, then undoes it", async () => {
-    const s = await stage({ backend });
+    const s = await stage();
     const world: string[] = [];
     let answer = (): void => {};
     const slow = effect(
@@ -87,13 +87,13 @@ describe.each(["memory", "sqlite"] as const)("an act confirmed after the cancell
   });
 });
 
-describe.each(["memory", "sqlite"] as const)("the loser of a race (%s)", (backend) => {
+describe("the loser of a race", () => {
   it.each([
     ["completes: it is settled, and nothing is undone", "completes", "COMPLETED", "DISCHARGED", []],
     ["fails: both are undone, newest first", "fails", "COMPENSATED", "COMPENSATED", ["quick", "slow"]],
     ["is cancelled: likewise", "is cancelled", "COMPENSATED", "COMPENSATED", ["quick", "slow"]],
   ] as const)("of a run that %s", async (_, how, status, obligation, expected) => {
-    const s = await stage({ backend });
+    const s = await stage();
     const undone: string[] = [];
     const answered: string[] = [];
     const made = effect(

@@ -71,7 +71,7 @@ describe("a lost lease", () => {
   });
 
   it("F9: reassigned in the middle: the old agent's tool call is refused before the act", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const world: string[] = [];
     let release = (): void => {};
     let thinking = true;

@@ -126,7 +126,7 @@ describe("a store that keeps a run from ending", () => {
   const enough = 200;
 
   it("is asked again with pauses, and then later", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     let tries = 0;
     const store: Store = {
       ...s.store,
@@ -153,7 +153,7 @@ describe("a store that keeps a run from ending", () => {
   });
 
   it("and one that counts notes which it does not hand out is not asked without end", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     let hidden = true;
     let reads = 0;
     const store: Store = {

@@ -337,7 +337,7 @@ describe("divergence", () => {
     "%s stops the run as STUCK, in words, and a redrive with good code goes on",
     async (_, old, other, words) => {
       const { redrive } = await import("../../src/operator/redrive.ts");
-      const s = await stage({ backend: "sqlite" });
+      const s = await stage();
       const parts = (flow: AnyWorkflow) => createRunner({ workflows: [flow], effects: [asked] });
       const one = s.process(parts(old));
       const id = await one.start(old);

@@ -57,8 +57,8 @@ describe("a run that was taken ahead of its timer, which another process fires a
     return "awake";
   });
 
-  it.each(["memory", "sqlite"] as const)("between the claim and its answer: it wakes at once (%s)", async (backend) => {
-    const s = await stage({ backend });
+  it("between the claim and its answer: it wakes at once", async () => {
+    const s = await stage();
     const hold = held();
     const store: Store = {
       ...s.store,

@@ -17,7 +17,7 @@ const send = (s: Stage, id: string, value: unknown, more: object = {}) =>
 
 describe("signals", () => {
   it("before the gate, after it, several, in order; a repeated key counts once", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const three = flow("three", async (tape) => {
       await tape.sleep("1s");
       return [await tape.gate(go), await tape.gate(go), await tape.gate(go)].map((a) => "value" in a && a.value);
@@ -252,7 +252,7 @@ describe("children", () => {
   });
 
   it("have derived ids, stable on replay; results may be asked for twice; failures carry the cause", async () => {
-    const s = await stage({ backend: "sqlite" });
+    const s = await stage();
     const parent = flow("parent", async (tape) => {
       const a = await tape.spawn(child as never, "x" as never);
       const b = await tape.spawn(child as never, "fail" as never);

@@ -2,6 +2,7 @@ import { inspect } from "node:util";
 import { expect, onTestFinished } from "vitest";
 import { seededRandom } from "../../src/base/random.ts";
 import { RunDriver } from "../../src/engine/run-driver.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { LeaseKeeper } from "../../src/lease/keeper.ts";
 import type { JournalRecord } from "../../src/model/records.ts";
 import { compensation } from "../../src/reactor/compensation.ts";
@@ -10,8 +11,6 @@ import { reconciler } from "../../src/reactor/reconciler.ts";
 import { timers } from "../../src/reactor/timers.ts";
 import { type AnyWorkflow, createRunner, type Runner } from "../../src/sdk/workflow.ts";
 import type { RunSpec, RunView, Store } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
-import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock, settled } from "../../testkit/clock.ts";
 
 export const tenant = "t";
@@ -70,15 +69,11 @@ export function reachThrough(way: Reach, turnsOnTheWay: number): void {
   share = 0.1;
 }
 
-export async function stage(
-  options: { backend?: "memory" | "sqlite"; limits?: object; store?: Store; clock?: ManualClock } = {},
-): Promise<Stage> {
+export async function stage(options: { limits?: object; store?: Store; clock?: ManualClock } = {}): Promise<Stage> {
   const clock = options.clock ?? new ManualClock();
   const random = seededRandom("store");
   const opened = { clock, random, ...(options.limits && { limits: options.limits }) };
-  const behind =
-    options.store ??
-    (options.backend === "sqlite" ? await openSqlite({ ...opened, file: ":memory:" }) : await openMemory(opened));
+  const behind = options.store ?? (await openStore("memory:", opened));
   const store = options.store ?? (await reach(behind));
   if (options.store === undefined) {
     onTestFinished(async () => {

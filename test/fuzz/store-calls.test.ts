@@ -5,22 +5,16 @@ import { fuzzStoreCalls } from "../../tools/fuzz/store-calls.ts";
 import { freshStore } from "../attacks/open-ground.ts";
 
 describe("the store's calls with one argument that is not what its type says", () => {
-  it.each(["memory", "sqlite", "postgres"] as const)(
-    "%s carries them out or refuses them with a code",
-    async (kind) => {
-      const place =
-        kind === "memory"
-          ? { url: "memory:", clear: async () => {} }
-          : await freshStore(kind, () => inject("postgres18"));
-      const store = await openStore(place.url);
-      try {
-        const { findings, refused } = await fuzzStoreCalls(store, new Chance("calls"), kind === "postgres" ? 40 : 120);
-        expect(findings).toEqual([]);
-        expect(refused).toBeGreaterThan(20);
-      } finally {
-        await store.close();
-        await place.clear();
-      }
-    },
-  );
+  it.each(["sqlite", "postgres"] as const)("%s carries them out or refuses them with a code", async (kind) => {
+    const place = await freshStore(kind, () => inject("postgres18"));
+    const store = await openStore(place.url);
+    try {
+      const { findings, refused } = await fuzzStoreCalls(store, new Chance("calls"), kind === "postgres" ? 40 : 120);
+      expect(findings).toEqual([]);
+      expect(refused).toBeGreaterThan(20);
+    } finally {
+      await store.close();
+      await place.clear();
+    }
+  });
 });

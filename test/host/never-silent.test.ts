@@ -1,13 +1,13 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { humanLog, jsonLog, type Log } from "../../src/base/log.ts";
 import { reasonOf } from "../../src/base/reason.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import type { Schema } from "../../src/sdk/schema.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 
 interface Line {
@@ -40,8 +40,8 @@ const amount: Schema<{ amount: number }> = {
   },
 };
 
-async function opened(parts: Parameters<typeof createRunner>[0], store?: Awaited<ReturnType<typeof openMemory>>) {
-  const app = await Tape.open({ store: store ?? (await openMemory()), runner: createRunner(parts), log });
+async function opened(parts: Parameters<typeof createRunner>[0], store?: Awaited<ReturnType<typeof openStore>>) {
+  const app = await Tape.open({ store: store ?? (await openStore("memory:")), runner: createRunner(parts), log });
   apps.push(app);
   return app;
 }
@@ -186,7 +186,7 @@ describe("inputs and signals go through their schemas wherever they come from", 
   it("a refused signal stays refused after a crash, and is told of once", async () => {
     const cfo = gate<{ amount: number }>("cfo", { schema: amount });
     const asks = workflow("asks", async (tape) => tape.gate(cfo));
-    const store = await openMemory();
+    const store = await openStore("memory:");
     const first = await opened({ workflows: [asks] }, store);
     await first.start(asks, undefined, { id: "r" });
     await first.store.intake.signal("default", "r", { name: "cfo", value: "yes" });
@@ -208,7 +208,7 @@ describe("a run of a workflow that no process has", () => {
 
   it("is warned of at its start, with what was probably meant", async () => {
     const clock = new VirtualTime();
-    const store = await clock.during(openMemory({ clock }));
+    const store = await clock.during(openStore("memory:", { clock }));
     const runner = createRunner({ workflows: [treasury] });
     const app = await clock.during(Tape.open({ store, runner, clock, log }));
     await clock.during(app.start(treasry, undefined, { id: "typo" }));
@@ -223,7 +223,7 @@ describe("a run of a workflow that no process has", () => {
 
   it("is not warned of where another process has reported it", async () => {
     const clock = new VirtualTime();
-    const store = await clock.during(openMemory({ clock }));
+    const store = await clock.during(openStore("memory:", { clock }));
     const worker = await clock.during(
       Tape.open({ store, runner: createRunner({ workflows: [treasury] }), clock, log }),
     );
@@ -251,7 +251,7 @@ describe("a run of a workflow that no process has", () => {
   it("one that has begun is left to whoever drives it", async () => {
     const cfo = gate("cfo");
     const asks = workflow("asks", async (tape) => tape.gate(cfo));
-    const store = await openMemory();
+    const store = await openStore("memory:");
     const first = await opened({ workflows: [asks] }, store);
     await first.start(asks, undefined, { id: "r" });
     await vi.waitFor(async () => expect(await first.gates.list()).toHaveLength(1));

@@ -8,12 +8,12 @@ import {
 } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from "vitest";
 import { spanContextOfRun } from "../../src/engine/journal/spans.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { openTelemetry } from "../../src/host/telemetry.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 
 const exporter = new InMemorySpanExporter();
 const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] });
@@ -49,7 +49,7 @@ describe("traces for OpenTelemetry", () => {
   afterAll(() => api.trace.disable());
 
   it("every drive of a run is in one trace and linked; what is replayed is marked; failures are recorded", async () => {
-    const store = await openMemory({});
+    const store = await openStore("memory:");
     onTestFinished(() => store.close());
     const starter = api.trace.getTracer("test").startSpan("the caller");
     const around = api.trace.setSpan(api.ROOT_CONTEXT, starter);

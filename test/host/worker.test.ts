@@ -1,9 +1,9 @@
 import { afterEach, expect, it } from "vitest";
 import type { Log } from "../../src/base/log.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { Tape } from "../../src/host/tape.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { settled as turns } from "../../testkit/clock.ts";
 import { VirtualTime } from "../../testkit/kit/virtual-time.ts";
 
@@ -15,7 +15,11 @@ afterEach(async () => {
 });
 
 async function opened(work = true): Promise<Tape> {
-  const app = await Tape.open({ store: await openMemory(), runner: createRunner({ workflows: [hello] }), work });
+  const app = await Tape.open({
+    store: await openStore("memory:"),
+    runner: createRunner({ workflows: [hello] }),
+    work,
+  });
   open.push(app);
   return app;
 }
@@ -55,7 +59,7 @@ it("a run whose workflow nobody here has stays RUNNABLE and is told of: result s
   const events: string[] = [];
   const log: Log = (_level, event, fields) =>
     void events.push(`${event} ${fields?.missing ?? ""} ${fields?.code} ${fields?.next}`);
-  const store = await clock.during(openMemory({ clock }));
+  const store = await clock.during(openStore("memory:", { clock }));
   const app = await clock.during(Tape.open({ store, runner: createRunner({ workflows: [hello] }), clock, log }));
   const run = await clock.during(app.start(other, "Ada"));
   await expect(clock.during(run.result())).rejects.toMatchObject({ code: "TAPE_NO_WORKER" });
@@ -81,7 +85,7 @@ it("a journal of several pages, and one that fills its last page, is read whole"
     return steps;
   });
   const runner = createRunner({ workflows: [long] });
-  const store = await openMemory({ limits: { pageRows: 4 } });
+  const store = await openStore("memory:", { limits: { pageRows: 4 } });
   const first = await Tape.open({ store, runner });
   // run.created, the steps, gate.opened, term.ended, and the heir's term.started: 8 to 12 records.
   const runs = await Promise.all([4, 5, 6, 7, 8].map((steps) => first.start(long, steps)));

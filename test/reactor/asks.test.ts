@@ -52,10 +52,10 @@ function play(world: World) {
   return { wire, blind };
 }
 
-async function set(backend: "memory" | "sqlite", run: (tape: TapeContext, acts: ReturnType<typeof play>) => unknown) {
+async function set(run: (tape: TapeContext, acts: ReturnType<typeof play>) => unknown) {
   const world: World = { deeds: [], looks: 0, seen: () => outcome.inconclusive("busy"), undoing: () => {} };
   const acts = play(world);
-  const s = await stage({ backend });
+  const s = await stage();
   const act = workflow("act", ((tape: TapeContext) => run(tape, acts)) as never) as unknown as AnyWorkflow;
   const runner = createRunner({ workflows: [act], effects: [acts.wire, acts.blind] as never });
   const p = s.process(runner);
@@ -90,9 +90,9 @@ const opening = async (
 };
 const dataOf = (record: JournalRecord | undefined): unknown => record?.data;
 
-describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) => {
+describe("a person asks for a look", () => {
   it("what ten looks could not settle is looked at again at once; what is seen settles it, and the run goes on", async () => {
-    const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(backend, doubt);
+    const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(doubt);
     expect((await p.over(id)).status).toBe("STUCK");
     const before = world.looks;
     expect(await rowOf()).toMatchObject({ status: "STUCK", reason: "inconclusive" });
@@ -113,7 +113,7 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
   });
 
   it("ten more looks, then it rests where it was, stuck as before", async () => {
-    const { s, p, id, ask, rowOf, world } = await set(backend, doubt);
+    const { s, p, id, ask, rowOf, world } = await set(doubt);
     await p.over(id);
     const before = world.looks;
     await ask({ as: "observe" });
@@ -128,7 +128,7 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
   });
 
   it("an UNKNOWN act that waits for its next look is looked at now", async () => {
-    const { p, ask, rowOf, statusOf, ended, world } = await set(backend, doubt);
+    const { p, ask, rowOf, statusOf, ended, world } = await set(doubt);
     await p.until(async () => world.looks === 4);
     expect(await statusOf()).toBe("UNKNOWN");
     await p.reactors();
@@ -141,10 +141,10 @@ describe.each(["memory"] as const)("a person asks for a look, on %s", (backend) 
   });
 
   it("refuses what is settled, and what nobody can look at; without its definition the journal says so", async () => {
-    const settled = await set(backend, opening);
+    const settled = await set(opening);
     await settled.p.until(async () => (await settled.statusOf(1)) === "CONFIRMED");
     await expect(settled.ask({ as: "observe" })).rejects.toMatchObject({ code: "TAPE_ILLEGAL_TRANSITION" });
-    const { p, id, ask, stranger, rowOf } = await set(backend, (tape, { blind }) => tape.effect(blind.with(-1)));
+    const { p, id, ask, stranger, rowOf } = await set((tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
     await expect(ask({ as: "observe" })).rejects.toMatchObject({ code: "TAPE_NO_OBSERVER" });
     await ask({ as: "observe" }, 0, 0, stranger);
@@ -166,7 +166,7 @@ describe("a resolution that is refused", () => {
     ["a second word after what happened was said", { as: "failed" }, "strange"],
     ["undoing what nothing undoes", { as: "compensate" }, "knows"],
   ])("%s: fences nobody and leaves no term behind", async (_, refused, who) => {
-    const { p, id, ask, stranger, rowOf } = await set("memory", (tape, { blind }) => tape.effect(blind.with(-1)));
+    const { p, id, ask, stranger, rowOf } = await set((tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
     if (who === "strange") await ask({ as: "confirmed", value: "yes" }, 0, 0, stranger);
     const target = { journal: (await rowOf())!.item! };
@@ -183,9 +183,9 @@ describe("a resolution that is refused", () => {
   });
 });
 
-describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s", (backend) => {
+describe("a person has an act undone", () => {
   it("a confirmed one while its run lives: it alone, once, with author and reason; a run that ends well waits for it", async () => {
-    const { s, p, id, ask, statusOf, acted, ended, world } = await set(backend, opening);
+    const { s, p, id, ask, statusOf, acted, ended, world } = await set(opening);
     await p.until(async () => (await s.run(id)).status === "WAITING");
     await ask({ as: "compensate" });
     expect([await statusOf(0, 1), await statusOf(1, 1)]).toEqual(["PENDING", "ARMED"]);
@@ -208,7 +208,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   });
 
   it("a run whose undoing fails is STUCK and not COMPLETED, until a person has settled that", async () => {
-    const { s, p, id, ask, statusOf, ended, world } = await set(backend, opening);
+    const { s, p, id, ask, statusOf, ended, world } = await set(opening);
     await p.until(async () => (await s.run(id)).status === "WAITING");
     world.undoing = () => {
       throw new AckLost();
@@ -228,7 +228,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
       held = done;
     });
     let calls = 0;
-    const { s, p, id, ask, ended, world } = await set(backend, async (tape, { wire }) => {
+    const { s, p, id, ask, ended, world } = await set(async (tape, { wire }) => {
       await tape.effect(wire.with(1));
       return tape.step("slow", async () => {
         if (++calls === 1) await wait;
@@ -247,7 +247,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   });
 
   it("one in doubt: it happened and is undone, in one transaction, whatever becomes of the run", async () => {
-    const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(backend, async (tape, { wire }) => {
+    const { s, p, id, ask, rowOf, statusOf, acted, ended, world } = await set(async (tape, { wire }) => {
       const result = await tape.effect(wire.with(-1));
       await tape.gate(go);
       return result;
@@ -270,7 +270,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   });
 
   it("without its definition the word waits for a process that has it, and the first word counts", async () => {
-    const { s, p, id, ask, stranger, statusOf, ended, world } = await set(backend, doubt);
+    const { s, p, id, ask, stranger, statusOf, ended, world } = await set(doubt);
     await p.over(id);
     await ask({ as: "compensate", value: "W-8" }, 0, 0, stranger);
     expect(await statusOf()).toBe("STUCK");
@@ -284,7 +284,7 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
   });
 
   it("refuses what nobody knows how to undo, what is an undoing itself, and a run that undoes everything anyway", async () => {
-    const { p, id, ask, stranger, statusOf } = await set(backend, (tape, { blind }) => tape.effect(blind.with(-1)));
+    const { p, id, ask, stranger, statusOf } = await set((tape, { blind }) => tape.effect(blind.with(-1)));
     await p.over(id);
     await expect(ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
     // Where nobody could tell, it is owed all the same, and a person must see to it.
@@ -293,14 +293,14 @@ describe.each(["memory", "sqlite"] as const)("a person has an act undone, on %s"
     expect(await statusOf(0, 1)).toBe("STUCK");
     await expect(ask({ as: "compensate" }, 0, 1)).rejects.toMatchObject({ code: "TAPE_BAD_INPUT" });
 
-    const done = await set(backend, async (tape, { blind }) => {
+    const done = await set(async (tape, { blind }) => {
       await tape.effect(blind.with(1));
       await tape.gate(go);
     });
     await done.p.until(async () => (await done.s.run(done.id)).status === "WAITING");
     await expect(done.ask({ as: "compensate" })).rejects.toMatchObject({ code: "TAPE_NO_COMPENSATE" });
 
-    const failing = await set(backend, async (tape, { wire }) => {
+    const failing = await set(async (tape, { wire }) => {
       await tape.effect(wire.with(1));
       tape.effect(wire.with(-1)).catch(() => {});
       throw new Error("no");

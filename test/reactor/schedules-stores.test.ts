@@ -6,7 +6,6 @@ import { decodeSchedule, encodeSchedule, runIdOf, type SchedulePlan } from "../.
 import { timers } from "../../src/reactor/timers.ts";
 import { workflow } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { openPostgres } from "../../src/store/postgres/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { dropDatabase, freshDatabase } from "../postgres/database.ts";
@@ -22,10 +21,6 @@ afterAll(() => dropDatabase(database));
 
 /** Two clients where the store can have two. */
 const backends: Record<string, () => Promise<[Store, Store]>> = {
-  memory: async () => {
-    const store = await openMemory({});
-    return [store, store];
-  },
   sqlite: async () => {
     const store = await openSqlite({ file: ":memory:" });
     return [store, store];

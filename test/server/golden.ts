@@ -1,5 +1,9 @@
+import type { DatabaseSync } from "node:sqlite";
+import { seededRandom } from "../../src/base/random.ts";
+import { openStore } from "../../src/host/open-store.ts";
 import { contract, type RouteName } from "../../src/protocol/contract.ts";
 import type { Route } from "../../src/protocol/route.ts";
+import { openDatabase } from "../../src/store/sqlite/database.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { requestOf } from "./samples.ts";
 import { makeScene, tokenOf } from "./scene.ts";
@@ -14,10 +18,19 @@ const lines = (headers: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name}: ${value}`)
     .join("\n");
 
+/** SQLite draws what names a store and seals its cursors: here it draws the same every time. */
+function openFixed(file: string): DatabaseSync {
+  const db = openDatabase(file);
+  const random = seededRandom("SQLite");
+  db.function("randomblob", (bytes) => random.bytes(Number(bytes)));
+  return db;
+}
+
 /** One call and its answer as they travel, on a store whose clock and chance are fixed: the same bytes every time. */
 export async function exchanged(name: RouteName): Promise<string> {
   const clock = new ManualClock();
-  const { store, server, close } = await stage({ credentials: "required", tenant: "acme", clock });
+  const store = await openStore("memory:", { clock, random: seededRandom("store"), open: openFixed });
+  const { server, close } = await stage({ credentials: "required", tenant: "acme", clock, store });
   const scene = await makeScene(store, "acme");
   const { method, url, body } = requestOf(name, scene);
   const route = contract[name] as Route;
@@ -35,6 +48,7 @@ export async function exchanged(name: RouteName): Promise<string> {
   const said = answer.body instanceof Uint8Array ? Buffer.from(answer.body).toString() : await first(answer.body, name);
   gone.abort();
   await close();
+  await store.close();
   return `${method} ${url}\n${lines(headers)}\n\n${text}\n\n${answer.status}\n${lines(answer.headers)}\n\n${said}\n`;
 
   async function first(stream: AsyncIterable<Uint8Array>, of: RouteName): Promise<string> {

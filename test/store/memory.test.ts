@@ -1,21 +1,10 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { isMemoryUrl, openStore } from "../../src/host/open-store.ts";
 import { TapeError } from "../../src/model/errors.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
-import { groups, statements, without } from "../../src/store/memory/statements.ts";
-import { Table, UndoLog } from "../../src/store/memory/table.ts";
-import { Statements } from "../../src/store/sqlite/database.ts";
 import { ManualClock } from "../../testkit/clock.ts";
-import { storeConformance } from "../../testkit/conformance/index.ts";
 
-const api = { describe, it, beforeEach, afterEach };
 const tenant = "acme";
-
-storeConformance("memory", api, async () => {
-  const clock = new ManualClock();
-  const store = await openMemory({ clock });
-  return { store, another: async () => store, elapse: (ms) => clock.elapse(ms), close: () => store.close() };
-});
 
 const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   work.then(
@@ -30,69 +19,58 @@ async function heldRun(store: Store, id = "run") {
   return created.term;
 }
 
-describe("tables", () => {
-  type Pet = { readonly id: number; readonly kind: string | null };
-  const pets = () => {
-    const undo = new UndoLog();
-    return { undo, table: new Table(undo, (row: Pet) => row.id, { kind: (row) => row.kind }) };
-  };
-
-  it("a transaction that throws leaves nothing, in no group either", () => {
-    const { undo, table } = pets();
-    undo.transaction(() => {
-      table.insert({ id: 1, kind: "cat" });
-      table.insert({ id: 2, kind: null });
-    });
-    const cat = table.get(1)!;
-    const work = () => {
-      table.update(cat, { kind: "dog" });
-      table.deleteAll([table.get(2)!]);
-      table.insert({ id: 3, kind: "cat" });
-      table.update(table.get(3)!, { kind: "dog" });
-      table.insert({ id: 2, kind: "dog" });
-      expect(table.by.kind("dog")).toHaveLength(3);
-      throw new Error("stop");
-    };
-    expect(() => undo.transaction(work)).toThrow("stop");
-    expect(table.all()).toEqual([
-      { id: 1, kind: "cat" },
-      { id: 2, kind: null },
-    ]);
-    expect(table.get(1)).toBe(cat);
-    expect(table.by.kind("cat")).toEqual([cat]);
-    expect(table.by.kind("dog")).toEqual([]);
-  });
-
-  it("what was read does not change under the reader", () => {
-    const { undo, table } = pets();
-    const before = undo.transaction(() => table.insert({ id: 1, kind: "cat" }));
-    undo.transaction(() => table.update(before, { kind: "dog" }));
-    expect(before.kind).toBe("cat");
-    expect(() => Object.assign(before, { kind: "cow" })).toThrow(TypeError);
-  });
-
-  it("refuses a second row with the same key, and a write outside a transaction", () => {
-    const { undo, table } = pets();
-    undo.transaction(() => table.insert({ id: 1, kind: "cat" }));
-    expect(() => undo.transaction(() => table.insert({ id: 1, kind: "dog" }))).toThrow("TAPE_INVARIANT");
-    expect(() => table.insert({ id: 2, kind: "dog" })).toThrow("TAPE_INVARIANT");
-    expect(table.all()).toHaveLength(1);
-  });
-});
-
-describe("the memory store", () => {
+describe("memory:", () => {
   let store: Store;
   beforeEach(async () => {
-    store = await openMemory({ clock: new ManualClock() });
+    store = await openStore("memory:", { clock: new ManualClock() });
   });
   afterEach(() => store.close());
 
   it("says what it is", async () => {
-    expect(store).toMatchObject({ backend: "memory", exclusive: true, transactionBoundMs: 0 });
-    expect(await store.read.settings()).toMatchObject({ epoch: 0, durable: false });
+    expect(store).toMatchObject({ backend: "sqlite", exclusive: true, transactionBoundMs: 0 });
+    const { durable, epoch, facts } = await store.read.settings();
+    expect({ durable, epoch, facts }).toEqual({
+      durable: false,
+      epoch: 0,
+      facts: { journalMode: "memory", exclusive: true, storeId: expect.stringMatching(/^[0-9a-f]{32}$/) },
+    });
   });
 
-  it("a refused append takes back what it had already written, journal numbers and feed positions too", async () => {
+  it("is a store of its own for each who opens it", async () => {
+    const clock = new ManualClock();
+    const other = await openStore("memory:", { clock });
+    await other.intake.putValue(tenant, "k", 1, "must_create");
+    expect(await store.read.value(tenant, "k")).toBeUndefined();
+    const idOf = async (one: Store) => (await one.read.settings()).facts.storeId;
+    expect(await idOf(other)).not.toBe(await idOf(store));
+    await other.close();
+    const later = await openStore("memory:", { clock });
+    expect(await later.read.value(tenant, "k")).toBeUndefined();
+    await later.close();
+  });
+
+  it("goes by the clock that it was given", async () => {
+    const clock = new ManualClock({ wall: 1_000_000 });
+    const own = await openStore("memory:", { clock });
+    const { fence } = await heldRun(own);
+    await clock.elapse(500);
+    expect(await own.read.now()).toBe(1_000_500);
+    expect((await own.read.lease(tenant, { journal: fence.journal }))?.remainingMs).toBe(500);
+    await own.close();
+  });
+
+  it.each([
+    ["memory:", true],
+    ["sqlite::memory:", true],
+    ["sqlite::memory:?durability=relaxed", true],
+    ["sqlite:./:memory:", false],
+    ["sqlite:memory:", false],
+    ["postgres://memory:5432/x", false],
+  ])("%s is seen by its process alone: %s", (url, alone) => {
+    expect(isMemoryUrl(url)).toBe(alone);
+  });
+
+  it("a refused append takes back what it had already written, feed positions too", async () => {
     const { fence } = await heldRun(store);
     const cursor = (await store.read.feed(undefined)).cursor;
     const effect = { name: "wire", semantics: "idempotent", dispatch: "outbox", args: 1, argsHash: "h" } as const;
@@ -108,7 +86,7 @@ describe("the memory store", () => {
     expect(await store.read.leases(tenant)).toHaveLength(1);
     expect((await store.read.feed(cursor)).records).toEqual([]);
     await store.fenced.append(fence, { after: 1, records: [twice[0]] });
-    expect((await store.read.effects(tenant))[0]?.item).toBe(fence.journal + 1);
+    expect((await store.read.effects(tenant))[0]?.item).toBeGreaterThan(fence.journal);
     expect((await store.read.feed(cursor)).cursor).toBe(String(Number(cursor) + 2));
   });
 
@@ -120,7 +98,7 @@ describe("the memory store", () => {
   });
 
   it("refuses a queue that swells", async () => {
-    const small = await openMemory({ limits: { pendingItems: 2 } });
+    const small = await openStore("memory:", { limits: { pendingItems: 2 } });
     const put = (key: string) => codeOf(small.intake.putValue(tenant, key, 1, "must_create"));
     expect(await Promise.all(["a", "b", "c"].map(put))).toEqual(["accepted", "accepted", "TAPE_OVERLOADED"]);
     expect(await put("c")).toBe("accepted");
@@ -147,7 +125,7 @@ describe("the memory store", () => {
 
   it("a listener that throws harms neither the writer nor the others", async () => {
     const events: string[] = [];
-    const logged = await openMemory({ log: (_level, event) => events.push(event) });
+    const logged = await openStore("memory:", { log: (_level, event) => events.push(event) });
     logged.onWake(() => {
       throw new Error("listener");
     });
@@ -159,19 +137,5 @@ describe("the memory store", () => {
     expect(woken).toEqual([{ of: "value", tenant, key: "k" }]);
     expect(events).toEqual(["wake.listener_failed", "wake.listener_failed"]);
     await logged.close();
-  });
-});
-
-describe("statements", () => {
-  const inSql = [...Statements.all.keys()];
-
-  it("are those of SQLite, but for the named ones", () => {
-    expect(Object.keys(statements).sort()).toEqual(inSql.filter((name) => !Object.hasOwn(without, name)).sort());
-    expect(Object.keys(without).filter((name) => !inSql.includes(name))).toEqual([]);
-  });
-
-  it("have one home each", () => {
-    const names = groups.flatMap((group) => Object.keys(group));
-    expect(names.toSorted()).toEqual(Object.keys(statements).toSorted());
   });
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, inject, it } from "vitest";
 import type { Store } from "../../src/store/contract/store.ts";
-import { openMemory } from "../../src/store/memory/open.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { type Scene, sceneOn } from "./postgres/scene.ts";
@@ -9,10 +8,8 @@ const tenant = "acme";
 const report = (store: Store, owner: string) => store.intake.report(tenant, { owner, label: owner, body: 1 });
 const owners = async (store: Store) => (await store.read.processes(tenant)).map(({ owner }) => owner);
 
-describe.each([
-  ["memory", (clock: ManualClock) => openMemory({ clock })],
-  ["sqlite", (clock: ManualClock) => openSqlite({ file: ":memory:", clock })],
-])("%s: processes that fell silent", (_name, open) => {
+describe("SQLite: processes that fell silent", () => {
+  const open = (clock: ManualClock) => openSqlite({ file: ":memory:", clock });
   it("are listed for a minute, with how long ago they were heard of", async () => {
     const clock = new ManualClock();
     const store = await open(clock);

@@ -2,6 +2,7 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, it } from "vitest";
+import { openStore } from "../../src/host/open-store.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock } from "../../testkit/clock.ts";
@@ -11,7 +12,7 @@ const api = { describe, it, beforeEach, afterEach };
 
 storeConformance("SQLite in memory", api, async () => {
   const clock = new ManualClock();
-  const store = await openSqlite({ file: ":memory:", clock });
+  const store = await openStore("memory:", { clock });
   return { store, another: async () => store, elapse: (ms) => clock.elapse(ms), close: () => store.close() };
 });
 

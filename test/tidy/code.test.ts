@@ -38,9 +38,9 @@ describe("import order", () => {
     ["upwards within the engine", "src/engine/core/a.ts", 'import "../drive/b.ts";'],
     ["of the engine's files from its folders", "src/engine/drive/a.ts", 'import "../b.ts";'],
     ["a concrete store from the engine", "src/engine/a.ts", 'import "../store/sqlite/b.ts";'],
-    ["a concrete store from the test kit", "testkit/a.ts", 'import "../src/store/memory/b.ts";'],
-    ["one concrete store from another", "src/store/sqlite/a.ts", 'import "../memory/b.ts";'],
-    ["a concrete store from the contract", "src/store/a.ts", 'import "./memory/b.ts";'],
+    ["a concrete store from the test kit", "testkit/a.ts", 'import "../src/store/sqlite/b.ts";'],
+    ["one concrete store from another", "src/store/sqlite/a.ts", 'import "../postgres/b.ts";'],
+    ["a concrete store from the contract", "src/store/a.ts", 'import "./sqlite/b.ts";'],
     ["from a folder without a place", "src/tools/a.ts", "export const a = 1;"],
     ["from no folder at all", "src/a.ts", "export const a = 1;"],
   ])("refuses an import %s", (_, path, text) => expect(count(importOrder, at(path, text))).toBe(1));

@@ -3,7 +3,7 @@ import { systemClock } from "../../base/clock.ts";
 import { jsonLog } from "../../base/log.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
-import { openStore } from "../../host/open-store.ts";
+import { isMemoryUrl, openStore } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
 import { tlsOf } from "../commands/serve.ts";
 import { folderOf, storeUrl } from "../reactors/place.ts";
@@ -104,7 +104,7 @@ function onKey(key: string, stop: Stop, open: () => void): void {
 function sharedUrl(config: LoadedConfig, cwd: string): string {
   const url = storeUrl(config, cwd);
   const refuse = (why: string): TapeError => new TapeError("TAPE_BAD_CONFIG", `tape.store.url: ${why}`);
-  if (url.startsWith("memory:")) throw refuse("what is in memory, no other process can see");
+  if (isMemoryUrl(url)) throw refuse("what is in memory, no other process can see");
   if (/^https?:/.test(url)) throw refuse("dev serves a store itself; name an SQLite file or a PostgreSQL");
   if (/[?&]processes=single\b/.test(url))
     throw refuse("dev needs the store for two processes, and it is for one alone");

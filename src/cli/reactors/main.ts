@@ -6,7 +6,7 @@ import { suggest } from "../../base/suggest.ts";
 import { type LoadedConfig, loadConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
 import type { ReactorSettings } from "../../config/schema.ts";
-import { openStore } from "../../host/open-store.ts";
+import { isMemoryUrl, openStore } from "../../host/open-store.ts";
 import { ProcessReporter, type ProcessReporterDeps } from "../../host/process-reporter.ts";
 import { type ReactorSpec, type RunningReactors, startReactors } from "../../host/reactors.ts";
 import { Tape } from "../../host/tape.ts";
@@ -60,7 +60,7 @@ async function run({ config: file, only, flags }: ReactorsOptions): Promise<numb
   const wanted = await wantedReactors(config, only, cwd);
   const runner = await runnerOf(config, wanted, cwd);
   const url = storeUrl(config, cwd);
-  if (url.startsWith("memory:")) {
+  if (isMemoryUrl(url)) {
     throw new TapeError("TAPE_BAD_CONFIG", "tape.store.url: what is in memory, no other process can see", { url });
   }
   const stop = stopSignal(log);

@@ -31,7 +31,7 @@ export const service = group({
       name: z.string(),
       version: z.string(),
       dev: z.literal(true).exactOptional(),
-      backend: z.enum(["memory", "sqlite", "postgres"]),
+      backend: z.enum(["sqlite", "postgres"]),
       transactionBoundMs: z.number(),
       limits: z.record(z.string(), z.number()),
     }),

@@ -53,7 +53,7 @@ export type { AgendaItem, FeedPage, FeedRecord, Page, RunProgress, RunView, Unse
  * TapeErrors: thrown by single calls, one verdict each in batches.
  */
 export interface Store {
-  readonly backend: "memory" | "sqlite" | "postgres";
+  readonly backend: "sqlite" | "postgres";
   readonly limits: Limits;
   /** No guarded transaction of this store outlives this many milliseconds; a TTL must be longer. */
   readonly transactionBoundMs: number;

@@ -36,7 +36,8 @@ export interface SqliteBackendOptions {
   readonly wakes: WakeHub;
   readonly limits: Limits;
   readonly exclusive: boolean;
-  readonly durable: boolean;
+  /** "none": in memory. */
+  readonly durability: "full" | "relaxed" | "none";
   readonly schema: number;
   readonly busyMs: number;
   readonly times: () => Times;
@@ -207,15 +208,16 @@ export class SqliteBackend implements SqlBackend {
   }
 
   async settings(): Promise<StoreSettings> {
-    const { committer, durable, exclusive, schema } = this.#options;
+    const { committer, durability, exclusive, schema } = this.#options;
     const row = committer.statements.run("meta.get", {}, this.#options.times()).rows[0];
     return {
       schema,
       epoch: Number(row?.epoch),
-      durable,
+      durable: durability === "full",
       facts: {
-        journalMode: "wal",
-        synchronous: durable ? "full" : "normal",
+        ...(durability === "none"
+          ? { journalMode: "memory" }
+          : { journalMode: "wal", synchronous: durability === "full" ? "full" : "normal" }),
         exclusive,
         storeId: String(row?.store_id),
       },

@@ -24,6 +24,8 @@ interface QueuedWrite {
 
 export interface CommitterOptions {
   readonly connect: () => DatabaseSync;
+  /** The database is gone with its connection: a new one would be an empty store under the same handle. */
+  readonly volatile: boolean;
   readonly clock: Clock;
   readonly random: Random;
   readonly limits: Limits;
@@ -53,6 +55,8 @@ export class Committer {
   #busySince: number | undefined;
   #version: unknown;
   #closed = false;
+  /** Why it was closed, if nobody asked for it. */
+  #lost: TapeError | undefined;
   #idle: (() => void)[] = [];
   #witnesses = 0;
   /** Whose the latest write was. */
@@ -77,7 +81,7 @@ export class Committer {
 
   /** For readers, outside any transaction. */
   get statements(): Statements {
-    if (this.#closed) throw new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
+    if (this.#closed) throw this.#closedError();
     return this.#statements;
   }
 
@@ -88,7 +92,7 @@ export class Committer {
     options: { atomic?: boolean; bytes?: number; writes?: number } = {},
   ): Promise<T> {
     const { atomic = false, bytes = 0, writes = 1 } = options;
-    if (this.#closed) return Promise.reject(new TapeError("TAPE_STORE_CLOSED", "this store handle is closed"));
+    if (this.#closed) return Promise.reject(this.#closedError());
     if (!this.#queue.hasRoom(tenant, bytes)) {
       return Promise.reject(new TapeError("TAPE_OVERLOADED", `${this.#queue.length} writes wait for their commit`));
     }
@@ -277,6 +281,7 @@ export class Committer {
   #landed(error: unknown, session: Group, group: readonly QueuedWrite[]): boolean {
     this.#disconnect();
     this.#options.forget();
+    if (this.#options.volatile) return this.#lose(error, session, group);
     try {
       this.#connect();
       if (this.#sees(session.witness, session.times)) return true;
@@ -288,6 +293,20 @@ export class Committer {
       for (const item of group) item.reject(new TapeError("TAPE_OUTCOME_UNKNOWN", message, {}, again));
     }
     return false;
+  }
+
+  /** Nothing is left to ask whether the commit landed: every write that waits is refused with the reason. */
+  #lose(cause: unknown, session: Group, group: readonly QueuedWrite[]): false {
+    const message = `a commit failed (${(cause as Error).message}): the store in memory is closed, and what it held is gone`;
+    this.#lost = new TapeError("TAPE_STORE_CLOSED", message, {}, cause);
+    this.#closed = true;
+    session.drop();
+    for (const item of [...group, ...this.#queue.drain()]) item.reject(this.#lost);
+    return false;
+  }
+
+  #closedError(): TapeError {
+    return this.#lost ?? new TapeError("TAPE_STORE_CLOSED", "this store handle is closed");
   }
 
   /** Both may fail on a broken connection, and closing must be tried whatever the rollback says: it frees the file. */

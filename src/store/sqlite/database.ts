@@ -21,7 +21,10 @@ export interface DatabaseOptions {
   readonly open: OpenDatabase;
 }
 
-export const isMemory = (file: string): boolean => file === ":memory:";
+/** What SQLite calls a database that has no file and goes with its connection. */
+export const inMemory = ":memory:";
+
+export const isMemory = (file: string): boolean => file === inMemory;
 
 /** SQLITE_BUSY and SQLITE_LOCKED, with all their extended codes. */
 export function isBusy(error: unknown): boolean {

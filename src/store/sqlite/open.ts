@@ -41,8 +41,9 @@ const defaultBusyMs = 10_000;
 export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const { file, clock = systemClock, random = systemRandom, log = silentLog, busyMs = defaultBusyMs } = options;
   const limits = limitsOf(options.limits);
-  const durable = options.durability !== "relaxed";
-  const exclusive = options.processes === "single" || isMemory(file);
+  const volatile = isMemory(file);
+  const relaxed = options.durability === "relaxed";
+  const exclusive = options.processes === "single" || volatile;
   const open = options.open ?? openDatabase;
   const up = (): number => clock.up?.() ?? clock.mono();
   let anchor = Math.floor(clock.wall() - up());
@@ -52,10 +53,10 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     steady: Math.floor(up()) + anchor,
   });
   const heads = new HeadCache();
-  if (!durable) log("warn", "store.unsafe", { file, durability: "relaxed" });
+  if (relaxed) log("warn", "store.unsafe", { file, durability: "relaxed" });
 
-  if (!isMemory(file)) prepareFile(file, log);
-  const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable, open });
+  if (!volatile) prepareFile(file, log);
+  const connectAgain = () => connect({ file, exclusive: options.processes === "single", durable: !relaxed, open });
   const behind = (): boolean => {
     const db = open(file);
     try {
@@ -67,6 +68,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
   const committer = await retryWhileBusy({ clock, busyMs, log, behind }, () => {
     const opened = new Committer({
       connect: connectAgain,
+      volatile,
       clock,
       random,
       limits,
@@ -77,7 +79,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     try {
       migrate(opened.db, log, options.migrations);
       anchor = handleReboot(opened.statements, clock, times(), anchor);
-      if (!isMemory(file)) takeIdentity(opened.statements, file, times(), options.restored === true);
+      if (!volatile) takeIdentity(opened.statements, file, times(), options.restored === true);
       return opened;
     } catch (error) {
       opened.db.close();
@@ -99,7 +101,7 @@ export async function openSqlite(options: SqliteOptions): Promise<Store> {
     wakes,
     limits,
     exclusive,
-    durable,
+    durability: volatile ? "none" : relaxed ? "relaxed" : "full",
     schema,
     busyMs,
     times,

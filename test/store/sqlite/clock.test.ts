@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openStore } from "../../../src/host/open-store.ts";
 import { Tape } from "../../../src/host/tape.ts";
 import { createRunner, workflow } from "../../../src/sdk/workflow.ts";
 import type { Store } from "../../../src/store/contract/store.ts";
-import { openMemory } from "../../../src/store/memory/open.ts";
 import { ManualClock } from "../../../testkit/clock.ts";
 import { heldRun, tenant } from "../../../testkit/conformance/frame.ts";
 import { begin, dispatched, intent } from "../../../testkit/conformance/scenes.ts";
@@ -11,11 +11,11 @@ import { type Place, placeForFile } from "./files.ts";
 const hour = 3_600_000;
 
 /** What somebody does to the wall clock of the machine while runs sleep on it. */
-describe.each(["SQLite", "memory"])("%s: a wall clock that is set", (backend) => {
+describe.each(["a file", "memory:"])("%s: a wall clock that is set", (backend) => {
   let place: Place;
   let clock: ManualClock;
   let store: Store;
-  const open = (): Promise<Store> => (backend === "SQLite" ? place.open({ clock }) : openMemory({ clock }));
+  const open = (): Promise<Store> => (backend === "a file" ? place.open({ clock }) : openStore("memory:", { clock }));
   beforeEach(async () => {
     place = placeForFile();
     clock = new ManualClock();

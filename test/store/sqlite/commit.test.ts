@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openStore } from "../../../src/host/open-store.ts";
 import type { Store, WakeHint } from "../../../src/store/contract/store.ts";
 import {
   acquired,
@@ -161,6 +162,27 @@ describe("a COMMIT that fails", () => {
     // The advice of that error: read. It had been written.
     expect(await lengths(store, [run])).toEqual([2]);
     expect((await store.fenced.append(run.fence, { after: 2, records: [step(1)] })).head).toBe(3);
+  });
+});
+
+describe("a COMMIT that fails in memory", () => {
+  it.each(["after", "before"] as const)("(%s) closes the store and says so to each, now and later", async (when) => {
+    const faults = new Faults();
+    const store = await openStore("memory:", { open: faults.open });
+    const run = await held(store);
+    const wakes: WakeHint[] = [];
+    store.onWake((wake) => wakes.push(wake));
+    faults.next = when;
+    // More than one transaction takes: the last of them is still in the queue.
+    const writes = Array.from({ length: 1_001 }, (_, k) => store.intake.putValue(tenant, `k${k}`, 1, "must_create"));
+    const gone = { code: "TAPE_STORE_CLOSED", message: expect.stringMatching(/disk I\/O error.*what it held is gone/) };
+    const refused = (call: Promise<unknown>) => expect(call).rejects.toMatchObject(gone);
+    await Promise.all(writes.map(refused));
+    expect([faults.bitten, faults.opened, wakes]).toEqual([1, 1, []]);
+    await refused(store.fenced.append(run.fence, { after: 1, records: [step(0)] }));
+    await refused(store.read.value(tenant, "k0"));
+    await refused(store.health());
+    await store.close();
   });
 });
 

@@ -34,6 +34,7 @@ describe("writers of one file", () => {
     groups = [];
     committer = new Committer({
       connect: () => connect({ file: place.file, exclusive: false, durable: false, open: openDatabase }),
+      volatile: false,
       clock,
       random: seededRandom(7),
       limits: defaultLimits,

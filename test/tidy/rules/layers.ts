@@ -31,7 +31,7 @@ const engineLayers: readonly (readonly string[])[] = [
 ];
 
 /** Only the composition root may choose one of these; everybody else speaks to the contract. */
-const concreteStores = ["src/store/memory", "src/store/sqlite", "src/store/postgres"];
+const concreteStores = ["src/store/sqlite", "src/store/postgres"];
 
 const layerOf = (folder: string) => layers.findIndex((layer) => layer.includes(folder));
 const order = layers.map((layer) => layer.join(", ")).join(" < ");
