@@ -3,6 +3,7 @@ import { openStore } from "../../src/host/open-store.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { ManualClock } from "../../testkit/clock.ts";
 import { storeConformance } from "../../testkit/conformance/index.ts";
+import { openBlank } from "../blank-database.ts";
 import { remoteOn } from "./stage.ts";
 import { byTenant } from "./tenants.ts";
 
@@ -10,7 +11,7 @@ const api = { describe, it, beforeEach, afterEach };
 
 storeConformance("a store behind a server", api, async () => {
   const clock = new ManualClock();
-  const behind = await openStore("memory:", { clock });
+  const behind = await openStore("memory:", { clock, open: openBlank });
   const opened: Promise<Store>[] = [];
   const client = async (): Promise<Store> => {
     const stores = new Map<string, Promise<Store>>();

@@ -12,6 +12,7 @@ import { timers } from "../../src/reactor/timers.ts";
 import { type AnyWorkflow, createRunner, type Runner } from "../../src/sdk/workflow.ts";
 import type { RunSpec, RunView, Store } from "../../src/store/contract/store.ts";
 import { ManualClock, settled } from "../../testkit/clock.ts";
+import { openBlank } from "../blank-database.ts";
 
 export const tenant = "t";
 export const ttlMs = 30_000;
@@ -72,7 +73,7 @@ export function reachThrough(way: Reach, turnsOnTheWay: number): void {
 export async function stage(options: { limits?: object; store?: Store; clock?: ManualClock } = {}): Promise<Stage> {
   const clock = options.clock ?? new ManualClock();
   const random = seededRandom("store");
-  const opened = { clock, random, ...(options.limits && { limits: options.limits }) };
+  const opened = { clock, random, open: openBlank, ...(options.limits && { limits: options.limits }) };
   const behind = options.store ?? (await openStore("memory:", opened));
   const store = options.store ?? (await reach(behind));
   if (options.store === undefined) {

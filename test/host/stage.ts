@@ -6,6 +6,7 @@ import { createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock, settled } from "../../testkit/clock.ts";
+import { openBlank } from "../blank-database.ts";
 
 export const tenant = "default";
 /** No workflows: these programs only hold leases. */
@@ -28,7 +29,7 @@ export interface Stage {
 /** Apps on one SQLite store in memory, in virtual time. It is not exclusive, unless the test says so. */
 export async function setStage({ exclusive = false, wrap = (store: Store): Store => store } = {}): Promise<Stage> {
   const clock = new ManualClock();
-  const opened = await openSqlite({ file: ":memory:", clock });
+  const opened = await openSqlite({ file: ":memory:", clock, open: openBlank });
   const store = wrap({ ...opened, exclusive });
   const apps: Tape[] = [];
   const lines: Line[] = [];

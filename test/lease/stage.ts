@@ -8,6 +8,7 @@ import type { AcquireRequest, RenewRequest, TermView } from "../../src/model/lea
 import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock, settled } from "../../testkit/clock.ts";
+import { openBlank } from "../blank-database.ts";
 
 /**
  * What happens to a call of the store:
@@ -129,7 +130,7 @@ export const identityOf = (label: string): Identity => ({ owner: `${label}/${++i
 /** A SQLite store in memory and keepers on it, all in virtual time. */
 export async function setStage(): Promise<Stage> {
   const clock = new StageClock();
-  const store = await openSqlite({ file: ":memory:", clock });
+  const store = await openSqlite({ file: ":memory:", clock, open: openBlank });
   const probe = new Probe(store, clock);
   const keepers: LeaseKeeper[] = [];
   const logged: string[] = [];

@@ -10,6 +10,7 @@ import type { Store } from "../../src/store/contract/store.ts";
 import { openSqlite } from "../../src/store/sqlite/open.ts";
 import { ManualClock, settled as turns } from "../../testkit/clock.ts";
 import { begin, type Holder, intent } from "../../testkit/conformance/scenes.ts";
+import { openBlank } from "../blank-database.ts";
 import { identityOf } from "../lease/stage.ts";
 
 export const tenant = "acme";
@@ -50,7 +51,7 @@ export interface Parts {
 
 export async function setStage(): Promise<Stage> {
   const clock = new ManualClock();
-  const store = await openSqlite({ file: ":memory:", clock });
+  const store = await openSqlite({ file: ":memory:", clock, open: openBlank });
   onTestFinished(() => store.close());
   return { clock, ...stageOn(store, clock) };
 }

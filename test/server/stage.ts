@@ -7,6 +7,7 @@ import type { TokenLifetimes } from "../../src/server/handler-types.ts";
 import type { ServerLimits } from "../../src/server/limits.ts";
 import { TapeServer } from "../../src/server/server.ts";
 import type { Store } from "../../src/store/contract/store.ts";
+import { openBlank } from "../blank-database.ts";
 
 export interface Stage {
   readonly store: Store;
@@ -38,7 +39,9 @@ export async function stage(options: StageOptions = {}): Promise<Stage> {
   const { tenant = "default" } = options;
   const lines: Stage["lines"] = [];
   const log: Log = (level, event, fields) => lines.push({ level, event, ...(fields && { fields }) });
-  const store = options.store ?? (await openStore(options.url ?? "memory:", { clock, random, log }));
+  const { url = "memory:" } = options;
+  const open = url === "memory:" ? { open: openBlank } : {};
+  const store = options.store ?? (await openStore(url, { clock, random, log, ...open }));
   const server = new TapeServer({
     ...{ store, credentials, bootstrap, limits, tenant, clock, random, log },
     identity: { owner: "server/1", label: "server" },

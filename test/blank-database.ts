@@ -1,0 +1,30 @@
+import type { DatabaseSync } from "node:sqlite";
+import { ReusedDatabase } from "../simulation/reused-database.ts";
+import { silentLog } from "../src/base/log.ts";
+import { openDatabase } from "../src/store/sqlite/database.ts";
+import { migrate } from "../src/store/sqlite/migrate.ts";
+
+let image: Uint8Array | undefined;
+const free: ReusedDatabase[] = [];
+/** A test may have a thousand open at once: what is left of them is the collector's. */
+const maxFree = 8;
+
+function makeImage(): Uint8Array {
+  const db = openDatabase(":memory:");
+  migrate(db, silentLog);
+  const bytes = db.serialize();
+  db.close();
+  return bytes;
+}
+
+/**
+ * For the `open` of a store in memory: a migrated database that keeps its prepared statements for the next store, for
+ * stages that open hundreds of them. All of them have the same store id and seal their cursors alike.
+ */
+export function openBlank(): DatabaseSync {
+  image ??= makeImage();
+  const release = (used: ReusedDatabase): void => {
+    if (free.length < maxFree) free.push(used);
+  };
+  return free.pop() ?? new ReusedDatabase(image, release);
+}
