@@ -10,7 +10,7 @@ const runnerOf = (act: AnyWorkflow, made: Effect<null, unknown>) =>
 
 describe.each(["inline", "outbox"] as const)("an attempt is judged by the one rule: %s", (dispatch) => {
   const runOf = async (made: Effect<null, unknown>) => {
-    const s = await stage({ backend: "sqlite", limits: { payloadBytes: 64 * 1024 } });
+    const s = await stage({ limits: { payloadBytes: 64 * 1024 } });
     const act = workflow("act", (tape) => tape.attempt(made.with(null))) as unknown as AnyWorkflow;
     const p = s.process(runnerOf(act, made));
     const id = await p.start(act);
@@ -61,7 +61,7 @@ describe.each(["inline", "outbox"] as const)("an attempt is judged by the one ru
 });
 
 it("in a run that is ending, an attempt that was not sent says nothing about an earlier one in doubt", async () => {
-  const s = await stage({ backend: "sqlite", limits: { journalRecords: 400 } });
+  const s = await stage({ limits: { journalRecords: 400 } });
   const undone: unknown[] = [];
   let sent = 0;
   const made = effect(
