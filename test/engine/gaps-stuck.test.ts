@@ -162,10 +162,7 @@ describe("a run whose effect needs a person", () => {
 
   it("a note that comes while a person holds the run is counted, and none is lost", async () => {
     const go = gate("go");
-    const { s, p, runner, id } = await set(async (tape) => [
-      await tape.effect(wire.with(-8)),
-      await tape.gate(go),
-    ]);
+    const { s, p, runner, id } = await set(async (tape) => [await tape.effect(wire.with(-8)), await tape.gate(go)]);
     await p.over(id);
     const { fenced } = p.store;
     let tries = 0;
