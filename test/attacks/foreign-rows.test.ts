@@ -19,7 +19,7 @@ const fill = [
   `insert into tape.timers(run, pos, purpose, tenant, status, due_at) select n, 1, 'sleep', '${tenant}', 'FIRED', n from ${series}`,
   `insert into tape.runs(journal, tenant, id, workflow, phase, input_hash, root, created_at)
     select n, '${tenant}', 'r' || n, 'nobody', 'LIVE', '', n, n from ${series}`,
-  `insert into tape.leases(journal, kind, tenant, run, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, wants, workflow)
+  `insert into tape.leases(journal, kind, tenant, run, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at, next_reactor, workflow)
     select n, 'run', '${tenant}', n, 1, 1, 0, 0, 0, 0, 'recovery', 'nobody' from ${series}`,
 ];
 
