@@ -25,7 +25,7 @@ const fill = [
 
 const lists = ["effect.list", "gate.list", "gate.open", "timer.list", "run.wanted", "run.started", "run.by_prefix"];
 const others =
-  "run.held run.phased run.doubtful run.finished lease.list budget.open value.list schedule.list audit.page token.list process.list";
+  "run.held run.phased run.in_doubt run.finished lease.list budget.open value.list schedule.list audit.page token.list process.list";
 const params: Readonly<Record<string, string>> = {
   ...{ limit: "20", before: "9007199254740991", edge: "9007199254740991", since: "0", through: "9007199254740991" },
   ...{ least: "'a'", beyond: "'z'", above: "''", phase: "'STUCK'", prefix: "''", doubt: "false", held: "false" },

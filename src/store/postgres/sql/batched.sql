@@ -106,8 +106,8 @@ select journal, cast(token as text) as token from l;
 -- fenced
 -- writes: leases, records, runs, witness
 -- Runs that are decided and ended at once, of many journals: only those that are LIVE, without a parent, and with nothing
--- open or armed. Everything else gets no answer here and goes through run.settled and its kin, alone. LIMIT 1 keeps
--- every part a look-up for each item: joined, some plans began with all runs there are. The || as in run.settled. The
+-- open or armed. Everything else gets no answer here and goes through run.assert_settled and its kin, alone. LIMIT 1 keeps
+-- every part a look-up for each item: joined, some plans began with all runs there are. The || as in run.assert_settled. The
 -- update of the run is the last of the conditions, and what it returns goes on; the time is asked once, not for each row.
 with f as materialized (
   select i.*, l.notes, p.stamp

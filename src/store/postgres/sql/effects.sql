@@ -95,7 +95,7 @@ where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :
 -- name: effects.withdraw
 -- fenced
 -- writes: effects
--- The || as in run.settled.
+-- The || as in run.assert_settled.
 update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms() where run = :run and role = 'effect' and status || '' = 'PENDING';
 
 -- name: item.callees
@@ -135,7 +135,7 @@ where root = (select r.root from tape.runs r where r.journal = :run) and role = 
 -- fenced
 -- writes: leases
 -- Strictly newest first: of each run concerned, the newest unsettled obligation, and only if it is waiting to be done.
--- An array, so that the leases are looked up and not joined with all items there are; the || as in run.settled.
+-- An array, so that the leases are looked up and not joined with all items there are; the || as in run.assert_settled.
 update tape.leases set next_reactor = 'compensation', due_at = tape.now_ms()
 where owner is null and next_reactor is null and kind || '' = 'item' and journal = any(array(
   select e.item from tape.effects e

@@ -25,7 +25,7 @@ order by r.journal + 0 limit :limit;
 -- name: run.create
 -- unfenced: creating is unique by the run's id; a child is created inside its parent's fenced append. The || as
 -- writes: runs
--- in run.settled.
+-- in run.assert_settled.
 insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, parent, parent_pos, root, created_at, counted)
 select :journal, x.tenant, :id, :workflow, :version, 'LIVE', :input_hash, :labels, :parent, :parent_pos, x.root, tape.now_ms(), coalesce(x.counted, false)
 from (select coalesce(:tenant, (select p.tenant from tape.runs p where p.journal = :parent)) as tenant,

@@ -7,7 +7,7 @@ update tape.gates set approvals = approvals || :note || ',' where run = :run and
 -- name: gate.create
 -- fenced
 -- writes: gates
--- The || as in run.settled.
+-- The || as in run.assert_settled.
 insert into tape.gates(run, pos, tenant, name, status, binds, payload, approvers, opened_at)
 select :run, :pos, r.tenant, :name, 'OPEN', :binds, :payload, :approvers, tape.now_ms() from tape.runs r where r.journal = :run and r.phase || '' = 'LIVE'
 on conflict do nothing;
@@ -44,7 +44,7 @@ select pos, binds, approvers from tape.gates where run = :run and name = :name a
 -- name: gates.withdraw
 -- fenced
 -- writes: gates
--- The || as in run.settled.
+-- The || as in run.assert_settled.
 update tape.gates set status = 'WITHDRAWN' where run = :run and status || '' = 'OPEN';
 
 -- name: schedule.change
@@ -160,5 +160,5 @@ select tenant from q where tenant is not null limit :limit;
 -- name: timers.cancel
 -- fenced
 -- writes: timers
--- The || as in run.settled.
+-- The || as in run.assert_settled.
 update tape.timers set status = 'CANCELLED' where run = :run and status || '' = 'SET';
