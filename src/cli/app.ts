@@ -36,7 +36,7 @@ export interface OpenedStore {
   readonly tenant: string;
   /** The store's address without a password. */
   readonly url: string;
-  /** The agent's definitions, if they were asked for and the settings say where they are. */
+  /** The agent's definitions, if they are needed and the settings say where they are. */
   readonly runner: Runner;
 }
 
@@ -53,11 +53,11 @@ export interface OpenOptions {
 
 /** Opens what the command line, the environment or tape.yaml name, without driving anything, and closes it after. */
 export async function withApp<T>(
-  asked: Invocation,
+  invocation: Invocation,
   work: (opened: OpenedStore) => Promise<T>,
   options: OpenOptions = {},
 ): Promise<T> {
-  const { config, url } = settingsOf(asked);
+  const { config, url } = settingsOf(invocation);
   if (options.create !== true) assertExists(url);
   const { agent } = config.settings;
   const factory = options.runner === true ? agent.runner_factory : undefined;
@@ -71,7 +71,7 @@ export async function withApp<T>(
     ...(options.restored === true ? { restored: true } : {}),
   });
   try {
-    const tenant = tenantOf(store, config, { flag: asked.text("tenant") });
+    const tenant = tenantOf(store, config, { flag: invocation.text("tenant") });
     await using app = await Tape.open({ store, runner, tenant, work: false, log: silentLog });
     return await work({ app, store, tenant, url: maskUrl(url), runner });
   } finally {
@@ -79,9 +79,9 @@ export async function withApp<T>(
   }
 }
 
-export function settingsOf(asked: Invocation): { config: ReturnType<typeof loadConfig>; url: string } {
-  const given = asked.text("store");
-  const file = asked.text("config");
+export function settingsOf(invocation: Invocation): { config: ReturnType<typeof loadConfig>; url: string } {
+  const given = invocation.text("store");
+  const file = invocation.text("config");
   const flags = given === undefined ? [] : [{ path: "tape.store.url", text: given, flag: "--store" }];
   const cwd = process.cwd();
   const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
@@ -103,12 +103,12 @@ function assertExists(url: string): void {
 }
 
 /** A deed needs a reason; the name is the user's of this machine unless it is given. */
-export function operatorOf(asked: Invocation): { readonly by: string; readonly reason: string } {
-  const reason = asked.text("reason");
+export function operatorOf(invocation: Invocation): { readonly by: string; readonly reason: string } {
+  const reason = invocation.text("reason");
   if (reason === undefined || reason.trim() === "") {
     throw new UsageError("this needs --reason: journal, ledger and audit keep why it was done");
   }
-  return { by: asked.text("by") ?? userInfo().username, reason };
+  return { by: invocation.text("by") ?? userInfo().username, reason };
 }
 
 /** Words of a list that the command knows, or a refusal that names them all. */

@@ -41,7 +41,7 @@ export interface Command {
   readonly arguments?: readonly Argument[];
   readonly options?: Readonly<Record<string, Option>>;
   /** The exit code: 0 fine, 1 refused, 2 usage, 3 something is UNKNOWN or STUCK. */
-  readonly run: (asked: Invocation) => Promise<number>;
+  readonly run: (invocation: Invocation) => Promise<number>;
 }
 
 /** A command line that says something the program does not understand. */

@@ -12,14 +12,14 @@ export interface Column<T> {
 
 /** Rows as a table, or as JSON for programs; `empty` says what it means that there are none. */
 export function printRows<T>(
-  asked: Invocation,
+  invocation: Invocation,
   rows: readonly T[],
   columns: readonly Column<T>[],
   empty: string,
 ): void {
-  const { screen } = asked;
-  if (wantsJson(asked)) {
-    printJson(asked, rows);
+  const { screen } = invocation;
+  if (wantsJson(invocation)) {
+    printJson(invocation, rows);
     return;
   }
   if (rows.length === 0) {
@@ -41,8 +41,8 @@ export function tableOf<T>(rows: readonly T[], columns: readonly Column<T>[]): s
 }
 
 /** Whole numbers beyond 2^53 as text, values as they travel over the wire. */
-export function printJson(asked: Invocation, value: unknown): void {
-  asked.screen.block(jsonText(value));
+export function printJson(invocation: Invocation, value: unknown): void {
+  invocation.screen.block(jsonText(value));
 }
 
 export function jsonText(value: unknown, indent: number | undefined = 2): string {
@@ -58,8 +58,8 @@ export function jsonText(value: unknown, indent: number | undefined = 2): string
   return safeJson(said ?? "null");
 }
 
-export function wantsJson(asked: Invocation): boolean {
-  const output = asked.text("output");
+export function wantsJson(invocation: Invocation): boolean {
+  const output = invocation.text("output");
   if (output === undefined || output === "table") return false;
   if (output === "json") return true;
   throw new UsageError(`-o is table or json, not ${output}`);

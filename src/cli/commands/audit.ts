@@ -12,12 +12,13 @@ const ls: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
-      const limit = wholeOf("--limit", asked.text("limit")) ?? (wantsJson(asked) ? Number.POSITIVE_INFINITY : 50);
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant }) => {
+      const limit =
+        wholeOf("--limit", invocation.text("limit")) ?? (wantsJson(invocation) ? Number.POSITIVE_INFINITY : 50);
       const entries = await newest(store, tenant, limit);
       printRows(
-        asked,
+        invocation,
         entries.map(({ cursor: _cursor, ...entry }) => entry),
         [
           { title: "AT", of: ({ at }) => timeOf(at) },
@@ -38,19 +39,21 @@ const verify: Command = {
   name: "audit verify",
   summary: "compares the hash of every entry; exit code 1 if one was changed, left out or put between",
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant }) => {
       const entries = await newest(store, tenant, Number.POSITIVE_INFINITY);
       const found = checkAudit(entries.reverse());
-      if (wantsJson(asked)) printJson(asked, found);
+      if (wantsJson(invocation)) printJson(invocation, found);
       else {
-        for (const fault of found.faults) asked.screen.line(fault);
+        for (const fault of found.faults) invocation.screen.line(fault);
         const { checked, unsealed, head } = found;
         const old = unsealed === 0 ? "" : `, ${unsealed} from before there were hashes`;
-        asked.screen.line(`${checked} entries, ${found.faults.length} faults${old}`);
+        invocation.screen.line(`${checked} entries, ${found.faults.length} faults${old}`);
         if (head !== undefined) {
-          asked.screen.line(`newest: ${head.n} ${head.hash}`);
-          asked.screen.line(asked.screen.dim("Keep that line elsewhere: it shows later whether anything was cut off."));
+          invocation.screen.line(`newest: ${head.n} ${head.hash}`);
+          invocation.screen.line(
+            invocation.screen.dim("Keep that line elsewhere: it shows later whether anything was cut off."),
+          );
         }
       }
       return found.faults.length === 0 ? 0 : 1;

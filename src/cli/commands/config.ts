@@ -12,7 +12,7 @@ export const config: Command = {
     config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder" },
     output: { value: "json|text", short: "o", help: "text for people (default), json for programs" },
   },
-  run: async (asked) => print(asked.text("config"), asked.text("output"), asked.screen),
+  run: async (invocation) => print(invocation.text("config"), invocation.text("output"), invocation.screen),
 };
 
 function print(file: string | undefined, output: string | undefined, screen: Screen): number {

@@ -25,6 +25,6 @@ export const demos: readonly Command[] = [
     name: "demo zombie",
     summary: "two processes, one lease: a paused owner wakes up and cannot write",
     options: { unfenced: { help: "the same without the fence, for comparison: the money moves twice" } },
-    run: (asked) => zombieDemo(asked.screen, { unfenced: asked.given("unfenced") }),
+    run: (invocation) => zombieDemo(invocation.screen, { unfenced: invocation.given("unfenced") }),
   },
 ];

@@ -20,23 +20,23 @@ export const dev: Command = {
 
 const paths = { "runner-from": "agent.runner_factory", listen: "tape.server.listen", store: "tape.store.url" } as const;
 
-async function run(asked: Invocation): Promise<number> {
+async function run(invocation: Invocation): Promise<number> {
   const cwd = process.cwd();
-  const file = asked.text("config");
+  const file = invocation.text("config");
   const flags = Object.entries(paths).flatMap(([option, path]): FlagValue[] => {
-    const text = asked.text(option);
+    const text = invocation.text(option);
     return text === undefined ? [] : [{ path, text, flag: `--${option}` }];
   });
   const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
   const { agent, tape } = config.settings;
   const place = placeOf(tape.server.listen);
-  const once = asked.given("once");
-  const { screen } = asked;
+  const once = invocation.given("once");
+  const { screen } = invocation;
   if (agent.runner_factory !== undefined) {
     if (once) throw new UsageError("dev --once plays the built-in payment; you have a runner: leave --once out");
-    return runProject({ screen, config, place, cwd, file, runnerFrom: asked.text("runner-from") });
+    return runProject({ screen, config, place, cwd, file, runnerFrom: invocation.text("runner-from") });
   }
-  if (config.file !== undefined || asked.text("store") !== undefined) {
+  if (config.file !== undefined || invocation.text("store") !== undefined) {
     throw new TapeError(
       "TAPE_BAD_CONFIG",
       "agent.runner_factory: dev needs your runner, as in ./app/agent.ts#buildRunner",

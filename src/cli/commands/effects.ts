@@ -18,8 +18,8 @@ const listOptions = {
   ...outputOption,
 } as const;
 
-const afterOf = (asked: Invocation): { after?: string } => {
-  const after = asked.text("after");
+const afterOf = (invocation: Invocation): { after?: string } => {
+  const after = invocation.text("after");
   return after === undefined ? {} : { after };
 };
 
@@ -34,20 +34,25 @@ function listing(name: "effects" | "obligations", summary: string): Command {
     name,
     summary,
     options: listOptions,
-    run: (asked) =>
-      withApp(asked, async ({ store, tenant }) => {
-        const run = asked.text("run");
+    run: (invocation) =>
+      withApp(invocation, async ({ store, tenant }) => {
+        const run = invocation.text("run");
         const known: readonly string[] = name === "effects" ? effectMachine.states : obligationMachine.states;
-        const status = wordsOf("--status", asked.text("status"), known);
+        const status = wordsOf("--status", invocation.text("status"), known);
         const found = await store.read.effects(tenant, {
           role: name === "effects" ? "effect" : "compensation",
           ...(run === undefined ? {} : { run }),
           ...(status === undefined ? {} : { status }),
-          ...afterOf(asked),
+          ...afterOf(invocation),
         });
         const ids = await runIds(store, tenant, found);
         const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
-        printRows(asked, found, [runColumn, ...effectColumns(await store.read.now())], `there are no such ${name}`);
+        printRows(
+          invocation,
+          found,
+          [runColumn, ...effectColumns(await store.read.now())],
+          `there are no such ${name}`,
+        );
         if (run === undefined) printNext(found, effectCursor);
         return 0;
       }),
@@ -58,18 +63,18 @@ const gates: Command = {
   name: "gates",
   summary: "lists gates that wait for somebody's decision",
   options: { run: listOptions.run, after: listOptions.after, ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
-      const run = asked.text("run");
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant }) => {
+      const run = invocation.text("run");
       const found = await store.read.gates(tenant, {
         open: true,
-        ...afterOf(asked),
+        ...afterOf(invocation),
         ...(run === undefined ? {} : { run }),
       });
       const ids = await runIds(store, tenant, found);
       const now = await store.read.now();
       printRows(
-        asked,
+        invocation,
         found.map((row) => ({ ...row, id: ids.get(row.run) ?? "" })),
         [
           { title: "RUN", of: ({ id }) => id },
@@ -114,24 +119,24 @@ function resolving(what: "effect" | "obligation"): Command {
       ...operatorOptions,
       ...storeOptions,
     },
-    run: (asked) => {
-      const [, pos = "", sub] = /^(\d+)(?:\.(\d+))?$/.exec(asked.arguments.pos!) ?? [];
-      if (pos === "") throw new UsageError(`<pos> is a position as in 3 or 3.1, not ${asked.arguments.pos}`);
-      const person = operatorOf(asked);
-      const resolution = resolutionOf(asked);
+    run: (invocation) => {
+      const [, pos = "", sub] = /^(\d+)(?:\.(\d+))?$/.exec(invocation.arguments.pos!) ?? [];
+      if (pos === "") throw new UsageError(`<pos> is a position as in 3 or 3.1, not ${invocation.arguments.pos}`);
+      const audit = operatorOf(invocation);
+      const resolution = resolutionOf(invocation);
       return withApp(
-        asked,
+        invocation,
         async ({ app }) => {
-          const run = asked.arguments.run!;
+          const run = invocation.arguments.run!;
           const part = wholeOf("<pos>", sub) ?? (what === "effect" ? 0 : 1);
-          await app.resolve({ run, pos: Number(pos), sub: part, resolution, ...person });
+          await app.resolve({ run, pos: Number(pos), sub: part, resolution, ...audit });
           const said =
             resolution.as === "observe"
               ? "somebody looks at once"
               : resolution.as === "compensate"
                 ? "it is to be undone"
                 : undefined;
-          asked.screen.line(`${run} ${asked.arguments.pos}: ${said ?? `recorded as ${resolution.as}`}`);
+          invocation.screen.line(`${run} ${invocation.arguments.pos}: ${said ?? `recorded as ${resolution.as}`}`);
           return 0;
         },
         { runner: true },
@@ -140,9 +145,9 @@ function resolving(what: "effect" | "obligation"): Command {
   };
 }
 
-function resolutionOf(asked: Invocation): Resolution {
-  const as = asked.text("as");
-  const value = asked.text("value");
+function resolutionOf(invocation: Invocation): Resolution {
+  const as = invocation.text("as");
+  const value = invocation.text("value");
   if (as === "confirmed" || as === "compensate") {
     return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
   }

@@ -20,40 +20,40 @@ export const forkCommand: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) => {
-    const at = wholeOf("--at", asked.text("at"));
-    const again = positionsOf(asked, "again");
-    const keepCompensated = positionsOf(asked, "keep-compensated");
-    const id = asked.text("id");
-    const person = asked.given("plan") ? undefined : operatorOf(asked);
-    return withApp(asked, async ({ app }) => {
-      const run = asked.arguments.run!;
+  run: (invocation) => {
+    const at = wholeOf("--at", invocation.text("at"));
+    const again = positionsOf(invocation, "again");
+    const keepCompensated = positionsOf(invocation, "keep-compensated");
+    const id = invocation.text("id");
+    const audit = invocation.given("plan") ? undefined : operatorOf(invocation);
+    return withApp(invocation, async ({ app }) => {
+      const run = invocation.arguments.run!;
       const plan = await app.forkPlan(run, at);
-      if (!wantsJson(asked)) for (const line of linesOf(asked, plan)) asked.screen.line(line);
-      if (person === undefined) {
-        if (wantsJson(asked)) printJson(asked, plan);
+      if (!wantsJson(invocation)) for (const line of linesOf(invocation, plan)) invocation.screen.line(line);
+      if (audit === undefined) {
+        if (wantsJson(invocation)) printJson(invocation, plan);
         return 0;
       }
       const handle = await app.fork(run, {
-        ...person,
+        ...audit,
         at: plan.at,
         again,
         keepCompensated,
         ...(id !== undefined && { id }),
       });
-      if (wantsJson(asked)) printJson(asked, { id: handle.id, plan });
-      else asked.screen.line(`started ${handle.id}`);
+      if (wantsJson(invocation)) printJson(invocation, { id: handle.id, plan });
+      else invocation.screen.line(`started ${handle.id}`);
       return 0;
     });
   },
 };
 
-function positionsOf(asked: Invocation, option: string): number[] {
-  return (asked.text(option) ?? "").split(",").flatMap((word) => wholeOf(`--${option}`, word || undefined) ?? []);
+function positionsOf(invocation: Invocation, option: string): number[] {
+  return (invocation.text(option) ?? "").split(",").flatMap((word) => wholeOf(`--${option}`, word || undefined) ?? []);
 }
 
-function linesOf(asked: Invocation, plan: ForkPlan): string[] {
-  const { screen } = asked;
+function linesOf(invocation: Invocation, plan: ForkPlan): string[] {
+  const { screen } = invocation;
   const list = (title: string, some: readonly ForkedOperation[]): string[] =>
     some.length === 0 ? [] : [title, ...some.map(({ pos, what, name }) => `  ${pos}  ${what} ${name}`)];
   const happened = plan.happened.map(

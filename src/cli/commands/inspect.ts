@@ -16,9 +16,9 @@ const inspect: Command = {
   summary: "everything about one run: its journal, who held it, what is open and what is in doubt",
   arguments: [{ name: "run", help: "the run's id" }],
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ app, store, tenant }) => {
-      const id = asked.arguments.run!;
+  run: (invocation) =>
+    withApp(invocation, async ({ app, store, tenant }) => {
+      const id = invocation.arguments.run!;
       const run = await app.runs.get(id);
       if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
       const [terms, acts, inverses, gates, timers, budgets] = await Promise.all([
@@ -34,11 +34,21 @@ const inspect: Command = {
       const now = await store.read.now();
       const open = { journal, gates, timers, effects: [...acts, ...inverses] };
       const waits = run.endedAt === null ? waitsOf(run, open, now) : [];
-      if (wantsJson(asked)) {
-        printJson(asked, { run, waits, journal, terms, effects: acts, obligations: inverses, gates, timers, budgets });
+      if (wantsJson(invocation)) {
+        printJson(invocation, {
+          run,
+          waits,
+          journal,
+          terms,
+          effects: acts,
+          obligations: inverses,
+          gates,
+          timers,
+          budgets,
+        });
         return 0;
       }
-      const { screen } = asked;
+      const { screen } = invocation;
       screen.line(`${screen.bold(id)}  ${run.status}  ${run.workflow}`);
       screen.line(`started ${timeOf(run.createdAt)}, ${lasting((run.endedAt ?? now) - run.createdAt)}`);
       if (run.lease.owner !== null) {
@@ -51,23 +61,23 @@ const inspect: Command = {
       } else {
         for (const line of waits) screen.line(line);
       }
-      section(asked, "journal", journal, journalColumns);
-      section(asked, "terms", terms, termColumns);
-      section(asked, "effects", acts, effectColumns(now));
-      section(asked, "obligations", inverses, effectColumns(now));
-      section(asked, "gates", gates, [
+      section(invocation, "journal", journal, journalColumns);
+      section(invocation, "terms", terms, termColumns);
+      section(invocation, "effects", acts, effectColumns(now));
+      section(invocation, "obligations", inverses, effectColumns(now));
+      section(invocation, "gates", gates, [
         { title: "POS", right: true, of: ({ pos }) => pos },
         { title: "GATE", of: ({ name }) => name },
         { title: "STATUS", of: ({ status }) => status },
         { title: "SHOWS", of: ({ payload }) => (payload === null ? "" : brief(decode(payload))) },
       ]);
-      section(asked, "timers", timers, [
+      section(invocation, "timers", timers, [
         { title: "POS", right: true, of: ({ pos }) => pos },
         { title: "FOR", of: ({ purpose }) => purpose },
         { title: "STATUS", of: ({ status }) => status },
         { title: "DUE", of: ({ dueAt }) => timeOf(dueAt) },
       ]);
-      section(asked, "budgets (millionths)", budgets, [
+      section(invocation, "budgets (millionths)", budgets, [
         { title: "UNIT", of: ({ unit }) => unit },
         { title: "CAP", right: true, of: ({ cap }) => cap },
         { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
@@ -97,25 +107,25 @@ const tail: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) =>
-    withApp(asked, async ({ app, store, tenant }) => {
-      const run = asked.arguments.run;
-      const limit = wholeOf("--limit", asked.text("limit")) ?? 50;
+  run: (invocation) =>
+    withApp(invocation, async ({ app, store, tenant }) => {
+      const run = invocation.arguments.run;
+      const limit = wholeOf("--limit", invocation.text("limit")) ?? 50;
       const say = (record: JournalRecord): void => {
-        if (wantsJson(asked)) asked.screen.line(jsonText(record, 0));
-        else asked.screen.line(lineOf(record));
+        if (wantsJson(invocation)) invocation.screen.line(jsonText(record, 0));
+        else invocation.screen.line(lineOf(record));
       };
       if (run !== undefined) {
         if ((await app.runs.get(run)) === undefined) {
           throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });
         }
-        let from = wholeOf("--from", asked.text("from")) ?? 1;
+        let from = wholeOf("--from", invocation.text("from")) ?? 1;
         const all: JournalRecord[] = [];
         for await (const record of app.journal(run, { from })) all.push(record);
-        const shown = asked.given("follow") || asked.text("from") !== undefined ? all : all.slice(-limit);
+        const shown = invocation.given("follow") || invocation.text("from") !== undefined ? all : all.slice(-limit);
         for (const record of shown) say(record);
         from = (all.at(-1)?.seq ?? from - 1) + 1;
-        while (asked.given("follow") && (await app.runs.get(run))?.endedAt === null) {
+        while (invocation.given("follow") && (await app.runs.get(run))?.endedAt === null) {
           await systemClock.sleep(followMs);
           for await (const record of app.journal(run, { from })) {
             say(record);
@@ -124,8 +134,8 @@ const tail: Command = {
         }
         return 0;
       }
-      const from = asked.text("from");
-      if (asked.given("follow")) {
+      const from = invocation.text("from");
+      if (invocation.given("follow")) {
         const stopped = new AbortController();
         process.once("SIGINT", () => stopped.abort());
         for await (const record of app.feed({ ...(from !== undefined && { from }), signal: stopped.signal }))
@@ -179,11 +189,11 @@ export const effectColumns = (now: number): readonly Column<EffectRow>[] => [
   { title: "ARGUMENTS", of: ({ args }) => brief(decode(args), 50) },
 ];
 
-function section<T>(asked: Invocation, title: string, rows: readonly T[], columns: readonly Column<T>[]): void {
+function section<T>(invocation: Invocation, title: string, rows: readonly T[], columns: readonly Column<T>[]): void {
   if (rows.length === 0) return;
-  asked.screen.line();
-  asked.screen.line(asked.screen.bold(title));
-  for (const line of tableOf(rows, columns)) asked.screen.line(`  ${line}`);
+  invocation.screen.line();
+  invocation.screen.line(invocation.screen.bold(title));
+  for (const line of tableOf(rows, columns)) invocation.screen.line(`  ${line}`);
 }
 
 function lineOf(record: JournalRecord): string {

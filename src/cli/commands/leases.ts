@@ -30,14 +30,14 @@ const ls: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) =>
-    withApp(asked, async ({ app }) => {
-      const limit = wholeOf("--limit", asked.text("limit"));
+  run: (invocation) =>
+    withApp(invocation, async ({ app }) => {
+      const limit = wholeOf("--limit", invocation.text("limit"));
       const found = await app.leases.list({
-        ...(asked.given("all") ? {} : { held: true }),
+        ...(invocation.given("all") ? {} : { held: true }),
         ...(limit === undefined ? {} : { limit }),
       });
-      printRows(asked, found, columns, asked.given("all") ? "there are no leases" : "nobody holds a lease");
+      printRows(invocation, found, columns, invocation.given("all") ? "there are no leases" : "nobody holds a lease");
       return 0;
     }),
 };
@@ -47,13 +47,13 @@ const explain: Command = {
   summary: "says in words who holds a lease, since when, why, and what may happen next",
   arguments: [nameArgument],
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ app, store, tenant }) => {
-      const target = await targetOf(store, tenant, asked);
+  run: (invocation) =>
+    withApp(invocation, async ({ app, store, tenant }) => {
+      const target = await targetOf(store, tenant, invocation);
       const view = await app.leases.explain(target);
-      if (view === undefined) throw unknown(asked);
-      if (wantsJson(asked)) printJson(asked, view);
-      else asked.screen.line(view.text);
+      if (view === undefined) throw unknown(invocation);
+      if (wantsJson(invocation)) printJson(invocation, view);
+      else invocation.screen.line(view.text);
       return 0;
     }),
 };
@@ -63,10 +63,10 @@ const history: Command = {
   summary: "the ledger of a lease: every term, with why it began and ended",
   arguments: [nameArgument],
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
-      const terms = await store.read.terms(tenant, await targetOf(store, tenant, asked));
-      printRows(asked, terms, termColumns, "it was never held");
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant }) => {
+      const terms = await store.read.terms(tenant, await targetOf(store, tenant, invocation));
+      printRows(invocation, terms, termColumns, "it was never held");
       return 0;
     }),
 };
@@ -77,12 +77,12 @@ function taking(name: "takeover" | "release", summary: string): Command {
     summary,
     arguments: [nameArgument],
     options: { ...operatorOptions, ...storeOptions },
-    run: (asked) => {
-      const person = operatorOf(asked);
-      return withApp(asked, async ({ app, store, tenant }) => {
-        const target = await targetOf(store, tenant, asked);
-        await app.leases.preempt(target, { ...person, onlyStale: name === "release" });
-        asked.screen.line(`${asked.arguments.lease}: its holder is fenced, and the lease is free`);
+    run: (invocation) => {
+      const audit = operatorOf(invocation);
+      return withApp(invocation, async ({ app, store, tenant }) => {
+        const target = await targetOf(store, tenant, invocation);
+        await app.leases.preempt(target, { ...audit, onlyStale: name === "release" });
+        invocation.screen.line(`${invocation.arguments.lease}: its holder is fenced, and the lease is free`);
         return 0;
       });
     },
@@ -90,15 +90,19 @@ function taking(name: "takeover" | "release", summary: string): Command {
 }
 
 /** Runs and names do not share their leases: a run of that id comes first. */
-async function targetOf(store: Store, tenant: string, asked: Invocation): Promise<{ run: string } | { name: string }> {
-  const said = asked.arguments.lease!;
+async function targetOf(
+  store: Store,
+  tenant: string,
+  invocation: Invocation,
+): Promise<{ run: string } | { name: string }> {
+  const said = invocation.arguments.lease!;
   if ((await store.read.lease(tenant, { run: said })) !== undefined) return { run: said };
   if ((await store.read.lease(tenant, { name: said })) !== undefined) return { name: said };
-  throw unknown(asked);
+  throw unknown(invocation);
 }
 
-function unknown(asked: Invocation): TapeError {
-  const { lease } = asked.arguments;
+function unknown(invocation: Invocation): TapeError {
+  const { lease } = invocation.arguments;
   return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no run and no lease called ${lease}`, { name: lease });
 }
 

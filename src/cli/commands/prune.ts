@@ -20,26 +20,26 @@ export const prune: Command = {
     ...operatorOptions,
     ...storeOptions,
   },
-  run: (asked) => {
-    const age = asked.duration("older");
+  run: (invocation) => {
+    const age = invocation.duration("older");
     if (age === undefined) throw new UsageError("--older is a duration as in 90d");
-    const dry = asked.given("dry-run");
-    const person = dry ? undefined : operatorOf(asked);
-    return withApp(asked, async (opened) => {
+    const dry = invocation.given("dry-run");
+    const audit = dry ? undefined : operatorOf(invocation);
+    return withApp(invocation, async (opened) => {
       const { store, tenant } = opened;
-      const { screen } = asked;
+      const { screen } = invocation;
       const before = (await store.read.now()) - age;
-      const file = asked.text("export");
+      const file = invocation.text("export");
       if (dry || file !== undefined) {
         const found = await exported(opened, before, dry ? undefined : file);
         screen.line(
           `${found} runs ended before ${new Date(before).toISOString()}${dry || file === undefined ? "" : `, exported to ${file}`}`,
         );
-        if (person === undefined) return 0;
+        if (audit === undefined) return 0;
       }
       let gone = 0;
       for (let some = 1; some > 0; gone += some) {
-        some = await store.intake.prune(tenant, before, together, person);
+        some = await store.intake.prune(tenant, before, together, audit);
         if (some > 0) screen.bar(`deleted ${gone + some}`, 1, 1);
       }
       screen.barDone();

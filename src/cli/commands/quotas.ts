@@ -33,19 +33,19 @@ const ls: Command = {
   name: "quota ls",
   summary: "lists what tenants may have at most, and how much of it they have",
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ store }) => {
+  run: (invocation) =>
+    withApp(invocation, async ({ store }) => {
       const found = await allOf(
         (above) => store.read.quotas({ above }),
         ({ tenant }) => tenant,
       );
-      printRows(asked, found, columns, "there are no quotas; set some with durable-tape quota set");
+      printRows(invocation, found, columns, "there are no quotas; set some with durable-tape quota set");
       return 0;
     }),
 };
 
-function limitOf(asked: Invocation, kind: QuotaKind): Partial<QuotaLimits> {
-  const said = asked.text(kind);
+function limitOf(invocation: Invocation, kind: QuotaKind): Partial<QuotaLimits> {
+  const said = invocation.text(kind);
   if (said === undefined) return {};
   if (said === "default") return { [kind]: null };
   if (said === "none") return { [kind]: unlimited };
@@ -53,12 +53,12 @@ function limitOf(asked: Invocation, kind: QuotaKind): Partial<QuotaLimits> {
   return { [kind]: Number(said) };
 }
 
-async function set(asked: Invocation, change: Partial<QuotaLimits>): Promise<number> {
-  const person = operatorOf(asked);
-  return withApp(asked, async ({ store, tenant: home }) => {
-    const quota = await store.intake.setQuota(asked.arguments.tenant, change, { ...person, home });
-    if (wantsJson(asked)) printJson(asked, quota);
-    else printRows(asked, [quota], columns, "");
+async function set(invocation: Invocation, change: Partial<QuotaLimits>): Promise<number> {
+  const audit = operatorOf(invocation);
+  return withApp(invocation, async ({ store, tenant: home }) => {
+    const quota = await store.intake.setQuota(invocation.arguments.tenant, change, { ...audit, home });
+    if (wantsJson(invocation)) printJson(invocation, quota);
+    else printRows(invocation, [quota], columns, "");
     return 0;
   });
 }
@@ -75,12 +75,12 @@ const setCommand: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) => {
-    const change = Object.assign({}, ...quotaKinds.map((kind) => limitOf(asked, kind))) as Partial<QuotaLimits>;
+  run: (invocation) => {
+    const change = Object.assign({}, ...quotaKinds.map((kind) => limitOf(invocation, kind))) as Partial<QuotaLimits>;
     if (Object.keys(change).length === 0) {
       throw new UsageError(`quota set needs at least one of ${quotaKinds.map((kind) => `--${kind}`).join(", ")}`);
     }
-    return set(asked, change);
+    return set(invocation, change);
   },
 };
 
@@ -89,7 +89,7 @@ const unset: Command = {
   summary: "takes all quotas of a tenant back: the default holds for it again",
   arguments: [whose],
   options: { ...operatorOptions, ...storeOptions, ...outputOption },
-  run: (asked) => set(asked, { runs: null, bytes: null, schedules: null, streams: null }),
+  run: (invocation) => set(invocation, { runs: null, bytes: null, schedules: null, streams: null }),
 };
 
 export const quotaCommands: readonly Command[] = [ls, setCommand, unset];

@@ -31,21 +31,21 @@ const start: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) =>
+  run: (invocation) =>
     withApp(
-      asked,
+      invocation,
       async ({ app, store, tenant, runner }) => {
-        const id = asked.text("id") ?? systemRandom.uuid(systemClock.wall());
-        const version = asked.text("version");
-        const labels = pairs("--label", asked.all("label"));
-        const budget = Object.entries(pairs("--budget", asked.all("budget"))).map(([unit, amount]) => {
+        const id = invocation.text("id") ?? systemRandom.uuid(systemClock.wall());
+        const version = invocation.text("version");
+        const labels = pairs("--label", invocation.all("label"));
+        const budget = Object.entries(pairs("--budget", invocation.all("budget"))).map(([unit, amount]) => {
           const cap = Math.round(Number(amount) * 1_000_000);
           if (!Number.isSafeInteger(cap) || cap < 0)
             throw new UsageError(`--budget ${unit} is an amount, not ${amount}`);
           return [unit, cap] as const;
         });
-        const workflow = asked.arguments.workflow!;
-        const input = inputOf(asked.text("input"));
+        const workflow = invocation.arguments.workflow!;
+        const input = inputOf(invocation.text("input"));
         await assertInput(runner, workflow, input);
         const [verdict] = await store.intake.createRuns(tenant, [
           {
@@ -67,14 +67,14 @@ const start: Command = {
         if (hint !== undefined && (await app.runs.get(id))?.status === "RUNNABLE") {
           complain(process.stderr, `TAPE_NO_WORKER: ${hint}`);
         }
-        if (!asked.given("wait")) {
-          if (wantsJson(asked)) printJson(asked, { id, fresh: verdict.fresh });
-          else asked.screen.line(verdict.fresh ? id : `${id}  (it was started before)`);
+        if (!invocation.given("wait")) {
+          if (wantsJson(invocation)) printJson(invocation, { id, fresh: verdict.fresh });
+          else invocation.screen.line(verdict.fresh ? id : `${id}  (it was started before)`);
           return 0;
         }
         const outcome = await (await app.run(id)).result();
-        if (wantsJson(asked)) printJson(asked, { id, fresh: verdict.fresh, outcome });
-        else asked.screen.line(`${id}  ${brief(outcome, 200)}`);
+        if (wantsJson(invocation)) printJson(invocation, { id, fresh: verdict.fresh, outcome });
+        else invocation.screen.line(`${id}  ${brief(outcome, 200)}`);
         return 0;
       },
       { create: true, runner: true },
@@ -109,29 +109,29 @@ const runs: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) =>
-    withApp(asked, async ({ app, store }) => {
-      const [label] = Object.entries(pairs("--label", asked.all("label")));
-      const workflow = asked.text("workflow");
-      const status = wordsOf("--status", asked.text("status"), runStatuses);
-      const before = wholeOf("--before", asked.text("before"));
-      const limit = wholeOf("--limit", asked.text("limit")) ?? 50;
-      const prefix = asked.text("prefix");
+  run: (invocation) =>
+    withApp(invocation, async ({ app, store }) => {
+      const [label] = Object.entries(pairs("--label", invocation.all("label")));
+      const workflow = invocation.text("workflow");
+      const status = wordsOf("--status", invocation.text("status"), runStatuses);
+      const before = wholeOf("--before", invocation.text("before"));
+      const limit = wholeOf("--limit", invocation.text("limit")) ?? 50;
+      const prefix = invocation.text("prefix");
       const now = await store.read.now();
       const found = await app.runs.list({
         limit,
-        ...timesOf(asked, now),
+        ...timesOf(invocation, now),
         ...(prefix === undefined ? {} : { prefix }),
-        ...(asked.given("doubt") ? { doubt: true } : {}),
+        ...(invocation.given("doubt") ? { doubt: true } : {}),
         ...(workflow === undefined ? {} : { workflow }),
         ...(status === undefined ? {} : { status }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
         ...(before === undefined ? {} : { before }),
       });
-      printRows(asked, found, columns(now), "no run fits; start one with durable-tape start");
+      printRows(invocation, found, columns(now), "no run fits; start one with durable-tape start");
       const last = found.at(-1);
-      if (!wantsJson(asked) && found.length === limit && last !== undefined) {
-        asked.screen.line(asked.screen.dim(`more: --before ${last.journal}`));
+      if (!wantsJson(invocation) && found.length === limit && last !== undefined) {
+        invocation.screen.line(invocation.screen.dim(`more: --before ${last.journal}`));
       }
       return 0;
     }),
@@ -144,10 +144,10 @@ const times = {
   "ended-until": "endedUntil",
 } as const;
 
-function timesOf(asked: Invocation, now: number): Partial<Record<(typeof times)[keyof typeof times], number>> {
+function timesOf(invocation: Invocation, now: number): Partial<Record<(typeof times)[keyof typeof times], number>> {
   return Object.fromEntries(
     Object.entries(times).flatMap(([option, field]) => {
-      const text = asked.text(option);
+      const text = invocation.text(option);
       if (text === undefined) return [];
       const ago = durationMs(text as never);
       const at = ago === undefined ? Date.parse(text) : now - ago;
@@ -168,16 +168,16 @@ const signal: Command = {
     by: operatorOptions.by,
     ...storeOptions,
   },
-  run: (asked) =>
+  run: (invocation) =>
     withApp(
-      asked,
+      invocation,
       async ({ store, tenant, runner }) => {
-        const { run, gate } = asked.arguments as { run: string; gate: string };
-        const value = jsonOf("--value", asked.text("value") ?? "null");
+        const { run, gate } = invocation.arguments as { run: string; gate: string };
+        const value = jsonOf("--value", invocation.text("value") ?? "null");
         await assertGateValue(runner, gate, value);
         const open = (await store.read.gates(tenant, { run, open: true })).filter(({ name }) => name === gate);
-        const binds = asked.text("binds") ?? (open.length === 1 ? (open[0]!.binds ?? undefined) : undefined);
-        const [key, by] = [asked.text("key"), asked.text("by")];
+        const binds = invocation.text("binds") ?? (open.length === 1 ? (open[0]!.binds ?? undefined) : undefined);
+        const [key, by] = [invocation.text("key"), invocation.text("by")];
         const sent = await store.intake.signal(tenant, run, {
           name: gate,
           value,
@@ -186,7 +186,7 @@ const signal: Command = {
           ...(binds === undefined ? {} : { binds }),
         });
         const early = open.length === 0 ? "; the gate is not open yet: the signal waits for it" : "";
-        asked.screen.line(sent.duplicate ? `note ${sent.n}: this key was sent before` : `note ${sent.n}${early}`);
+        invocation.screen.line(sent.duplicate ? `note ${sent.n}: this key was sent before` : `note ${sent.n}${early}`);
         return 0;
       },
       { runner: true },
@@ -198,13 +198,13 @@ const cancel: Command = {
   summary: "asks a run to stop, to clean up and to undo what it owes",
   arguments: [runArgument],
   options: { ...operatorOptions, ...storeOptions },
-  run: (asked) =>
-    withApp(asked, async ({ app }) => {
-      const person = operatorOf(asked);
-      await app.cancel(asked.arguments.run!, person);
-      const run = await app.runs.get(asked.arguments.run!);
+  run: (invocation) =>
+    withApp(invocation, async ({ app }) => {
+      const audit = operatorOf(invocation);
+      await app.cancel(invocation.arguments.run!, audit);
+      const run = await app.runs.get(invocation.arguments.run!);
       const ended = run !== undefined && run.endedAt !== null; // at once, if it never began
-      asked.screen.line(`${asked.arguments.run} ${ended ? `is ${run.status}` : "is asked to stop"}`);
+      invocation.screen.line(`${invocation.arguments.run} ${ended ? `is ${run.status}` : "is invocation to stop"}`);
       return 0;
     }),
 };
@@ -214,11 +214,11 @@ const redrive: Command = {
   summary: "lets a stuck run go on from where it was",
   arguments: [runArgument],
   options: { ...operatorOptions, ...storeOptions },
-  run: (asked) =>
-    withApp(asked, async ({ app }) => {
-      const person = operatorOf(asked);
-      await app.redrive(asked.arguments.run!, person);
-      asked.screen.line(`${asked.arguments.run} goes on as soon as somebody drives it`);
+  run: (invocation) =>
+    withApp(invocation, async ({ app }) => {
+      const audit = operatorOf(invocation);
+      await app.redrive(invocation.arguments.run!, audit);
+      invocation.screen.line(`${invocation.arguments.run} goes on as soon as somebody drives it`);
       return 0;
     }),
 };

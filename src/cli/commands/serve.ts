@@ -29,10 +29,15 @@ export const serve: Command = {
   run,
 };
 
-async function run(asked: Invocation): Promise<number> {
+async function run(invocation: Invocation): Promise<number> {
   const cwd = process.cwd();
-  const file = asked.text("config");
-  const config = loadConfig({ cwd, env: process.env, flags: flagsOf(asked), ...(file === undefined ? {} : { file }) });
+  const file = invocation.text("config");
+  const config = loadConfig({
+    cwd,
+    env: process.env,
+    flags: flagsOf(invocation),
+    ...(file === undefined ? {} : { file }),
+  });
   const { tape, agent } = config.settings;
   const { server } = tape;
   const log = logOf(tape.log.level);
@@ -55,7 +60,7 @@ async function run(asked: Invocation): Promise<number> {
   });
   const stop = stopSignal(log);
   const forget = followCertificate(() => tlsOf(config, cwd).tls, serving, log);
-  const { screen } = asked;
+  const { screen } = invocation;
   screen.line(`listening on ${serving.url}`);
   screen.line(`store        ${maskUrl(url)}`);
   screen.line(
@@ -82,12 +87,12 @@ export function lifetimesOf(days: {
   return { ...(usual && { defaultMs: usual * dayMs }), ...(most && { maxMs: most * dayMs }) };
 }
 
-function flagsOf(asked: Invocation): FlagValue[] {
+function flagsOf(invocation: Invocation): FlagValue[] {
   const named = (path: string, option: string): FlagValue[] => {
-    const text = asked.text(option);
+    const text = invocation.text(option);
     return text === undefined ? [] : [{ path, text, flag: `--${option}` }];
   };
-  const set = asked.all("set").map((text) => {
+  const set = invocation.all("set").map((text) => {
     const [path = "", value = ""] = text.split(/=(.*)/s, 2);
     return { path, text: value, flag: `--set ${path}` };
   });
@@ -182,13 +187,13 @@ export function followCertificate(
 
 function stopSignal(log: Log): Promise<void> {
   return new Promise((done) => {
-    let asked = false;
+    let stopping = false;
     const onSignal = (signal: string): void => {
-      if (asked) {
+      if (stopping) {
         log("error", "server.killed", { signal });
         process.exit(1); // somebody is impatient: what was acknowledged is in the store
       }
-      asked = true;
+      stopping = true;
       log("info", "server.stopping", { signal });
       done();
     };

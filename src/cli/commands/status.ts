@@ -12,11 +12,11 @@ const status: Command = {
   name: "status",
   summary: "the daily look: runs, doubts, gates, leases; exit code 3 if something is UNKNOWN or STUCK",
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant, url }) => {
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant, url }) => {
       const outlook = await readOverview(store, tenant);
-      if (wantsJson(asked)) printJson(asked, { store: url, ...outlook });
-      else for (const line of linesOf(outlook)) asked.screen.line(line);
+      if (wantsJson(invocation)) printJson(invocation, { store: url, ...outlook });
+      else for (const line of linesOf(outlook)) invocation.screen.line(line);
       return outlook.inDoubt > 0 ? 3 : 0;
     }),
 };
@@ -43,17 +43,17 @@ const doctor: Command = {
   name: "doctor",
   summary: "checks Node, settings, store, clock, leases, doubts and reactors; each finding says what to do",
   options: { ...storeOptions, ...outputOption },
-  run: async (asked) => {
+  run: async (invocation) => {
     let findings: readonly Finding[];
     try {
-      findings = await withApp(asked, ({ store, tenant, url }) => diagnose(store, tenant, url));
+      findings = await withApp(invocation, ({ store, tenant, url }) => diagnose(store, tenant, url));
     } catch (error) {
       if (!(error instanceof TapeError)) throw error;
       findings = [{ about: "store", state: "bad", says: error.message, next: error.next }];
     }
-    if (wantsJson(asked)) printJson(asked, findings);
+    if (wantsJson(invocation)) printJson(invocation, findings);
     else {
-      const { screen } = asked;
+      const { screen } = invocation;
       const width = Math.max(...findings.map(({ about }) => about.length));
       for (const { about, state, says, next } of findings) {
         const mark = { fine: screen.good("fine"), look: screen.bold("look"), bad: screen.bad("bad ") }[state];

@@ -16,9 +16,9 @@ const timers: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
-      const [run, limit] = [asked.text("run"), wholeOf("--limit", asked.text("limit"))];
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant }) => {
+      const [run, limit] = [invocation.text("run"), wholeOf("--limit", invocation.text("limit"))];
       const [found, schedules, now] = await Promise.all([
         store.read.timers(tenant, { ...(run === undefined ? {} : { run }), ...(limit === undefined ? {} : { limit }) }),
         run === undefined
@@ -45,7 +45,7 @@ const timers: Command = {
         })),
       ];
       printRows(
-        asked,
+        invocation,
         rows,
         [
           { title: "OF", of: (row) => row.of },
@@ -79,23 +79,23 @@ const migrate: Command = {
     config: storeOptions.config,
     ...outputOption,
   },
-  run: async (asked) => {
-    const role = asked.text("grants");
-    if (asked.given("plan")) {
+  run: async (invocation) => {
+    const role = invocation.text("grants");
+    if (invocation.given("plan")) {
       if (role !== undefined) throw new UsageError("--grants is printed after a migration: leave --plan out");
-      return showPlan(asked);
+      return showPlan(invocation);
     }
-    const grants = role === undefined ? [] : await grantsOf(settingsOf(asked).url, role);
+    const grants = role === undefined ? [] : await grantsOf(settingsOf(invocation).url, role);
     return withApp(
-      asked,
+      invocation,
       async ({ store, url }) => {
         const { schema, epoch } = await store.read.settings();
-        if (wantsJson(asked)) {
-          printJson(asked, { url, schema, epoch, ...(role !== undefined && { grants }) });
+        if (wantsJson(invocation)) {
+          printJson(invocation, { url, schema, epoch, ...(role !== undefined && { grants }) });
           return 0;
         }
-        asked.screen.line(`${grants.length > 0 ? "-- " : ""}${url}: schema ${schema}, store epoch ${epoch}`);
-        for (const grant of grants) asked.screen.line(grant);
+        invocation.screen.line(`${grants.length > 0 ? "-- " : ""}${url}: schema ${schema}, store epoch ${epoch}`);
+        for (const grant of grants) invocation.screen.line(grant);
         return 0;
       },
       { create: true, log: tell },
@@ -110,10 +110,10 @@ const tell: Log = (level, event, fields = {}) => {
   complain(process.stderr, `${event.slice("store.".length).replaceAll("_", " ")}: ${words.join(", ")}`);
 };
 
-async function showPlan(asked: Invocation): Promise<number> {
-  const steps = await planMigration(settingsOf(asked).url);
+async function showPlan(invocation: Invocation): Promise<number> {
+  const steps = await planMigration(settingsOf(invocation).url);
   printRows(
-    asked,
+    invocation,
     steps,
     [
       { title: "MIGRATION", of: ({ migration }) => migration },
@@ -131,13 +131,13 @@ const restored: Command = {
   name: "store restored",
   summary: "after a restore: raises the store epoch, so that no token is issued twice, and ends every term",
   options: { ...operatorOptions, store: storeOptions.store, config: storeOptions.config },
-  run: (asked) => {
-    const { by, reason } = operatorOf(asked);
+  run: (invocation) => {
+    const { by, reason } = operatorOf(invocation);
     return withApp(
-      asked,
+      invocation,
       async ({ store, tenant }) => {
         const { epoch, ended } = await store.claim.restored(reason, by, undefined, tenant);
-        asked.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
+        invocation.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
         return 0;
       },
       { restored: true },

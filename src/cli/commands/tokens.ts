@@ -23,24 +23,24 @@ const create: Command = {
     ...storeOptions,
     ...outputOption,
   },
-  run: (asked) => {
-    const role = roles.find((one) => one === asked.text("role"));
+  run: (invocation) => {
+    const role = roles.find((one) => one === invocation.text("role"));
     if (role === undefined) throw new UsageError(`--role is one of ${roles.join(", ")}`);
-    const expiresInMs = asked.duration("expires");
-    const person = operatorOf(asked);
-    const lifetimeMs = lifetimeOf(expiresInMs, lifetimesOf(settingsOf(asked).config.settings.tape.server.tokens));
+    const expiresInMs = invocation.duration("expires");
+    const audit = operatorOf(invocation);
+    const lifetimeMs = lifetimeOf(expiresInMs, lifetimesOf(settingsOf(invocation).config.settings.tape.server.tokens));
     return withApp(
-      asked,
+      invocation,
       async ({ store, tenant }) => {
-        const name = asked.arguments.name!;
+        const name = invocation.arguments.name!;
         const made = { name, role, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
-        const token = await (isRemote(store)
-          ? madeByServer(store, made, person)
-          : madeHere(store, tenant, made, person));
-        if (wantsJson(asked)) printJson(asked, { id: token.split(".", 1)[0], tenant, name, role, token });
+        const token = await (isRemote(store) ? madeByServer(store, made, audit) : madeHere(store, tenant, made, audit));
+        if (wantsJson(invocation)) printJson(invocation, { id: token.split(".", 1)[0], tenant, name, role, token });
         else {
-          asked.screen.line(token);
-          asked.screen.line(asked.screen.dim("Keep it now: it is shown this once. Send it as Authorization: Bearer …"));
+          invocation.screen.line(token);
+          invocation.screen.line(
+            invocation.screen.dim("Keep it now: it is shown this once. Send it as Authorization: Bearer …"),
+          );
         }
         return 0;
       },
@@ -55,9 +55,9 @@ interface Made {
   readonly expiresInMs?: number;
 }
 
-async function madeHere(store: Store, tenant: string, made: Made, person: AuditInfo): Promise<string> {
+async function madeHere(store: Store, tenant: string, made: Made, audit: AuditInfo): Promise<string> {
   const { id, secret, hash } = mintToken(systemRandom);
-  await store.intake.putToken({ id, tenant, hash, ...made }, person);
+  await store.intake.putToken({ id, tenant, hash, ...made }, audit);
   return `${id}.${secret}`;
 }
 
@@ -70,8 +70,8 @@ const ls: Command = {
   name: "token ls",
   summary: "lists API tokens, without their secrets",
   options: { ...storeOptions, ...outputOption },
-  run: (asked) =>
-    withApp(asked, async ({ store, tenant }) => {
+  run: (invocation) =>
+    withApp(invocation, async ({ store, tenant }) => {
       const all = await allOf(
         (above) => store.read.tokens(tenant, { above }),
         ({ id }) => id,
@@ -79,7 +79,7 @@ const ls: Command = {
       const found = all.map(({ hash: _, ...token }) => token);
       const when = (at: number | null, never: string): string => (at === null ? never : timeOf(at));
       printRows(
-        asked,
+        invocation,
         found,
         [
           { title: "ID", of: ({ id }) => id },
@@ -101,11 +101,11 @@ const revoke: Command = {
   summary: "ends an API token, on every replica within five seconds",
   arguments: [{ name: "id", help: "the part before the dot" }],
   options: { ...operatorOptions, ...storeOptions },
-  run: (asked) => {
-    const person = operatorOf(asked);
-    return withApp(asked, async ({ store, tenant }) => {
-      const { name } = await store.intake.revokeToken(tenant, asked.arguments.id!, person);
-      asked.screen.line(`${asked.arguments.id} (${name}) is revoked`);
+  run: (invocation) => {
+    const audit = operatorOf(invocation);
+    return withApp(invocation, async ({ store, tenant }) => {
+      const { name } = await store.intake.revokeToken(tenant, invocation.arguments.id!, audit);
+      invocation.screen.line(`${invocation.arguments.id} (${name}) is revoked`);
       return 0;
     });
   },
