@@ -6,7 +6,7 @@ import { Refusal } from "./api.ts";
 import { router } from "./router.tsx";
 import { SignedIn } from "./session.tsx";
 import { applyTheme } from "./theme.ts";
-import { keepVisible } from "./ui/visible-text.ts";
+import { keepVisible } from "./ui/escape-invisible.ts";
 
 applyTheme();
 keepVisible(document.documentElement);

@@ -1,16 +1,16 @@
 import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
-import { Audit } from "./screens/audit.tsx";
-import { Budgets } from "./screens/budgets.tsx";
-import { Doubt } from "./screens/doubt.tsx";
-import { Effects } from "./screens/effects.tsx";
-import { Gates } from "./screens/gates.tsx";
-import { Health } from "./screens/health.tsx";
-import { Leases } from "./screens/leases.tsx";
-import { Overview } from "./screens/overview.tsx";
-import { RunScreen, type RunTab, runTabs } from "./screens/run.tsx";
-import { Runs } from "./screens/runs.tsx";
-import { Timers } from "./screens/timers.tsx";
-import { Values } from "./screens/values.tsx";
+import { Doubt } from "./screens/attention-screen.tsx";
+import { Audit } from "./screens/audit-screen.tsx";
+import { Budgets } from "./screens/budgets-screen.tsx";
+import { Effects } from "./screens/effects-screen.tsx";
+import { Gates } from "./screens/gates-screen.tsx";
+import { Health } from "./screens/health-screen.tsx";
+import { Leases } from "./screens/leases-screen.tsx";
+import { Overview } from "./screens/overview-screen.tsx";
+import { RunScreen, type RunTab, runTabs } from "./screens/run-screen.tsx";
+import { Runs } from "./screens/runs-screen.tsx";
+import { Timers } from "./screens/timers-screen.tsx";
+import { Values } from "./screens/values-screen.tsx";
 import { Shell } from "./shell.tsx";
 import { Failure, Screen } from "./ui/parts.tsx";
 

@@ -1,8 +1,8 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from "react";
 import { call, keepToken, type Person, Refusal, tokenKept } from "./api.ts";
-import { followStore } from "./live.ts";
-import { Mark } from "./ui/mark.tsx";
+import { followStore } from "./follow-store.ts";
+import { Mark } from "./ui/logo.tsx";
 
 const Session = createContext<Person | undefined>(undefined);
 

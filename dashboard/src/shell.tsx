@@ -2,12 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import { call } from "./api.ts";
-import { useDoubts } from "./screens/needs.tsx";
+import { useDoubts } from "./overview/needs-attention.tsx";
 import { SignOut, useMay, usePerson } from "./session.tsx";
 import { applyTheme, type Theme, themeKept } from "./theme.ts";
-import { useKeys } from "./ui/keys.ts";
-import { Mark } from "./ui/mark.tsx";
-import { setServerNow } from "./ui/now.ts";
+import { Mark } from "./ui/logo.tsx";
+import { useKeys } from "./ui/use-keys.ts";
+import { setServerNow } from "./ui/use-now.ts";
 
 const places = [
   ["/", "Overview"],

@@ -1,5 +1,5 @@
 import type { Entry, Term } from "../api.ts";
-import type { Row } from "./fold.ts";
+import type { Row } from "./timeline-rows.ts";
 
 /** A later term went through what was there already: results were handed back from the journal, no body was called. */
 export interface Replay {

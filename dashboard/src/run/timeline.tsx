@@ -3,13 +3,13 @@ import { useState } from "react";
 import { call, type Effect, type Run, type Term, type Timer } from "../api.ts";
 import { lasting, momentOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { useNow } from "../ui/now.ts";
 import { Answer } from "../ui/parts.tsx";
-import { Band, Owners } from "./band.tsx";
-import { RowDrawer } from "./drawer.tsx";
-import { type Row, rowsOf } from "./fold.ts";
+import { useNow } from "../ui/use-now.ts";
+import { Band, Owners } from "./ownership-band.tsx";
 import { type Replay, replayedIn, replaysOf } from "./replays.ts";
+import { RowDrawer } from "./row-drawer.tsx";
 import { type Scale, type ScaleKind, scaleOf } from "./scale.ts";
+import { type Row, rowsOf } from "./timeline-rows.ts";
 import { windowRows } from "./window.ts";
 
 /** Beyond it a word would leave the axis. */

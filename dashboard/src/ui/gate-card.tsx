@@ -2,9 +2,9 @@ import { call, type Gate } from "../api.ts";
 import { lasting } from "../format.ts";
 import { useMay, usePerson } from "../session.tsx";
 import { Badge } from "./badge.tsx";
-import { Deed } from "./deed.tsx";
-import { useNow } from "./now.ts";
+import { Deed } from "./confirm-action.tsx";
 import { Facts, Json, RunLink } from "./parts.tsx";
+import { useNow } from "./use-now.ts";
 
 /** A decision that a run waits for. What is sent is bound to what this card shows: a stale card opens nothing. */
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {

@@ -2,7 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { type ReactNode, useEffect, useRef } from "react";
 import { Refusal } from "../api.ts";
 import { ago, momentOf, pretty, typesOf } from "../format.ts";
-import { useNow } from "./now.ts";
+import { useNow } from "./use-now.ts";
 
 export function Screen({
   title,

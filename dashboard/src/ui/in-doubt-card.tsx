@@ -4,9 +4,9 @@ import { call, type Effect, type Entry, type InDoubt } from "../api.ts";
 import { ago, brief, lasting, momentOf, reasonOf, sentence } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "./badge.tsx";
-import { Deed } from "./deed.tsx";
-import { useNow } from "./now.ts";
+import { Deed } from "./confirm-action.tsx";
 import { Facts, Json, RunLink } from "./parts.tsx";
+import { useNow } from "./use-now.ts";
 
 /** An act or an undoing of which nobody knows whether it happened: what is known, and what a person may say. */
 export function DoubtCard({ doubt }: { readonly doubt: InDoubt }) {

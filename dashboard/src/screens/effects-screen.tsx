@@ -4,9 +4,9 @@ import { useState } from "react";
 import { call, type Effect } from "../api.ts";
 import { brief, reasonOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { useNames } from "../ui/names.ts";
 import { Ago, Answer, Empty, Json, Modal, More, RunLink, Screen } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { useNames } from "../ui/use-names.ts";
 
 const statuses = {
   effect: ["PENDING", "DISPATCHED", "CONFIRMED", "FAILED", "UNKNOWN", "STUCK", "WITHDRAWN"],

@@ -4,8 +4,8 @@ import type { ReactNode } from "react";
 import { call } from "../api.ts";
 import { brief, reasonOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { useNames } from "../ui/names.ts";
 import { Ago, Empty } from "../ui/parts.tsx";
+import { useNames } from "../ui/use-names.ts";
 
 const shown = 8;
 

@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
 import { brief, lasting, momentOf, readable } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { useNames } from "../ui/names.ts";
-import { useNow } from "../ui/now.ts";
 import { Empty, RunLink, Screen } from "../ui/parts.tsx";
 import { Listing } from "../ui/table.tsx";
+import { useNames } from "../ui/use-names.ts";
+import { useNow } from "../ui/use-now.ts";
 
 export function Timers() {
   const now = useNow();

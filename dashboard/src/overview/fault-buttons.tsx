@@ -3,7 +3,7 @@ import { useNavigate } from "@tanstack/react-router";
 import { call } from "../api.ts";
 import { opened } from "../format.ts";
 import { useMay, usePerson } from "../session.tsx";
-import { Failure } from "./parts.tsx";
+import { Failure } from "../ui/parts.tsx";
 
 const stageKey = "tape-dev/stage";
 const deedKey = "tape-dev/deed";

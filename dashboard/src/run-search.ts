@@ -1,5 +1,5 @@
-import type { RunSearch } from "../router.tsx";
-import { serverNow } from "../ui/now.ts";
+import type { RunSearch } from "./router.tsx";
+import { serverNow } from "./ui/use-now.ts";
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 

@@ -2,13 +2,13 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call, type Wire } from "../api.ts";
 import { lasting } from "../format.ts";
+import { Play } from "../overview/fault-buttons.tsx";
+import { NeedsAPerson } from "../overview/needs-attention.tsx";
+import { TightQuotas } from "../overview/quota-warnings.tsx";
+import { Budgeted, Trends } from "../overview/trends.tsx";
 import { Badge, type Tone } from "../ui/badge.tsx";
 import { Ago, Answer, Empty, Screen } from "../ui/parts.tsx";
-import { Play } from "../ui/play.tsx";
-import { Wellbeing } from "./health.tsx";
-import { NeedsAPerson } from "./needs.tsx";
-import { TightQuotas } from "./quotas.tsx";
-import { Budgeted, Trends } from "./trends.tsx";
+import { Wellbeing } from "./health-screen.tsx";
 
 type Counted = { readonly count: number; readonly more: boolean };
 const said = ({ count, more }: Counted): string => `${count}${more ? "+" : ""}`;

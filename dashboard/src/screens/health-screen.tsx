@@ -2,12 +2,12 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call, type Lease, type Wire } from "../api.ts";
 import { lasting } from "../format.ts";
+import { useHistory } from "../overview/trends.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { Answer, Facts, Json, Screen } from "../ui/parts.tsx";
-import { namesOf, type Process, useProcesses } from "../ui/processes.ts";
+import { Processes } from "../ui/process-table.tsx";
 import { Table } from "../ui/table.tsx";
-import { Processes } from "./processes.tsx";
-import { useHistory } from "./trends.tsx";
+import { namesOf, type Process, useProcesses } from "../ui/use-processes.ts";
 
 interface Told {
   readonly status: string;

@@ -1,5 +1,5 @@
 import { call } from "../api.ts";
-import { Deed } from "../ui/deed.tsx";
+import { Deed } from "../ui/confirm-action.tsx";
 
 /** Fences whoever drives the run and sets it free; a recovery reactor has it next. */
 export function RunTakeover({ id, owner }: { readonly id: string; readonly owner: string | null }) {

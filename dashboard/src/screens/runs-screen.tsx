@@ -4,12 +4,12 @@ import { useEffect, useState } from "react";
 import { call, type Run } from "../api.ts";
 import { lasting } from "../format.ts";
 import type { RunSearch } from "../router.tsx";
+import { askedOf, isFiltered } from "../run-search.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { BulkCancel } from "../ui/bulk.tsx";
+import { BulkCancel } from "../ui/bulk-cancel.tsx";
 import { Ago, Empty, Failure, Screen } from "../ui/parts.tsx";
 import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
-import { askedOf, isFiltered } from "./run-search.ts";
 
 const pageRows = 100;
 const rowHeight = 44;

@@ -1,6 +1,6 @@
 import { type ReactNode, useState } from "react";
 import { Refusal } from "../api.ts";
-import { AskWhy } from "./ask-why.tsx";
+import { AskWhy } from "./reason-dialog.tsx";
 
 export interface DeedProps {
   /** On the button that opens it and the one that does it. */

@@ -1,8 +1,8 @@
 import type { Lease } from "../api.ts";
 import { lasting } from "../format.ts";
-import { Ago } from "../ui/parts.tsx";
-import type { Process } from "../ui/processes.ts";
-import { Table } from "../ui/table.tsx";
+import { Ago } from "./parts.tsx";
+import { Table } from "./table.tsx";
+import type { Process } from "./use-processes.ts";
 
 /** Two reports are missing. */
 const silentMs = 35_000;

@@ -3,7 +3,7 @@ import { Link } from "@tanstack/react-router";
 import { call, type Wire } from "../api.ts";
 import { lasting } from "../format.ts";
 import type { Tone } from "../ui/badge.tsx";
-import { Spending } from "../ui/budget.tsx";
+import { Spending } from "../ui/budget-bar.tsx";
 import { Chart, durations, type Series } from "../ui/chart.tsx";
 import { Answer } from "../ui/parts.tsx";
 

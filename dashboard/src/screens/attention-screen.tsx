@@ -3,8 +3,8 @@ import { call, type Run } from "../api.ts";
 import { brief, opened, sentence } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Deed } from "../ui/deed.tsx";
-import { DoubtCard } from "../ui/doubt-card.tsx";
+import { Deed } from "../ui/confirm-action.tsx";
+import { DoubtCard } from "../ui/in-doubt-card.tsx";
 import { Ago, Answer, Empty, RunLink, Screen } from "../ui/parts.tsx";
 
 export function Doubt() {

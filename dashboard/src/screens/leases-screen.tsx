@@ -2,15 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Lease } from "../api.ts";
 import { begunOf, lasting } from "../format.ts";
-import { RunTakeover } from "../run/takeover.tsx";
+import { RunTakeover } from "../run/run-takeover.tsx";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Deed } from "../ui/deed.tsx";
-import { useNames } from "../ui/names.ts";
+import { Deed } from "../ui/confirm-action.tsx";
 import { Answer, Empty, Facts, Meter, Modal, RunLink, Screen } from "../ui/parts.tsx";
-import { standbysOf, useProcesses } from "../ui/processes.ts";
 import { type Column, Table } from "../ui/table.tsx";
-import { Terms } from "../ui/terms.tsx";
+import { Terms } from "../ui/term-table.tsx";
+import { useNames } from "../ui/use-names.ts";
+import { standbysOf, useProcesses } from "../ui/use-processes.ts";
 
 const kinds: Readonly<Record<string, string>> = { run: "run", item: "act", name: "singleton", store: "store" };
 /** Renewals without progress for so many times the lease look like a wedged owner. */

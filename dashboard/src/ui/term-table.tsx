@@ -1,7 +1,7 @@
 import type { Term } from "../api.ts";
 import { begunOf, isTaken, lasting, momentOf } from "../format.ts";
-import { serverNow } from "./now.ts";
 import { Table } from "./table.tsx";
+import { serverNow } from "./use-now.ts";
 
 /** The ledger: who held it, from when to when, and why each term began and ended. Newest first. */
 export function Terms({ terms }: { readonly terms: readonly Term[] }) {

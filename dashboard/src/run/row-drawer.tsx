@@ -2,8 +2,8 @@ import type { ReactNode } from "react";
 import type { Entry } from "../api.ts";
 import { brief, momentOf, opened, reasonOf } from "../format.ts";
 import { Facts, Json, Modal, RunLink } from "../ui/parts.tsx";
-import type { Row } from "./fold.ts";
 import type { Replay } from "./replays.ts";
+import type { Row } from "./timeline-rows.ts";
 
 /** What a field of a record is called, in the order in which a person asks. */
 const short: readonly (readonly [field: string, name: string])[] = [

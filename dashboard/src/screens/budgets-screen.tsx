@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
 import { amountOf } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Spending, shareOf, tight } from "../ui/budget.tsx";
+import { Spending, shareOf, tight } from "../ui/budget-bar.tsx";
 import { Answer, Empty, Meter, RunLink, Screen } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
 

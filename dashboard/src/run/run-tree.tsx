@@ -3,7 +3,7 @@ import { call, type Effect, type Tree } from "../api.ts";
 import { brief, lasting, opened } from "../format.ts";
 import { useMay } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Deed } from "../ui/deed.tsx";
+import { Deed } from "../ui/confirm-action.tsx";
 import { Empty } from "../ui/parts.tsx";
 
 type TreeRun = Tree["runs"][number];

@@ -1,8 +1,8 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
 import { GateCard } from "../ui/gate-card.tsx";
-import { useNames } from "../ui/names.ts";
 import { Answer, Empty, More, Screen } from "../ui/parts.tsx";
+import { useNames } from "../ui/use-names.ts";
 
 export function Gates() {
   const gates = useInfiniteQuery({

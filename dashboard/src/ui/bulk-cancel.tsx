@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "../api.ts";
 import type { RunSearch } from "../router.tsx";
-import { askedOf } from "../screens/run-search.ts";
-import { AskWhy } from "./ask-why.tsx";
+import { askedOf } from "../run-search.ts";
 import { Failure } from "./parts.tsx";
+import { AskWhy } from "./reason-dialog.tsx";
 
 const live = ["RUNNABLE", "RUNNING", "WAITING", "STUCK"];
 /** Whoever means more than this has a program for it. */

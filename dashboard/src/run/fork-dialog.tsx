@@ -3,8 +3,8 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Plan } from "../api.ts";
 import { brief } from "../format.ts";
-import { AskWhy } from "../ui/ask-why.tsx";
 import { Answer, Failure } from "../ui/parts.tsx";
+import { AskWhy } from "../ui/reason-dialog.tsx";
 
 /** A new run from a point of this one: what is kept, what runs again, and what would happen a second time. */
 export function ForkDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
