@@ -6,13 +6,13 @@ export interface BackoffOptions {
   readonly factor?: number;
 }
 
-/** Where the numbers say nothing: longer than any storm, shorter than a coffee. */
+/** Used where the options are not usable numbers: outlasts a burst of errors, and an operator can still wait for it. */
 const fallbackMs = 60_000;
 
 /**
- * Exponential back-off with full jitter over the upper half: never shorter than half the nominal delay, so a loser of a
- * race does not come straight back, and never in step with its neighbours.
- * Numbers that make no sense (NaN, negative) end in a long pause: a retry loop without one would never rest.
+ * Exponential back-off with full jitter over the upper half. The delay is never shorter than half its nominal value, so
+ * the loser of a race does not return at once, and the jitter keeps processes out of step. Options that make no sense
+ * (NaN, negative) give a long delay: without one, a retry loop would spin.
  */
 export function backoffMs(attempt: number, options: BackoffOptions, random: Random): number {
   const nominal = Math.min(options.capMs, options.baseMs * (options.factor ?? 2) ** Math.max(0, attempt - 1));

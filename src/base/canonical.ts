@@ -3,20 +3,20 @@ import { CodecError, maxDepth, toJson } from "./codec.ts";
 
 /**
  * RFC 8785 canonical JSON: no white space, keys sorted by UTF-16 code units, numbers as ECMAScript prints them.
- * `canonicalize({ b: 1.0, a: [] })` → `{"a":[],"b":1}`. What is not JSON, and lone surrogates, are refused, as the RFC
- * demands; use {@link fingerprint} for any value that the codec takes.
+ * `canonicalize({ b: 1.0, a: [] })` → `{"a":[],"b":1}`. The RFC demands that non-JSON values and lone surrogates are
+ * refused; use {@link fingerprint} for any value that the codec accepts.
  */
 export function canonicalize(value: unknown): string {
   return write(value, 0, strictText);
 }
 
 /**
- * SHA-256 (hex) of the canonical form of the encoded value. Equal values have equal fingerprints whatever the order of
- * their keys; a Date, a bigint or bytes differ from the text that stands for them. The order of a Map or a Set counts,
- * because programs can see it.
+ * SHA-256 (hex) of the canonical form of the encoded value. Equal values have equal fingerprints, in any key order. A
+ * Date, a bigint or bytes differ from the text that encodes them. The order of a Map or a Set counts, because programs
+ * can observe it.
  */
 export function fingerprint(value: unknown): string {
-  // Lone surrogates stay as escapes: values that can be stored must have a fingerprint.
+  // Lone surrogates stay as escapes, because every value that can be stored must have a fingerprint.
   return hash("sha256", write(toJson(value), 0, JSON.stringify), "hex");
 }
 

@@ -2,25 +2,26 @@ import { readFileSync } from "node:fs";
 import { uptime } from "node:os";
 
 /**
- * Time, as everything above this folder sees it. A seam: production uses {@link systemClock}, simulations a virtual one.
+ * The seam through which all code above this folder reads time. Production uses {@link systemClock}, simulations a
+ * virtual clock.
  *
- * `mono` never jumps but may stand still while the machine sleeps; `wall` never stands still but may jump. Whoever must
- * be careful (a lease holder) asks both and believes the worse.
+ * `mono` never jumps, but may stop while the machine sleeps. `wall` never stops, but may jump. A lease holder reads both
+ * and trusts the worse one.
  */
 export interface Clock {
-  /** Milliseconds of CLOCK_MONOTONIC: shared by all processes of one boot of one machine. */
+  /** Milliseconds of CLOCK_MONOTONIC, which all processes of one boot of a machine share. */
   mono(): number;
   /** Milliseconds since 1970. */
   wall(): number;
-  /** Milliseconds since the machine's boot, also while it slept. Absent: as `mono`, of a machine that never sleeps. */
+  /** Milliseconds since the machine booted, including sleep. Absent: equals `mono`, as on a machine that never sleeps. */
   up?(): number;
-  /** Names the boot to which `mono` belongs. */
+  /** Identifies the boot to which `mono` belongs. */
   boot(): string;
-  /** Calls `fn` once after `ms`; the returned function cancels. Pending timers do not keep a process alive. */
+  /** Calls `fn` once after `ms`; the returned function cancels it. Pending timers do not keep the process alive. */
   after(ms: number, fn: () => void): () => void;
   /** Calls `fn` once the current turn of the event loop is over. */
   immediate(fn: () => void): void;
-  /** Resolves after `ms`, or at once when `signal` aborts. Keeps the process alive: somebody is waiting. */
+  /** Resolves after `ms`, or at once when `signal` aborts. Keeps the process alive, because a caller is waiting. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
@@ -30,28 +31,29 @@ function readBootId(): string {
   try {
     return readFileSync("/proc/sys/kernel/random/boot_id", "utf8").trim();
   } catch {
-    // Elsewhere the moment of boot, to ten seconds, is the best name there is. A wrong guess only ends terms early.
+    // On other systems the time of boot, rounded to ten seconds, is the best identifier. A wrong guess only ends terms
+    // early.
     return `boot-${Math.round((Date.now() / 1000 - uptime()) / 10)}`;
   }
 }
 
-/** How long the machine has slept since its boot, and when we looked. */
+/** How long the machine has slept since it booted, and when this was measured. */
 const slept = { ms: 0, seen: Number.NEGATIVE_INFINITY };
 
-/** Less than this is not sleep but the ten milliseconds to which the system tells its time; two processes must agree. */
+/** Differences below this are not sleep but the system's clock resolution of 10 ms; two processes must agree. */
 const minSleepMs = 500;
 
 function detectSleep(mono: number): void {
   slept.seen = mono;
   const ms = Math.round(uptime() * 1_000 - mono);
-  // A container may tell the time since its own beginning: that is less than mono, and says nothing.
+  // A container may report the time since its own start. That is less than mono and means nothing here.
   if (ms >= minSleepMs && Math.abs(ms - slept.ms) >= minSleepMs) slept.ms = ms;
 }
 
 export const systemClock: Clock = {
-  // CLOCK_MONOTONIC itself, which the processes of one boot share: performance.now() counts from an origin of its own.
+  // CLOCK_MONOTONIC, which all processes of one boot share. performance.now() has an origin of its own per process.
   mono: () => {
-    const [seconds, nanos] = process.hrtime(); // not the bigint form: this is asked several times for each step
+    const [seconds, nanos] = process.hrtime(); // not the bigint form, which is slower: each step reads this several times
     return seconds * 1000 + nanos / 1e6;
   },
   wall: () => Date.now(),

@@ -8,14 +8,14 @@ export { CodecError, type CodecErrorCode, codecId, maxDepth } from "./codec/form
 export { unstored } from "./codec/redact.ts";
 
 /*
- * Values as text: readable JSON, plus a side-table for what JSON cannot say.
+ * Values as text: readable JSON, plus a type table for what JSON cannot express.
  *
  *   plain      {"to":"ada","tries":2}
  *   envelope   {"$codec":1,"data":{"at":"2026-01-02T03:04:05.006Z"},"types":{"/at":"date"}}
  *
- * `types` maps JSON pointers into `data` to: date bigint bytes error map set undefined number regexp url. A text is an
- * envelope exactly when its top-level object has the key `$codec`; a user's object with that key is wrapped too, so
- * the two forms cannot be confused. Plain is the hot path: one walk to make sure, then JSON.stringify.
+ * `types` maps JSON pointers into `data` to one of: date bigint bytes error map set undefined number regexp url. A text
+ * is an envelope exactly when its top-level object has the key `$codec`. A user's object with that key is wrapped too,
+ * so the two forms cannot be confused. The plain form is the hot path: one walk to verify, then JSON.stringify.
  *
  * The text is well-formed Unicode without U+0000 (JSON.stringify escapes NUL and lone surrogates), because a UTF-8
  * text column can hold neither.
@@ -33,10 +33,10 @@ export function encode(value: unknown): string {
   } catch (error) {
     throw problemOf(error);
   }
-  throw new CodecError("not_encodable", "", "it is something else each time it is read");
+  throw new CodecError("not_encodable", "", "the value changes each time it is read");
 }
 
-/** The JSON that {@link encode} writes, as a value: for a place inside a larger JSON text. */
+/** The JSON that {@link encode} writes, as a value, to embed in a larger JSON text. */
 export function toJson(value: unknown): unknown {
   if (value === undefined) return JSON.parse(undefinedText);
   try {
@@ -46,12 +46,12 @@ export function toJson(value: unknown): unknown {
   }
 }
 
-/** The inverse of {@link toJson}, for what a JSON parser made of it. */
+/** Reverses {@link toJson} on the output of a JSON parser. */
 export function fromJson(json: unknown): unknown {
   return isEnvelope(json) ? openEnvelope(json) : json;
 }
 
-/** `decode(encode(value))`, without the text where the value is plain. Throws what either would. */
+/** `decode(encode(value))`, without the text where the value is plain. Throws what either of them would throw. */
 export function throughCodec(value: unknown): unknown {
   let copy: unknown;
   try {
@@ -62,35 +62,35 @@ export function throughCodec(value: unknown): unknown {
   return copy === undefined || isEnvelope(copy) ? decode(encode(value)) : copy;
 }
 
-/** The inverse of {@link encode}. Unknown texts end in a CodecError, never in a half-restored value. */
+/** Reverses {@link encode}. Unknown texts end in a CodecError, never in a half-restored value. */
 export function decode(text: string): unknown {
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch {
-    // The parser's own message quotes the text, which may hold a secret.
+    // The parser's own message quotes the text, which may contain a secret.
     throw new CodecError("bad_text", "", `not valid JSON (${text.length} characters)`);
   }
-  // A shorter text cannot open and close that many. The parser itself is not recursive; the envelope adds a level.
+  // A shorter text cannot open and close that many levels. The parser itself is not recursive; the envelope adds one.
   if (text.length > 2 * maxDepth && isDeeper(parsed, maxDepth + 1)) {
     throw new CodecError("too_deep", "", `nested deeper than ${maxDepth} levels`);
   }
   return isEnvelope(parsed) ? openEnvelope(parsed) : parsed;
 }
 
-/** Bytes the text takes in a store (UTF-8). */
+/** Size of the text in a store, in bytes (UTF-8). */
 export function sizeOf(text: string): number {
   return Buffer.byteLength(text, "utf8");
 }
 
-/** A getter or a proxy of the user's may throw while its value is read: that is a value that cannot be stored. */
+/** A user's getter or proxy may throw while it is read; such a value cannot be stored. */
 function problemOf(error: unknown): CodecError {
   if (error instanceof CodecError) return error;
   const what = error instanceof RangeError ? "too large" : "it throws when it is read";
   return new CodecError("not_encodable", "", `${what}: ${describeThrown(error).slice(0, 200)}`);
 }
 
-// The result of everything that returns nothing: common enough to have it ready.
+// The result of every function that returns nothing, common enough to keep ready.
 const undefinedText = `{"$codec":${codecId},"data":null,"types":{"":"undefined"}}`;
 
 function isDeeper(value: unknown, levels: number): boolean {

@@ -4,23 +4,23 @@ import { nextShift, recentShifts, type Zone, zoneOf } from "./zone.ts";
 /**
  * When a cron expression is due in a time zone.
  *
- * The rule for the two days of the year on which the clock on the wall is set. An expression that names its hours
+ * The rule for the two days of the year on which local time shifts. An expression that names its hours
  * ("30 2 * * *", "0 8,14 * * *") means times of the day:
  *
  * - a time that does not exist is due at the first instant after the gap, and all times inside one gap are due once;
  * - a time that exists twice is due once, at the first.
  *
- * An expression whose hour is `*` or a step of it ("*\/15 * * * *", "0 *\/6 * * *") means every so often: it follows the
- * clock as it goes, so a time that does not exist is left out and a time that exists twice is due twice.
+ * An expression whose hour is `*` or a step of it ("*\/15 * * * *", "0 *\/6 * * *") means an interval. It follows local
+ * time: a time that does not exist is left out, and a time that exists twice is due twice.
  */
 export interface Cron {
   readonly expression: string;
   readonly timeZone: string;
-  /** The first time strictly after the given one, in milliseconds since 1970; undefined: never again. */
+  /** The first time strictly after the given one, in milliseconds since 1970; undefined if there is none. */
   next(after: number): number | undefined;
   /** The last time not later than `until`, if it is not earlier than `from`. */
   last(from: number, until: number): number | undefined;
-  /** How dense it is at most: the shortest time between two of its times, and how many a day that matches has. */
+  /** Upper bound of its density: the shortest gap between two of its times, and their number on a matching day. */
   density(): Density;
 }
 
@@ -35,20 +35,20 @@ const secondMs = 1_000;
 const minuteMs = 60 * secondMs;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
-/** The 29th of February comes at least every eighth year. What comes more rarely would be looked for too long. */
+/** 29 February comes at least every eighth year. The search for anything rarer would take too long. */
 const furthestMs = 10 * 366 * dayMs;
 
-/** Lists of all minutes are shorter. */
-const longest = 512;
+/** A list of all 60 minutes is shorter. */
+const maxLength = 512;
 
 const read = new Map<string, ParsedCron>();
-/** Schedules are read at every firing, and their expressions are few. */
+/** Every firing parses its schedule's expression, and there are few distinct ones. */
 const maxCached = 500;
 
-/** Five fields (minute first) or six (second first), or a nickname such as `@daily`. Says what is wrong with others. */
+/** Five fields (minute first), six (second first), or a nickname such as `@daily`. Reports what is wrong with others. */
 export function parseCron(expression: string, timeZone: string): ParsedCron {
-  if (expression.length > longest) return { fault: `an expression has at most ${longest} characters` };
-  if (timeZone.length > longest) return { fault: `a time zone's name has at most ${longest} characters` };
+  if (expression.length > maxLength) return { fault: `an expression has at most ${maxLength} characters` };
+  if (timeZone.length > maxLength) return { fault: `a time zone's name has at most ${maxLength} characters` };
   const key = `${timeZone}\n${expression}`;
   const known = read.get(key);
   if (known !== undefined) return known;
@@ -60,18 +60,18 @@ export function parseCron(expression: string, timeZone: string): ParsedCron {
 
 function parse(expression: string, timeZone: string): ParsedCron {
   const zone = zoneOf(timeZone);
-  if (zone === undefined) return { fault: `there is no time zone ${timeZone}; names look like Europe/Zurich` };
+  if (zone === undefined) return { fault: `unknown time zone ${timeZone}; use an IANA name such as Europe/Zurich` };
   const text = expression.trim().replaceAll(/\s+/g, " ");
-  // croner reads a date as a time that comes once, and `?` as the time at which the expression is read.
+  // croner reads a date as a single time, and `?` as the time at which the expression is parsed.
   if (!/^(@\w+|\S+( \S+){4,5})$/.test(text)) {
     return { fault: `"${expression}" needs five fields (minute hour day month weekday), or six with seconds in front` };
   }
-  if (text.includes("?")) return { fault: `"${expression}": ? depends on when it is read; write *` };
+  if (text.includes("?")) return { fault: `"${expression}": ? depends on when the expression is parsed; use *` };
   try {
     const pattern = new Pattern(text, { timezone: "UTC", mode: "5-or-6-parts" });
     const cron = cronOf(pattern, zone, expression);
     return cron.next(0) === undefined
-      ? { fault: `"${expression}" never comes, or less than once in ten years` }
+      ? { fault: `"${expression}" is never due, or less than once in ten years` }
       : { cron };
   } catch (error) {
     const message = error instanceof Error ? error.message.replace(/^CronPattern: /, "") : String(error);
@@ -82,17 +82,17 @@ function parse(expression: string, timeZone: string): ParsedCron {
 function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
   const fields = (pattern.getPattern() ?? "").split(" ");
   const repeats = fields.at(-4)!.startsWith("*");
-  /** The first match on the wall at or after `from`. Walls know nothing of zones: to the pattern they are all UTC. */
+  /** The first match in local time at or after `from`. The pattern has no zone: it treats every local time as UTC. */
   const onWall = (from: number): number | undefined =>
     pattern.nextRun(new Date(Math.ceil(from / secondMs) * secondMs - 1))?.getTime();
 
   const next = (after: number): number | undefined => {
-    // Strictly after, and cron knows whole seconds only.
+    // Strictly after, and cron has whole seconds only.
     let at = (Math.floor(after / secondMs) + 1) * secondMs;
     let least = Number.NEGATIVE_INFINITY;
     if (!repeats) {
-      // Where the clock was set back, what it shows until it has caught up was due the first time already. And the
-      // instant at which it was set forward is itself due for what it left out.
+      // After a shift back, the repeated local times were due the first time already. After a shift forward, the
+      // instant of the shift is due for the times that it skipped.
       for (const { at: set, from, to } of recentShifts(zone, at)) {
         if (to < from) least = Math.max(least, set + from);
         const wall = set === at && to > from ? onWall(at + from) : undefined;
@@ -112,7 +112,7 @@ function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
   };
 
   const last = (from: number, until: number): number | undefined => {
-    // Wider and wider looks back: a yearly one costs a dozen, one of every second at most a minute's worth.
+    // Search back in growing windows: a yearly expression costs a dozen, an every-second one at most a minute's worth.
     for (let back = 60_000; ; back *= 4) {
       const begin = Math.max(from, until - back) - 1;
       let found: number | undefined;
@@ -129,7 +129,7 @@ function cronOf(pattern: Pattern, zone: Zone, expression: string): Cron {
   return { expression, timeZone: zone.name, next, last, density };
 }
 
-/** By the fields of the time of day alone, as if every day matched; a gap is counted across the end of its minute or hour. */
+/** Uses the time-of-day fields alone, as if every day matched; a gap may span the end of its minute or hour. */
 function densityOf(fields: readonly string[]): Density {
   const [second = "0", minute, hour] = fields.length > 5 ? fields : ["0", ...fields];
   const within = [

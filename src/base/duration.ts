@@ -2,10 +2,10 @@
 export type Duration = number | `${number}${"ms" | "s" | "m" | "h" | "d"}`;
 
 const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 };
-/** A hundred years: beyond it a number is a mistake (seconds taken for milliseconds, a date for a duration). */
+/** A hundred years. A larger number is a mistake, such as seconds for milliseconds or a date for a duration. */
 const maxMs = 100 * 366 * 86_400_000;
 
-/** Milliseconds, or undefined where the text is not a duration. */
+/** Milliseconds, or undefined if the text is not a duration. */
 export function durationMs(duration: Duration): number | undefined {
   let ms: number | undefined;
   if (typeof duration === "number") ms = duration;
@@ -24,7 +24,7 @@ const spellings: Readonly<Record<string, string>> = {
   d: "d day days",
 };
 
-/** What a text such as "10 mins" was probably meant to say, as a duration. */
+/** The duration that a text such as "10 mins" probably means. */
 export function nearestDuration(text: string): Duration | undefined {
   const match = /^\s*(\d{1,12}(?:\.\d{1,9})?)\s*([a-z]{0,12})\s*$/i.exec(text.slice(0, 64));
   if (match === null) return undefined;

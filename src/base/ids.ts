@@ -17,7 +17,7 @@ export function uuidv7(ms: number, random: ByteSource): string {
   return format(bytes, 7);
 }
 
-/** UUID version 4 (RFC 9562): 122 random bits, for ids that must not tell when they were made. */
+/** UUID version 4 (RFC 9562): 122 random bits, for ids that must not reveal when they were created. */
 export function uuidv4(random: ByteSource): string {
   return format(random.bytes(16), 4);
 }

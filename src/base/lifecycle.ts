@@ -1,12 +1,12 @@
 /**
- * Everything that runs by itself has this life:
+ * The lifecycle of every background component:
  *
  *   new ──start──▶ running ──stop──▶ stopping ──▶ stopped
  *    └──────────────stop───────────────────────────▲
  *
  * - `start` twice is one start; the second call waits for the first.
  * - `stop` twice is one stop; `stop` without `start` goes straight to stopped.
- * - `start` after `stop` is refused: make a new one. (A half-dead object that comes back is how zombies are born.)
+ * - `start` after `stop` is refused: create a new one. (A half-dead object that restarts is how zombies are born.)
  * - `stop` during `start` waits for the start, then stops.
  */
 export class Lifecycle {
@@ -27,7 +27,7 @@ export class Lifecycle {
 
   start(): Promise<void> {
     if (this.#state === "stopping" || this.#state === "stopped") {
-      return Promise.reject(new Error("stopped for good; make a new one"));
+      return Promise.reject(new Error("stopped and cannot restart; create a new one"));
     }
     if (this.#starting !== undefined) return this.#starting;
     this.#state = "running";

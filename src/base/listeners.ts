@@ -1,4 +1,4 @@
-/** Listeners who are told of everything in the order in which it happened, also when one of them causes the next thing. */
+/** Delivers events to listeners in the order in which they happened, even if a listener causes the next event. */
 export class OrderedListeners<T> {
   readonly #listeners = new Set<(what: T) => unknown>();
   readonly #onFault: (error: unknown) => void;
@@ -18,7 +18,7 @@ export class OrderedListeners<T> {
 
   emit(what: T): void {
     this.#queue.push(what);
-    // Inside a listener: those after it must hear of what it reacted to before they hear of its reaction.
+    // Emitted inside a listener: the listeners after it must first receive the event that it reacted to.
     if (this.#emitting) return;
     this.#emitting = true;
     for (let next = this.#queue.shift(); next !== undefined; next = this.#queue.shift()) {
@@ -30,7 +30,7 @@ export class OrderedListeners<T> {
   #emitTo(listener: (what: T) => unknown, what: T): void {
     try {
       const answer = listener(what);
-      // An async listener's rejection has no other catcher, and an uncaught one would end the process.
+      // No other code catches an async listener's rejection, and an unhandled one would end the process.
       if (answer instanceof Promise) answer.catch(this.#onFault);
     } catch (error) {
       this.#onFault(error);

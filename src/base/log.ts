@@ -1,11 +1,11 @@
 import { systemClock } from "./clock.ts";
 import { safeJson, visible } from "./text.ts";
 
-/** One structured line. Fields are plain values; nobody above this folder writes to a console. */
+/** One structured line. Fields are plain values. No code above this folder writes to a console. */
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type Log = (level: LogLevel, event: string, fields?: Readonly<Record<string, unknown>>) => void;
 
-/** A log of one's own, the least level that the standard log writes, or nothing. */
+/** A custom log, the lowest level that the standard log writes, or `false` for no log. */
 export type LogOption = Log | LogLevel | "silent";
 
 export const logLevels: readonly LogLevel[] = ["debug", "info", "warn", "error"];
@@ -23,21 +23,21 @@ export function jsonLog(
   });
 }
 
-/** Writes a line for people: `tape warn run.failed run=pay-7: TypeError: … Next: …` */
+/** Writes a readable line: `tape warn run.failed run=pay-7: TypeError: … Next: …` */
 export function humanLog(write: (line: string) => void, least: LogLevel = "warn"): Log {
   return atLeast(least, (level, event, { error, next, ...fields } = {}) => {
     const about = Object.entries(fields).flatMap(([key, value]) =>
-      value === undefined || value === null || (key === "code" && said(error).includes(said(value)))
+      value === undefined || value === null || (key === "code" && textOf(error).includes(textOf(value)))
         ? []
-        : [` ${key}=${quoted(said(value))}`],
+        : [` ${key}=${quoted(textOf(value))}`],
     );
-    const why = error === undefined ? "" : `: ${said(error)}`;
+    const why = error === undefined ? "" : `: ${textOf(error)}`;
     const then = typeof next === "string" ? ` Next: ${next}` : "";
     write(`${visible(`tape ${level} ${event}${about.join("")}${why}${then}`)}\n`);
   });
 }
 
-/** To stderr: for people where it is a terminal, JSON lines for programs otherwise. */
+/** Writes to stderr: readable lines on a terminal, JSON lines otherwise. */
 export function standardLog(least: LogLevel = "warn", out: StandardError = process.stderr): Log {
   const write = (line: string): void => void out.write(line);
   return out.isTTY === true ? humanLog(write, least) : jsonLog(write, undefined, least);
@@ -48,7 +48,7 @@ interface StandardError {
   write(line: string): unknown;
 }
 
-/** What an option says: nothing said is the standard log at warn. */
+/** The log that an option selects. The default is the standard log at warn. */
 export function logOf(option: LogOption | undefined): Log {
   if (option === "silent") return silentLog;
   return typeof option === "function" ? option : standardLog(option);
@@ -61,7 +61,7 @@ function atLeast(least: LogLevel, log: Log): Log {
   };
 }
 
-/** A log that throws would break the work that it tells of. */
+/** A log that throws must not break the work that it reports. */
 function stringified(line: object): string {
   try {
     return JSON.stringify(line, (_key, value) => (typeof value === "bigint" ? value.toString() : value));
@@ -70,7 +70,7 @@ function stringified(line: object): string {
   }
 }
 
-function said(value: unknown): string {
+function textOf(value: unknown): string {
   return typeof value === "object" && value !== null ? stringified(value) : String(value);
 }
 

@@ -1,7 +1,7 @@
 /**
- * Node's modules for the network, loaded when they are first used. Imported they would be loaded at every start, also of
- * an embedded program that needs none of them: `node:http` alone, which brings all of fetch along when it is imported,
- * takes as long as everything else that is loaded before a first run on SQLite.
+ * Node's network modules, loaded on first use. A static import would load them at every start, even in an embedded
+ * program that needs none of them. `node:http` alone pulls in all of fetch and takes as long as everything else that is
+ * loaded before a first run on SQLite.
  */
 export const network = {
   get http() {

@@ -1,7 +1,7 @@
 import { createHash, getRandomValues } from "node:crypto";
 import { uuidv4, uuidv7 } from "./ids.ts";
 
-/** Chance as a parameter: the system's in production, a seed's in simulation. */
+/** Randomness as a parameter: the system's generator in production, a seeded one in simulation. */
 export interface Random {
   /** Uniform in [0, 1), 53 bits. */
   float(): number;
@@ -18,8 +18,8 @@ export interface Random {
 export const systemRandom: Random = fromWords(systemWords());
 
 /**
- * A generator that repeats itself for the same seed, on every machine. Not for secrets. `1` and `"1"` are the same
- * seed, so that a seed printed by a failure can be given back as text.
+ * A generator that produces the same sequence for the same seed, on every machine. Not for secrets. `1` and `"1"` are
+ * the same seed, so that a seed printed by a failure can be passed back as text.
  */
 export function seededRandom(seed: number | string): Random {
   return fromWords(sfc32(seed));
@@ -34,7 +34,7 @@ function fromWords(next: Words): Random {
     int(below) {
       if (!Number.isSafeInteger(below) || below < 1) throw new RangeError(`not an upper bound: ${below}`);
       const [draw, range] = below <= 2 ** 32 ? [next, 2 ** 32] : [bits53, 2 ** 53];
-      // The last, incomplete stretch of `below` values would favour its low ones: draw again.
+      // The last, incomplete range of `below` values would favour low ones: draw again.
       const limit = range - (range % below);
       let value = draw();
       while (value >= limit) value = draw();
@@ -54,7 +54,7 @@ function fromWords(next: Words): Random {
   return random;
 }
 
-/** Words in stock, because one call to the system costs more than a thousand words. */
+/** Words are drawn in bulk, because one system call costs more than a thousand words. */
 function systemWords(): Words {
   const stock = new Uint32Array(1024);
   let used = stock.length;
@@ -64,7 +64,7 @@ function systemWords(): Words {
       used = 0;
     }
     const word = stock[used]!;
-    stock[used++] = 0; // what became a secret must not lie here
+    stock[used++] = 0; // a word that became a secret must not stay in memory
     return word;
   };
 }

@@ -1,17 +1,17 @@
-/** Causes of causes: beyond this many they are left out of a line for people. */
+/** Nested causes beyond this many are left out of a log line. */
 const maxCauses = 5;
 const maxChars = 2_000;
 
-/** What a log line says about an error. */
+/** The fields of an error in a log line. */
 export interface ErrorFields {
-  /** Its message and its causes', in one line. */
+  /** Its message and those of its causes, in one line. */
   readonly error: string;
   readonly code?: string;
-  /** What to do about it, where the error says so. */
+  /** What to do about it, if the error has a `next`. */
   readonly next?: string;
 }
 
-/** An error as fields of a log line: why, with every cause, and the next step. */
+/** An error as fields of a log line: the message with every cause, and the next step. */
 export function errorFields(error: unknown): ErrorFields {
   const { code, next } = fieldsOf(error);
   return { error: reasonOf(error), ...(code !== undefined && { code }), ...(next !== undefined && { next }) };
@@ -24,7 +24,7 @@ export function reasonOf(error: unknown): string {
   for (let one = error; one !== undefined && !seen.has(one) && parts.length <= maxCauses; one = causeOf(one)) {
     seen.add(one);
     const text = oneOf(one);
-    // A wrapper often repeats what it wraps.
+    // A wrapper often repeats the message that it wraps.
     if (!parts.some((part) => part.includes(text))) parts.push(text);
   }
   const whole = parts.join("; cause: ");
@@ -37,7 +37,7 @@ function oneOf(error: unknown): string {
       return error.errors.slice(0, maxCauses).map(oneOf).join("; ");
     }
     if (error instanceof Error) {
-      // Our own carry their code in front of the message already.
+      // The message of a TapeError already begins with its code.
       const said = error.name === "TapeError" ? error.message : String(error);
       const { code } = fieldsOf(error);
       return code === undefined || said.includes(code) ? said : `${said} (${code})`;

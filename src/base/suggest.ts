@@ -12,7 +12,7 @@ export function suggest(word: string, candidates: readonly string[]): string | u
   return best;
 }
 
-/** Letters left out, added, mistaken, or swapped with their neighbour: the commonest slip of fingers counts as one. */
+/** Edit distance with letters omitted, added, replaced or swapped; a swap, the most common typing error, counts once. */
 function editDistance(a: string, b: string): number {
   let before: number[] = [];
   let row = Array.from({ length: b.length + 1 }, (_, k) => k);

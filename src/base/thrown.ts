@@ -1,8 +1,8 @@
-/** User code may throw anything: also what cannot be looked at without throwing again. */
+/** User code may throw anything, including values that throw again when they are inspected. */
 
-const unshowable = "something was thrown that cannot be shown";
+const unshowable = "a value was thrown that cannot be shown";
 
-/** What was thrown, in one line; never throws. */
+/** Describes a thrown value in one line; never throws. */
 export function describeThrown(thrown: unknown): string {
   try {
     return String(thrown instanceof Error ? thrown.message : thrown);
@@ -11,7 +11,7 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/** What was thrown, if it can be tested and shown; else an error that says that it cannot. */
+/** The thrown value if it can be inspected, otherwise an error that explains that it cannot. */
 export function tameThrown(thrown: unknown): unknown {
   try {
     void (thrown instanceof Error);

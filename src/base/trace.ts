@@ -1,4 +1,4 @@
-/** Where a span stands, as W3C trace context writes it: 32 and 16 hexadecimal digits. */
+/** A span's W3C trace context: 32 and 16 hexadecimal digits. */
 export interface SpanContext {
   readonly traceId: string;
   readonly spanId: string;
@@ -8,7 +8,7 @@ export type SpanAttributes = Readonly<Record<string, string | number | boolean>>
 
 export interface SpanOptions {
   readonly attributes?: SpanAttributes;
-  /** The span it is a part of: one of this process, or a place that another may have been at. */
+  /** The parent span: one of this process, or the context of a span that another process may have started. */
   readonly parent?: Span | SpanContext;
   readonly links?: readonly SpanContext[];
 }
@@ -18,13 +18,13 @@ export interface Span {
   set(attributes: SpanAttributes): void;
   fail(error: unknown): void;
   end(): void;
-  /** Runs `work` so that spans begun in it are parts of this one. */
+  /** Runs `work` with this span as the parent of the spans started in it. */
   run<T>(work: () => T): T;
 }
 
-/** A seam: who wants to see where time goes gives one, as {@link openTelemetry} makes it; others pay nothing. */
+/** A seam for tracing: pass the result of {@link openTelemetry} to record spans. Without one, tracing costs nothing. */
 export interface Tracer {
   startSpan(name: string, options?: SpanOptions): Span;
-  /** Where the calling code is, if it is being traced. */
+  /** The span context of the calling code, if it is being traced. */
   activeSpan(): SpanContext | undefined;
 }

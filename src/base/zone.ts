@@ -1,13 +1,13 @@
-/** A time zone's clock on the wall, and when it is set forward or back. */
+/** The local time of a time zone, and when it shifts forward or back. */
 export interface Zone {
   readonly name: string;
-  /** What the clock on the wall shows, minus UTC, at this instant; milliseconds. */
+  /** Local time minus UTC at this instant, in milliseconds. */
   offsetMs(at: number): number;
-  /** The same at the beginning of a day since 1970, in UTC; remembered, because a search asks for many days. */
+  /** The same at the start of a UTC day since 1970; cached, because a search reads many days. */
   offsetOfDay(day: number): number;
 }
 
-/** One change of a zone's offset: before `at` the clock ran with `from`, from `at` on with `to`. */
+/** One change of a zone's offset: `from` before `at`, `to` from `at` on. */
 export interface Shift {
   readonly at: number;
   readonly from: number;
@@ -15,11 +15,11 @@ export interface Shift {
 }
 
 const dayMs = 86_400_000;
-/** Of one zone: 27 years. */
+/** Cached days of one zone: 27 years. */
 const maxDays = 10_000;
 const zones = new Map<string, Zone>();
 
-/** undefined where no time zone has this name. Names are those of the IANA database, as in `Europe/Zurich`. */
+/** undefined if no time zone has this name. Names are from the IANA database, as in `Europe/Zurich`. */
 export function zoneOf(name: string): Zone | undefined {
   let format: Intl.DateTimeFormat;
   try {
@@ -38,7 +38,7 @@ export function zoneOf(name: string): Zone | undefined {
   } catch {
     return undefined;
   }
-  // One for each zone, however its name is written: what is remembered of days is bounded by the number of zones.
+  // One entry per zone, however its name is spelt, so that the number of zones bounds the cached days.
   const zone = zones.get(format.resolvedOptions().timeZone) ?? remembering(format);
   zones.set(format.resolvedOptions().timeZone, zone);
   return { ...zone, name };
@@ -65,8 +65,8 @@ function remembering(format: Intl.DateTimeFormat): Zone {
 }
 
 /**
- * The first shift after `after` and not later than `until`. Looks at the beginning of each day, which misses nothing:
- * no zone has ever gone and come back within one.
+ * The first shift after `after` and not later than `until`. Checks the start of each day, which misses nothing: no zone
+ * has ever shifted forth and back within one day.
  */
 export function nextShift(zone: Zone, after: number, until: number): Shift | undefined {
   let low = after;
@@ -89,7 +89,7 @@ export function nextShift(zone: Zone, after: number, until: number): Shift | und
   return undefined;
 }
 
-/** The shifts of the day before `at`, latest last: what they did to the clock on the wall may not be over yet. */
+/** The shifts of the day before `at`, latest last: their effect on local time may not be over yet. */
 export function recentShifts(zone: Zone, at: number): Shift[] {
   const shifts: Shift[] = [];
   // A zone that crosses the date line moves by a whole day.

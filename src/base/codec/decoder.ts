@@ -1,6 +1,6 @@
 import { assign, bigintDigits, CodecError, codecId, fromPointer, type Json } from "./format.ts";
 
-/** Restores in place what the side-table names. The text may be hostile: every step of a path must be an own key. */
+/** Restores in place what the type table names. The text may be hostile, so every step of a path must be an own key. */
 export function openEnvelope(envelope: { [key: string]: Json }): unknown {
   const { $codec: id, data, types = {} } = envelope;
   if (typeof id !== "number" || !Number.isSafeInteger(id) || id < 1) throw bad("", "the codec id is not a number");
@@ -9,7 +9,7 @@ export function openEnvelope(envelope: { [key: string]: Json }): unknown {
   }
   if (data === undefined) throw bad("", "the envelope has no data");
   if (!isRecord(types)) throw bad("", "the type table is not an object");
-  // A path is shorter than the paths below it: longest first restores what is inside before what is around it.
+  // A path is shorter than the paths below it, so longest first restores inner values before outer ones.
   const entries = Object.entries(types).sort(([a], [b]) => b.length - a.length);
   for (const [path, type] of entries) {
     const [parent, key] = locate(envelope, path);
@@ -58,7 +58,7 @@ const specialNumbers = new Map<unknown, number>([
   ["-0", -0],
 ]);
 
-/** The length is looked at first: to read digits takes time that grows with their square. */
+/** Checks the length first, because the time to parse digits grows with their square. */
 function restoreBigint(data: unknown, path: string): bigint {
   if (!isString(data) || data.length > bigintDigits + 1 || !/^-?\d+$/.test(data)) return mismatch(path, "a bigint");
   return BigInt(data);
@@ -67,16 +67,16 @@ function restoreBigint(data: unknown, path: string): bigint {
 function restoreBytes(data: unknown, path: string): Uint8Array {
   if (!isString(data) || data.length % 4 !== 0) return mismatch(path, "bytes");
   const bytes = Buffer.from(data, "base64");
-  // Buffer skips what is not base64; the length then tells.
+  // Buffer skips characters that are not base64; the length then differs.
   const padding = data.endsWith("==") ? 2 : data.endsWith("=") ? 1 : 0;
   if (bytes.length !== (data.length / 4) * 3 - padding) return mismatch(path, "bytes");
-  return new Uint8Array(bytes); // a copy: small Buffers share one memory pool
+  return new Uint8Array(bytes); // a copy, because small Buffers share one memory pool
 }
 
 function restoreDate(data: unknown, path: string): Date {
   if (data === null) return new Date(Number.NaN);
   const date = isString(data) ? new Date(data) : undefined;
-  // The comparison refuses texts that Date reads by guessing, in local time.
+  // The comparison refuses texts that Date would guess at, in local time.
   return date !== undefined && !Number.isNaN(date.getTime()) && date.toISOString() === data
     ? date
     : mismatch(path, "a date");
@@ -106,22 +106,22 @@ type Revive = (error: Error) => object | undefined;
 const revivals = new Map<string, Revive>();
 
 /**
- * Errors of this name come back as instances of the class whose prototype `revive` answers; undefined: as plain errors.
- * Called where the class is defined, so that whoever can ask for the class gets it.
+ * Errors of this name are decoded as instances of the class whose prototype `revive` returns; undefined: as plain errors.
+ * Call it in the module that defines the class, so that any code that can import the class also decodes it.
  */
 export function registerErrorClass(name: string, revive: Revive): void {
   const before = revivals.get(name);
   revivals.set(name, (error) => revive(error) ?? before?.(error));
 }
 
-/** Built-in and registered classes come back as themselves; any other is an Error that carries the subclass's name. */
+/** Built-in and registered classes decode as themselves; any other becomes an Error with the subclass's name. */
 function restoreError(data: unknown, path: string): Error {
   if (!isRecord(data)) return mismatch(path, "an error");
   const { name, message, ...extras } = data;
   if (!isString(name) || !isString(message)) return mismatch(path, "an error");
   const error = builtInErrors.get(name)?.(message) ?? new Error(message);
   if (error.name !== name) define(error, "name", name, false);
-  // The stack of this decoder would mislead; that of the original was not stored.
+  // The stack of this decoder would mislead, and the original's was not stored.
   define(error, "stack", `${name}: ${message}`, false);
   for (const [key, extra] of Object.entries(extras)) {
     if (key === "stack") continue;

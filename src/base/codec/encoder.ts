@@ -2,7 +2,7 @@ import { types } from "node:util";
 import { assign, bigintDigits, CodecError, codecId, type Json, maxDepth, type TypeName, toPointer } from "./format.ts";
 import { fieldOfError, maxExtraChars, redacted, unstored } from "./redact.ts";
 
-/** Whether JSON.stringify keeps all of it. Cycles end at the depth limit; the encoder then finds the reason. */
+/** Whether JSON.stringify keeps the whole value. Cycles end at the depth limit; the encoder then finds the reason. */
 export function isPlain(value: unknown, depth: number): boolean {
   switch (typeof value) {
     case "string":
@@ -27,7 +27,7 @@ export function isPlain(value: unknown, depth: number): boolean {
   return Object.getOwnPropertySymbols(value).length === 0;
 }
 
-/** A copy of a value that {@link isPlain}; undefined: it is not, or has a key that only the parser can set. */
+/** A copy of a plain value; undefined if it is not {@link isPlain}, or has a key that only the parser can set. */
 export function copyPlain(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return isPlain(value, depth) ? value : undefined;
   if (depth === maxDepth) return undefined;
@@ -41,7 +41,7 @@ export function copyPlain(value: unknown, depth = 0): unknown {
     }
     return copy;
   }
-  // JSON.parse makes ordinary objects of all of them, and so must this.
+  // JSON.parse creates ordinary objects for all of them, and so must this.
   if (proto !== Object.prototype || Object.getOwnPropertySymbols(value).length > 0) return undefined;
   const copy: Record<string, unknown> = {};
   for (const key in value) {
@@ -58,13 +58,13 @@ export function toEnvelope(value: unknown): Json {
 
 const bigintBound = 10n ** BigInt(bigintDigits);
 
-/** Builds a plain copy and the side-table. */
+/** Builds a plain copy and the type table. */
 class Encoder {
   readonly #types: [path: string, type: TypeName][] = [];
   readonly #keys: (string | number)[] = [];
-  /** The containers around the current value, to see cycles. */
+  /** The containers around the current value, to detect cycles. */
   readonly #around = new Set<object>();
-  /** Errors around the current value: what hangs on them is kept without their secrets. */
+  /** Errors around the current value: their extra fields are kept without secrets. */
   #errors = 0;
 
   envelope(value: unknown): Json {
@@ -97,7 +97,7 @@ class Encoder {
   }
 
   #bigint(value: bigint): Json {
-    // By its bits first: to write a huge one in decimal takes longer than its length.
+    // Check its bits first, because writing a huge bigint in decimal takes more than linear time.
     if (value > -bigintBound && value < bigintBound) return this.#typed("bigint", String(value));
     return this.#refuse(`an integer of more than ${bigintDigits} digits cannot be stored; store it as text or bytes`);
   }
@@ -150,7 +150,7 @@ class Encoder {
     return copy;
   }
 
-  /** A failure must be storable whatever hangs on it (a socket, a request, itself): such extras are left out. */
+  /** A failure must be storable whatever is attached to it (a socket, a request, itself): such extras are left out. */
   #error(error: Error & { code?: unknown; errors?: unknown }): Json {
     this.#errors++;
     try {
@@ -174,7 +174,7 @@ class Encoder {
         const fate = fieldOfError(key, extra);
         if (fate === "drop") continue;
         const stored = fate === "redact" ? redacted : this.#child(key, extra);
-        // A cause is bounded by itself.
+        // A cause has its own bound.
         if (key !== "cause")
           letters += typeof stored === "object" ? JSON.stringify(stored).length : String(stored).length;
         if (letters > maxExtraChars && key !== "cause") throw new CodecError("too_deep", key, "left out");
@@ -204,13 +204,13 @@ class Encoder {
   }
 }
 
-/** An instance of a built-in or class itself, not of a subclass: two prototypes. Unlike identity it spans realms. */
+/** An instance of a built-in class itself, not of a subclass: two prototypes. Unlike identity, this works across realms. */
 function isDirect(value: object): boolean {
   const base = Object.getPrototypeOf(Object.getPrototypeOf(value) ?? value);
   return base !== null && Object.getPrototypeOf(base) === null;
 }
 
-/** A plain object, or an instance of a class that adds nothing but fields: no method is lost with its prototype. */
+/** A plain object, or an instance of a class that adds only fields, so that no method is lost with its prototype. */
 function isData(value: object): boolean {
   let proto: object | null = Object.getPrototypeOf(value);
   while (proto !== null) {
@@ -236,7 +236,7 @@ function isExtra(error: Error & { code?: unknown; errors?: unknown }, key: strin
   return key !== "errors" || Object.hasOwn(error, "errors") || Array.isArray(error.errors);
 }
 
-/** `class Refused extends Error {}` answers "Error" when asked for its name, but "Refused" is what tells it apart. */
+/** An instance of `class Refused extends Error {}` has the name "Error", but "Refused" identifies it. */
 function errorName(error: Error): string {
   const name = String(error.name);
   if (Object.hasOwn(error, "name") || !builtInErrorNames.has(name)) return name;

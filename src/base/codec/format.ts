@@ -1,11 +1,11 @@
-/** What encoder and decoder agree on. The format itself is described in ../codec.ts. */
+/** What the encoder and the decoder share. ../codec.ts describes the format itself. */
 
 export const codecId = 1;
 
-/** Deepest nesting of arrays and objects: far above real data, far below where recursion runs out of stack. */
+/** Deepest nesting of arrays and objects: far above real data, far below where recursion overflows the stack. */
 export const maxDepth = 200;
 
-/** Digits of a bigint: three times those of the largest key in use, and read within microseconds. */
+/** Digits of a bigint: three times those of the largest key in use, and parsed within microseconds. */
 export const bigintDigits = 4_096;
 
 export type TypeName =
@@ -56,7 +56,7 @@ export function toPointer(keys: readonly (string | number)[]): string {
   return path;
 }
 
-/** Keys of a JSON pointer, or undefined when it is none. */
+/** Keys of a JSON pointer, or undefined if it is not one. */
 export function fromPointer(path: string): string[] | undefined {
   if (path === "") return [];
   if (!path.startsWith("/") || /~(?![01])/.test(path)) return undefined;
