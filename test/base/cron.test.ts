@@ -51,8 +51,8 @@ describe("cron", () => {
     ["", "five fields"],
     ["2026-01-01T00:00:00", "five fields"],
     ["* * * * * * *", "five fields"],
-    ["? * * * *", "write *"],
-    ["0 0 30 2 *", "never comes"],
+    ["? * * * *", "use *"],
+    ["0 0 30 2 *", "never due"],
     ["@reboot", "@reboot"],
     ["*/0 * * * *", "stepping"],
   ])("refuses %s", (expression, why) => {
