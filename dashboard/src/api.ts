@@ -61,9 +61,9 @@ export type Tree = Wire<"runs.tree">;
 export type Gate = Wire<"gates.list">["gates"][number];
 export type Timer = Wire<"timers.list">["timers"][number];
 export type Plan = Wire<"runs.forkPlan">;
-export type Person = Wire<"whoami">;
+export type Identity = Wire<"whoami">;
 
-export interface Asked {
+export interface CallOptions {
   readonly params?: Readonly<Record<string, string | number>>;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: unknown;
@@ -73,7 +73,7 @@ export interface Asked {
 }
 
 /** What the server refused, in its own words. */
-export class Refusal extends Error {
+export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
   readonly next: string;
@@ -89,21 +89,24 @@ export class Refusal extends Error {
 
 const tokenName = "tape.token";
 
-export const tokenKept = (): string | null => sessionStorage.getItem(tokenName);
-export function keepToken(token: string | null): void {
+export const storedToken = (): string | null => sessionStorage.getItem(tokenName);
+export function storeToken(token: string | null): void {
   if (token === null) sessionStorage.removeItem(tokenName);
   else sessionStorage.setItem(tokenName, token);
 }
 
 /** The answer's headers are here; its body is not read yet. */
-export async function ask(name: CallName, { params = {}, query = {}, body, key, signal }: Asked): Promise<Response> {
+export async function request(
+  name: CallName,
+  { params = {}, query = {}, body, key, signal }: CallOptions,
+): Promise<Response> {
   const [method, path] = calls[name];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_all, param: string) => encodeURIComponent(String(params[param])));
   const pairs = Object.entries(query).flatMap(([field, given]) =>
     given === undefined || given === "" ? [] : [[field, String(given)]],
   );
   const asked = pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
-  const token = tokenKept();
+  const token = storedToken();
   const answer = await fetch(`${filled}${asked}`, {
     method,
     headers: {
@@ -116,7 +119,7 @@ export async function ask(name: CallName, { params = {}, query = {}, body, key, 
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
     const detail = "the server does not answer";
-    throw new Refusal({
+    throw new ApiError({
       status: 0,
       code: "UNREACHABLE",
       detail,
@@ -125,7 +128,7 @@ export async function ask(name: CallName, { params = {}, query = {}, body, key, 
   });
   if (answer.ok) return answer;
   const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>;
-  throw new Refusal({
+  throw new ApiError({
     status: answer.status,
     code: problem.code ?? `HTTP ${answer.status}`,
     detail: problem.detail ?? "the server refused without saying why",
@@ -133,6 +136,6 @@ export async function ask(name: CallName, { params = {}, query = {}, body, key, 
   });
 }
 
-export async function call<N extends CallName>(name: N, asked: Asked = {}): Promise<Wire<N>> {
-  return (await (await ask(name, asked)).json()) as Wire<N>;
+export async function call<N extends CallName>(name: N, asked: CallOptions = {}): Promise<Wire<N>> {
+  return (await (await request(name, asked)).json()) as Wire<N>;
 }

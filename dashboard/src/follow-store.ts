@@ -1,5 +1,5 @@
 import type { QueryClient } from "@tanstack/react-query";
-import { ask, Refusal } from "./api.ts";
+import { ApiError, request } from "./api.ts";
 
 /** Hints come in bursts: one look serves all of them. */
 const gatherMs = 200;
@@ -34,7 +34,7 @@ export function followStore(client: QueryClient, signal: AbortSignal): void {
     look();
   };
   const listen = async (): Promise<void> => {
-    const { body } = await ask("store.wakeHints", { signal });
+    const { body } = await request("store.wakeHints", { signal });
     const reader = body!.getReader();
     for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) {
       // A single line end is a heartbeat: the stream lives, nothing happened.
@@ -46,7 +46,7 @@ export function followStore(client: QueryClient, signal: AbortSignal): void {
       try {
         await listen();
       } catch (error) {
-        if (error instanceof Refusal && (error.status === 401 || error.status === 403)) return;
+        if (error instanceof ApiError && (error.status === 401 || error.status === 403)) return;
       }
       if (signal.aborted) return;
       await new Promise((done) => setTimeout(done, reopenMs));

@@ -8,7 +8,7 @@ const units = [
 ] as const;
 
 /** "3 min 20 s", "1.2 s", "45 ms": at most two units. */
-export function lasting(ms: number): string {
+export function formatDuration(ms: number): string {
   const size = Math.abs(ms);
   if (size < 1_000) return `${Math.round(size)} ms`;
   if (size < 10_000) return `${(size / 1_000).toFixed(1)} s`;
@@ -21,11 +21,11 @@ export function lasting(ms: number): string {
 }
 
 /** One unit is enough for an age. */
-const roughly = (ms: number): string => lasting(ms).split(" ", 2).join(" ");
+const roughly = (ms: number): string => formatDuration(ms).split(" ", 2).join(" ");
 
 export const ago = (at: number, now: number): string => (now - at < 1_000 ? "just now" : `${roughly(now - at)} ago`);
 
-export function momentOf(at: number): string {
+export function formatTime(at: number): string {
   const pad = (number: number, places = 2): string => String(number).padStart(places, "0");
   const date = new Date(at);
   const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
@@ -33,7 +33,7 @@ export function momentOf(at: number): string {
 }
 
 /** Budgets count whole millionths. */
-export const amountOf = (millionths: number): string =>
+export const formatAmount = (millionths: number): string =>
   (millionths / 1_000_000).toLocaleString("en", { maximumFractionDigits: 6 });
 
 interface Envelope {
@@ -46,14 +46,14 @@ const isEnvelope = (json: unknown): json is Envelope =>
   typeof json === "object" && json !== null && !Array.isArray(json) && Object.hasOwn(json, "$codec");
 
 /** A value that JSON cannot hold comes in an envelope: JSON that reads well, and a table of what it stands for. */
-export function opened(json: unknown): unknown {
+export function unwrap(json: unknown): unknown {
   if (!isEnvelope(json)) return json;
   if (json.$codec !== "text" || typeof json.data !== "string") return json.data;
-  return opened(readable(json.data));
+  return unwrap(parseJson(json.data));
 }
 
 /** Text that ought to be JSON, as what it says. */
-export function readable(text: string): unknown {
+export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
@@ -69,8 +69,8 @@ export function typesOf(json: unknown): string {
     .join(", ");
 }
 
-export function pretty(value: unknown): string {
-  return value === undefined ? "" : JSON.stringify(opened(value), null, 2);
+export function prettyJson(value: unknown): string {
+  return value === undefined ? "" : JSON.stringify(unwrap(value), null, 2);
 }
 
 /** "invoice: 7, amount: 1240": the outermost braces and quotes say nothing in a line. */
@@ -83,7 +83,7 @@ function lineOf(value: unknown): string {
 }
 
 export function brief(given: unknown, most = 90): string {
-  const value = opened(given);
+  const value = unwrap(given);
   if (value === undefined || value === null) return "";
   const text = lineOf(value);
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
@@ -106,7 +106,7 @@ const reasons: Readonly<Record<string, string>> = {
   timeout: "no answer in time: it may have happened",
 };
 
-export const reasonOf = (reason: string | null | undefined): string =>
+export const describeReason = (reason: string | null | undefined): string =>
   reason === null || reason === undefined ? "" : (reasons[reason] ?? reason.replaceAll("_", " "));
 
 const termReasons: Readonly<Record<string, string>> = {
@@ -120,16 +120,16 @@ const termReasons: Readonly<Record<string, string>> = {
   cancellation: "a cancel was asked for",
 };
 
-export const begunOf = (reason: string): string => termReasons[reason] ?? reason;
+export const describeStart = (reason: string): string => termReasons[reason] ?? reason;
 
 /** Ends that an owner did not choose: the next term is a takeover. */
 const againstWill: ReadonlySet<string> = new Set(["expired", "manual", "stalled", "superseded"]);
-export const isTaken = (end: string | undefined): boolean => end !== undefined && againstWill.has(end);
+export const wasTaken = (end: string | undefined): boolean => end !== undefined && againstWill.has(end);
 
 /** Why a run did not end well: the error it was stored with, and its causes, in one line. */
-export function whyOf(outcome: unknown): string {
+export function describeFailure(outcome: unknown): string {
   const parts: string[] = [];
-  for (let one = opened(outcome); parts.length < 6 && one !== undefined && one !== null; ) {
+  for (let one = unwrap(outcome); parts.length < 6 && one !== undefined && one !== null; ) {
     if (typeof one !== "object") return [...parts, String(one)].join("; cause: ");
     const { name, message, cause } = one as { name?: unknown; message?: unknown; cause?: unknown };
     if (typeof message !== "string") return [...parts, JSON.stringify(one)].join("; cause: ");

@@ -2,14 +2,14 @@ import { QueryClient, QueryClientProvider } from "@tanstack/react-query";
 import { RouterProvider } from "@tanstack/react-router";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
-import { Refusal } from "./api.ts";
+import { ApiError } from "./api.ts";
 import { router } from "./router.tsx";
-import { SignedIn } from "./session.tsx";
+import { SessionProvider } from "./session.tsx";
 import { applyTheme } from "./theme.ts";
-import { keepVisible } from "./ui/escape-invisible.ts";
+import { escapeInvisible } from "./ui/escape-invisible.ts";
 
 applyTheme();
-keepVisible(document.documentElement);
+escapeInvisible(document.documentElement);
 
 const client = new QueryClient({
   defaultOptions: {
@@ -18,7 +18,7 @@ const client = new QueryClient({
       refetchInterval: (query) => (query.meta?.settled === true ? false : 5_000),
       staleTime: 1_000,
       gcTime: 60_000,
-      retry: (count, error) => count < 2 && !(error instanceof Refusal && error.status >= 400 && error.status < 500),
+      retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status >= 400 && error.status < 500),
     },
   },
 });
@@ -26,9 +26,9 @@ const client = new QueryClient({
 createRoot(document.getElementById("root")!).render(
   <StrictMode>
     <QueryClientProvider client={client}>
-      <SignedIn>
+      <SessionProvider>
         <RouterProvider router={router} />
-      </SignedIn>
+      </SessionProvider>
     </QueryClientProvider>
   </StrictMode>,
 );

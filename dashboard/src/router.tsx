@@ -1,18 +1,19 @@
 import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
-import { Doubt } from "./screens/attention-screen.tsx";
-import { Audit } from "./screens/audit-screen.tsx";
-import { Budgets } from "./screens/budgets-screen.tsx";
-import { Effects } from "./screens/effects-screen.tsx";
-import { Gates } from "./screens/gates-screen.tsx";
-import { Health } from "./screens/health-screen.tsx";
-import { Leases } from "./screens/leases-screen.tsx";
-import { Overview } from "./screens/overview-screen.tsx";
+import { AttentionScreen } from "./screens/attention-screen.tsx";
+import { AuditScreen } from "./screens/audit-screen.tsx";
+import { BudgetsScreen } from "./screens/budgets-screen.tsx";
+import { EffectsScreen } from "./screens/effects-screen.tsx";
+import { GatesScreen } from "./screens/gates-screen.tsx";
+import { HealthScreen } from "./screens/health-screen.tsx";
+import { LeasesScreen } from "./screens/leases-screen.tsx";
+import { OverviewScreen } from "./screens/overview-screen.tsx";
 import { RunScreen, type RunTab, runTabs } from "./screens/run-screen.tsx";
-import { Runs } from "./screens/runs-screen.tsx";
-import { Timers } from "./screens/timers-screen.tsx";
-import { Values } from "./screens/values-screen.tsx";
+import { RunsScreen } from "./screens/runs-screen.tsx";
+import { TimersScreen } from "./screens/timers-screen.tsx";
+import { ValuesScreen } from "./screens/values-screen.tsx";
 import { Shell } from "./shell.tsx";
-import { Failure, Screen } from "./ui/parts.tsx";
+import { ErrorMessage } from "./ui/error-message.tsx";
+import { Screen } from "./ui/screen.tsx";
 
 const text = (given: unknown): string | undefined =>
   typeof given === "string" && given !== "" ? given : typeof given === "number" ? String(given) : undefined;
@@ -29,7 +30,7 @@ const root = createRootRoute({
 });
 const at = { getParentRoute: () => root } as const;
 
-const overview = createRoute({ ...at, path: "/", component: Overview });
+const overview = createRoute({ ...at, path: "/", component: OverviewScreen });
 export interface RunSearch {
   readonly status?: string | undefined;
   readonly workflow?: string | undefined;
@@ -44,7 +45,7 @@ export interface RunSearch {
 const runs = createRoute({
   ...at,
   path: "/runs",
-  component: Runs,
+  component: RunsScreen,
   validateSearch: (given: Record<string, unknown>): RunSearch => ({
     status: text(given.status),
     workflow: text(given.workflow),
@@ -63,27 +64,27 @@ const run = createRoute({
     tab: runTabs.find((tab) => tab === given.tab),
   }),
 });
-const doubt = createRoute({ ...at, path: "/doubt", component: Doubt });
-const gates = createRoute({ ...at, path: "/gates", component: Gates });
-const leases = createRoute({ ...at, path: "/leases", component: Leases });
+const doubt = createRoute({ ...at, path: "/doubt", component: AttentionScreen });
+const gates = createRoute({ ...at, path: "/gates", component: GatesScreen });
+const leases = createRoute({ ...at, path: "/leases", component: LeasesScreen });
 const byStatus = (given: Record<string, unknown>): { status?: string | undefined } => ({ status: text(given.status) });
 const effects = createRoute({
   ...at,
   path: "/effects",
-  component: () => <Effects of="effect" />,
+  component: () => <EffectsScreen of="effect" />,
   validateSearch: byStatus,
 });
 const obligations = createRoute({
   ...at,
   path: "/obligations",
-  component: () => <Effects of="compensation" />,
+  component: () => <EffectsScreen of="compensation" />,
   validateSearch: byStatus,
 });
-const timers = createRoute({ ...at, path: "/timers", component: Timers });
-const values = createRoute({ ...at, path: "/values", component: Values });
-const budgets = createRoute({ ...at, path: "/budgets", component: Budgets });
-const health = createRoute({ ...at, path: "/health", component: Health });
-const audit = createRoute({ ...at, path: "/audit", component: Audit });
+const timers = createRoute({ ...at, path: "/timers", component: TimersScreen });
+const values = createRoute({ ...at, path: "/values", component: ValuesScreen });
+const budgets = createRoute({ ...at, path: "/budgets", component: BudgetsScreen });
+const health = createRoute({ ...at, path: "/health", component: HealthScreen });
+const audit = createRoute({ ...at, path: "/audit", component: AuditScreen });
 
 export const router = createRouter({
   routeTree: root.addChildren([
@@ -94,7 +95,7 @@ export const router = createRouter({
   // Around each screen: what one cannot draw leaves the others, and the way to them, alone.
   defaultErrorComponent: ({ error, reset }) => (
     <Screen title="This screen could not be drawn">
-      <Failure error={error} />
+      <ErrorMessage error={error} />
       <button type="button" onClick={reset}>
         Try again
       </button>

@@ -13,7 +13,7 @@ function timeOf(text: string | undefined): number | undefined {
 }
 
 /** What the address asks for, as the call wants it. */
-export function askedOf({ status, workflow, label, prefix, since, until, doubt }: RunSearch) {
+export function runQuery({ status, workflow, label, prefix, since, until, doubt }: RunSearch) {
   return { status, workflow, label, prefix, doubt, startedSince: timeOf(since), startedUntil: timeOf(until) };
 }
 

@@ -1,26 +1,26 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from "react";
-import { call, keepToken, type Person, Refusal, tokenKept } from "./api.ts";
+import { ApiError, call, type Identity, storedToken, storeToken } from "./api.ts";
 import { followStore } from "./follow-store.ts";
-import { Mark } from "./ui/logo.tsx";
+import { Logo } from "./ui/logo.tsx";
 
-const Session = createContext<Person | undefined>(undefined);
+const Session = createContext<Identity | undefined>(undefined);
 
-export function usePerson(): Person {
+export function useIdentity(): Identity {
   const person = useContext(Session);
   if (person === undefined) throw new Error("only within <SignedIn>");
   return person;
 }
 
 /** What the server would refuse is not offered. */
-export function useMay(): { readonly start: boolean; readonly operate: boolean; readonly audit: boolean } {
-  const { role } = usePerson();
+export function usePermissions(): { readonly start: boolean; readonly operate: boolean; readonly audit: boolean } {
+  const { role } = useIdentity();
   const operate = role === "operator" || role === "admin";
   return { start: role !== "reader", operate, audit: operate };
 }
 
 /** Asks who we are; where the server wants a credential, asks the person for a token. */
-export function SignedIn({ children }: { readonly children: ReactNode }) {
+export function SessionProvider({ children }: { readonly children: ReactNode }) {
   const client = useQueryClient();
   const who = useQuery({ queryKey: ["whoami"], queryFn: () => call("whoami"), retry: false, meta: { settled: true } });
   const name = who.data?.name;
@@ -42,12 +42,12 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
   }, [client, name]);
   if (who.data !== undefined) return <Session value={who.data}>{children}</Session>;
   if (who.isPending) return <main className="alone" aria-busy="true" />;
-  const refused = who.error instanceof Refusal && who.error.status === 401;
+  const refused = who.error instanceof ApiError && who.error.status === 401;
   if (!refused) {
     return (
       <main className="alone">
         <div className="card narrow">
-          <Mark />
+          <Logo />
           <h1>The server does not answer</h1>
           <p>{who.error.message}</p>
           <button type="button" onClick={() => void who.refetch()}>
@@ -57,20 +57,20 @@ export function SignedIn({ children }: { readonly children: ReactNode }) {
       </main>
     );
   }
-  return <SignIn wrong={tokenKept() !== null} again={() => void who.refetch()} />;
+  return <SignIn wrong={storedToken() !== null} again={() => void who.refetch()} />;
 }
 
 function SignIn({ wrong, again }: { readonly wrong: boolean; readonly again: () => void }) {
   const [token, setToken] = useState("");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    keepToken(token.trim());
+    storeToken(token.trim());
     again();
   };
   return (
     <main className="alone">
       <form className="card narrow" onSubmit={submit}>
-        <Mark />
+        <Logo />
         <h1>Sign in</h1>
         <p className="muted">
           This server wants an API token. Whoever runs it makes one with <code>durable-tape token create</code>.
@@ -104,13 +104,13 @@ function SignIn({ wrong, again }: { readonly wrong: boolean; readonly again: () 
 
 export function SignOut() {
   const client = useQueryClient();
-  if (tokenKept() === null) return null;
+  if (storedToken() === null) return null;
   return (
     <button
       type="button"
       className="quiet"
       onClick={() => {
-        keepToken(null);
+        storeToken(null);
         client.clear();
         location.assign("/");
       }}

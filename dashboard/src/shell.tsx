@@ -2,10 +2,10 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import { call } from "./api.ts";
-import { useDoubts } from "./overview/needs-attention.tsx";
-import { SignOut, useMay, usePerson } from "./session.tsx";
-import { applyTheme, type Theme, themeKept } from "./theme.ts";
-import { Mark } from "./ui/logo.tsx";
+import { useAttention } from "./overview/needs-attention.tsx";
+import { SignOut, useIdentity, usePermissions } from "./session.tsx";
+import { applyTheme, storedTheme, type Theme } from "./theme.ts";
+import { Logo } from "./ui/logo.tsx";
 import { useKeys } from "./ui/use-keys.ts";
 import { setServerNow } from "./ui/use-now.ts";
 
@@ -26,10 +26,10 @@ const places = [
 
 export function Shell() {
   useKeys();
-  const person = usePerson();
-  const may = useMay();
+  const person = useIdentity();
+  const may = usePermissions();
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
-  const doubts = useDoubts();
+  const doubts = useAttention();
   const now = figures.data?.now;
   useEffect(() => {
     if (now !== undefined) setServerNow(now);
@@ -45,7 +45,7 @@ export function Shell() {
       </a>
       <aside>
         <Link to="/" className="brand">
-          <Mark />
+          <Logo />
           Tape
         </Link>
         <nav aria-label="Main">
@@ -84,7 +84,7 @@ export function Shell() {
 }
 
 function ThemeSwitch() {
-  const [theme, setTheme] = useState(themeKept);
+  const [theme, setTheme] = useState(storedTheme);
   return (
     <label className="theme small">
       Colours

@@ -75,9 +75,9 @@ export function describeLarge(browser: () => Browser): void {
       await using watched = disposable(await openPage(browser(), stage.serving));
       const { page } = watched;
       await page.goto("/gates");
-      await page.getByRole("button", { name: "Show more" }).click();
+      await page.getByRole("button", { name: "Load more" }).click();
       await page.getByText("gate-129").first().waitFor();
-      expect(await page.getByRole("button", { name: "Show more" }).count()).toBe(0);
+      expect(await page.getByRole("button", { name: "Load more" }).count()).toBe(0);
       expect(watched.wrong).toEqual([]);
     }, 60_000);
 

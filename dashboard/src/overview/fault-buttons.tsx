@@ -1,9 +1,9 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { call } from "../api.ts";
-import { opened } from "../format.ts";
-import { useMay, usePerson } from "../session.tsx";
-import { Failure } from "../ui/parts.tsx";
+import { unwrap } from "../format.ts";
+import { useIdentity, usePermissions } from "../session.tsx";
+import { ErrorMessage } from "../ui/error-message.tsx";
 
 const stageKey = "tape-dev/stage";
 const deedKey = "tape-dev/deed";
@@ -29,18 +29,18 @@ function stagedOf(value: unknown): Staged | null {
 }
 
 /** Where `durable-tape dev` plays its payment: its keys, as buttons. A server that is not dev's has none. */
-export function Play() {
-  return usePerson().dev === true ? <Staging /> : null;
+export function FaultButtons() {
+  return useIdentity().dev === true ? <Staging /> : null;
 }
 
 function Staging() {
   const go = useNavigate();
-  const { start } = useMay();
+  const { start } = usePermissions();
   const stage = useQuery({
     queryKey: ["play"],
     queryFn: async () => {
       const { value } = await call("values.get", { params: { key: stageKey } });
-      return value === undefined || value.deleted ? null : stagedOf(opened(value.value));
+      return value === undefined || value.deleted ? null : stagedOf(unwrap(value.value));
     },
   });
   const press = useMutation({
@@ -75,7 +75,7 @@ function Staging() {
           </button>
         ))}
       </div>
-      {press.error !== null && <Failure error={press.error} />}
+      {press.error !== null && <ErrorMessage error={press.error} />}
     </section>
   );
 }

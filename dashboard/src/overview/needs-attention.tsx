@@ -2,15 +2,16 @@ import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 import { call } from "../api.ts";
-import { brief, reasonOf } from "../format.ts";
+import { brief, describeReason } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Ago, Empty } from "../ui/parts.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
 import { useNames } from "../ui/use-names.ts";
 
 const shown = 8;
 
 /** Acts in doubt, and stuck runs that none of them explains. */
-export function useDoubts() {
+export function useAttention() {
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") }).data;
   // Every screen asks for these: only where the figures, which the server keeps for a while, say that there are any.
   const anyEffect = figures !== undefined && figures.doubts.count + figures.obligations.count > 0;
@@ -32,8 +33,8 @@ export function useDoubts() {
 }
 
 /** Acts in doubt, open gates and stuck runs, the oldest first. */
-export function NeedsAPerson() {
-  const { effects, runs, ready: known } = useDoubts();
+export function NeedsAttention() {
+  const { effects, runs, ready: known } = useAttention();
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") }).data;
   const gates = useQuery({
     queryKey: ["gates", "open"],
@@ -62,7 +63,7 @@ export function NeedsAPerson() {
     ...effects.map(({ run, pos, sub, name, status, reason, changedAt }) => ({
       ...{ key: `effect ${run} ${pos} ${sub}`, at: changedAt, to: "/doubt", run: nameOf(run) },
       badge: <Badge status={status} />,
-      text: `${name ?? "an undoing"}: ${reasonOf(reason)}`,
+      text: `${name ?? "an undoing"}: ${describeReason(reason)}`,
     })),
     ...open.map(({ run, pos, name, payload, openedAt }) => ({
       ...{ key: `gate ${run} ${pos}`, at: openedAt, to: "/gates", run: nameOf(run) },
@@ -94,7 +95,7 @@ export function NeedsAPerson() {
                 <span className="muted mono small">{run ?? "…"}</span>
               </span>
               <span className="muted small">
-                <Ago at={at} />
+                <TimeAgo at={at} />
               </span>
             </Link>
           </li>

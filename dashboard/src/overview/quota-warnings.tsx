@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { call, type Wire } from "../api.ts";
-import { Meter } from "../ui/parts.tsx";
+import { Meter } from "../ui/meter.tsx";
 
 /** From here on it is worth saying: the next start may be refused. */
 const near = 0.8;
@@ -13,7 +13,7 @@ const kinds: Readonly<Record<Kind, string>> = {
 };
 
 /** Quotas of which most is used; nothing where all have room. */
-export function TightQuotas() {
+export function QuotaWarnings() {
   const { data } = useQuery({ queryKey: ["quota"], queryFn: () => call("quotas.get") });
   if (data === undefined) return null;
   const tight = Object.entries(kinds).flatMap(([name, meaning]) => {

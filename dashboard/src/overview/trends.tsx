@@ -1,11 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call, type Wire } from "../api.ts";
-import { lasting } from "../format.ts";
+import { formatDuration } from "../format.ts";
 import type { Tone } from "../ui/badge.tsx";
-import { Spending } from "../ui/budget-bar.tsx";
+import { BudgetBar } from "../ui/budget-bar.tsx";
 import { Chart, durations, type Series } from "../ui/chart.tsx";
-import { Answer } from "../ui/parts.tsx";
+import { QueryView } from "../ui/query-view.tsx";
 
 type History = Wire<"overview.history">;
 
@@ -17,7 +17,7 @@ const lineTones: readonly Tone[] = ["run", "wait", "doubt", "ok", "idle"];
 export function Trends() {
   const history = useHistory();
   return (
-    <Answer of={history}>
+    <QueryView of={history}>
       {(data) => (
         <div className="halves">
           <section className="card" aria-label="Throughput">
@@ -28,7 +28,7 @@ export function Trends() {
           </section>
         </div>
       )}
-    </Answer>
+    </QueryView>
   );
 }
 
@@ -49,10 +49,10 @@ function Throughput({ runs, bucketMs }: History) {
   const span = runs.length * bucketMs;
   return (
     <Chart
-      title={`Runs in ${lasting(bucketMs)}`}
+      title={`Runs in ${formatDuration(bucketMs)}`}
       spanMs={span}
       format={(count) => count.toLocaleString("en")}
-      summary={`in the last ${lasting(span)} ${sum(started)} started, ${sum(ended)} ended well, ${sum(failed)} failed`}
+      summary={`in the last ${formatDuration(span)} ${sum(started)} started, ${sum(ended)} ended well, ${sum(failed)} failed`}
       series={[
         { name: "ended well", tone: "ok", kind: "bar", values: ended },
         { name: "failed", tone: "bad", kind: "bar", values: failed },
@@ -72,12 +72,12 @@ function Lag({ reactors, runs, bucketMs, now }: History) {
     }
     return { name: reactor, tone: lineTones[k % lineTones.length]!, kind: "line", values };
   });
-  const last = reactors.map(({ reactor, samples }) => `${reactor} ${lasting(samples.at(-1)?.lagMs ?? 0)}`);
+  const last = reactors.map(({ reactor, samples }) => `${reactor} ${formatDuration(samples.at(-1)?.lagMs ?? 0)}`);
   return (
     <Chart
       title="How late the reactors are"
       spanMs={runs.length * bucketMs}
-      format={(ms) => lasting(ms)}
+      format={(ms) => formatDuration(ms)}
       tops={durations}
       summary={last.length === 0 ? "not measured yet" : `now ${last.join(", ")}`}
       series={series}
@@ -86,7 +86,7 @@ function Lag({ reactors, runs, bucketMs, now }: History) {
 }
 
 /** What runs that have not ended have spent of what they may. */
-export function Budgeted() {
+export function BudgetSummary() {
   const budgets = useQuery({ queryKey: ["budgets"], queryFn: () => call("budgets.list", { query: { limit: 20 } }) });
   if (budgets.data === undefined || budgets.data.units.length === 0) return null;
   return (
@@ -98,7 +98,7 @@ export function Budgeted() {
         </Link>
       </header>
       {budgets.data.units.map(({ runs, ...one }) => (
-        <Spending key={one.unit} {...one} of={`${runs} ${runs === 1 ? "run" : "runs"}`} />
+        <BudgetBar key={one.unit} {...one} of={`${runs} ${runs === 1 ? "run" : "runs"}`} />
       ))}
     </section>
   );

@@ -3,8 +3,9 @@ import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Plan } from "../api.ts";
 import { brief } from "../format.ts";
-import { Answer, Failure } from "../ui/parts.tsx";
-import { AskWhy } from "../ui/reason-dialog.tsx";
+import { ErrorMessage } from "../ui/error-message.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { ReasonDialog } from "../ui/reason-dialog.tsx";
 
 /** A new run from a point of this one: what is kept, what runs again, and what would happen a second time. */
 export function ForkDialog({ id, onClose }: { readonly id: string; readonly onClose: () => void }) {
@@ -20,7 +21,7 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
     retry: false,
   });
   return (
-    <AskWhy
+    <ReasonDialog
       title={`Fork ${id}`}
       label="Fork"
       ready={isAllowed(plan.data, again, keepCompensated)}
@@ -31,8 +32,8 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
       onClose={onClose}
     >
       <p className="muted">A new run goes on from this point with the code as it is now. This one is left alone.</p>
-      {plan.error !== null && <Failure error={plan.error} />}
-      <Answer of={{ data: plan.data, error: null }}>
+      {plan.error !== null && <ErrorMessage error={plan.error} />}
+      <QueryView of={{ data: plan.data, error: null }}>
         {(data) => (
           <PlanParts
             plan={data}
@@ -47,8 +48,8 @@ export function ForkDialog({ id, onClose }: { readonly id: string; readonly onCl
             onKeep={(pos, chosen) => setKeep((before) => toggled(before, pos, chosen))}
           />
         )}
-      </Answer>
-    </AskWhy>
+      </QueryView>
+    </ReasonDialog>
   );
 }
 

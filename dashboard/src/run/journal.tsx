@@ -1,8 +1,10 @@
 import { useQueries } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Entry, type Run } from "../api.ts";
-import { brief, momentOf } from "../format.ts";
-import { Facts, Json, Modal } from "../ui/parts.tsx";
+import { brief, formatTime } from "../format.ts";
+import { Facts } from "../ui/facts.tsx";
+import { Json } from "../ui/json.tsx";
+import { Modal } from "../ui/modal.tsx";
 import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
 import { windowRows } from "./window.ts";
 
@@ -44,7 +46,7 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
           return (
             <>
               <td className="mono">{index + 1}</td>
-              <td className="muted">{record === undefined ? "…" : momentOf(record.at).slice(11)}</td>
+              <td className="muted">{record === undefined ? "…" : formatTime(record.at).slice(11)}</td>
               <td className="mono muted">{record?.token}</td>
               <td>
                 {record !== undefined && (
@@ -64,7 +66,7 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
             of={[
               ["Seq", String(chosen.seq)],
               ["Token", chosen.token],
-              ["At", momentOf(chosen.at)],
+              ["At", formatTime(chosen.at)],
             ]}
           />
           <Json value={chosen.data} label="Raw record" />

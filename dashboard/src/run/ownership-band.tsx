@@ -1,7 +1,8 @@
 import { useState } from "react";
 import type { Term } from "../api.ts";
-import { begunOf, isTaken, lasting, momentOf } from "../format.ts";
-import { Facts, Modal } from "../ui/parts.tsx";
+import { describeStart, formatDuration, formatTime, wasTaken } from "../format.ts";
+import { Facts } from "../ui/facts.tsx";
+import { Modal } from "../ui/modal.tsx";
 import type { Scale } from "./scale.ts";
 
 const colours = 6;
@@ -12,7 +13,7 @@ export function colourOf(terms: readonly Term[], { owner }: Term): number {
 }
 
 /** Who owned the run when: one stripe for each lease term. A term that was taken from its owner has a torn edge. */
-export function Band({
+export function OwnershipBand({
   terms,
   scale,
   now,
@@ -27,15 +28,15 @@ export function Band({
       {terms.map((term, k) => {
         const from = scale.at(term.begunAt);
         const to = scale.at(term.endedAt ?? now);
-        const taken = isTaken(terms[k - 1]?.end);
-        const about = `Token ${term.token}, ${term.label}, ${begunOf(term.begunBy)}${
+        const taken = wasTaken(terms[k - 1]?.end);
+        const about = `Token ${term.token}, ${term.label}, ${describeStart(term.begunBy)}${
           term.end === undefined ? ", holds it now" : `, ended: ${term.end.replaceAll("_", " ")}`
         }`;
         return (
           <button
             key={term.token}
             type="button"
-            className={`stripe own-${colourOf(terms, term)}${isTaken(term.end) ? " torn" : ""}${taken ? " taken" : ""}`}
+            className={`stripe own-${colourOf(terms, term)}${wasTaken(term.end) ? " torn" : ""}${taken ? " taken" : ""}`}
             style={{ left: `${from * 100}%`, width: `${Math.max(0, to - from) * 100}%` }}
             title={about}
             aria-label={about}
@@ -67,11 +68,11 @@ function TermFacts({ term, now }: { readonly term: Term; readonly now: number })
           </span>,
         ],
         ["Reactor", reactor],
-        ["Began", `${begunOf(begunBy)}, ${momentOf(begunAt)}`],
+        ["Began", `${describeStart(begunBy)}, ${formatTime(begunAt)}`],
         ...(by === undefined ? [] : [["By hand", `${by}: ${why ?? ""}`] as const]),
-        ["Ended", end === undefined ? "holds it now" : `${end.replaceAll("_", " ")}, ${momentOf(endedAt ?? now)}`],
-        ["Held", lasting((endedAt ?? now) - begunAt)],
-        ["Renewals", `${renewals}, longest gap ${lasting(longestGapMs)}`],
+        ["Ended", end === undefined ? "holds it now" : `${end.replaceAll("_", " ")}, ${formatTime(endedAt ?? now)}`],
+        ["Held", formatDuration((endedAt ?? now) - begunAt)],
+        ["Renewals", `${renewals}, longest gap ${formatDuration(longestGapMs)}`],
       ]}
     />
   );
@@ -80,7 +81,7 @@ function TermFacts({ term, now }: { readonly term: Term; readonly now: number })
 const named = 6;
 
 /** The same in words, latest last: who, why, and how it ended. */
-export function Owners({ terms }: { readonly terms: readonly Term[] }) {
+export function OwnerList({ terms }: { readonly terms: readonly Term[] }) {
   const last = terms.slice(-named);
   return (
     <ol className="owners" aria-label="Owners">
@@ -90,9 +91,9 @@ export function Owners({ terms }: { readonly terms: readonly Term[] }) {
           <span className={`swatch own-${colourOf(terms, term)}`} />
           <strong>{term.label}</strong>
           <span className="muted">
-            token {term.token}, {term.reactor}: {begunOf(term.begunBy)}
+            token {term.token}, {term.reactor}: {describeStart(term.begunBy)}
           </span>
-          {isTaken(term.end) && <span className="bad-text">{`lost it: ${term.end}`}</span>}
+          {wasTaken(term.end) && <span className="bad-text">{`lost it: ${term.end}`}</span>}
         </li>
       ))}
     </ol>

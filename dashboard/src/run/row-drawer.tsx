@@ -1,7 +1,10 @@
 import type { ReactNode } from "react";
 import type { Entry } from "../api.ts";
-import { brief, momentOf, opened, reasonOf } from "../format.ts";
-import { Facts, Json, Modal, RunLink } from "../ui/parts.tsx";
+import { brief, describeReason, formatTime, unwrap } from "../format.ts";
+import { Facts } from "../ui/facts.tsx";
+import { Json } from "../ui/json.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { RunLink } from "../ui/run-link.tsx";
 import type { Replay } from "./replays.ts";
 import type { Row } from "./timeline-rows.ts";
 
@@ -30,7 +33,7 @@ const long: readonly (readonly [field: string, name: string])[] = [
 ];
 
 type Fields = Readonly<Record<string, unknown>>;
-const fieldsOf = ({ data }: Entry): Fields => (opened(data) ?? {}) as Fields;
+const fieldsOf = ({ data }: Entry): Fields => (unwrap(data) ?? {}) as Fields;
 
 /** The latest record that says it. */
 function said(records: readonly Entry[], field: string): unknown {
@@ -59,11 +62,11 @@ export function RowDrawer({
       <Facts
         of={[
           ...(row.status === undefined ? [] : [["Status", row.status.toLowerCase()] as const]),
-          ...(typeof reason === "string" ? [["Why", reasonOf(reason)] as const] : []),
+          ...(typeof reason === "string" ? [["Why", describeReason(reason)] as const] : []),
           ...facts,
           ...(child === undefined ? [] : [["Run", <RunLink key="child" id={String(fieldsOf(child).id)} />] as const]),
-          ["First record", momentOf(records[0]!.at)],
-          ...(records.length > 1 ? [["Last record", momentOf(records.at(-1)!.at)] as const] : []),
+          ["First record", formatTime(records[0]!.at)],
+          ...(records.length > 1 ? [["Last record", formatTime(records.at(-1)!.at)] as const] : []),
           ...(replays.length === 0
             ? []
             : [["Replayed", replays.map(({ label, token }) => `${label} at token ${token}`).join(", ")] as const]),
@@ -97,7 +100,7 @@ function Records({ records }: { readonly records: readonly Entry[] }) {
             of={[
               ["Journal", `${record.journal}, record ${record.seq}`],
               ["Token", record.token],
-              ["At", momentOf(record.at)],
+              ["At", formatTime(record.at)],
             ]}
           />
           <Json value={record.data} label={`${record.kind}, record ${record.seq}`} />

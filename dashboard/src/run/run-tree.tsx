@@ -1,10 +1,10 @@
 import { Link } from "@tanstack/react-router";
 import { call, type Effect, type Tree } from "../api.ts";
-import { brief, lasting, opened } from "../format.ts";
-import { useMay } from "../session.tsx";
+import { brief, formatDuration, unwrap } from "../format.ts";
+import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Deed } from "../ui/confirm-action.tsx";
-import { Empty } from "../ui/parts.tsx";
+import { ConfirmAction } from "../ui/confirm-action.tsx";
+import { Empty } from "../ui/empty.tsx";
 
 type TreeRun = Tree["runs"][number];
 
@@ -64,7 +64,7 @@ function Branch({ run, tree, here }: { readonly run: TreeRun; readonly tree: Tre
         <span className="muted small">
           {run.workflow}
           {run.parentPos === null ? "" : `, started at ${run.parentPos}`}
-          {run.endedAt === null ? "" : `, took ${lasting(run.endedAt - run.createdAt)}`}
+          {run.endedAt === null ? "" : `, took ${formatDuration(run.endedAt - run.createdAt)}`}
         </span>
       </div>
       {below.length > 0 && (
@@ -80,9 +80,9 @@ function Branch({ run, tree, here }: { readonly run: TreeRun; readonly tree: Tre
 
 /** "undo flight.book": what the act returned is what the undoing is given. */
 function Owed({ run: { id, status: of, endedAt }, effect }: { readonly run: TreeRun; readonly effect: Effect }) {
-  const { operate } = useMay();
+  const { operate } = usePermissions();
   const { name, pos, surplus, status, args } = effect;
-  const given = opened(args) as { readonly result?: unknown } | undefined;
+  const given = unwrap(args) as { readonly result?: unknown } | undefined;
   return (
     <div className="node owed">
       <Badge status={status} />
@@ -93,7 +93,7 @@ function Owed({ run: { id, status: of, endedAt }, effect }: { readonly run: Tree
         at {pos} {brief(given?.result, 60)}
       </span>
       {operate && status === "ARMED" && endedAt === null && (
-        <Deed
+        <ConfirmAction
           label="Compensate"
           title={`Undo ${name} of ${id}`}
           danger
@@ -105,7 +105,7 @@ function Owed({ run: { id, status: of, endedAt }, effect }: { readonly run: Tree
             It is undone now, although the run has not failed.
             {of === "RUNNING" && " Whoever drives the run is fenced for that; it goes on at once under a new term."}
           </p>
-        </Deed>
+        </ConfirmAction>
       )}
     </div>
   );

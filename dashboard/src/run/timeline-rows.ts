@@ -1,5 +1,5 @@
 import type { Effect, Entry, Timer } from "../api.ts";
-import { brief, opened, reasonOf } from "../format.ts";
+import { brief, describeReason, unwrap } from "../format.ts";
 import { type Tone, toneOf } from "../ui/badge.tsx";
 
 /** A stretch of a row on the axis; open: it lasts until now. */
@@ -54,7 +54,7 @@ interface Data {
   readonly purpose?: string;
   readonly happened?: boolean;
 }
-const dataOf = (record: Entry): Data => (opened(record.data) ?? {}) as Data;
+const dataOf = (record: Entry): Data => (unwrap(record.data) ?? {}) as Data;
 
 const isResult = (record: Entry): boolean => {
   if (record.kind === "effect.settled") return ["CONFIRMED", "FAILED"].includes(dataOf(record).to ?? "");
@@ -91,7 +91,7 @@ export interface Folding {
 }
 
 /** The rows of one window of the journal, in the order in which they began. */
-export function rowsOf({ records, effects, timers, items }: Folding): Row[] {
+export function timelineRows({ records, effects, timers, items }: Folding): Row[] {
   const byPos = new Map<number, Entry[]>();
   const order: (number | Entry)[] = [];
   for (const record of records) {
@@ -212,7 +212,7 @@ function effectParts(own: readonly Entry[], act: Effect | undefined, items: Read
             ? `evidence: it ${happened === true ? "happened" : "did not happen"}`
             : record.kind === "operator.action"
               ? `${action} by ${who}`
-              : reasonOf(reason);
+              : describeReason(reason);
     const next = record.kind === "effect.dispatched" ? "DISPATCHED" : (to ?? heard);
     if (record.kind !== "effect.intended") points.push({ at: record.at, tone: toneOf(next ?? "PENDING"), about });
     if (next === undefined || next === state) continue;

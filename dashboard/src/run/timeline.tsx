@@ -1,15 +1,15 @@
 import { useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Effect, type Run, type Term, type Timer } from "../api.ts";
-import { lasting, momentOf } from "../format.ts";
+import { formatDuration, formatTime } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Answer } from "../ui/parts.tsx";
+import { QueryView } from "../ui/query-view.tsx";
 import { useNow } from "../ui/use-now.ts";
-import { Band, Owners } from "./ownership-band.tsx";
+import { OwnerList, OwnershipBand } from "./ownership-band.tsx";
 import { type Replay, replayedIn, replaysOf } from "./replays.ts";
 import { RowDrawer } from "./row-drawer.tsx";
 import { type Scale, type ScaleKind, scaleOf } from "./scale.ts";
-import { type Row, rowsOf } from "./timeline-rows.ts";
+import { type Row, timelineRows } from "./timeline-rows.ts";
 import { windowRows } from "./window.ts";
 
 /** Beyond it a word would leave the axis. */
@@ -61,7 +61,7 @@ export function Timeline(props: TimelineProps) {
           </button>
         </nav>
       )}
-      <Answer of={window}>{({ records }) => <Picture {...props} records={records} isLast={to >= head} />}</Answer>
+      <QueryView of={window}>{({ records }) => <Picture {...props} records={records} isLast={to >= head} />}</QueryView>
     </>
   );
 }
@@ -74,7 +74,7 @@ function Picture({
   records,
   isLast,
 }: TimelineProps & {
-  readonly records: Parameters<typeof rowsOf>[0]["records"];
+  readonly records: Parameters<typeof timelineRows>[0]["records"];
   readonly isLast: boolean;
 }) {
   const clock = useNow();
@@ -91,7 +91,7 @@ function Picture({
       meta: { settled: final.has(status) },
     })),
   });
-  const rows = rowsOf({
+  const rows = timelineRows({
     ...{ records, effects, timers },
     items: new Map(journals.map(({ item }, k) => [item, items[k]?.data?.records ?? []])),
   });
@@ -123,7 +123,7 @@ function Picture({
   return (
     <section className="timeline" aria-label="Timeline">
       <div className="timeline-tools">
-        <Owners terms={inSight} />
+        <OwnerList terms={inSight} />
         <label className="check">
           <input
             type="checkbox"
@@ -139,7 +139,7 @@ function Picture({
           <div className="track">
             {ticks.map((share) => (
               <span key={share} className="tick" style={{ left: `${share * 100}%` }}>
-                {share === 0 ? momentOf(started).slice(11) : `+${lasting(scale.timeAt(share) - started)}`}
+                {share === 0 ? formatTime(started).slice(11) : `+${formatDuration(scale.timeAt(share) - started)}`}
               </span>
             ))}
           </div>
@@ -149,7 +149,7 @@ function Picture({
             <strong>owner</strong>
           </span>
           <div className="track">
-            <Band terms={inSight} scale={scale} now={now} />
+            <OwnershipBand terms={inSight} scale={scale} now={now} />
             <NowLine at={nowAt} named />
           </div>
         </div>
@@ -163,7 +163,7 @@ function Picture({
         ))}
         {first !== undefined && (
           <p className="muted small next">
-            next by itself: {first.about} in {lasting(first.at - now)}
+            next by itself: {first.about} in {formatDuration(first.at - now)}
           </p>
         )}
         <Legend />
@@ -239,7 +239,7 @@ function TimeRow({
             key={`${from} ${about}`}
             className={`span ${tone}${to === undefined ? " open" : ""}`}
             style={placed(scale, from, to ?? now)}
-            title={`${about}, ${lasting((to ?? now) - from)}`}
+            title={`${about}, ${formatDuration((to ?? now) - from)}`}
           />
         ))}
         {replays.map(({ token, label, from, to }) => (
@@ -257,7 +257,7 @@ function TimeRow({
               key={`${point.at} ${point.about}`}
               className={`point ${point.tone}${point.at > now ? " future" : ""}`}
               style={{ left: `${scale.at(point.at) * 100}%` }}
-              title={`${point.about}, ${momentOf(point.at)}`}
+              title={`${point.about}, ${formatTime(point.at)}`}
             />
           ))}
         <NowLine at={nowAt} />

@@ -1,13 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
 import { call, type Run } from "../api.ts";
-import { brief, opened, sentence } from "../format.ts";
-import { useMay } from "../session.tsx";
+import { brief, sentence, unwrap } from "../format.ts";
+import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Deed } from "../ui/confirm-action.tsx";
-import { DoubtCard } from "../ui/in-doubt-card.tsx";
-import { Ago, Answer, Empty, RunLink, Screen } from "../ui/parts.tsx";
+import { ConfirmAction } from "../ui/confirm-action.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { InDoubtCard } from "../ui/in-doubt-card.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { RunLink } from "../ui/run-link.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
 
-export function Doubt() {
+export function AttentionScreen() {
   const doubts = useQuery({
     queryKey: ["doubts"],
     queryFn: () => call("inDoubt.list", { query: { limit: 100 } }),
@@ -23,7 +27,7 @@ export function Doubt() {
       title="Doubt"
       about="Acts of which nobody knows whether they happened, and runs that cannot go on by themselves. Look in the world, then say what you saw."
     >
-      <Answer of={doubts}>
+      <QueryView of={doubts}>
         {({ more }) => (
           <>
             {inDoubt.length === 0 && stuck.data?.runs.length === 0 && (
@@ -33,7 +37,7 @@ export function Doubt() {
             )}
             <div className="cards">
               {inDoubt.map((doubt) => (
-                <DoubtCard key={`${doubt.effect.run} ${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
+                <InDoubtCard key={`${doubt.effect.run} ${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
               ))}
               {runs.map((run) => (
                 <StuckCard key={run.journal} run={run} />
@@ -42,7 +46,7 @@ export function Doubt() {
             {more && <p className="muted">There are more: these are the oldest.</p>}
           </>
         )}
-      </Answer>
+      </QueryView>
     </Screen>
   );
 }
@@ -50,7 +54,7 @@ export function Doubt() {
 const lastRecords = 50;
 
 export function StuckCard({ run }: { readonly run: Run }) {
-  const { operate } = useMay();
+  const { operate } = usePermissions();
   const { id, workflow, createdAt } = run;
   const why = useQuery({
     queryKey: ["stuck", id],
@@ -58,7 +62,7 @@ export function StuckCard({ run }: { readonly run: Run }) {
       const { head } = await call("runs.head", { params: { id } });
       const from = Math.max(1, head - lastRecords);
       const { records } = await call("runs.journal", { params: { id }, query: { from, limit: lastRecords + 1 } });
-      return opened(records.findLast(({ kind }) => kind === "run.stuck")?.data) as
+      return unwrap(records.findLast(({ kind }) => kind === "run.stuck")?.data) as
         | { why: string; detail?: unknown; on?: unknown[] }
         | undefined;
     },
@@ -71,7 +75,7 @@ export function StuckCard({ run }: { readonly run: Run }) {
           <RunLink id={id} />
         </h2>
         <span className="muted small">
-          {workflow}, started <Ago at={createdAt} />
+          {workflow}, started <TimeAgo at={createdAt} />
         </span>
       </header>
       <p>{sentence(why.data?.why ?? "…")}</p>
@@ -81,14 +85,14 @@ export function StuckCard({ run }: { readonly run: Run }) {
       )}
       {operate && (
         <footer className="actions">
-          <Deed
+          <ConfirmAction
             label="Redrive"
             title={`Let ${id} go on`}
             primary
             run={({ reason }) => call("runs.redrive", { params: { id }, body: { reason } })}
           >
             <p>It goes on from where it was. See to what stopped it first.</p>
-          </Deed>
+          </ConfirmAction>
         </footer>
       )}
     </article>

@@ -1,12 +1,13 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
-import { brief, momentOf } from "../format.ts";
-import { Empty, Screen } from "../ui/parts.tsx";
-import { Listing } from "../ui/table.tsx";
+import { brief, formatTime } from "../format.ts";
+import { Empty } from "../ui/empty.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { QueryTable } from "../ui/table.tsx";
 
 const pageRows = 50;
 
-export function Audit() {
+export function AuditScreen() {
   const audit = useInfiniteQuery({
     queryKey: ["audit"],
     queryFn: ({ pageParam }) => call("audit", { query: { before: pageParam, limit: pageRows } }),
@@ -15,7 +16,7 @@ export function Audit() {
   });
   return (
     <Screen title="Audit" about="What people did, and why; each was written together with what it did.">
-      <Listing
+      <QueryTable
         of={audit}
         rows={({ pages }) => pages.flatMap((page) => page.entries)}
         keyOf={({ cursor }) => cursor}
@@ -23,7 +24,7 @@ export function Audit() {
           <Empty title="Nobody has done anything by hand">Takeovers, verdicts, redrives and forks will be here.</Empty>
         }
         columns={[
-          { name: "When", look: "muted when", cell: ({ at }) => momentOf(at) },
+          { name: "When", look: "muted when", cell: ({ at }) => formatTime(at) },
           { name: "Who", cell: ({ who }) => who },
           {
             name: "What",

@@ -1,12 +1,16 @@
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
-import { amountOf } from "../format.ts";
+import { formatAmount } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Spending, shareOf, tight } from "../ui/budget-bar.tsx";
-import { Answer, Empty, Meter, RunLink, Screen } from "../ui/parts.tsx";
+import { BudgetBar, shareOf, tight } from "../ui/budget-bar.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { Meter } from "../ui/meter.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { RunLink } from "../ui/run-link.tsx";
+import { Screen } from "../ui/screen.tsx";
 import { Table } from "../ui/table.tsx";
 
-export function Budgets() {
+export function BudgetsScreen() {
   const budgets = useQuery({
     queryKey: ["budgets", "all"],
     queryFn: () => call("budgets.list", { query: { limit: 200 } }),
@@ -16,7 +20,7 @@ export function Budgets() {
       title="Budgets"
       about="What runs that have not ended may spend, and have spent. What would go over a cap is refused before it is spent."
     >
-      <Answer of={budgets}>
+      <QueryView of={budgets}>
         {({ budgets: rows, units, more }) =>
           rows.length === 0 ? (
             <Empty title="No run has a budget">
@@ -26,20 +30,20 @@ export function Budgets() {
             <>
               <section className="card" aria-label="In all">
                 {units.map(({ runs, ...one }) => (
-                  <Spending key={one.unit} {...one} of={`${runs} ${runs === 1 ? "run" : "runs"}`} />
+                  <BudgetBar key={one.unit} {...one} of={`${runs} ${runs === 1 ? "run" : "runs"}`} />
                 ))}
               </section>
               <Table
                 rows={rows}
                 keyOf={({ run, unit }) => `${run} ${unit}`}
-                isLoud={(row) => shareOf(row) > tight}
+                isHighlighted={(row) => shareOf(row) > tight}
                 columns={[
                   { name: "Run", cell: ({ runId }) => <RunLink id={runId} /> },
                   { name: "Status", cell: ({ status }) => <Badge status={status} /> },
                   { name: "Unit", cell: ({ unit }) => unit },
-                  { name: "Spent", cell: ({ spent }) => amountOf(spent) },
-                  { name: "Reserved", cell: ({ reserved }) => amountOf(reserved) },
-                  { name: "Cap", cell: ({ cap }) => amountOf(cap) },
+                  { name: "Spent", cell: ({ spent }) => formatAmount(spent) },
+                  { name: "Reserved", cell: ({ reserved }) => formatAmount(reserved) },
+                  { name: "Cap", cell: ({ cap }) => formatAmount(cap) },
                   {
                     name: "Used",
                     cell: (row) => (
@@ -55,7 +59,7 @@ export function Budgets() {
             </>
           )
         }
-      </Answer>
+      </QueryView>
     </Screen>
   );
 }

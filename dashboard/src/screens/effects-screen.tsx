@@ -2,10 +2,17 @@ import { useInfiniteQuery } from "@tanstack/react-query";
 import { useNavigate, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { call, type Effect } from "../api.ts";
-import { brief, reasonOf } from "../format.ts";
+import { brief, describeReason } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Ago, Answer, Empty, Json, Modal, More, RunLink, Screen } from "../ui/parts.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { Json } from "../ui/json.tsx";
+import { LoadMore } from "../ui/load-more.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { RunLink } from "../ui/run-link.tsx";
+import { Screen } from "../ui/screen.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
 import { useNames } from "../ui/use-names.ts";
 
 const statuses = {
@@ -14,7 +21,7 @@ const statuses = {
 } as const;
 const most = 200;
 
-export function Effects({ of: role }: { readonly of: "effect" | "compensation" }) {
+export function EffectsScreen({ of: role }: { readonly of: "effect" | "compensation" }) {
   const path = role === "effect" ? "/effects" : "/obligations";
   const { status } = useSearch({ from: path });
   const go = useNavigate({ from: path });
@@ -51,7 +58,7 @@ export function Effects({ of: role }: { readonly of: "effect" | "compensation" }
         </label>
       }
     >
-      <Answer of={effects}>
+      <QueryView of={effects}>
         {({ effects: rows }) =>
           rows.length === 0 ? (
             <Empty title={role === "effect" ? "No such act" : "Nothing is owed"}>
@@ -62,11 +69,11 @@ export function Effects({ of: role }: { readonly of: "effect" | "compensation" }
           ) : (
             <>
               <EffectTable effects={rows} nameOf={nameOf} />
-              <More of={effects} />
+              <LoadMore of={effects} />
             </>
           )
         }
-      </Answer>
+      </QueryView>
     </Screen>
   );
 }
@@ -94,7 +101,7 @@ export function EffectTable({
             cell: ({ status, reason }) => (
               <>
                 <Badge status={status} />
-                <span className="muted small block">{reasonOf(reason)}</span>
+                <span className="muted small block">{describeReason(reason)}</span>
               </>
             ),
           },
@@ -116,7 +123,7 @@ export function EffectTable({
           ...runOf,
           { name: "Arguments", look: "mono small", cell: ({ args }) => brief(args, 80) },
           { name: "Attempts", cell: ({ attempt }) => attempt },
-          { name: "Changed", look: "muted when", cell: ({ changedAt }) => <Ago at={changedAt} /> },
+          { name: "Changed", look: "muted when", cell: ({ changedAt }) => <TimeAgo at={changedAt} /> },
         ]}
       />
       {chosen !== undefined && (

@@ -1,10 +1,13 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
+import { Empty } from "../ui/empty.tsx";
 import { GateCard } from "../ui/gate-card.tsx";
-import { Answer, Empty, More, Screen } from "../ui/parts.tsx";
+import { LoadMore } from "../ui/load-more.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { Screen } from "../ui/screen.tsx";
 import { useNames } from "../ui/use-names.ts";
 
-export function Gates() {
+export function GatesScreen() {
   const gates = useInfiniteQuery({
     queryKey: ["gates", "open", "all"],
     queryFn: ({ pageParam }) => call("gates.list", { query: { open: true, after: pageParam, limit: 100 } }),
@@ -18,7 +21,7 @@ export function Gates() {
       title="Gates"
       about="Runs that wait for somebody's decision. An answer counts for exactly the act it shows."
     >
-      <Answer of={gates}>
+      <QueryView of={gates}>
         {({ gates: open }) =>
           open.length === 0 ? (
             <Empty title="Nobody waits at a gate">
@@ -31,11 +34,11 @@ export function Gates() {
                   <GateCard key={`${gate.run} ${gate.pos}`} gate={gate} run={nameOf(gate.run)} />
                 ))}
               </div>
-              <More of={gates} />
+              <LoadMore of={gates} />
             </>
           )
         }
-      </Answer>
+      </QueryView>
     </Screen>
   );
 }

@@ -1,11 +1,14 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call, type Lease, type Wire } from "../api.ts";
-import { lasting } from "../format.ts";
+import { formatDuration } from "../format.ts";
 import { useHistory } from "../overview/trends.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Answer, Facts, Json, Screen } from "../ui/parts.tsx";
-import { Processes } from "../ui/process-table.tsx";
+import { Facts } from "../ui/facts.tsx";
+import { Json } from "../ui/json.tsx";
+import { ProcessTable } from "../ui/process-table.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { Screen } from "../ui/screen.tsx";
 import { Table } from "../ui/table.tsx";
 import { namesOf, type Process, useProcesses } from "../ui/use-processes.ts";
 
@@ -34,7 +37,7 @@ const useHeld = () =>
   });
 
 /** Store and leases at a glance. */
-export function Wellbeing() {
+export function HealthSummary() {
   const health = useHealth();
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
   return (
@@ -45,7 +48,7 @@ export function Wellbeing() {
           all of it
         </Link>
       </header>
-      <Answer of={health}>
+      <QueryView of={health}>
         {(told) => (
           <Facts
             of={[
@@ -56,7 +59,7 @@ export function Wellbeing() {
             ]}
           />
         )}
-      </Answer>
+      </QueryView>
     </section>
   );
 }
@@ -88,7 +91,7 @@ function unservedOf({ unserved = [] }: Told): string {
   return `${unserved.map(({ workflow }) => workflow).join(", ")}: start a worker that has it`;
 }
 
-export function Health() {
+export function HealthScreen() {
   const health = useHealth();
   const held = useHeld();
   const history = useHistory();
@@ -96,7 +99,7 @@ export function Health() {
   const processes = useProcesses();
   return (
     <Screen title="Health" about="The store, the reactors and what waits for them.">
-      <Answer of={health}>
+      <QueryView of={health}>
         {(told) => (
           <div className="halves">
             <section className="card" aria-labelledby="store">
@@ -124,13 +127,13 @@ export function Health() {
               <Table
                 rows={reactorsOf(told, history.data, leases, processes)}
                 keyOf={({ reactor }) => reactor}
-                isLoud={({ lagMs, errors, perMinute }) => (lagMs ?? 0) > lateMs || errors > perMinute}
+                isHighlighted={({ lagMs, errors, perMinute }) => (lagMs ?? 0) > lateMs || errors > perMinute}
                 columns={[
                   { name: "Reactor", cell: ({ reactor }) => reactor },
                   { name: "Work", cell: ({ due }) => (due ? "is due" : "none") },
                   {
                     name: "Late by",
-                    cell: ({ lagMs }) => (lagMs === undefined ? "" : lagMs === 0 ? "on time" : lasting(lagMs)),
+                    cell: ({ lagMs }) => (lagMs === undefined ? "" : lagMs === 0 ? "on time" : formatDuration(lagMs)),
                   },
                   { name: "Done per minute", cell: ({ perMinute, who }) => (who.length === 0 ? "" : perMinute) },
                   {
@@ -146,14 +149,14 @@ export function Health() {
                 ]}
               />
             </section>
-            <Processes leases={leases} processes={processes} />
+            <ProcessTable leases={leases} processes={processes} />
             <details className="card across">
               <summary>All of it, as the server tells it</summary>
               <Json value={told} label="healthz" />
             </details>
           </div>
         )}
-      </Answer>
+      </QueryView>
     </Screen>
   );
 }
@@ -195,7 +198,7 @@ function Unserved({ of }: { readonly of: NonNullable<Told["unserved"]> }) {
           <span className="line-text">
             <strong>{workflow}</strong>
             <span className="muted small whole">
-              {runs} {runs === 1 ? "run" : "runs"}, the oldest for {lasting(lagMs)}: start a worker that has it
+              {runs} {runs === 1 ? "run" : "runs"}, the oldest for {formatDuration(lagMs)}: start a worker that has it
             </span>
           </span>
         </li>

@@ -1,14 +1,20 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Lease } from "../api.ts";
-import { begunOf, lasting } from "../format.ts";
+import { describeStart, formatDuration } from "../format.ts";
 import { RunTakeover } from "../run/run-takeover.tsx";
-import { useMay } from "../session.tsx";
+import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Deed } from "../ui/confirm-action.tsx";
-import { Answer, Empty, Facts, Meter, Modal, RunLink, Screen } from "../ui/parts.tsx";
+import { ConfirmAction } from "../ui/confirm-action.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { Facts } from "../ui/facts.tsx";
+import { Meter } from "../ui/meter.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { RunLink } from "../ui/run-link.tsx";
+import { Screen } from "../ui/screen.tsx";
 import { type Column, Table } from "../ui/table.tsx";
-import { Terms } from "../ui/term-table.tsx";
+import { TermTable } from "../ui/term-table.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { standbysOf, useProcesses } from "../ui/use-processes.ts";
 
@@ -18,11 +24,12 @@ const stallTimes = 3;
 
 const stallLimit = ({ maxStallMs, ttlMs }: Lease): number => maxStallMs ?? stallTimes * ttlMs;
 const isStalling = (lease: Lease): boolean => lease.state === "HELD" && lease.progressAgoMs > stallLimit(lease);
-const isLoud = (lease: Lease): boolean => isStalling(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
+const isHighlighted = (lease: Lease): boolean =>
+  isStalling(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
 const isHeld = (lease: Lease): boolean => lease.state !== "FREE";
 const stateOf = (lease: Lease): string => (lease.paused ? "PAUSED" : isStalling(lease) ? "STALLING" : lease.state);
 
-export function Leases() {
+export function LeasesScreen() {
   const [all, setAll] = useState(false);
   const [chosen, setChosen] = useState<number>();
   const leases = useQuery({
@@ -48,7 +55,7 @@ export function Leases() {
         </label>
       }
     >
-      <Answer of={leases}>
+      <QueryView of={leases}>
         {({ leases: rows }) =>
           rows.length === 0 ? (
             <Empty title="Nobody holds anything">
@@ -56,12 +63,12 @@ export function Leases() {
             </Empty>
           ) : (
             <>
-              <Leased
+              <LeaseTable
                 title="Singletons"
                 rows={rows.filter(({ kind }) => kind === "name")}
                 {...{ titleOf, standbys, onOpen: setChosen }}
               />
-              <Leased
+              <LeaseTable
                 title="Runs and acts"
                 rows={rows.filter(({ kind }) => kind !== "name")}
                 {...{ titleOf, onOpen: setChosen }}
@@ -69,7 +76,7 @@ export function Leases() {
             </>
           )
         }
-      </Answer>
+      </QueryView>
       {lease !== undefined && (
         <LeaseDrawer
           lease={lease}
@@ -82,7 +89,7 @@ export function Leases() {
   );
 }
 
-function Leased({
+function LeaseTable({
   title,
   rows,
   titleOf,
@@ -126,12 +133,12 @@ function Leased({
       : [{ name: "Standbys", cell: (lease: Lease) => standbys(lease) || <span className="muted">nobody</span> }]),
     { name: "Time left", cell: (lease) => isHeld(lease) && <TimeLeft lease={lease} /> },
     { name: "Last progress", cell: (lease) => isHeld(lease) && <Progress lease={lease} /> },
-    { name: "Held", look: "when", cell: (lease) => (isHeld(lease) ? lasting(lease.heldMs) : "") },
+    { name: "Held", look: "when", cell: (lease) => (isHeld(lease) ? formatDuration(lease.heldMs) : "") },
   ];
   return (
     <section aria-label={title}>
       <h2>{title}</h2>
-      <Table rows={rows} columns={columns} keyOf={({ journal }) => journal} isLoud={isLoud} />
+      <Table rows={rows} columns={columns} keyOf={({ journal }) => journal} isHighlighted={isHighlighted} />
     </section>
   );
 }
@@ -140,7 +147,7 @@ function TimeLeft({ lease: { remainingMs, ttlMs } }: { readonly lease: Lease }) 
   return (
     <>
       <Meter share={remainingMs / ttlMs} tone={remainingMs < ttlMs / 4 ? "bad" : "run"} label="time left" />
-      <span className="muted small block">{remainingMs === 0 ? "run out" : lasting(remainingMs)}</span>
+      <span className="muted small block">{remainingMs === 0 ? "run out" : formatDuration(remainingMs)}</span>
     </>
   );
 }
@@ -153,7 +160,7 @@ function Progress({ lease }: { readonly lease: Lease }) {
       <Meter share={progressAgoMs / stallLimit(lease)} tone={stalled ? "bad" : "idle"} label="since progress" />
       <span className={stalled ? "bad-text small block" : "muted small block"}>
         {progress === 0 ? "none yet, for " : ""}
-        {lasting(progressAgoMs)}
+        {formatDuration(progressAgoMs)}
         {progress === 0 ? "" : " ago"}
         {progressNote === null ? "" : `: ${progressNote}`}
       </span>
@@ -172,7 +179,7 @@ function LeaseDrawer({
   readonly standbys: string;
   readonly onClose: () => void;
 }) {
-  const { operate } = useMay();
+  const { operate } = usePermissions();
   const { name, kind, journal, reason, renewals, longestGapMs, progressNote, ttlMs } = lease;
   const terms = useQuery({
     queryKey: ["terms", journal, lease.token, lease.state],
@@ -191,54 +198,56 @@ function LeaseDrawer({
           ["Holder", isHeld(lease) ? `${lease.label} (${lease.reactor})` : "nobody"],
           ...(kind === "name" ? [["Standbys", standbys || "nobody"] as const] : []),
           ["Token", lease.token],
-          ["Lease of", lasting(ttlMs)],
-          ["Began", reason === null ? "" : begunOf(reason)],
-          ["Renewals", `${renewals}, longest gap ${lasting(longestGapMs)}`],
+          ["Lease of", formatDuration(ttlMs)],
+          ["Began", reason === null ? "" : describeStart(reason)],
+          ["Renewals", `${renewals}, longest gap ${formatDuration(longestGapMs)}`],
           ...(progressNote === null ? [] : [["Says", progressNote] as const]),
         ]}
       />
-      {operate && kind === "name" && <SingletonDeeds lease={lease} />}
+      {operate && kind === "name" && <SingletonActions lease={lease} />}
       {operate && kind === "run" && name !== null && isHeld(lease) && (
         <div className="actions">
           <RunTakeover id={name} owner={lease.label} />
         </div>
       )}
       {kind === "item" && (
-        <p className="muted">A person takes an act over by settling it: on the screen Doubt, or at its run.</p>
+        <p className="muted">
+          A person takes an act over by settling it: on the screen AttentionScreen, or at its run.
+        </p>
       )}
       {terms.data !== undefined && (
         <>
           <h3>Terms</h3>
-          <Terms terms={terms.data.terms} />
+          <TermTable terms={terms.data.terms} />
         </>
       )}
     </Modal>
   );
 }
 
-function SingletonDeeds({ lease: { name, paused } }: { readonly lease: Lease }) {
+function SingletonActions({ lease: { name, paused } }: { readonly lease: Lease }) {
   const body = (why: string) => ({ params: { name: name ?? "" }, body: { reason: why } });
   return (
     <div className="actions">
-      <Deed
+      <ConfirmAction
         label="Take over"
         title={`Take over ${name}`}
         danger
         run={({ reason: why }) => call("leases.takeover", body(why))}
       >
         <p>The owner is fenced at once: nothing it still writes is accepted. Whoever stands by takes the lease.</p>
-      </Deed>
+      </ConfirmAction>
       {paused ? (
-        <Deed
+        <ConfirmAction
           label="Resume"
           title={`Resume ${name}`}
           primary
           run={({ reason: why }) => call("leases.resume", body(why))}
         />
       ) : (
-        <Deed label="Pause" title={`Pause ${name}`} run={({ reason: why }) => call("leases.pause", body(why))}>
+        <ConfirmAction label="Pause" title={`Pause ${name}`} run={({ reason: why }) => call("leases.pause", body(why))}>
           <p>Nobody may hold it until it is resumed; its owner is fenced at once.</p>
-        </Deed>
+        </ConfirmAction>
       )}
     </div>
   );

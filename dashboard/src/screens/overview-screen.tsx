@@ -1,31 +1,34 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { call, type Wire } from "../api.ts";
-import { lasting } from "../format.ts";
-import { Play } from "../overview/fault-buttons.tsx";
-import { NeedsAPerson } from "../overview/needs-attention.tsx";
-import { TightQuotas } from "../overview/quota-warnings.tsx";
-import { Budgeted, Trends } from "../overview/trends.tsx";
+import { formatDuration } from "../format.ts";
+import { FaultButtons } from "../overview/fault-buttons.tsx";
+import { NeedsAttention } from "../overview/needs-attention.tsx";
+import { QuotaWarnings } from "../overview/quota-warnings.tsx";
+import { BudgetSummary, Trends } from "../overview/trends.tsx";
 import { Badge, type Tone } from "../ui/badge.tsx";
-import { Ago, Answer, Empty, Screen } from "../ui/parts.tsx";
-import { Wellbeing } from "./health-screen.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
+import { HealthSummary } from "./health-screen.tsx";
 
 type Counted = { readonly count: number; readonly more: boolean };
 const said = ({ count, more }: Counted): string => `${count}${more ? "+" : ""}`;
 const live = ["RUNNING", "RUNNABLE", "ENDING", "COMPENSATING"];
 
-export function Overview() {
+export function OverviewScreen() {
   const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
   return (
     <Screen title="Overview" about="What runs, what waits for a person, and who owns it.">
-      <Play />
-      <Answer of={figures}>{(data) => <Figures {...data} />}</Answer>
+      <FaultButtons />
+      <QueryView of={figures}>{(data) => <Summary {...data} />}</QueryView>
       <div className="halves">
-        <NeedsAPerson />
+        <NeedsAttention />
         <div className="stack">
-          <Wellbeing />
-          <TightQuotas />
-          <Budgeted />
+          <HealthSummary />
+          <QuotaWarnings />
+          <BudgetSummary />
         </div>
       </div>
       <Trends />
@@ -34,7 +37,7 @@ export function Overview() {
   );
 }
 
-function Figures({ runs, failedLately, doubts, obligations, gates, leases }: Wire<"overview">) {
+function Summary({ runs, failedLately, doubts, obligations, gates, leases }: Wire<"overview">) {
   const of = (status: string): Counted => runs.find((one) => one.status === status) ?? { count: 0, more: false };
   const sum = (statuses: readonly string[]): Counted => ({
     count: statuses.reduce((total, status) => total + of(status).count, 0),
@@ -43,20 +46,25 @@ function Figures({ runs, failedLately, doubts, obligations, gates, leases }: Wir
   const stuck = of("STUCK");
   return (
     <section className="figures" aria-label="Figures">
-      <Figure to="/runs" search={{ status: live.join(",") }} name="running" value={said(sum(live))} tone="run" />
-      <Figure to="/runs" search={{ status: "WAITING" }} name="waiting" value={said(of("WAITING"))} tone="wait" />
-      <Figure to="/gates" name="gates open" value={said(gates)} tone={gates.count > 0 ? "wait" : "idle"} />
-      <Figure to="/doubt" name="in doubt" value={said(doubts)} tone={doubts.count > 0 ? "doubt" : "idle"} />
-      <Figure to="/doubt" name="stuck" value={said(stuck)} tone={stuck.count > 0 ? "bad" : "idle"} />
-      <Figure
+      <SummaryTile to="/runs" search={{ status: live.join(",") }} name="running" value={said(sum(live))} tone="run" />
+      <SummaryTile to="/runs" search={{ status: "WAITING" }} name="waiting" value={said(of("WAITING"))} tone="wait" />
+      <SummaryTile to="/gates" name="gates open" value={said(gates)} tone={gates.count > 0 ? "wait" : "idle"} />
+      <SummaryTile to="/doubt" name="in doubt" value={said(doubts)} tone={doubts.count > 0 ? "doubt" : "idle"} />
+      <SummaryTile to="/doubt" name="stuck" value={said(stuck)} tone={stuck.count > 0 ? "bad" : "idle"} />
+      <SummaryTile
         to="/runs"
         search={{ status: "FAILED" }}
         name="failed in 24 h"
         value={said(failedLately)}
         tone={failedLately.count > 0 ? "bad" : "idle"}
       />
-      <Figure to="/obligations" name="owed" value={said(obligations)} tone={obligations.count > 0 ? "doubt" : "idle"} />
-      <Figure
+      <SummaryTile
+        to="/obligations"
+        name="owed"
+        value={said(obligations)}
+        tone={obligations.count > 0 ? "doubt" : "idle"}
+      />
+      <SummaryTile
         to="/leases"
         name={leases.stalling > 0 ? `leases, ${leases.stalling} stalling` : "leases held"}
         value={said({ count: leases.held + leases.expired, more: leases.more })}
@@ -66,7 +74,7 @@ function Figures({ runs, failedLately, doubts, obligations, gates, leases }: Wir
   );
 }
 
-function Figure({
+function SummaryTile({
   to,
   search,
   name,
@@ -97,7 +105,7 @@ function LatestRuns() {
   return (
     <section className="card" aria-labelledby="latest">
       <h2 id="latest">Latest runs</h2>
-      <Answer of={runs}>
+      <QueryView of={runs}>
         {({ runs: rows }) =>
           rows.length === 0 ? (
             <Empty title="No run yet">
@@ -113,11 +121,11 @@ function LatestRuns() {
                       <span className="mono">{run.id}</span>
                       <span className="muted small">
                         {run.workflow}
-                        {run.endedAt === null ? "" : ` · took ${lasting(run.endedAt - run.createdAt)}`}
+                        {run.endedAt === null ? "" : ` · took ${formatDuration(run.endedAt - run.createdAt)}`}
                       </span>
                     </span>
                     <span className="muted small">
-                      <Ago at={run.createdAt} />
+                      <TimeAgo at={run.createdAt} />
                     </span>
                   </Link>
                 </li>
@@ -125,7 +133,7 @@ function LatestRuns() {
             </ul>
           )
         }
-      </Answer>
+      </QueryView>
     </section>
   );
 }

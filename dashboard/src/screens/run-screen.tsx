@@ -1,21 +1,28 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
-import { call, Refusal, type Run } from "../api.ts";
-import { lasting, opened, whyOf } from "../format.ts";
+import { ApiError, call, type Run } from "../api.ts";
+import { describeFailure, formatDuration, unwrap } from "../format.ts";
 import { ForkDialog } from "../run/fork-dialog.tsx";
 import { Journal } from "../run/journal.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { RunTree } from "../run/run-tree.tsx";
 import { Timeline } from "../run/timeline.tsx";
-import { useMay } from "../session.tsx";
+import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
-import { Spending } from "../ui/budget-bar.tsx";
-import { Deed } from "../ui/confirm-action.tsx";
+import { BudgetBar } from "../ui/budget-bar.tsx";
+import { ConfirmAction } from "../ui/confirm-action.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { ErrorMessage } from "../ui/error-message.tsx";
+import { Facts } from "../ui/facts.tsx";
 import { GateCard } from "../ui/gate-card.tsx";
-import { DoubtCard } from "../ui/in-doubt-card.tsx";
-import { Ago, Answer, Empty, Facts, Failure, Json, RunLink, Screen } from "../ui/parts.tsx";
-import { Terms } from "../ui/term-table.tsx";
+import { InDoubtCard } from "../ui/in-doubt-card.tsx";
+import { Json } from "../ui/json.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { RunLink } from "../ui/run-link.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { TermTable } from "../ui/term-table.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { useNow } from "../ui/use-now.ts";
 import { StuckCard } from "./attention-screen.tsx";
@@ -40,7 +47,7 @@ export function RunScreen() {
     refetchInterval: (query) => (query.state.data?.endedAt === null ? 2_000 : 10_000),
   });
   if (run.data !== undefined) return <RunView key={id} run={run.data} />;
-  if (run.error instanceof Refusal && run.error.code === "TAPE_RUN_NOT_FOUND") {
+  if (run.error instanceof ApiError && run.error.code === "TAPE_RUN_NOT_FOUND") {
     return (
       <Screen title={`There is no run ${id}`}>
         <p>
@@ -53,7 +60,7 @@ export function RunScreen() {
   return run.error === null ? (
     <div className="loading" role="status" aria-label="Loading" />
   ) : (
-    <Failure error={run.error} />
+    <ErrorMessage error={run.error} />
   );
 }
 
@@ -91,16 +98,16 @@ function RunView({ run }: { readonly run: Run }) {
   return (
     <>
       <Head run={run} />
-      {run.endedAt !== null && run.status !== "COMPLETED" && whyOf(run.outcome) !== "" && (
-        <section className="failure" aria-label="Why it ended so">
+      {run.endedAt !== null && run.status !== "COMPLETED" && describeFailure(run.outcome) !== "" && (
+        <section className="error-message" aria-label="Why it ended so">
           <strong>{run.status}</strong>
-          <p>{whyOf(run.outcome)}</p>
+          <p>{describeFailure(run.outcome)}</p>
         </section>
       )}
       {(inDoubt.length > 0 || open.length > 0 || run.status === "STUCK") && (
         <section className="cards" aria-label="Needs a person">
           {inDoubt.map((doubt) => (
-            <DoubtCard key={`${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
+            <InDoubtCard key={`${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
           ))}
           {open.map((gate) => (
             <GateCard key={gate.pos} gate={gate} run={id} />
@@ -132,9 +139,9 @@ function RunView({ run }: { readonly run: Run }) {
       )}
       {tab === "journal" && <Journal run={run} head={head} />}
       {tab === "tree" && <TreeOf id={id} />}
-      {tab === "leases" && <Answer of={terms}>{(data) => <Terms terms={data.terms} />}</Answer>}
+      {tab === "leases" && <QueryView of={terms}>{(data) => <TermTable terms={data.terms} />}</QueryView>}
       {tab === "acts" && (
-        <Answer of={effects}>
+        <QueryView of={effects}>
           {(data) =>
             data.effects.length === 0 ? (
               <Empty title="This run has done nothing to the world" />
@@ -142,7 +149,7 @@ function RunView({ run }: { readonly run: Run }) {
               <EffectTable effects={data.effects} />
             )
           }
-        </Answer>
+        </QueryView>
       )}
       {tab === "result" && <Result run={run} />}
     </>
@@ -151,14 +158,14 @@ function RunView({ run }: { readonly run: Run }) {
 
 function TreeOf({ id }: { readonly id: string }) {
   const tree = useQuery({ queryKey: ["tree", id], queryFn: () => call("runs.tree", { params: { id } }) });
-  return <Answer of={tree}>{(data) => <RunTree tree={data} here={id} />}</Answer>;
+  return <QueryView of={tree}>{(data) => <RunTree tree={data} here={id} />}</QueryView>;
 }
 
 /** Others have been decided already. */
 const stoppable: ReadonlySet<string> = new Set(["RUNNABLE", "RUNNING", "WAITING", "STUCK"]);
 
 function Head({ run }: { readonly run: Run }) {
-  const may = useMay();
+  const may = usePermissions();
   const now = useNow();
   const [forking, setForking] = useState(false);
   const { id, status, workflow, version, createdAt, endedAt, lease, labels, root, journal } = run;
@@ -173,8 +180,10 @@ function Head({ run }: { readonly run: Run }) {
           </h1>
           <p className="muted">
             {workflow}
-            {version === null ? "" : ` ${version}`}, started <Ago at={createdAt} />
-            {endedAt === null ? `, for ${lasting(now - createdAt)}` : `, took ${lasting(endedAt - createdAt)}`}
+            {version === null ? "" : ` ${version}`}, started <TimeAgo at={createdAt} />
+            {endedAt === null
+              ? `, for ${formatDuration(now - createdAt)}`
+              : `, took ${formatDuration(endedAt - createdAt)}`}
             {endedAt === null && <>, owned by {owner}</>}
             {root !== journal && nameOf(root) !== undefined && (
               <>
@@ -196,14 +205,14 @@ function Head({ run }: { readonly run: Run }) {
           )}
           {may.operate && lease.state !== "FREE" && <RunTakeover id={id} owner={lease.label} />}
           {may.start && stoppable.has(status) && (
-            <Deed
+            <ConfirmAction
               label="Cancel"
               title={`Cancel ${id}`}
               danger
               run={({ reason, key }) => call("runs.cancel", { params: { id }, body: { reason }, key })}
             >
               <p>It is asked to stop; what it owes is undone.</p>
-            </Deed>
+            </ConfirmAction>
           )}
         </div>
       </header>
@@ -220,7 +229,7 @@ function Result({ run }: { readonly run: Run }) {
     meta: { settled: true },
   });
   const budgets = useQuery({ queryKey: ["budgets", id], queryFn: () => call("runs.budgets", { params: { id } }) });
-  const created = opened(first.data?.records[0]?.data) as
+  const created = unwrap(first.data?.records[0]?.data) as
     | { input?: unknown; forkedFrom?: string; schedule?: string }
     | undefined;
   return (
@@ -245,7 +254,7 @@ function Result({ run }: { readonly run: Run }) {
         <section className="card" aria-labelledby="budgets">
           <h2 id="budgets">Budgets</h2>
           {budgets.data!.budgets.map((one) => (
-            <Spending key={one.unit} {...one} />
+            <BudgetBar key={one.unit} {...one} />
           ))}
         </section>
       )}

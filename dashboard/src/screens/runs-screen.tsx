@@ -2,13 +2,16 @@ import { useQueries } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
 import { call, type Run } from "../api.ts";
-import { lasting } from "../format.ts";
+import { formatDuration } from "../format.ts";
 import type { RunSearch } from "../router.tsx";
-import { askedOf, isFiltered } from "../run-search.ts";
-import { useMay } from "../session.tsx";
+import { isFiltered, runQuery } from "../run-search.ts";
+import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { BulkCancel } from "../ui/bulk-cancel.tsx";
-import { Ago, Empty, Failure, Screen } from "../ui/parts.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { ErrorMessage } from "../ui/error-message.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
 import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
 
 const pageRows = 100;
@@ -33,9 +36,9 @@ const spans = [
 ] as const;
 const isSpan = (since: string | undefined): boolean => spans.some(([value]) => value === (since ?? ""));
 
-export function Runs() {
+export function RunsScreen() {
   const search = useSearch({ from: "/runs" });
-  const { start } = useMay();
+  const { start } = usePermissions();
   return (
     <Screen
       title="Runs"
@@ -86,18 +89,18 @@ function Filters({ search }: { readonly search: RunSearch }) {
       </label>
       {between && (
         <>
-          <Moment name="From" value={search.since} onChange={(since) => set({ since })} />
-          <Moment name="Until" value={search.until} onChange={(until) => set({ until })} />
+          <TimeFilter name="From" value={search.since} onChange={(since) => set({ since })} />
+          <TimeFilter name="Until" value={search.until} onChange={(until) => set({ until })} />
         </>
       )}
-      <Wording name="Workflow" value={search.workflow} onChange={(workflow) => set({ workflow })} />
-      <Wording
+      <TextFilter name="Workflow" value={search.workflow} onChange={(workflow) => set({ workflow })} />
+      <TextFilter
         name="Label"
         placeholder="key:value"
         value={search.label}
         onChange={(label) => set({ label: label?.includes(":") === true ? label : undefined })}
       />
-      <Wording name="Id begins with" value={search.prefix} onChange={(prefix) => set({ prefix })} />
+      <TextFilter name="Id begins with" value={search.prefix} onChange={(prefix) => set({ prefix })} />
       <label className="check">
         <input
           type="checkbox"
@@ -110,7 +113,7 @@ function Filters({ search }: { readonly search: RunSearch }) {
   );
 }
 
-function Moment({
+function TimeFilter({
   name,
   value,
   onChange,
@@ -132,7 +135,7 @@ function Moment({
 }
 
 /** Asks when the person is done typing. */
-function Wording({
+function TextFilter({
   name,
   value,
   placeholder,
@@ -178,7 +181,7 @@ function RunTable({ search }: { readonly search: RunSearch }) {
   const pages = useQueries({
     queries: inSight.map((page) => ({
       queryKey: ["runs", search, cursors[page]],
-      queryFn: () => call("runs.list", { query: { ...askedOf(search), before: cursors[page], limit: pageRows } }),
+      queryFn: () => call("runs.list", { query: { ...runQuery(search), before: cursors[page], limit: pageRows } }),
     })),
   });
   const answerOf = (page: number) => pages[inSight.indexOf(page)]?.data;
@@ -203,7 +206,7 @@ function RunTable({ search }: { readonly search: RunSearch }) {
     setLengths([newestLength]);
   }, [seam, newestLength, cursors]);
   const error = pages.find((page) => page.error !== null && page.data === undefined)?.error;
-  if (error !== undefined) return <Failure error={error} />;
+  if (error !== undefined) return <ErrorMessage error={error} />;
   if (cursors.length === 1 && endLength === 0) {
     return (
       <Empty title={isFiltered(search) ? "No run is like this" : "No run yet"}>
@@ -261,9 +264,9 @@ function RunCells({ run }: { readonly run: Run }) {
       <td>{workflow}</td>
       <td className="muted">{lease.state === "FREE" ? "" : `${lease.label ?? ""} · token ${lease.token}`}</td>
       <td className="muted">
-        <Ago at={createdAt} />
+        <TimeAgo at={createdAt} />
       </td>
-      <td className="muted">{endedAt === null ? "" : lasting(endedAt - createdAt)}</td>
+      <td className="muted">{endedAt === null ? "" : formatDuration(endedAt - createdAt)}</td>
     </>
   );
 }

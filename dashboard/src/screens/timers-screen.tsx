@@ -1,21 +1,24 @@
 import { useQuery } from "@tanstack/react-query";
 import { call } from "../api.ts";
-import { brief, lasting, momentOf, readable } from "../format.ts";
+import { brief, formatDuration, formatTime, parseJson } from "../format.ts";
 import { Badge } from "../ui/badge.tsx";
-import { Empty, RunLink, Screen } from "../ui/parts.tsx";
-import { Listing } from "../ui/table.tsx";
+import { Empty } from "../ui/empty.tsx";
+import { RunLink } from "../ui/run-link.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { QueryTable } from "../ui/table.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { useNow } from "../ui/use-now.ts";
 
-export function Timers() {
+export function TimersScreen() {
   const now = useNow();
   const timers = useQuery({ queryKey: ["timers"], queryFn: () => call("timers.list", { query: { limit: 200 } }) });
   const schedules = useQuery({ queryKey: ["schedules"], queryFn: () => call("schedules.list") });
   const nameOf = useNames((timers.data?.timers ?? []).map(({ run }) => run));
-  const due = (at: number): string => (at <= now ? `${lasting(now - at)} late` : `in ${lasting(at - now)}`);
+  const due = (at: number): string =>
+    at <= now ? `${formatDuration(now - at)} late` : `in ${formatDuration(at - now)}`;
   return (
     <Screen title="Timers" about="What will happen by itself: sleeps, time limits and retries of runs, and schedules.">
-      <Listing
+      <QueryTable
         of={timers}
         rows={({ timers: rows }) => rows}
         keyOf={({ run, pos, purpose }) => `${run} ${pos} ${purpose}`}
@@ -36,7 +39,7 @@ export function Timers() {
             cell: ({ status, dueAt }) => (
               <>
                 {status === "SET" ? due(dueAt) : ""}
-                <span className="muted small block">{momentOf(dueAt)}</span>
+                <span className="muted small block">{formatTime(dueAt)}</span>
               </>
             ),
           },
@@ -44,7 +47,7 @@ export function Timers() {
       />
       <section aria-labelledby="schedules">
         <h2 id="schedules">Schedules</h2>
-        <Listing
+        <QueryTable
           of={schedules}
           rows={({ schedules: rows }) => rows}
           keyOf={({ id }) => id}
@@ -60,7 +63,7 @@ export function Timers() {
               cell: ({ paused, nextAt }) =>
                 paused ? <Badge status="PAUSED" /> : nextAt === null ? "never" : due(nextAt),
             },
-            { name: "What", look: "mono small", cell: ({ spec }) => brief(readable(spec), 160) },
+            { name: "What", look: "mono small", cell: ({ spec }) => brief(parseJson(spec), 160) },
           ]}
         />
       </section>

@@ -1,13 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "../api.ts";
-import { brief, momentOf } from "../format.ts";
-import { Ago, Answer, Empty, Json, Modal, Screen } from "../ui/parts.tsx";
-import { Listing } from "../ui/table.tsx";
+import { brief, formatTime } from "../format.ts";
+import { Empty } from "../ui/empty.tsx";
+import { Json } from "../ui/json.tsx";
+import { Modal } from "../ui/modal.tsx";
+import { QueryView } from "../ui/query-view.tsx";
+import { Screen } from "../ui/screen.tsx";
+import { QueryTable } from "../ui/table.tsx";
+import { TimeAgo } from "../ui/time-ago.tsx";
 
 const versions = 20;
 
-export function Values() {
+export function ValuesScreen() {
   const [prefix, setPrefix] = useState("");
   const [chosen, setChosen] = useState<{ readonly name: string; readonly version: number }>();
   const values = useQuery({
@@ -26,13 +31,13 @@ export function Values() {
         </label>
       }
     >
-      <Listing
+      <QueryTable
         of={values}
         rows={({ values: rows }) => rows}
         keyOf={({ key }) => key}
         empty={
           <Empty title="No value">
-            Runs write them with <code>tape.values.put(…)</code>, programs over HTTP with{" "}
+            RunsScreen write them with <code>tape.values.put(…)</code>, programs over HTTP with{" "}
             <code>PUT /v1/values/KEY</code>.
           </Empty>
         }
@@ -51,7 +56,7 @@ export function Values() {
             look: "mono small",
             cell: ({ deleted, value }) => (deleted ? "deleted" : brief(value, 120)),
           },
-          { name: "Written", look: "muted when", cell: ({ at }) => <Ago at={at} /> },
+          { name: "Written", look: "muted when", cell: ({ at }) => <TimeAgo at={at} /> },
         ]}
       />
       {chosen !== undefined && <History {...chosen} onClose={() => setChosen(undefined)} />}
@@ -78,18 +83,18 @@ function History({
   });
   return (
     <Modal side title={name} onClose={onClose}>
-      <Answer of={history}>
+      <QueryView of={history}>
         {({ values }) => (
           <ol className="evidence">
             {values.toReversed().map((one) => (
               <li key={one.version}>
-                <strong>version {one.version}</strong> <span className="muted small">{momentOf(one.at)}</span>
+                <strong>version {one.version}</strong> <span className="muted small">{formatTime(one.at)}</span>
                 {one.deleted ? <p>deleted</p> : <Json value={one.value} label={`version ${one.version}`} />}
               </li>
             ))}
           </ol>
         )}
-      </Answer>
+      </QueryView>
     </Modal>
   );
 }

@@ -1,5 +1,5 @@
-import { amountOf } from "../format.ts";
-import { Meter } from "./parts.tsx";
+import { formatAmount } from "../format.ts";
+import { Meter } from "./meter.tsx";
 
 export interface Amounts {
   readonly cap: number;
@@ -15,13 +15,14 @@ export function shareOf({ cap, spent, reserved }: Amounts): number {
 }
 
 /** What is spent and reserved of a cap, in words and as a bar. */
-export function Spending({ unit, of, ...amounts }: Amounts & { readonly unit: string; readonly of?: string }) {
+export function BudgetBar({ unit, of, ...amounts }: Amounts & { readonly unit: string; readonly of?: string }) {
   const { cap, spent, reserved } = amounts;
   const share = shareOf(amounts);
   return (
     <div className="budget">
       <span>
-        {unit}: {amountOf(spent)} spent{reserved > 0 ? `, ${amountOf(reserved)} reserved` : ""}, of {amountOf(cap)}
+        {unit}: {formatAmount(spent)} spent{reserved > 0 ? `, ${formatAmount(reserved)} reserved` : ""}, of{" "}
+        {formatAmount(cap)}
         {of !== undefined && <span className="muted small"> in {of}</span>}
       </span>
       <Meter share={share} tone={share > tight ? "bad" : "run"} label={`${unit} used`} />

@@ -2,9 +2,9 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call } from "../api.ts";
 import type { RunSearch } from "../router.tsx";
-import { askedOf } from "../run-search.ts";
-import { Failure } from "./parts.tsx";
-import { AskWhy } from "./reason-dialog.tsx";
+import { runQuery } from "../run-search.ts";
+import { ErrorMessage } from "./error-message.tsx";
+import { ReasonDialog } from "./reason-dialog.tsx";
 
 const live = ["RUNNABLE", "RUNNING", "WAITING", "STUCK"];
 /** Whoever means more than this has a program for it. */
@@ -31,7 +31,7 @@ function BulkForm({ search, onClose }: { readonly search: RunSearch; readonly on
     queryFn: async () => {
       if (wanted.length === 0) return [];
       const { runs } = await call("runs.list", {
-        query: { ...askedOf(search), status: wanted.join(","), limit: most },
+        query: { ...runQuery(search), status: wanted.join(","), limit: most },
       });
       return runs.map(({ id }) => id);
     },
@@ -48,7 +48,7 @@ function BulkForm({ search, onClose }: { readonly search: RunSearch; readonly on
     }
   };
   return (
-    <AskWhy
+    <ReasonDialog
       title="Cancel these runs"
       label={`Cancel ${ids.length} ${ids.length === 1 ? "run" : "runs"}`}
       danger
@@ -62,7 +62,7 @@ function BulkForm({ search, onClose }: { readonly search: RunSearch; readonly on
           : `${ids.length}${ids.length === most ? ", the newest of more," : ""} would be asked to stop, and undo what they owe.`}
         {done !== undefined && ` ${done} are.`}
       </p>
-      {matching.error !== null && <Failure error={matching.error} />}
-    </AskWhy>
+      {matching.error !== null && <ErrorMessage error={matching.error} />}
+    </ReasonDialog>
   );
 }

@@ -1,4 +1,4 @@
-import { lasting } from "../format.ts";
+import { formatDuration } from "../format.ts";
 import type { Tone } from "./badge.tsx";
 
 export interface Series {
@@ -85,8 +85,8 @@ export function Chart({
         </svg>
       </div>
       <div className="plot-times muted small" aria-hidden="true">
-        <span>{lasting(spanMs)} ago</span>
-        <span>{lasting(spanMs / 2)}</span>
+        <span>{formatDuration(spanMs)} ago</span>
+        <span>{formatDuration(spanMs / 2)}</span>
         <span>now</span>
       </div>
     </figure>

@@ -1,8 +1,8 @@
 import { type ReactNode, useState } from "react";
-import { Refusal } from "../api.ts";
-import { AskWhy } from "./reason-dialog.tsx";
+import { ApiError } from "../api.ts";
+import { ReasonDialog } from "./reason-dialog.tsx";
 
-export interface DeedProps {
+export interface ConfirmActionProps {
   /** On the button that opens it and the one that does it. */
   readonly label: string;
   readonly title: string;
@@ -16,7 +16,7 @@ export interface DeedProps {
 }
 
 /** A button, and behind it the question why. */
-export function Deed(props: DeedProps) {
+export function ConfirmAction(props: ConfirmActionProps) {
   const { label, title, children, value, danger = false, primary = false, run, onDone } = props;
   const [open, setOpen] = useState(false);
   const [text, setText] = useState(value?.initial ?? "");
@@ -26,7 +26,7 @@ export function Deed(props: DeedProps) {
         {label}
       </button>
       {open && (
-        <AskWhy
+        <ReasonDialog
           {...{ label, title, danger, onDone }}
           onClose={() => setOpen(false)}
           give={async (reason, key) => run({ reason, value: parsed(text), key })}
@@ -38,7 +38,7 @@ export function Deed(props: DeedProps) {
               <textarea rows={3} className="mono" value={text} onChange={(event) => setText(event.target.value)} />
             </label>
           )}
-        </AskWhy>
+        </ReasonDialog>
       )}
     </>
   );
@@ -50,6 +50,6 @@ function parsed(text: string): unknown {
     return JSON.parse(text);
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    throw new Refusal({ status: 0, code: "This is not valid JSON", detail, next: 'Text wants quotes: "like this".' });
+    throw new ApiError({ status: 0, code: "This is not valid JSON", detail, next: 'Text wants quotes: "like this".' });
   }
 }

@@ -10,7 +10,7 @@ const untouched: ReadonlySet<string> = new Set(["TEXTAREA", "SCRIPT", "STYLE"]);
  * reads, an invisible letter makes two names look the same: here, the one place, such letters are written out as they
  * come into the page, before anything is painted.
  */
-export function keepVisible(root: Node): void {
+export function escapeInvisible(root: Node): void {
   const clean = (node: Node): void => {
     if (node.nodeType === Node.TEXT_NODE) {
       const text = node.nodeValue ?? "";

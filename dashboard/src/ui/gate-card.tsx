@@ -1,17 +1,19 @@
 import { call, type Gate } from "../api.ts";
-import { lasting } from "../format.ts";
-import { useMay, usePerson } from "../session.tsx";
+import { formatDuration } from "../format.ts";
+import { useIdentity, usePermissions } from "../session.tsx";
 import { Badge } from "./badge.tsx";
-import { Deed } from "./confirm-action.tsx";
-import { Facts, Json, RunLink } from "./parts.tsx";
+import { ConfirmAction } from "./confirm-action.tsx";
+import { Facts } from "./facts.tsx";
+import { Json } from "./json.tsx";
+import { RunLink } from "./run-link.tsx";
 import { useNow } from "./use-now.ts";
 
 /** A decision that a run waits for. What is sent is bound to what this card shows: a stale card opens nothing. */
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
-  const { start } = useMay();
+  const { start } = usePermissions();
   const now = useNow();
   const { name, pos, payload, binds, openedAt } = gate;
-  const { role, name: me } = usePerson();
+  const { role, name: me } = useIdentity();
   const approvers = gate.approvers as Approvers | null;
   const closed = approvers === null ? undefined : whyClosed(approvers, role, me);
   const send = async (value: unknown, reason: string, key: string): Promise<void> => {
@@ -34,7 +36,7 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
       <header>
         <Badge status="OPEN" label="waits" />
         <h2>{name}</h2>
-        <span className="muted small">for {lasting(now - openedAt)}</span>
+        <span className="muted small">for {formatDuration(now - openedAt)}</span>
       </header>
       <Facts
         of={[
@@ -63,14 +65,14 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
       )}
       {start && closed === undefined && run !== undefined && (
         <footer className="actions">
-          <Deed
+          <ConfirmAction
             label="Approve"
             title={`Approve ${name}`}
             primary
             value={{ label: "What the run is told, as JSON", initial: '{"approved": true}' }}
             run={({ reason, value, key }) => send(value, reason, key)}
           />
-          <Deed
+          <ConfirmAction
             label="Reject"
             title={`Reject ${name}`}
             danger

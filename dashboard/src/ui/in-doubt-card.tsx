@@ -1,16 +1,18 @@
 import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call, type Effect, type Entry, type InDoubt } from "../api.ts";
-import { ago, brief, lasting, momentOf, reasonOf, sentence } from "../format.ts";
-import { useMay } from "../session.tsx";
+import { ago, brief, describeReason, formatDuration, formatTime, sentence } from "../format.ts";
+import { usePermissions } from "../session.tsx";
 import { Badge } from "./badge.tsx";
-import { Deed } from "./confirm-action.tsx";
-import { Facts, Json, RunLink } from "./parts.tsx";
+import { ConfirmAction } from "./confirm-action.tsx";
+import { Facts } from "./facts.tsx";
+import { Json } from "./json.tsx";
+import { RunLink } from "./run-link.tsx";
 import { useNow } from "./use-now.ts";
 
 /** An act or an undoing of which nobody knows whether it happened: what is known, and what a person may say. */
-export function DoubtCard({ doubt }: { readonly doubt: InDoubt }) {
-  const { operate } = useMay();
+export function InDoubtCard({ doubt }: { readonly doubt: InDoubt }) {
+  const { operate } = usePermissions();
   const now = useNow();
   const [open, setOpen] = useState(false);
   const { effect, runId } = doubt;
@@ -21,9 +23,9 @@ export function DoubtCard({ doubt }: { readonly doubt: InDoubt }) {
       <header>
         <Badge status={status} />
         <h2>{what}</h2>
-        <span className="muted small">for {lasting(now - changedAt)}</span>
+        <span className="muted small">for {formatDuration(now - changedAt)}</span>
       </header>
-      <p>{sentence(reasonOf(reason))}</p>
+      <p>{sentence(describeReason(reason))}</p>
       <Facts
         of={[
           ["Run", <RunLink key="run" id={runId} />],
@@ -42,7 +44,7 @@ export function DoubtCard({ doubt }: { readonly doubt: InDoubt }) {
         <summary>All that was recorded</summary>
         {open && <Evidence effect={effect} />}
       </details>
-      {operate && <Verdicts doubt={doubt} what={what} />}
+      {operate && <ResolveActions doubt={doubt} what={what} />}
     </article>
   );
 }
@@ -82,10 +84,10 @@ function observed({ looks, lastLook, evidence, asked, nextInMs, looker, effect }
 function nextOf(nextInMs: number | null, looker: string | null, status: string): string {
   if (looker !== null) return `${looker} looks now`;
   if (nextInMs === null) return status === "STUCK" ? "none: a person must say" : "none";
-  return nextInMs === 0 ? "is due" : `in ${lasting(nextInMs)}`;
+  return nextInMs === 0 ? "is due" : `in ${formatDuration(nextInMs)}`;
 }
 
-function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt; readonly what: string }) {
+function ResolveActions({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt; readonly what: string }) {
   const { pos, sub, semantics, role } = effect;
   const resolve = (resolution: object, reason: string): Promise<unknown> =>
     call("effects.resolve", { params: { id: runId, pos, sub }, body: { resolution, reason } });
@@ -93,7 +95,7 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
   const returned = { label: "What it returned, as JSON (may be empty)", initial: "" };
   return (
     <footer className="actions">
-      <Deed
+      <ConfirmAction
         label="It happened"
         title={`${what} happened`}
         primary
@@ -101,24 +103,32 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
         run={({ reason, value }) => resolve({ as: "confirmed", ...given(value) }, reason)}
       >
         <p>You looked in the world and it is there. The run goes on with this result.</p>
-      </Deed>
-      <Deed label="It did not" title={`${what} did not happen`} run={({ reason }) => resolve({ as: "failed" }, reason)}>
+      </ConfirmAction>
+      <ConfirmAction
+        label="It did not"
+        title={`${what} did not happen`}
+        run={({ reason }) => resolve({ as: "failed" }, reason)}
+      >
         <p>You looked in the world and it is not there, and will not come. The run is told that it failed.</p>
-      </Deed>
-      <Deed label="Look again" title={`Look at ${what} again`} run={({ reason }) => resolve({ as: "observe" }, reason)}>
+      </ConfirmAction>
+      <ConfirmAction
+        label="Look again"
+        title={`Look at ${what} again`}
+        run={({ reason }) => resolve({ as: "observe" }, reason)}
+      >
         <p>The reconciler looks at once. Nothing is settled by that unless it sees something.</p>
-      </Deed>
+      </ConfirmAction>
       {role === "effect" && (
-        <Deed
+        <ConfirmAction
           label="Compensate"
           title={`${what} happened, and must be undone`}
           value={returned}
           run={({ reason, value }) => resolve({ as: "compensate", ...given(value) }, reason)}
         >
           <p>You looked in the world and it is there, but it must not stay. It is taken as done, and undone at once.</p>
-        </Deed>
+        </ConfirmAction>
       )}
-      <Deed
+      <ConfirmAction
         label="Do it again"
         title={`Have ${what} done again`}
         danger
@@ -129,7 +139,7 @@ function Verdicts({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt;
             ? "If it did happen, it happens twice. Choose this only when you are sure, or when twice does no harm."
             : "It is sent again under the same key."}
         </p>
-      </Deed>
+      </ConfirmAction>
     </footer>
   );
 }
@@ -158,7 +168,7 @@ function Evidence({ effect: { item, run } }: { readonly effect: Effect }) {
     <ol className="evidence">
       {found.data.map((record: Entry) => (
         <li key={`${record.kind} ${record.seq}`}>
-          <span className="muted small">{momentOf(record.at)}</span> <strong>{record.kind}</strong>
+          <span className="muted small">{formatTime(record.at)}</span> <strong>{record.kind}</strong>
           <Json value={record.data} label={record.kind} />
         </li>
       ))}

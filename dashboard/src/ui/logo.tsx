@@ -1,5 +1,5 @@
 /** Two reels and the tape between them. */
-export function Mark() {
+export function Logo() {
   return (
     <svg className="mark" viewBox="0 0 40 20" width="40" height="20" aria-hidden="true">
       <circle cx="9" cy="10" r="7" fill="none" stroke="currentColor" strokeWidth="2.4" />

@@ -1,7 +1,7 @@
 import type { Lease } from "../api.ts";
-import { lasting } from "../format.ts";
-import { Ago } from "./parts.tsx";
+import { formatDuration } from "../format.ts";
 import { Table } from "./table.tsx";
+import { TimeAgo } from "./time-ago.tsx";
 import type { Process } from "./use-processes.ts";
 
 /** Two reports are missing. */
@@ -28,7 +28,7 @@ function rowsOf(processes: readonly Process[], leases: readonly Lease[]): Row[] 
   ];
 }
 
-export function Processes({
+export function ProcessTable({
   processes,
   leases,
 }: {
@@ -45,7 +45,7 @@ export function Processes({
         <Table
           rows={rows}
           keyOf={({ owner }) => owner}
-          isLoud={({ agoMs }) => agoMs !== undefined && agoMs > silentMs}
+          isHighlighted={({ agoMs }) => agoMs !== undefined && agoMs > silentMs}
           columns={[
             {
               name: "Process",
@@ -57,7 +57,11 @@ export function Processes({
                 </>
               ),
             },
-            { name: "Since", look: "when", cell: ({ startedAt }) => startedAt !== undefined && <Ago at={startedAt} /> },
+            {
+              name: "Since",
+              look: "when",
+              cell: ({ startedAt }) => startedAt !== undefined && <TimeAgo at={startedAt} />,
+            },
             { name: "Drives", look: "when", cell: ({ driving }) => driving !== undefined && runsOf(driving) },
             { name: "Holds, by reactor", cell: ({ holds }) => holds || "nothing" },
             {
@@ -77,5 +81,5 @@ export function Processes({
   );
 }
 
-const heardOf = (agoMs: number): string => (agoMs < 1_000 ? "just now" : `${lasting(agoMs)} ago`);
+const heardOf = (agoMs: number): string => (agoMs < 1_000 ? "just now" : `${formatDuration(agoMs)} ago`);
 const runsOf = (driving: number): string => (driving === 1 ? "1 run" : `${driving} runs`);

@@ -1,8 +1,9 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useState } from "react";
-import { Failure, Modal } from "./parts.tsx";
+import { ErrorMessage } from "./error-message.tsx";
+import { Modal } from "./modal.tsx";
 
-export interface AskWhyProps<T> {
+export interface ReasonDialogProps<T> {
   readonly title: string;
   /** On the button that does it. */
   readonly label: string;
@@ -17,7 +18,7 @@ export interface AskWhyProps<T> {
 }
 
 /** The dialog of everything that a person does: it asks why, since the audit keeps it, and shows what was refused. */
-export function AskWhy<T>(props: AskWhyProps<T>) {
+export function ReasonDialog<T>(props: ReasonDialogProps<T>) {
   const { title, label, children, danger = false, ready = true, give, onDone, onClose } = props;
   const client = useQueryClient();
   const [reason, setReason] = useState("");
@@ -49,7 +50,7 @@ export function AskWhy<T>(props: AskWhyProps<T>) {
             onChange={(event) => setReason(event.target.value)}
           />
         </label>
-        {deed.error !== null && <Failure error={deed.error} />}
+        {deed.error !== null && <ErrorMessage error={deed.error} />}
         <footer>
           <button type="button" onClick={onClose}>
             Leave it

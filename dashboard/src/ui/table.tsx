@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { Answer } from "./parts.tsx";
+import { QueryView } from "./query-view.tsx";
 
 export interface Column<T> {
   readonly name: string;
@@ -12,11 +12,11 @@ export interface TableProps<T> {
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string | number;
   /** A row that must not be overlooked. */
-  readonly isLoud?: (row: T) => boolean;
+  readonly isHighlighted?: (row: T) => boolean;
 }
 
 /** Rows of anything. On a phone each row is a block of its own, with the names of the columns before what they hold. */
-export function Table<T>({ columns, rows, keyOf, isLoud }: TableProps<T>) {
+export function Table<T>({ columns, rows, keyOf, isHighlighted }: TableProps<T>) {
   return (
     <div className="scroll">
       <table className="table">
@@ -31,7 +31,7 @@ export function Table<T>({ columns, rows, keyOf, isLoud }: TableProps<T>) {
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} className={isLoud?.(row) === true ? "loud" : ""}>
+            <tr key={keyOf(row)} className={isHighlighted?.(row) === true ? "loud" : ""}>
               {columns.map(({ name, cell, look = "" }) => (
                 <td key={name} className={look} data-name={name}>
                   {cell(row)}
@@ -46,7 +46,7 @@ export function Table<T>({ columns, rows, keyOf, isLoud }: TableProps<T>) {
 }
 
 /** The answer to a query as a table, or what it means that there is nothing. */
-export function Listing<D, T>({
+export function QueryTable<D, T>({
   of,
   rows,
   empty,
@@ -57,11 +57,11 @@ export function Listing<D, T>({
   readonly empty: ReactNode;
 }) {
   return (
-    <Answer of={of}>
+    <QueryView of={of}>
       {(data) => {
         const found = rows(data);
         return found.length === 0 ? empty : <Table rows={found} {...table} />;
       }}
-    </Answer>
+    </QueryView>
   );
 }

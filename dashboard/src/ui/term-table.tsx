@@ -1,10 +1,10 @@
 import type { Term } from "../api.ts";
-import { begunOf, isTaken, lasting, momentOf } from "../format.ts";
+import { describeStart, formatDuration, formatTime, wasTaken } from "../format.ts";
 import { Table } from "./table.tsx";
 import { serverNow } from "./use-now.ts";
 
 /** The ledger: who held it, from when to when, and why each term began and ended. Newest first. */
-export function Terms({ terms }: { readonly terms: readonly Term[] }) {
+export function TermTable({ terms }: { readonly terms: readonly Term[] }) {
   return (
     <Table
       rows={terms.toReversed()}
@@ -24,21 +24,21 @@ export function Terms({ terms }: { readonly terms: readonly Term[] }) {
           name: "Began",
           cell: ({ begunBy, by, why, begunAt }) => (
             <>
-              {begunOf(begunBy)}
+              {describeStart(begunBy)}
               {by !== undefined && (
                 <span className="muted small block">
                   {by}: {why}
                 </span>
               )}
-              <span className="muted small block">{momentOf(begunAt)}</span>
+              <span className="muted small block">{formatTime(begunAt)}</span>
             </>
           ),
         },
-        { name: "Held", cell: ({ begunAt, endedAt }) => lasting((endedAt ?? serverNow()) - begunAt) },
+        { name: "Held", cell: ({ begunAt, endedAt }) => formatDuration((endedAt ?? serverNow()) - begunAt) },
         {
           name: "Ended",
           cell: ({ end }) => (
-            <span className={isTaken(end) ? "bad-text" : ""}>{end?.replaceAll("_", " ") ?? "holds it now"}</span>
+            <span className={wasTaken(end) ? "bad-text" : ""}>{end?.replaceAll("_", " ") ?? "holds it now"}</span>
           ),
         },
         {
@@ -46,7 +46,9 @@ export function Terms({ terms }: { readonly terms: readonly Term[] }) {
           cell: ({ renewals, longestGapMs }) => (
             <>
               {renewals}
-              {longestGapMs > 0 && <span className="muted small block">longest gap {lasting(longestGapMs)}</span>}
+              {longestGapMs > 0 && (
+                <span className="muted small block">longest gap {formatDuration(longestGapMs)}</span>
+              )}
             </>
           ),
         },

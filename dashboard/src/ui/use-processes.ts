@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
 import { call, type Wire } from "../api.ts";
-import { opened } from "../format.ts";
+import { unwrap } from "../format.ts";
 
 /** A process that lately said what it is at. */
 export interface Process {
@@ -19,7 +19,7 @@ const count = (given: unknown): number => (typeof given === "number" ? given : 0
 
 /** What it says is its own: another version, or another program, may say something else. */
 function processOf({ owner, label, agoMs, body }: Wire<"processes.list">["processes"][number]): Process {
-  const { startedAt, driving, reactors, singletons } = object(opened(body));
+  const { startedAt, driving, reactors, singletons } = object(unwrap(body));
   return {
     ...{ owner, label, agoMs, driving: count(driving) },
     startedAt: typeof startedAt === "number" ? startedAt : undefined,

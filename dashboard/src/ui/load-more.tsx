@@ -1,0 +1,17 @@
+interface PagedQuery {
+  readonly hasNextPage: boolean;
+  readonly isFetchingNextPage: boolean;
+  fetchNextPage(): unknown;
+}
+
+/** Loads the next page of a list. Hidden when there is none. */
+export function LoadMore({ of: list, label = "Load more" }: { readonly of: PagedQuery; readonly label?: string }) {
+  if (!list.hasNextPage) return null;
+  return (
+    <p>
+      <button type="button" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
+        {label}
+      </button>
+    </p>
+  );
+}
