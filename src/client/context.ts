@@ -13,8 +13,8 @@ export interface RemoteContext {
   /** The credential's: no call names another. */
   readonly tenant: string;
   readonly role: Role;
-  /** Batches of writes under way at once. */
-  readonly lanes: number;
+  /** Batched requests under way at once, for each kind of write. */
+  readonly maxRequests: number;
 }
 
 /** Whether a call means the credential's own tenant. Another one's things answer like absent ones, without a request. */

@@ -11,7 +11,7 @@ import { runBatch } from "../store/validate/arguments.ts";
 import { checkRunSpec } from "../store/validate/entry.ts";
 import { assertOwn, defined, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
-import { RequestBatcher } from "./request-batcher.ts";
+import { type RequestBatcher, requestBatcher } from "./request-batcher.ts";
 
 type Verdicts = ResponseOf<"store.create">["calls"][number]["verdicts"];
 type First = Claimant & { readonly nonce: bigint };
@@ -19,15 +19,15 @@ type First = Claimant & { readonly nonce: bigint };
 /** Creating runs: those of many callers in one request, for whoever may drive; one by one for whoever may only start. */
 export class CreateBatcher {
   readonly #deps: RemoteContext;
-  readonly #gather: RequestBatcher<Verdicts>;
+  readonly #batcher: RequestBatcher<Verdicts>;
 
   constructor(deps: RemoteContext) {
     this.#deps = deps;
-    const { caller, clock, limits, lanes } = deps;
-    this.#gather = new RequestBatcher({
+    const { caller, clock, limits, maxRequests } = deps;
+    this.#batcher = requestBatcher({
       clock,
       limits,
-      lanes,
+      maxRequests,
       send: async (texts) => {
         const body = `{"calls":[${texts.join(",")}]}`;
         const json = await caller.send("store.create", { method: "POST", url: contract["store.create"].path, body });
@@ -61,12 +61,12 @@ export class CreateBatcher {
   }
 
   close(): Promise<void> {
-    return this.#gather.close();
+    return this.#batcher.close();
   }
 
   async #together(specs: readonly RunSpec[], first: First | undefined): Promise<ItemResult<CreateResult>[]> {
     const holder = first === undefined ? "" : `,"first":${firstText(first)}`;
-    const verdicts = await this.#gather.submit({ text: `{"specs":[${specs.map(specText).join(",")}]${holder}}` });
+    const verdicts = await this.#batcher.submit({ text: `{"specs":[${specs.map(specText).join(",")}]${holder}}` });
     if (verdicts.length !== specs.length)
       throw badResponse("store.create", `${verdicts.length} of ${specs.length} runs`);
     return verdicts as ItemResult<CreateResult>[];

@@ -9,7 +9,7 @@ import { runBatch, staleError } from "../store/validate/arguments.ts";
 import { checkEntry, checkFence, checkList } from "../store/validate/entry.ts";
 import { isOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
-import { RequestBatcher } from "./request-batcher.ts";
+import { requestBatcher } from "./request-batcher.ts";
 
 type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"][number];
 
@@ -19,11 +19,11 @@ type Verdict = z.output<(typeof contract)["store.append"]["answer"]>["verdicts"]
  * sent again and answered as it was the first time.
  */
 export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promise<void> } {
-  const { caller, limits, clock, lanes } = deps;
-  const gather = new RequestBatcher<Verdict>({
+  const { caller, limits, clock, maxRequests } = deps;
+  const batcher = requestBatcher<Verdict>({
     clock,
     limits,
-    lanes,
+    maxRequests,
     send: async (texts) => {
       const body = `{"batch":[${texts.join(",")}]}`;
       const json = await caller.send("store.append", { method: "POST", url: contract["store.append"].path, body });
@@ -34,7 +34,7 @@ export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promis
     checkFence(fence);
     if (!isOwn(deps, fence.tenant)) throw staleError(fence);
     const text = `{"fence":${fenceText(fence)},"entry":${entryText(entry, deps)}}`;
-    const verdict = await gather.submit({ text, journal: fence.journal });
+    const verdict = await batcher.submit({ text, journal: fence.journal });
     if (!verdict.ok) throw verdict.error;
     const { head, notes } = verdict;
     return { head, notes };
@@ -46,7 +46,7 @@ export function remoteFenced(deps: RemoteContext): FencedOps & { close(): Promis
         checkList("a batch's item", item);
         return append(item[0], item[1]);
       }),
-    close: () => gather.close(),
+    close: () => batcher.close(),
   };
 }
 

@@ -56,15 +56,15 @@ interface Parts {
 }
 
 /** As many as the server has for its batches: measured 0.53 of an embedded driver at 128 in flight, with two 0.50. */
-const manyLanes = 4;
+const maxRequestsPostgres = 4;
 /** One commit at a time: more requests only make each commit smaller (0.27 with four, 0.47 with two). */
-const fewLanes = 2;
+const maxRequestsSqlite = 2;
 
 function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore {
   const { tenant, role, backend, transactionBoundMs } = me;
   const limits = { ...defaultLimits, ...me.limits };
-  const lanes = backend === "postgres" ? manyLanes : fewLanes;
-  const deps: RemoteContext = { caller, clock, limits, tenant, role, lanes };
+  const maxRequests = backend === "postgres" ? maxRequestsPostgres : maxRequestsSqlite;
+  const deps: RemoteContext = { caller, clock, limits, tenant, role, maxRequests };
   const fenced = remoteFenced(deps);
   const creations = new CreateBatcher(deps);
   const wakes = new WakeStream({ caller, clock, random, log });

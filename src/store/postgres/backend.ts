@@ -1,3 +1,4 @@
+import type { Batcher } from "../../base/batcher.ts";
 import type { Clock } from "../../base/clock.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
@@ -44,7 +45,6 @@ import {
   type ParkResult,
   type Queue,
 } from "./batched-writes.ts";
-import type { Batcher } from "./batcher.ts";
 import { claimManyPlan } from "./claim-many.ts";
 import type { Connections } from "./connections.ts";
 import { readFault } from "./errors.ts";

@@ -9,7 +9,7 @@ import { type FirstTerm, holderOf } from "../sql/plans/create.ts";
 import type { TimerRef } from "../sql/plans/intake.ts";
 import type { CheckedEntry } from "../validate/entry.ts";
 import { joinedTexts, numbersLiteral, textsLiteral } from "./arrays.ts";
-import type { BatchedWrite } from "./batcher.ts";
+import type { BatchedWrite } from "./write-batcher.ts";
 import type { Writer } from "./writer.ts";
 
 /** The writes that make up most of the load, as multi-row statements: create a run, append a fact, park, end well. */

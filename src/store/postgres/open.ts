@@ -1,3 +1,4 @@
+import { Channels } from "../../base/batcher.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
@@ -24,7 +25,6 @@ import {
   fireWrite,
   parkWrite,
 } from "./batched-writes.ts";
-import { Batcher, type BatcherOptions, Lanes } from "./batcher.ts";
 import { Connections } from "./connections.ts";
 import { classifyError, forbidden, isForbidden, unreachable } from "./errors.ts";
 import { JournalAllocator } from "./journal-numbers.ts";
@@ -34,6 +34,7 @@ import { OutageRetry } from "./outage-retry.ts";
 import { metaOf, Timeline } from "./timeline.ts";
 import { warnOfTransport } from "./transport.ts";
 import { parsePostgresUrl } from "./url.ts";
+import { maxChannels, type WriteBatcherOptions, writeBatcher } from "./write-batcher.ts";
 import { Writer } from "./writer.ts";
 
 export interface PostgresOptions {
@@ -77,7 +78,15 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
     const wake = (hint: WakeHint): void => notifier.send(hint);
     const writer = new Writer({ connections, journals, patience, random, limits, wake });
     await timeline.look();
-    const hot = hotWrites({ connections, writer, patience, clock, random, limits, lanes: new Lanes() });
+    const hot = hotWrites({
+      connections,
+      writer,
+      patience,
+      clock,
+      random,
+      limits,
+      channels: new Channels(maxChannels),
+    });
     const stop = purgeWitnesses(connections, clock);
     const parts = { connections, writer, journals, hot, notifier, wakes, patience, timeline };
     const driver = new PostgresBackend({ ...parts, limits, clock, schema, durable, stop });
@@ -110,19 +119,19 @@ function notOpened(error: unknown, connections: Connections): unknown {
 /** Tenants whose starts go straight to the batch that counts; the others try the plain one first. */
 const maxCounted = 10_000;
 
-function hotWrites(options: BatcherOptions): BatchedWrites {
+function hotWrites(options: WriteBatcherOptions): BatchedWrites {
   const { writer } = options;
   const alone = (item: AppendItem) => appendSingle(writer, item);
   const create = ({ tenant, data, first }: CreateItem) =>
     writer.run((context) => createPlan(context, tenant, data, first), { tenant });
   const counted = new Set<string>();
   return {
-    append: new Batcher(appendWrite(alone), options),
-    park: new Batcher(parkWrite(alone), options),
-    endSleep: new Batcher(endSleepWrite(alone), options),
-    end: new Batcher(endWrite(alone), options),
+    append: writeBatcher(appendWrite(alone), options),
+    park: writeBatcher(parkWrite(alone), options),
+    endSleep: writeBatcher(endSleepWrite(alone), options),
+    end: writeBatcher(endWrite(alone), options),
     counted,
-    create: new Batcher(
+    create: writeBatcher(
       createWrite(async (item) => {
         const created = await create(item);
         // The batch did not take it, and yet it is new: then its tenant has a quota.
@@ -131,14 +140,14 @@ function hotWrites(options: BatcherOptions): BatchedWrites {
       }),
       options,
     ),
-    createCounted: new Batcher(
+    createCounted: writeBatcher(
       countedWrite((item) => {
         counted.delete(item.tenant); // no room, or no quota any more: the next start finds out
         return create(item);
       }),
       options,
     ),
-    fire: new Batcher(
+    fire: writeBatcher(
       fireWrite(async (timer) => {
         const { tenant } = timer;
         return { fired: await writer.run((context) => fireTimerPlan(context, timer), { tenant }) };

@@ -1,6 +1,6 @@
 import type { Clock } from "../../base/clock.ts";
+import { type Queued, TurnQueue } from "../../base/turn-queue.ts";
 import { TapeError } from "../../model/errors.ts";
-import { type Queued, TurnQueue } from "../turn-queue.ts";
 
 export interface SlotsOptions {
   readonly clock: Clock;

@@ -1,9 +1,9 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { Clock } from "../../base/clock.ts";
 import type { Random } from "../../base/random.ts";
+import { TurnQueue } from "../../base/turn-queue.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
-import { TurnQueue } from "../turn-queue.ts";
 import { Courtesy } from "./courtesy.ts";
 import { isBusy, Statements, type Times } from "./database.ts";
 import { Group, type Session, type Witness } from "./session.ts";

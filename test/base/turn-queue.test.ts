@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { TurnQueue } from "../../src/store/turn-queue.ts";
+import { TurnQueue } from "../../src/base/turn-queue.ts";
 
 interface Write {
   readonly tenant: string | undefined;

@@ -1,0 +1,106 @@
+import { Batcher, type Channels } from "../../base/batcher.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { Random } from "../../base/random.ts";
+import { TapeError } from "../../model/errors.ts";
+import type { Limits } from "../../model/limits.ts";
+import type { Row } from "../sql/plan.ts";
+import type { Connections } from "./connections.ts";
+import { classifyError, outcomeUnknown } from "./errors.ts";
+import type { OutageRetry } from "./outage-retry.ts";
+import type { Writer } from "./writer.ts";
+
+/** One kind of batched write: a multi-row statement, and how to write an item that has no row in its result. */
+export interface BatchedWrite<Item, Result> {
+  readonly sql: string;
+  /** Queried after a lost response: which items are in the store. */
+  readonly checkSql: string;
+  /** Only one item of a journal is in flight at a time, and a batch is sorted by it. */
+  readonly journal: (item: Item) => number;
+  /** An item that names another tenant's journal waits for no item there, and keeps none waiting. */
+  readonly tenant: (item: Item) => string;
+  readonly bytes: (item: Item) => number;
+  readonly params: (batch: readonly Item[]) => Record<string, unknown>;
+  readonly result: (item: Item, row: Row) => Result;
+  /** In a transaction of its own, waiting for locks, with the reason where it is refused. */
+  readonly single: (item: Item) => Promise<Result>;
+}
+
+export interface WriteBatcherOptions {
+  readonly connections: Connections;
+  readonly writer: Writer;
+  readonly patience: OutageRetry;
+  readonly clock: Clock;
+  readonly random: Random;
+  readonly limits: Limits;
+  readonly channels: Channels;
+}
+
+/** Two cores serve four batches at once best; more only compete. All kinds of batched writes share the channels. */
+export const maxChannels = 4;
+
+/** 1 MiB is some ten milliseconds of work, here and on the server. */
+const batch = { maxItems: 256, maxBytes: 1024 * 1024, minShare: 64 };
+
+/** Writes of one kind, of many journals in one statement. */
+export function writeBatcher<Item, Result>(
+  write: BatchedWrite<Item, Result>,
+  options: WriteBatcherOptions,
+): Batcher<Item, Result> {
+  const { journal, tenant, bytes, single, result } = write;
+  const { clock, limits, channels } = options;
+  return new Batcher({
+    clock,
+    pending: limits,
+    batch,
+    channels,
+    tenant,
+    key: journal,
+    bytes,
+    single,
+    refusal: (reason, waiting) =>
+      reason === "closed"
+        ? new TapeError("TAPE_STORE_CLOSED", "this store handle is closed")
+        : new TapeError("TAPE_OVERLOADED", `${waiting} writes wait for their commit`),
+    together: async (items) => {
+      const sorted = items.toSorted((a, b) => journal(a) - journal(b));
+      const rows = await writeTogether(write, options, sorted);
+      return items.map((item) => {
+        const row = rows.get(journal(item));
+        return row === undefined ? undefined : result(item, row);
+      });
+    },
+  });
+}
+
+/**
+ * A row for each item that was written. A missing item was refused, locked or unlucky, and is tried alone. A lost
+ * response is resolved for the whole batch by its witness; throws only when the outcome cannot be known.
+ */
+async function writeTogether<Item, Result>(
+  write: BatchedWrite<Item, Result>,
+  options: WriteBatcherOptions,
+  items: readonly Item[],
+): Promise<Map<number, Row>> {
+  const { connections, random, writer, patience } = options;
+  const id = random.bits63();
+  const params = { ...write.params(items), id };
+  const client = await writer.connect();
+  try {
+    const { rows } = await connections.query(client, write.sql, params);
+    client.release();
+    return byJournal(rows);
+  } catch (error) {
+    const lost = classifyError(error).kind === "connection";
+    client.release(lost);
+    if (!lost) return new Map(); // one bad item spoils the statement
+    if (!(await writer.landed(id, error))) return new Map();
+    // The batch was carried out; which of its items were written?
+    try {
+      return byJournal((await patience.run(() => connections.ask(write.checkSql, params, undefined, true))).rows);
+    } catch {
+      throw outcomeUnknown(error);
+    }
+  }
+}
+
+const byJournal = (rows: readonly Row[]): Map<number, Row> => new Map(rows.map((row) => [Number(row.journal), row]));
