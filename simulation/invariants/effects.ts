@@ -59,7 +59,7 @@ const wasStopped = ({ asked, at }: BodyCall): boolean => asked < at;
 /** A sender that was stopped may act after the deadline and the settle delay: then nobody could have known. */
 const lateMs = 4_000 + 12_000;
 
-export const verdictIsTrue: Invariant = (evidence) =>
+export const verdictMatchesWorld: Invariant = (evidence) =>
   each(stories(evidence), (story) => {
     const { effect, applied, records, calls } = story;
     const { status } = effect;
@@ -106,7 +106,7 @@ export const idempotentOnce: Invariant = (evidence) =>
     return story.applied > 1 ? [`${name(story)} was applied ${story.applied} times`] : [];
   });
 
-export const keysNameDecisions: Invariant = ({ world, effects }) =>
+export const keysAreStable: Invariant = ({ world, effects }) =>
   together([
     each(
       Map.groupBy(world, ({ key }) => key),
@@ -122,7 +122,7 @@ export const keysNameDecisions: Invariant = ({ world, effects }) =>
   ]);
 
 /** Whoever calls has a durable record that says so: this attempt, under this token, before the call. */
-export const intentBeforeAct: Invariant = (evidence) =>
+export const intentBeforeCall: Invariant = (evidence) =>
   across(stories(evidence), (story) =>
     each(story.calls, ({ attempt, token, at }) => {
       const mine = (r: FeedRecord): boolean =>
@@ -143,7 +143,7 @@ export const noBlindRetry: Invariant = (evidence) =>
     });
   });
 
-export const doubtIsKept: Invariant = (evidence) => {
+export const unknownIsNeverLost: Invariant = (evidence) => {
   if (!comesToRest(evidence)) return nothing;
   return each(stories(evidence), (story) => {
     const { effect } = story;
@@ -170,7 +170,7 @@ function endedEarly({ feed, plan }: Evidence, sent: FeedRecord, token: bigint, a
 }
 
 /** An act whose owner had been replaced is seen only from a process that was stopped just before it. */
-export const fencedIsQuiet: Invariant = (evidence) =>
+export const fencedOwnersStayQuiet: Invariant = (evidence) =>
   across(stories(evidence), (story) =>
     each(story.calls, (call) => {
       const { token, at, attempt } = call;
@@ -185,7 +185,7 @@ export const fencedIsQuiet: Invariant = (evidence) =>
   );
 
 /** What was done once too often is undone, whatever became of its run; or somebody is asked. */
-export const surplusUndone: Invariant = (evidence) => {
+export const surplusCompensated: Invariant = (evidence) => {
   const { effects, world } = evidence;
   const owed = effects.filter(({ surplus }) => surplus);
   const seen = new Set(world.filter(({ key }) => key.endsWith("#2")).map(({ key }) => key.slice(0, -2)));
@@ -207,7 +207,7 @@ const windowMs = 5_000;
 const mostInWindow = 8;
 
 /** Of an act that was tried more often than once. */
-export const triesArePaced: Invariant = (evidence) =>
+export const retriesBackOff: Invariant = (evidence) =>
   each(stories(evidence), (story) => {
     if (story.calls.length < 2) return exempt;
     const times = story.calls.map(({ at }) => at).sort((a, b) => a - b);

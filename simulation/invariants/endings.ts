@@ -13,7 +13,7 @@ const lineOf = (runs: Evidence["runs"], journal: number): Evidence["runs"] => {
   return run.parent === null ? [run] : [run, ...lineOf(runs, run.parent)];
 };
 
-export const undoneExactly: Invariant = (evidence) =>
+export const compensatedExactly: Invariant = (evidence) =>
   across(evidence.runs, ({ id, journal, status }) => {
     const line = lineOf(evidence.runs, journal);
     // A run that has undone its work has undone what its children did, too.
@@ -65,7 +65,7 @@ function firedBy(record: FeedRecord): string | undefined {
   return undefined;
 }
 
-export const timersKeepTime: Invariant = (evidence) =>
+export const timersNeverEarly: Invariant = (evidence) =>
   across(evidence.runs, ({ id, journal }) => {
     const due = new Map<string, number>();
     for (const { kind, data, at } of recordsOf(evidence, journal)) {
@@ -118,7 +118,7 @@ export const signalsOnceInOrder: Invariant = (evidence) =>
   });
 
 /** A parent ends after its children, never before. */
-export const familiesEndTogether: Invariant = ({ runs, feed }) => {
+export const parentsOutliveChildren: Invariant = ({ runs, feed }) => {
   const ends = new Map<number, number>();
   for (const [k, record] of feed.entries()) {
     if (record.in === "journal" && record.kind === "run.ended" && !ends.has(record.journal))

@@ -1,7 +1,6 @@
 import type { Evidence } from "../evidence.ts";
+import * as audit from "./audit.ts";
 import * as cursors from "./cursors.ts";
-import * as deeds from "./deeds.ts";
-import * as doors from "./doors.ts";
 import * as effects from "./effects.ts";
 import * as endings from "./endings.ts";
 import * as erasure from "./erasure.ts";
@@ -14,12 +13,13 @@ import * as lanes from "./lanes.ts";
 import * as leases from "./leases.ts";
 import * as liveness from "./liveness.ts";
 import * as quotas from "./quotas.ts";
+import * as requestFences from "./request-fences.ts";
 import * as rewound from "./rewound.ts";
 import * as schedules from "./schedules.ts";
 import * as signals from "./signals.ts";
 import * as singletons from "./singletons.ts";
 import * as strangers from "./strangers.ts";
-import * as unbegun from "./unbegun.ts";
+import * as unstarted from "./unstarted.ts";
 import * as values from "./values.ts";
 import * as wire from "./wire.ts";
 
@@ -35,15 +35,15 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...intents,
   ...signals,
   ...endings,
-  ...deeds,
+  ...audit,
   ...forks,
   ...guarded,
-  ...unbegun,
+  ...unstarted,
   ...strangers,
   ...quotas,
   ...cursors,
   ...erasure,
-  ...doors,
+  ...requestFences,
   ...liveness,
   ...rewoundRules,
   ...schedules,

@@ -3,7 +3,7 @@ import { mainJournals } from "./journal.ts";
 import { across, each, exempt, type Invariant } from "./judge.ts";
 
 /** Whoever acts acts under the key of a decision that the journal knows. */
-export const keysAreIntended: Invariant = ({ calls, effects }) => {
+export const keysHaveIntents: Invariant = ({ calls, effects }) => {
   const known = new Set(effects.map(({ key }) => key));
   return each(calls, ({ effect, key }) =>
     known.has(key) ? [] : [`${effect} was called under the key ${key}, which no journal holds`],
@@ -33,7 +33,7 @@ export const businessKeysHold: Invariant = ({ effects }) => {
 const isUndone = ({ status }: EffectRow): boolean => status === "COMPENSATED";
 
 /** From the moment an inline act is in doubt its item decides: the run writes nothing about it but what it was told. */
-export const authorityIsHandedOver: Invariant = (evidence) =>
+export const onlyAuthorityWrites: Invariant = (evidence) =>
   across(mainJournals(evidence), ({ journal, records }) => {
     const writes = records.filter((one) => one.kind === "effect.settled" || one.kind === "effect.dispatched");
     const effects = Map.groupBy(writes, ({ data: { pos, sub = 0 } }) => `${pos}.${sub}`);
@@ -46,7 +46,7 @@ export const authorityIsHandedOver: Invariant = (evidence) =>
     });
   });
 
-export const oneRunForAnId: Invariant = ({ runs }) =>
+export const runIdsAreUnique: Invariant = ({ runs }) =>
   each(
     Map.groupBy(runs, ({ id }) => id),
     ([id, same]) => (same.length > 1 ? [`there are several runs ${id}`] : []),

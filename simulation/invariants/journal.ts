@@ -34,7 +34,7 @@ export const recordsOf = ({ feed }: Evidence, journal: number): readonly FeedRec
 export const inboxOf = ({ feed }: Evidence, journal: number): readonly FeedRecord[] =>
   byJournal(feed, "inbox").get(journal) ?? [];
 
-export const dense: Invariant = ({ feed }) =>
+export const seqIsDense: Invariant = ({ feed }) =>
   across(["journal", "inbox"] as const, (inside) =>
     each(byJournal(feed, inside), ([journal, records]) => {
       const wrong = records.find(({ seq }, k) => seq !== k + 1);
@@ -42,7 +42,7 @@ export const dense: Invariant = ({ feed }) =>
     }),
   );
 
-export const oneBeginningOneEnd: Invariant = (evidence) =>
+export const oneStartOneEnd: Invariant = (evidence) =>
   each(mainJournals(evidence), ({ id, records }) => {
     const begins = records.filter(({ kind }) => kind === "run.created").length;
     const ends = records.filter(({ kind }) => kind === "run.ended").length;
@@ -139,25 +139,25 @@ export const noIntentAfterCancel: Invariant = (evidence) =>
   });
 
 /** Every row is what the records make it. */
-export const projectionHolds: Invariant = ({ projection, runs, effects, timers, gates, budgets }) => ({
+export const projectionMatches: Invariant = ({ projection, runs, effects, timers, gates, budgets }) => ({
   judged: runs.length + effects.length + timers.length + gates.length + budgets.length,
   faults: projection,
 });
 
 /** Whatever lives is held, is wanted, or waits for something. */
-export const nobodyForgotten: Invariant = ({ orphans, runs }) => ({
+export const noRunForgotten: Invariant = ({ orphans, runs }) => ({
   judged: runs.filter(({ endedAt }) => endedAt === null).length,
   faults: orphans,
 });
 
 /** Clients and operators get what they asked for, or a refusal that is in order. */
-export const clientsWereTreatedWell: Invariant = ({ client, deeds }) => ({
+export const clientCallsAnswered: Invariant = ({ client, deeds }) => ({
   judged: client.acknowledged.length + client.said.length + deeds.length,
   faults: client.faults,
 });
 
 /** A run sticks for a doubt that nobody can settle, and names it; never because code and journal disagree. */
-export const stuckForAReason: Invariant = ({ feed }) =>
+export const stuckHasReason: Invariant = ({ feed }) =>
   each(feed, (record) => {
     if (record.kind !== "run.stuck") return exempt;
     const { on = [], why } = record.data;
@@ -175,7 +175,7 @@ export const stuckForAReason: Invariant = ({ feed }) =>
   });
 
 /** A person's word sets a run free by itself: whoever is stuck at the end is stuck on something. */
-export const stuckOnSomething: Invariant = (evidence) => {
+export const stuckNamesItsEffects: Invariant = (evidence) => {
   if (!comesToRest(evidence)) return nothing;
   return each(evidence.runs, ({ id, journal, status }) => {
     if (status !== "STUCK") return exempt;

@@ -14,7 +14,7 @@ export const takeoversHaveReasons: Invariant = ({ feed }) =>
   });
 
 /** A renewal is granted to the present term alone: not after it was replaced, and not after it was given back. */
-export const renewalsAreOfTheTerm: Invariant = (evidence) =>
+export const onlyCurrentTermRenews: Invariant = (evidence) =>
   each(evidence.renewals, ({ ok, journal, token, at }) => {
     if (!ok) return exempt;
     const over = (r: FeedRecord): boolean => r.token > token || (r.token === token && endsTerm(r));
@@ -26,7 +26,7 @@ export const renewalsAreOfTheTerm: Invariant = (evidence) =>
 const endsTerm = ({ kind }: FeedRecord): boolean => kind === "term.ended" || kind === "run.ended";
 
 /** Who takes over because time has run out waits until it has: a TTL from the grant, or from the last renewal. */
-export const takeoversWait: Invariant = (evidence) =>
+export const takeoversWaitForExpiry: Invariant = (evidence) =>
   each(evidence.feed, (record) => {
     if (record.kind !== "term.started" || record.data.previous === undefined) return exempt;
     const { reason, previous, owner } = record.data;

@@ -10,7 +10,7 @@ const peopleMs = 35_000;
  * When nothing goes wrong any more, something happens until all has come to rest: between two records never passes more
  * than a dead holder's term, a look and the longest back-off.
  */
-export const somethingHappens: Invariant = ({ feed, plan, healedAt, settledAt }) => {
+export const livenessHolds: Invariant = ({ feed, plan, healedAt, settledAt }) => {
   // Of a world that was cut off, and of one that never came to rest (which is a fault by itself), nothing can be said.
   if (healedAt === undefined || settledAt === undefined) return nothing;
   const boundMs = plan.ttlMs + scanMs + backoffMs + peopleMs;

@@ -22,7 +22,7 @@ const actionOf = ({ did }: ScheduleStory, what: ScheduleAction["what"]): Schedul
 const isForgotten = ({ lost }: Evidence, { from, to }: ScheduleAction): boolean => mayBeForgotten(lost, from, to);
 
 /** A run for each time at which it is due and for no other: neither early, nor before its making or after its end. */
-export const slotsAreRight: Invariant = (evidence) =>
+export const firingsMatchCron: Invariant = (evidence) =>
   across(evidence.schedules, (story) => {
     const { everySeconds, id } = story.plan;
     const [made, gone] = [actionOf(story, "create"), actionOf(story, "delete")];
@@ -38,7 +38,7 @@ export const slotsAreRight: Invariant = (evidence) =>
   });
 
 /** What falls due while it is paused is not made up for. */
-export const pausesHold: Invariant = (evidence) =>
+export const pausedSchedulesStay: Invariant = (evidence) =>
   each(evidence.schedules, (story) => {
     const [paused, resumed] = [actionOf(story, "pause"), actionOf(story, "resume")];
     if (paused === undefined || story.loose || isForgotten(evidence, paused)) return exempt;
@@ -52,7 +52,7 @@ export const pausesHold: Invariant = (evidence) =>
 const firingMs = 1_000;
 
 /** With `all` and `allow` none is left out between the first and the last, but what fell due in a pause. */
-export const slotsAreNotLost: Invariant = (evidence) =>
+export const firingsAreNotLost: Invariant = (evidence) =>
   across(evidence.schedules, (story) => {
     const { everySeconds, overlap, catchUp, id } = story.plan;
     if (overlap !== "allow" || catchUp !== "all" || story.loose) return nothing;
@@ -69,7 +69,7 @@ export const slotsAreNotLost: Invariant = (evidence) =>
   });
 
 /** With `skip` and `wait` no two runs of a schedule live at once. */
-export const overlapsAreKept: Invariant = (evidence) =>
+export const overlapPolicyHolds: Invariant = (evidence) =>
   across(evidence.schedules, (story) => {
     if (story.plan.overlap === "allow" || story.loose) return nothing;
     const runs = started(evidence, story);

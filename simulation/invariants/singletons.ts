@@ -32,7 +32,7 @@ export const oneBodyInAProcess: Invariant = ({ sweeps }) => {
  * Whoever is certain of its lease has it: nobody acts after a successor has begun. Except where the lease was taken away
  * before its time, by a person or by a restore: of that a holder hears at its next renewal, and the resource refuses it.
  */
-export const certaintyIsRight: Invariant = (evidence) => {
+export const heldMeansHeld: Invariant = (evidence) => {
   const journal = journalOf(evidence);
   if (journal === undefined) return nothing;
   const terms = recordsOf(evidence, journal).filter(({ kind }) => kind === "term.started");

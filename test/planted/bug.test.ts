@@ -10,17 +10,17 @@ const sources = join(resolve(import.meta.dirname, "../.."), "src");
 describe("a planted bug", () => {
   const patch = { file: "a.ts", find: "x", replace: "y" };
 
-  it("is planted where its text is, and refused where that is gone or there twice", () => {
+  it("is planted where its text occurs exactly once", () => {
     expect(patched("a x b", patch)).toBe("a y b");
     expect(() => patched("a b", patch)).toThrow("a.ts has 0 times");
     expect(() => patched("x x", patch)).toThrow("a.ts has 2 times");
   });
 
-  it("takes its replacement as it stands", () => {
+  it("inserts its replacement literally", () => {
     expect(patched("a x b", { ...patch, replace: "$& $1" })).toBe("a $& $1 b");
   });
 
-  it.each(bugs.map((bug) => [bug.name, bug] as const))("%s fits the sources as they are", (_name, { patches }) => {
+  it.each(bugs.map((bug) => [bug.name, bug] as const))("%s fits the current sources", (_name, { patches }) => {
     const texts = new Map<string, string>();
     for (const one of patches) {
       const before = texts.get(one.file) ?? readFileSync(join(sources, one.file), "utf8");
@@ -30,7 +30,7 @@ describe("a planted bug", () => {
     }
   });
 
-  it("shows in worlds that some bug needs", () => {
+  it("of some kind exists for every kind of plan", () => {
     expect(Object.keys(kinds).filter((kind) => !bugs.some((bug) => bug.kind === kind))).toEqual([]);
   });
 });

@@ -1,6 +1,6 @@
 import type { Kind } from "./kinds.ts";
 
-/** One change of one source file; the text must be there exactly once, or the bug has rotted. */
+/** One change of one source file. The text must occur exactly once, otherwise the bug has rotted. */
 export interface Patch {
   /** Below src/. */
   readonly file: string;
@@ -8,19 +8,19 @@ export interface Patch {
   readonly replace: string;
 }
 
-/** A mistake that real systems make, made in ours. */
+/** A mistake that real systems make, planted in our own sources. */
 export interface Bug {
   readonly name: string;
-  /** What was changed, for docs/planted-bugs.md. */
+  /** What the patches change, for docs/planted-bugs.md. */
   readonly planted: string;
-  /** Where the world has seen it, or why somebody would write it so. */
+  /** Where the mistake is known from, or why an engineer would write it. */
   readonly why: string;
   readonly patches: readonly Patch[];
-  /** The checkers that must tell of it; any of them will do. A crash of the program does not count. */
-  readonly tellers: readonly string[];
-  /** Where it can show; default: anywhere. */
+  /** The invariants of which at least one must break. A crash of the program does not count. */
+  readonly detectedBy: readonly string[];
+  /** The kind of plan in which the bug can show; default: any. */
   readonly kind?: Kind;
-  /** It is found by then. */
+  /** The bug is detected within this many seeds. */
   readonly within: 50 | 200 | 500;
 }
 

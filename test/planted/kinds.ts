@@ -1,6 +1,6 @@
 import type { Plan } from "../../simulation/plan.ts";
 
-/** Somebody is stopped for longer than its lease lasts. */
+/** A process is paused for longer than its lease lasts. */
 const isLongStop = ({ strike, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>
   strike === "pause" && forMs > ttlMs;
 
@@ -9,8 +9,8 @@ const says = (runs: Plan["runs"], text: string): boolean => JSON.stringify(runs)
 const count = (runs: Plan["runs"], pattern: RegExp): number => JSON.stringify(runs).match(pattern)?.length ?? 0;
 
 /**
- * Worlds in which a bug can show at all: what a seed plans in advance says whether it is one. Seeds of other worlds are
- * not played; they count nevertheless.
+ * Kinds of plans in which a bug can show. The plan that a seed draws decides it; seeds of other kinds are skipped, but
+ * counted.
  */
 export const kinds = {
   "with a long stop": ({ replicas, faults, ttlMs }) => replicas > 1 && faults.some((one) => isLongStop(one, ttlMs)),

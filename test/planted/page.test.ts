@@ -4,7 +4,7 @@ import { bugs } from "./bugs/index.ts";
 import { page, written } from "./page.ts";
 
 describe("docs/planted-bugs.md", () => {
-  it("has the bugs that are planted, each as it is", () => {
+  it("describes every planted bug as it is defined", () => {
     const text = readFileSync(page, "utf8");
     expect(text, "run node test/planted/page.ts").toBe(written(text));
     for (const { name } of bugs) expect(text).toContain(`| ${name} |`);

@@ -1,4 +1,4 @@
-// `node test/planted/page.ts` writes the tables of docs/planted-bugs.md anew; a test keeps the two equal.
+// `node test/planted/page.ts` rewrites the tables of docs/planted-bugs.md; a test keeps the two equal.
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Bug } from "./bug.ts";
@@ -17,33 +17,34 @@ const end = "<!-- end of bugs -->";
 
 const groups: readonly (readonly [string, readonly Bug[]])[] = [
   ["Leases and fences", leaseBugs],
-  ["Acts on the world", effectBugs],
+  ["Effects", effectBugs],
   ["Journals, signals and timers", journalBugs],
   ["Ends, compensation and budgets", endingBugs],
   ["Values, schedules, operators, restores", serviceBugs],
   ["Strangers, approvals, audit, forks and clocks", strangerBugs],
-  ["Quotas, cursors, erasure and doors", neighbourBugs],
+  ["Quotas, cursors, erasure and request fences", neighbourBugs],
 ];
 
 function tables(): string {
   return groups
     .map(([heading, bugs]) => {
       const rows = bugs.map(
-        ({ name, planted, why, tellers, kind = "any", within }) =>
-          `| ${name} | ${planted} | ${why} | ${tellers.map((teller) => `\`${teller}\``).join(", ")} | ${kind} | ${within} |`,
+        ({ name, planted, why, detectedBy, kind = "any", within }) =>
+          `| ${name} | ${planted} | ${why} | ${detectedBy.map((invariant) => `\`${invariant}\``).join(", ")} | ${kind} | ${within} |`,
       );
       const head =
-        "| bug | what was changed | where it comes from | told of by | worlds | within seeds |\n|---|---|---|---|---|---|";
+        "| bug | what was changed | where it comes from | detected by | plans | within seeds |\n|---|---|---|---|---|---|";
       return `## ${heading}\n\n${head}\n${rows.join("\n")}\n`;
     })
     .join("\n");
 }
 
-/** The page with the tables as they must be. */
+/** The page with its tables rewritten. */
 export function written(text: string): string {
   const [before, rest] = text.split(begin);
   const after = rest?.split(end)[1];
-  if (before === undefined || after === undefined) throw new Error(`${page} has lost its marks`);
+  if (before === undefined || after === undefined)
+    throw new Error(`${page} has lost the comments that mark its tables`);
   return `${before}${begin}\n\n${tables()}\n${end}${after}`;
 }
 

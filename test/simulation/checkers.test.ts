@@ -57,7 +57,7 @@ describe("the checkers", () => {
     const first = evidence.sweeps[0]!;
     const last = evidence.sweeps.at(-1)!;
     const late = { ...first, what: "swept" as const, at: last.at + 1_000 };
-    complains({ ...evidence, feed: feed as Evidence["feed"], sweeps: [...evidence.sweeps, late] }, "certaintyIsRight");
+    complains({ ...evidence, feed: feed as Evidence["feed"], sweeps: [...evidence.sweeps, late] }, "heldMeansHeld");
     complains({ ...evidence, sweeps: [...evidence.sweeps, late] }, "sweepsAreInOrder");
   });
 
@@ -72,17 +72,17 @@ describe("the checkers", () => {
     const scheduled = evidence.runs.filter(({ labels }) => labels.schedule === "tick");
     assert.ok(scheduled.length >= 4);
     const [, second] = [...scheduled].sort((a, b) => a.createdAt - b.createdAt);
-    complains({ ...evidence, runs: evidence.runs.filter((run) => run !== second) }, "slotsAreNotLost");
+    complains({ ...evidence, runs: evidence.runs.filter((run) => run !== second) }, "firingsAreNotLost");
     const early = evidence.runs.map((run) => (run === second ? { ...run, createdAt: run.createdAt - 5_000 } : run));
-    complains({ ...evidence, runs: early }, "slotsAreRight");
+    complains({ ...evidence, runs: early }, "firingsMatchCron");
     const story = evidence.schedules[0]!;
     const moved = story.did.map((one) => (one.what === "pause" ? { ...one, to: one.to - 5_000 } : one));
-    complains({ ...evidence, schedules: [{ ...story, did: moved }] }, "pausesHold");
+    complains({ ...evidence, schedules: [{ ...story, did: moved }] }, "pausedSchedulesStay");
     const skipping = { ...story, plan: { ...story.plan, overlap: "skip" as const } };
     const long = evidence.runs.map((run) =>
       labelled(run) ? { ...run, endedAt: (run.endedAt ?? run.createdAt) + 9_000 } : run,
     );
-    complains({ ...evidence, runs: long, schedules: [skipping] }, "overlapsAreKept");
+    complains({ ...evidence, runs: long, schedules: [skipping] }, "overlapPolicyHolds");
   });
   const labelled = (run: Evidence["runs"][number]): boolean => run.labels.schedule === "tick";
 
@@ -140,16 +140,16 @@ describe("the checkers", () => {
     assert.ok(evidence.knocks.some(({ what }) => what === "in"));
     const knock = (token: bigint, what: Evidence["knocks"][number]["what"]) => ({ token, what });
     const of = (...knocks: Evidence["knocks"]): Evidence => ({ ...evidence, knocks });
-    assert.deepEqual(faultsOf(of(knock(1n, "came"), knock(1n, "in"), knock(1n, "in")), "doorsKeepOrder"), []);
-    complains(of(knock(2n, "in"), knock(2n, "out"), knock(1n, "in")), "doorsKeepOrder");
-    complains(of(knock(1n, "in"), knock(2n, "in")), "doorsKeepOrder");
-    complains(of(knock(2n, "came"), knock(2n, "refused")), "doorsKeepOrder");
+    assert.deepEqual(faultsOf(of(knock(1n, "came"), knock(1n, "in"), knock(1n, "in")), "requestFencesKeepOrder"), []);
+    complains(of(knock(2n, "in"), knock(2n, "out"), knock(1n, "in")), "requestFencesKeepOrder");
+    complains(of(knock(1n, "in"), knock(2n, "in")), "requestFencesKeepOrder");
+    complains(of(knock(2n, "came"), knock(2n, "refused")), "requestFencesKeepOrder");
   });
 
   it("see a manual action without its entry in the audit, and an entry that nobody made", () => {
     assert.equal(evidence.deeds.filter(({ at }) => at !== undefined).length, 2);
-    complains({ ...evidence, audit: evidence.audit.slice(1) }, "deedsAreAudited");
-    complains({ ...evidence, deeds: evidence.deeds.slice(1) }, "deedsAreAudited");
+    complains({ ...evidence, audit: evidence.audit.slice(1) }, "actionsAreAudited");
+    complains({ ...evidence, deeds: evidence.deeds.slice(1) }, "actionsAreAudited");
   });
 
   it("see an entry of the audit that was changed, moved or is not sealed", () => {
@@ -203,7 +203,7 @@ describe("the checkers", () => {
         ? [{ ...record, ...step } as FeedRecord, { ...record, seq: record.seq + 1 }]
         : [record],
     );
-    complains({ ...evidence, feed }, "unbegunDidNothing");
+    complains({ ...evidence, feed }, "unstartedDidNothing");
   });
 
   it("see a fork that keeps what was undone", () => {
@@ -239,7 +239,7 @@ describe("the checkers", () => {
     const early = stepped.feed.map((record) =>
       record.kind === "sleep.ended" || record.kind === "timer.fired" ? { ...record, at: record.at - 1_000 } : record,
     );
-    complains({ ...stepped, feed: early }, "timersKeepTime");
+    complains({ ...stepped, feed: early }, "timersNeverEarly");
   });
 
   it("see an answer that was recorded for another lane, or for another question of the same", () => {
@@ -266,7 +266,7 @@ describe("the checkers", () => {
   });
 
   it("see that nothing happens for too long", () => {
-    complains({ ...evidence, settledAt: evidence.healedAt! + 3_600_000 }, "somethingHappens");
+    complains({ ...evidence, settledAt: evidence.healedAt! + 3_600_000 }, "livenessHolds");
   });
 
   it("see a token issued twice, and an old holder's write, after the store went back", () => {
@@ -338,11 +338,11 @@ describe("the checkers", () => {
     const { lost } = rewound;
     const [, second] = evidence.runs.filter(labelled).sort((a, b) => a.createdAt - b.createdAt);
     const runs = evidence.runs.filter((run) => run !== second);
-    complains({ ...evidence, lost, runs }, "slotsAreNotLost");
+    complains({ ...evidence, lost, runs }, "firingsAreNotLost");
     const story = evidence.schedules[0]!;
     const skipping = { ...story, plan: { ...story.plan, overlap: "skip" as const } };
     const long = evidence.runs.map((run) => (labelled(run) ? { ...run, endedAt: null } : run));
-    complains({ ...evidence, lost, runs: long, schedules: [skipping] }, "overlapsAreKept");
+    complains({ ...evidence, lost, runs: long, schedules: [skipping] }, "overlapPolicyHolds");
   });
 
   it("excuse the act whose sender was stopped, and no other", () => {
@@ -350,19 +350,19 @@ describe("the checkers", () => {
       ...of,
       calls: of.calls.map((call) => (at(call) ? { ...call, asked: call.at - 1 } : call)),
     });
-    const quiet = spoiled.fencedIsQuiet!(busy);
+    const quiet = spoiled.fencedOwnersStayQuiet!(busy);
     const { journal } = busy.runs.find(({ id }) => id === "doubted")!;
     const { key } = busy.effects.find(({ run }) => run === journal)!;
     assert.deepEqual(
       faultsOf(
         stopped(quiet, (call) => call.key === key),
-        "fencedIsQuiet",
+        "fencedOwnersStayQuiet",
       ),
       [],
     );
     complains(
       stopped(quiet, (call) => call.key !== key),
-      "fencedIsQuiet",
+      "fencedOwnersStayQuiet",
     );
 
     const inverse = busy.effects.find(({ role, semantics, status }) => {
@@ -393,8 +393,8 @@ describe("the checkers", () => {
     assert.deepEqual([judged.restoreFences, judged.restoredTokensAreNew, judged.budgetsHold], [0, 0, 0]);
     assert.deepEqual(neverJudged({ judged: nothingJudged }), Object.keys(invariants));
     const all = addJudged(addJudged(judged, judge(busy).judged), judge(rewound).judged);
-    assert.equal(all.oneRunForAnId, evidence.runs.length + busy.runs.length + rewound.runs.length);
+    assert.equal(all.runIdsAreUnique, evidence.runs.length + busy.runs.length + rewound.runs.length);
     // These worlds have neither a fork nor a schedule whose runs must not overlap.
-    assert.deepEqual(neverJudged({ judged: all }), ["forksKeepWhatStands", "overlapsAreKept"]);
+    assert.deepEqual(neverJudged({ judged: all }), ["forksKeepWhatStands", "overlapPolicyHolds"]);
   });
 });

@@ -110,11 +110,11 @@ const appliedAgain = (world: Evidence, semantics: EffectRow["semantics"]): Evide
 
 /** For each rule a way to break it in the eventful world. */
 export const spoiled: Readonly<Record<string, Spoil>> = {
-  clientsWereTreatedWell: (world) => ({ ...world, client: { ...world.client, faults: ["a client was turned away"] } }),
-  projectionHolds: (world) => ({ ...world, projection: ["a row that no record explains"] }),
-  nobodyForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),
-  dense: (world) => replace(world, "step.done", any, () => []),
-  oneBeginningOneEnd: (world) => replace(world, "run.ended", any, twice),
+  clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was turned away"] } }),
+  projectionMatches: (world) => ({ ...world, projection: ["a row that no record explains"] }),
+  noRunForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),
+  seqIsDense: (world) => replace(world, "step.done", any, () => []),
+  oneStartOneEnd: (world) => replace(world, "run.ended", any, twice),
   oneResult: (world) => replace(world, "step.done", any, twice),
   resultsAreFinal: (world) => {
     const [first] = world.client.results;
@@ -125,10 +125,10 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
     replace(world, "run.ended", isOf(world, "taken"), (end) => [{ ...end, token: end.token - 1n }]),
   noIntentAfterCancel: (world) =>
     replace(world, "notes.taken", isOf(world, "cancelled"), (taken) => [taken, { ...taken, kind: "effect.intended" }]),
-  stuckForAReason: (world) =>
+  stuckHasReason: (world) =>
     replace(world, "run.stuck", any, (stuck) => [{ ...stuck, data: { ...stuck.data, on: [] } }]),
-  stuckOnSomething: (world) => changeEffect(world, ({ status }) => status === "STUCK", { status: "CONFIRMED" }),
-  renewalsAreOfTheTerm: (world) => {
+  stuckNamesItsEffects: (world) => changeEffect(world, ({ status }) => status === "STUCK", { status: "CONFIRMED" }),
+  onlyCurrentTermRenews: (world) => {
     const end = found(world.feed.find(({ kind }) => kind === "run.ended"));
     const late = { journal: end.journal, token: end.token, at: end.at + 1_000, ok: true };
     return { ...world, renewals: [...world.renewals, late] };
@@ -140,23 +140,23 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       ({ data }) => data.reason === "manual",
       (term) => [{ ...term, data: { ...term.data, by: undefined } }],
     ),
-  takeoversWait: (world) =>
+  takeoversWaitForExpiry: (world) =>
     replace(
       world,
       "term.started",
       ({ data }) => data.previous?.end === "expired",
       (term) => [{ ...term, at: term.at - 9_000 }],
     ),
-  doubtIsKept: (world) => changeEffect(world, ({ status }) => status === "CONFIRMED", { status: "UNKNOWN" }),
-  fencedIsQuiet: (world) =>
+  unknownIsNeverLost: (world) => changeEffect(world, ({ status }) => status === "CONFIRMED", { status: "UNKNOWN" }),
+  fencedOwnersStayQuiet: (world) =>
     replace(world, "effect.dispatched", isOf(world, "doubted"), (sent) => [
       sent,
       { ...sent, token: sent.token + 1n, at: sent.at - 1_000, data: { ...sent.data, attempt: 9 } },
     ]),
   idempotentOnce: (world) => appliedAgain(world, "idempotent"),
   nonIdempotentOnce: (world) => appliedAgain(world, "non_idempotent"),
-  intentBeforeAct: (world) => replace(world, "effect.dispatched", any, () => []),
-  keysNameDecisions: (world) => ({
+  intentBeforeCall: (world) => replace(world, "effect.dispatched", any, () => []),
+  keysAreStable: (world) => ({
     ...world,
     world: [...world.world, { ...found(world.world[0]), hash: "another request" }],
   }),
@@ -168,19 +168,19 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       (settled) => [{ ...settled, data: { ...settled.data, reason: "expired" } }],
     ),
   oneVerdict: (world) => replace(world, "effect.settled", ({ data }) => data.to === "CONFIRMED", twice),
-  surplusUndone: (world) => changeEffect(world, ({ surplus }) => surplus, { status: "PENDING" }),
-  triesArePaced: (world) => ({
+  surplusCompensated: (world) => changeEffect(world, ({ surplus }) => surplus, { status: "PENDING" }),
+  retriesBackOff: (world) => ({
     ...world,
     calls: world.calls.flatMap((call) => Array.from({ length: 10 }, () => call)),
   }),
-  verdictIsTrue: (world) => ({ ...world, world: [] }),
-  authorityIsHandedOver: (world) => replace(world, "effect.settled", ({ data }) => data.to === "UNKNOWN", twice),
+  verdictMatchesWorld: (world) => ({ ...world, world: [] }),
+  onlyAuthorityWrites: (world) => replace(world, "effect.settled", ({ data }) => data.to === "UNKNOWN", twice),
   businessKeysHold: (world) => {
     const owner = found(world.effects.find(({ role, businessKey }) => role === "effect" && businessKey === "c"));
     return { ...world, effects: [...world.effects, { ...owner, key: "of another run", run: 0 }] };
   },
-  keysAreIntended: (world) => ({ ...world, calls: world.calls.map((call) => ({ ...call, key: "of nobody" })) }),
-  oneRunForAnId: (world) => ({ ...world, runs: [...world.runs, found(world.runs[0])] }),
+  keysHaveIntents: (world) => ({ ...world, calls: world.calls.map((call) => ({ ...call, key: "of nobody" })) }),
+  runIdsAreUnique: (world) => ({ ...world, runs: [...world.runs, found(world.runs[0])] }),
   signalsAreNotSkipped: (world) => {
     const notes = world.feed.filter(
       ({ kind, journal }) => kind === "signal.sent" && journal === journalOf(world, "gated"),
@@ -205,7 +205,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
       ({ data }) => data.cause === "failed",
       (decided) => [{ ...decided, data: { ...decided.data, cause: "completed" } }],
     ),
-  familiesEndTogether: (world) => {
+  parentsOutliveChildren: (world) => {
     const child = found(world.runs.find(({ parent }) => parent !== null)).journal;
     return replace(
       world,
@@ -216,7 +216,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
   },
   newestFirst: (world) => ({ ...world, calls: world.calls.toReversed() }),
   obligationsArmed: (world) => ({ ...world, effects: world.effects.filter(({ role }) => role !== "compensation") }),
-  undoneExactly: (world) =>
+  compensatedExactly: (world) =>
     changeEffect(
       world,
       ({ role, status, surplus }) => role === "compensation" && status === "COMPENSATED" && !surplus,

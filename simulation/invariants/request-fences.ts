@@ -1,7 +1,7 @@
 import { each, exempt, type Invariant } from "./judge.ts";
 
 /** Behind a door the work of an older term never begins after a newer one's, nor goes on beside it; and only the old are refused. */
-export const doorsKeepOrder: Invariant = ({ knocks }) => {
+export const requestFencesKeepOrder: Invariant = ({ knocks }) => {
   let [newest, came] = [-1n, -1n];
   const inside: bigint[] = [];
   return each(knocks, ({ token, what }) => {

@@ -1,5 +1,5 @@
-// Plays seeds on the sources of a folder, as they are at the moment of each request, until one of the given checkers tells
-// of a broken invariant; a process of its own.
+// A process that simulates seeds on the sources of a folder until one of the given invariants breaks. Each request reads
+// the sources again.
 import { readFileSync } from "node:fs";
 import { type LoadHookSync, type ResolveHookSync, registerHooks, stripTypeScriptTypes } from "node:module";
 import { join } from "node:path";
@@ -8,33 +8,33 @@ import type { planOf as Planner } from "../../simulation/plan.ts";
 import type { simulateSeed as Simulate } from "../../simulation/suite.ts";
 import { type Kind, kinds } from "./kinds.ts";
 
-/** What the hunt asks for. */
-export interface Asked {
+/** What the patched copy requests. */
+export interface SeedRequest {
   readonly folder: string;
-  /** Which request this is. */
+  /** Number of this request. */
   readonly number: number;
   readonly seeds: readonly number[];
-  /** Stop at the first seed in which one of these tells; empty: play them all. */
-  readonly tellers: readonly string[];
-  /** Seeds of other worlds are left out. */
+  /** Invariants that detect the bug: stop at the first seed that breaks one of them. Empty: simulate every seed. */
+  readonly detectedBy: readonly string[];
+  /** Seeds whose plan is of another kind are skipped. */
   readonly kind?: Kind | undefined;
 }
 
-/** A seed in which something broke. */
+/** A seed that broke an invariant. */
 export interface Broken {
   readonly seed: number;
   readonly broken: readonly string[];
 }
 
-export interface Played {
+export interface SeedResult {
   readonly found: Broken | undefined;
-  /** Seeds in which others told of something. */
-  readonly besides: readonly Broken[];
+  /** Seeds that broke only other invariants. */
+  readonly others: readonly Broken[];
 }
 
-export const tellerOf = (line: string): string => line.slice(0, Math.max(0, line.indexOf(":")));
+export const invariantOf = (line: string): string => line.slice(0, Math.max(0, line.indexOf(":")));
 
-/** Of the modules that belong to a request: each has the sources for itself, read anew, down to the last one. */
+/** Marks the modules of a request: each request loads its own copy of every module. */
 const marker = "planted";
 const stripped = new Map<string, string>();
 const numberOf = (url: string | undefined): string | null =>
@@ -47,7 +47,7 @@ const ownModules: ResolveHookSync = (specifier, context, next) => {
   return number === null || !ours ? found : { ...found, url: `${found.url}?${marker}=${number}` };
 };
 
-/** Most files are the same in each request: to take the types out of them is the larger part of loading them. */
+/** Most files are equal in all requests, and removing their types takes most of the loading time. */
 const ownSources: LoadHookSync = (url, context, next) => {
   if (numberOf(url) === null) return next(url, context);
   const text = readFileSync(fileURLToPath(url), "utf8");
@@ -56,23 +56,23 @@ const ownSources: LoadHookSync = (url, context, next) => {
   return { format: "module", source, shortCircuit: true };
 };
 
-async function play({ folder, number, seeds, tellers, kind }: Asked): Promise<Played> {
+async function runSeeds({ folder, number, seeds, detectedBy, kind }: SeedRequest): Promise<SeedResult> {
   const from = (file: string): string => `${pathToFileURL(join(folder, "simulation", file)).href}?${marker}=${number}`;
   const { simulateSeed } = (await import(from("suite.ts"))) as { readonly simulateSeed: typeof Simulate };
   const { planOf } = (await import(from("plan.ts"))) as { readonly planOf: typeof Planner };
-  const besides: Broken[] = [];
+  const others: Broken[] = [];
   for (const seed of seeds) {
     if (kind !== undefined && !kinds[kind](planOf(seed))) continue;
     const { broken } = await simulateSeed(seed);
     if (broken.length === 0) continue;
-    if (broken.some((line) => tellers.includes(tellerOf(line)))) return { found: { seed, broken }, besides };
-    besides.push({ seed, broken });
+    if (broken.some((line) => detectedBy.includes(invariantOf(line)))) return { found: { seed, broken }, others };
+    others.push({ seed, broken });
   }
-  return { found: undefined, besides };
+  return { found: undefined, others };
 }
 
 if (import.meta.main) {
   registerHooks({ resolve: ownModules, load: ownSources });
-  process.on("message", async (asked: Asked) => process.send!(await play(asked)));
+  process.on("message", async (request: SeedRequest) => process.send!(await runSeeds(request)));
   process.once("disconnect", () => process.exit());
 }

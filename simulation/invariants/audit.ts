@@ -2,7 +2,7 @@ import { checkAudit } from "../../src/store/audit.ts";
 import { each, exempt, type Invariant, mayBeForgotten, together } from "./judge.ts";
 
 /** Every manual action that was acknowledged is in the audit once, with who did it and why; no other deed is in it. */
-export const deedsAreAudited: Invariant = ({ deeds, audit, lost }) => {
+export const actionsAreAudited: Invariant = ({ deeds, audit, lost }) => {
   const acknowledged = each(deeds, ({ who, what, at, asked, remote }) => {
     const found = audit.filter((entry) => entry.who === who);
     if (found.some(({ reason }) => reason === "")) return [`${who}: "${what}" has no reason in the audit`];

@@ -3,7 +3,7 @@ import { mainJournals } from "./journal.ts";
 import { each, exempt, type Invariant } from "./judge.ts";
 
 /** Who ends a run as one that never began ends one that nothing was done in: it has its creation, and terms. */
-export const unbegunDidNothing: Invariant = (evidence) =>
+export const unstartedDidNothing: Invariant = (evidence) =>
   each(mainJournals(evidence), ({ id, records }) => {
     const end = records.at(-1);
     if (end?.kind !== "run.ended" || end.data.status !== "CANCELLED") return exempt;
