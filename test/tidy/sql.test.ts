@@ -117,8 +117,8 @@ describe("the SQL stores have the same statements", () => {
 });
 
 describe("migrations run beside processes that are at work", () => {
-  const migration = (text: string, number = "0006"): SourceFile => ({
-    path: `src/store/postgres/migrations/${number}_a.sql`,
+  const migration = (text: string): SourceFile => ({
+    path: "src/store/postgres/migrations/0002_a.sql",
     text,
   });
 
@@ -135,13 +135,12 @@ describe("migrations run beside processes that are at work", () => {
   ])("refuses %j", (text) => expect(onlineMigrations([migration(text)])).toHaveLength(1));
 
   it.each([
-    ["create table tape.new(a bigint);\ncreate index b on tape.new(a);", "0006"],
-    ["alter table tape.runs add column a bigint not null default 0;", "0006"],
-    ["create or replace function tape.a() returns bigint language sql return 1;", "0006"],
-    ["-- online\ncreate index concurrently a on tape.runs(id);", "0006"],
-    ["update tape.meta set epoch = 1;", "0006"],
-    ["create index a on tape.runs(id);", "0004"],
-  ])("allows %j in %s", (text, number) => expect(onlineMigrations([migration(text, number)])).toEqual([]));
+    "create table tape.new(a bigint);\ncreate index b on tape.new(a);",
+    "alter table tape.runs add column a bigint not null default 0;",
+    "create or replace function tape.a() returns bigint language sql return 1;",
+    "-- online\ncreate index concurrently a on tape.runs(id);",
+    "update tape.meta set epoch = 1;",
+  ])("allows %j", (text) => expect(onlineMigrations([migration(text)])).toEqual([]));
 });
 
 describe("no SQL in strings", () => {

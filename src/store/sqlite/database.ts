@@ -186,7 +186,7 @@ export class Statements {
 export interface Times {
   readonly at: number;
   readonly now: number;
-  /** For what is to happen some time after now: a date that no one can set, see migration 0008. */
+  /** For what is to happen some time after now: a date that cannot be set, see migrations/0001_initial.sql. */
   readonly steady: number;
 }
 

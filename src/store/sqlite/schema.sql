@@ -11,7 +11,8 @@ CREATE TABLE audit_heads(tenant text primary key, n integer not null, hash text 
 
 CREATE TABLE budgets(
   run integer not null, unit text not null, cap integer not null,
-  reserved integer not null default 0, spent integer not null default 0, tenant text not null default '', primary key(run, unit)
+  reserved integer not null default 0, spent integer not null default 0, tenant text not null default '',
+  primary key(run, unit)
 ) strict, without rowid;
 
 CREATE INDEX budgets_tenant on budgets(tenant, run);
@@ -47,7 +48,10 @@ CREATE INDEX effects_tenant on effects(tenant);
 
 CREATE TABLE gates(
   run integer not null, pos integer not null, tenant text not null, name text not null, status text not null,
-  binds text, payload text, value text, opened_at integer not null, approvers text, approvals text not null default ',', primary key(run, pos)
+  binds text, payload text, value text, opened_at integer not null,
+  approvers text,
+  approvals text not null default ',',
+  primary key(run, pos)
 ) strict, without rowid;
 
 CREATE INDEX gates_open on gates(tenant, opened_at) where status = 'OPEN';
@@ -64,8 +68,9 @@ CREATE TABLE leases(
   doomed integer not null default 0, paused integer not null default 0, stalled integer not null default 0,
   notes integer not null default 0,
   open integer not null default 1,
-  next_reactor text, due_at integer not null default 0, last_end text
-, workflow text not null default '') strict;
+  next_reactor text, due_at integer not null default 0, last_end text,
+  workflow text not null default ''
+) strict;
 
 CREATE INDEX leases_due on leases(next_reactor, tenant, workflow, due_at) where next_reactor is not null;
 
@@ -81,8 +86,11 @@ CREATE TABLE meta(
   epoch integer not null,
   token_floor integer not null,
   next_journal integer not null,
-  boot text not null
-, anchor integer, file text, cursor_key text) strict;
+  boot text not null,
+  anchor integer,
+  file text,
+  cursor_key text
+) strict;
 
 CREATE TABLE migrations(number integer primary key, name text not null, checksum text not null) strict;
 
@@ -129,8 +137,9 @@ CREATE TABLE runs(
   tenant text not null, id text not null, workflow text not null, version text,
   phase text not null, cause text, stuck_from text, input_hash text not null, labels text, outcome text,
   parent integer, parent_pos integer, root integer not null,
-  created_at integer not null, ended_at integer
-, counted integer not null default 0) strict;
+  created_at integer not null, ended_at integer,
+  counted integer not null default 0
+) strict;
 
 CREATE INDEX runs_counted on runs(tenant) where counted = 1 and ended_at is null;
 
@@ -155,7 +164,9 @@ CREATE INDEX schedules_due on schedules(tenant, next_at) where next_at is not nu
 
 CREATE TABLE timers(
   run integer not null, pos integer not null, purpose text not null, tenant text not null, status text not null,
-  due_at integer not null, steady integer not null default 0, primary key(run, pos, purpose)
+  due_at integer not null,
+  steady integer not null default 0,
+  primary key(run, pos, purpose)
 ) strict, without rowid;
 
 CREATE INDEX timers_due on timers(tenant, steady, due_at) where status = 'SET';
@@ -168,7 +179,8 @@ CREATE TABLE tokens(
 ) strict, without rowid;
 
 CREATE TABLE tombstones(
-  tenant text not null, id text not null, token integer not null, at integer not null, journal integer, created_at integer, ended_at integer, primary key(tenant, id)
+  tenant text not null, id text not null, token integer not null, at integer not null,
+  journal integer, created_at integer, ended_at integer, primary key(tenant, id)
 ) strict, without rowid;
 
 CREATE INDEX tombstones_place on tombstones(journal) where journal is not null;

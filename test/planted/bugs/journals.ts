@@ -37,7 +37,7 @@ export const journalBugs: readonly Bug[] = [
     why: "The client that got no answer to its POST sends it again, and the order is placed twice.",
     patches: [
       {
-        file: "store/sqlite/migrations/0001_ground.sql",
+        file: "store/sqlite/migrations/0001_initial.sql",
         find: "create unique index runs_id on",
         replace: "create index runs_id on",
       },

@@ -5,6 +5,7 @@ import { loadMigrations } from "../../../src/store/sql/migrations.ts";
 import { planSqlite } from "../../../src/store/sqlite/plan.ts";
 import { type Scene, sceneOn } from "../postgres/scene.ts";
 import { placeForFile } from "../sqlite/files.ts";
+import { laterPostgres, laterSqlite } from "./later.ts";
 
 let scene: Scene;
 beforeAll(async () => {
@@ -36,7 +37,7 @@ it("says who would wait for each statement and about how long, and changes nothi
 });
 
 it("of a schema that is not there, nobody waits", async () => {
-  const steps = await planPostgres(`${scene.url}?schema=elsewhere`);
+  const steps = await planPostgres(`${scene.url}?schema=elsewhere`, laterPostgres);
   expect(steps.length).toBeGreaterThan(40);
   expect(steps.every(({ seconds }) => seconds === 0)).toBe(true);
   expect((await scene.admin.query("select to_regnamespace('elsewhere') as there")).rows).toEqual([{ there: null }]);
@@ -47,5 +48,14 @@ it("of a SQLite file, every writer", async () => {
   expect(planSqlite(place.file).length).toBeGreaterThan(40);
   await (await place.open()).close();
   expect(planSqlite(place.file)).toEqual([]);
+  const steps = planSqlite(place.file, laterSqlite);
+  expect(steps.map(({ migration, blocks }) => [migration, blocks])).toEqual([
+    ["9001_remarks.sql", "nobody"],
+    ["9001_remarks.sql", "nobody"],
+    ["9002_budgets.sql", "writers"],
+    ["9002_budgets.sql", "writers"],
+    ["9002_budgets.sql", "writers"],
+    ["9002_budgets.sql", "writers"],
+  ]);
   await place.close();
 });

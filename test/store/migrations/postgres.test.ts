@@ -12,6 +12,7 @@ import type { Migration } from "../../../src/store/sql/migrations.ts";
 import { postgresSchema, schemaFiles } from "../../../tools/schema.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 import { adminOf, codeOf, until } from "../postgres/scene.ts";
+import { laterPostgres } from "./later.ts";
 
 const pidOf = (client: pg.Client): number => (client as unknown as { processID: number }).processID;
 
@@ -29,19 +30,19 @@ describe("PostgreSQL migrations", () => {
     await dropDatabase(url);
   });
 
-  async function expectWhole(schema: string): Promise<void> {
-    const store = await openPostgres({ url: `${url}?schema=${schema}` });
+  async function expectWhole(schema: string, expected = committed, known = migrations): Promise<void> {
+    const store = await openPostgres({ url: `${url}?schema=${schema}`, migrations: known });
     const [created] = await store.intake.createRuns("acme", [{ id: "run", workflow: "w", input: 1 }]);
     expect(created).toMatchObject({ ok: true, fresh: true });
     await store.close();
-    expect(await postgresSchema(admin, schema)).toBe(committed);
+    expect(await postgresSchema(admin, schema)).toBe(expected);
     const { rows } = await admin.query(`select number::int, name from ${schema}.migrations`);
-    expect(rows).toEqual(migrations.map(({ number, name }) => ({ number, name })));
+    expect(rows).toEqual(known.map(({ number, name }) => ({ number, name })));
     expect((await admin.query(`select 1 from ${schema}.meta`)).rowCount).toBe(1);
   }
 
   /** Migrates over a connection whose server process is ended after the k-th statement. Returns how many there were. */
-  async function migrateUntil(schema: string, k: number, known?: readonly Migration[]): Promise<number> {
+  async function migrateUntil(schema: string, k: number, known: readonly Migration[]): Promise<number> {
     const connections = new Connections(parsePostgresUrl(`${url}?schema=${schema}`));
     let done = 0;
     const wrap = (client: pg.Client): pg.Client =>
@@ -59,7 +60,7 @@ describe("PostgreSQL migrations", () => {
       });
     try {
       const seams = { clock: systemClock, random: systemRandom, log: silentLog };
-      await migrate({ connections, ...seams, wrap, ...(known === undefined ? {} : { migrations: known }) });
+      await migrate({ connections, ...seams, wrap, migrations: known });
       expect(done).toBeLessThanOrEqual(k);
     } catch (error) {
       expect((error as Error).message).toMatch(/terminat|not queryable/i);
@@ -78,15 +79,19 @@ describe("PostgreSQL migrations", () => {
   }
 
   it("ended after any statement and run again, the schema is whole", async () => {
-    const total = await migrateUntil("whole", Number.POSITIVE_INFINITY);
+    await expectWhole("this_one");
+    const total = await migrateUntil("whole", Number.POSITIVE_INFINITY, laterPostgres);
     expect(total).toBeGreaterThan(40);
-    await expectWhole("whole");
+    const later = await postgresSchema(admin, "whole");
+    for (const name of ["remarks_text", "budgets_workflow"]) expect(later).toContain(name);
+    expect(later).not.toContain("budgets_tenant");
+    await expectWhole("whole", later, laterPostgres);
     // The first look, the lock, the schema, the first changes; the middle; the last change, its entry and the COMMIT.
     for (const k of [1, 4, 5, 8, 9, Math.floor(total / 2), total - 2, total - 1, total]) {
-      await migrateUntil(`after_${k}`, k);
+      await migrateUntil(`after_${k}`, k, laterPostgres);
       const { rows } = await admin.query("select to_regnamespace($1) is not null as there", [`after_${k}`]);
       expect(rows[0].there, `statement ${k}`).toBe(k === total); // all or nothing
-      await expectWhole(`after_${k}`);
+      await expectWhole(`after_${k}`, later, laterPostgres);
     }
   });
 
@@ -100,20 +105,18 @@ describe("PostgreSQL migrations", () => {
     await expectWhole("fresh");
   });
 
-  it("a store of schema 3 keeps its budgets, and they are found by their tenant", async () => {
-    const spec = { id: "old", workflow: "w", input: 1, budget: { usd: 7 } };
+  it("a store of the previous version keeps its rows, and new columns are filled from them", async () => {
     const old = await openPostgres({ url: `${url}?schema=older` });
-    await old.intake.createRuns("acme", [spec]);
+    await old.intake.createRuns("acme", [{ id: "old", workflow: "w", input: 1, budget: { usd: 7 } }]);
     await old.close();
-    await admin.query(`drop index older.budgets_tenant, older.runs_created, older.runs_phase, older.effects_doubt;
-      alter table older.runs alter column id type text collate "default";
-      alter table older.budgets drop column tenant; delete from older.migrations where number = 4`);
-    const store = await openPostgres({ url: `${url}?schema=older` });
-    const { budgets } = await store.read.spend("acme");
-    expect(budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
+    const store = await openPostgres({ url: `${url}?schema=older`, migrations: laterPostgres });
+    expect((await store.read.spend("acme")).budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
     expect(await store.read.runs("acme", { prefix: "ol" })).toMatchObject([{ id: "old" }]);
     await store.close();
-    expect(await postgresSchema(admin, "older")).toBe(committed);
+    const { rows } = await admin.query("select workflow, cap::int from older.budgets");
+    expect(rows).toEqual([{ workflow: "w", cap: 7 }]);
+    await openPostgres({ url: `${url}?schema=fresh_later`, migrations: laterPostgres }).then((fresh) => fresh.close());
+    expect(await postgresSchema(admin, "older")).toBe(await postgresSchema(admin, "fresh_later"));
   });
 
   it.each([

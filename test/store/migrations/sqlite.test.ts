@@ -6,27 +6,40 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { loadMigrations, newestOf } from "../../../src/store/sql/migrations.ts";
+import { loadMigrations, type Migration, newestOf } from "../../../src/store/sql/migrations.ts";
+import { Statements } from "../../../src/store/sqlite/database.ts";
 import { migrations } from "../../../src/store/sqlite/migrate.ts";
 import { openSqlite } from "../../../src/store/sqlite/open.ts";
 import { schemaFiles, sqliteSchema } from "../../../tools/schema.ts";
 import { codeOf } from "../postgres/scene.ts";
 import { type Place, placeForFile } from "../sqlite/files.ts";
 import { dyingAfter, imageOf } from "./crash.ts";
+import { laterSqlite } from "./later.ts";
 
 const child = fileURLToPath(new URL("child.ts", import.meta.url));
 const committed = readFileSync(schemaFiles.sqlite, "utf8");
 
-/** Opens the file in the usual way and sees that it is whole: the schema, one row of the ledger, a store that works. */
-async function expectWhole(file: string): Promise<void> {
-  const store = await openSqlite({ file, restored: true }); // an image of a crash lies beside its original
+/** The schema that these migrations make, one statement after the other and without a store. */
+function schemaOf(known: readonly Migration[]): string {
+  const db = new DatabaseSync(":memory:");
+  db.exec(Statements.all.get("migrations.create")!.text);
+  for (const { steps } of known) for (const { text } of steps) db.exec(text);
+  const schema = sqliteSchema(db);
+  db.close();
+  return schema;
+}
+const later = schemaOf(laterSqlite);
+
+/** Opens the file and checks that it is whole: the schema, the list of migrations, one row of meta, a store that works. */
+async function expectWhole(file: string, known: readonly Migration[] = laterSqlite): Promise<void> {
+  const store = await openSqlite({ file, migrations: known, restored: true }); // a crash image lies beside its original
   const [created] = await store.intake.createRuns("acme", [{ id: "run", workflow: "w", input: 1 }]);
   expect(created).toMatchObject({ ok: true, fresh: true });
   await store.close();
   const db = new DatabaseSync(file);
-  expect(sqliteSchema(db)).toBe(committed);
+  expect(sqliteSchema(db)).toBe(known === migrations ? committed : later);
   expect(db.prepare("select number, name from migrations").all()).toEqual(
-    migrations.map(({ number, name }) => ({ number, name })),
+    known.map(({ number, name }) => ({ number, name })),
   );
   expect(db.prepare("select count(*) as n from meta").get()).toEqual({ n: 1 });
   db.close();
@@ -42,9 +55,14 @@ describe("SQLite migrations", () => {
   /** How many statements opening a fresh file takes. */
   async function statements(): Promise<number> {
     const all = dyingAfter(Number.POSITIVE_INFINITY, () => {});
-    await (await place.open({ open: all.open })).close();
+    await (await place.open({ open: all.open, migrations: laterSqlite })).close();
     return all.count();
   }
+
+  it("a fresh file has the schema that is written down", async () => {
+    expect(schemaOf(migrations)).toBe(committed);
+    await expectWhole(place.file, migrations);
+  });
 
   it("killed after any statement and run again, the schema is whole", async () => {
     const total = await statements();
@@ -53,7 +71,9 @@ describe("SQLite migrations", () => {
       const file = join(place.folder, `${k}.db`);
       const image = join(place.folder, `${k}-image.db`);
       const { open } = dyingAfter(k, () => imageOf(file, image));
-      await expect(openSqlite({ file, open }), `statement ${k}`).rejects.toThrow(/died after|is gone/);
+      await expect(openSqlite({ file, open, migrations: laterSqlite }), `statement ${k}`).rejects.toThrow(
+        /died after|is gone/,
+      );
       await expectWhole(image); // as the disk was at that moment
       if (k % 5 === 0) await expectWhole(file); // as the process's end left it
     }
@@ -81,29 +101,53 @@ describe("SQLite migrations", () => {
     const answers = processes.map(({ lines }) => once(lines, "data"));
     for (const { started } of processes) started.stdin.write("go\n");
     for (const [line] of await Promise.all(answers))
-      expect(JSON.parse(String(line))).toEqual({ ok: true, schema: newestOf(migrations) });
+      expect(JSON.parse(String(line))).toEqual({ ok: true, schema: newestOf(laterSqlite) });
     await expectWhole(place.file);
     const { n } = place.raw().prepare("select count(*) as n from runs").get() as { n: number };
     expect(n).toBe(4); // three of theirs and one of ours: none got a number twice
   });
 
-  it("a store of schema 3 keeps its budgets, and they are found by their tenant", async () => {
-    const spec = { id: "old", workflow: "w", input: 1, budget: { usd: 7 } };
-    const old = await openSqlite({ file: place.file });
-    await old.intake.createRuns("acme", [spec]);
-    await old.close();
-    const db = place.raw();
-    db.exec(`drop index budgets_tenant; drop index runs_created; drop index runs_phase; drop index effects_doubt;
-      alter table budgets drop column tenant; delete from migrations where number = 4`);
-    db.close();
-    const store = await openSqlite({ file: place.file });
-    const { budgets } = await store.read.spend("acme");
-    expect(budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
+  /** A store of this version with a run that has a budget. */
+  async function withBudget(file: string): Promise<void> {
+    const store = await openSqlite({ file });
+    await store.intake.createRuns("acme", [{ id: "old", workflow: "w", input: 1, budget: { usd: 7 } }]);
+    await store.close();
+  }
+
+  /** The store of the next version has what the one of this version wrote. */
+  async function expectBudget(file: string): Promise<void> {
+    const store = await openSqlite({ file, migrations: laterSqlite, restored: true });
+    expect((await store.read.spend("acme")).budgets).toMatchObject([{ runId: "old", unit: "usd", cap: 7 }]);
     expect(await store.read.runs("acme", { prefix: "ol" })).toMatchObject([{ id: "old" }]);
     await store.close();
-    const whole = new DatabaseSync(place.file);
-    expect(sqliteSchema(whole)).toBe(committed);
-    whole.close();
+    const db = new DatabaseSync(file);
+    expect(db.prepare("select workflow, cap from budgets").all()).toEqual([{ workflow: "w", cap: 7 }]);
+    db.close();
+  }
+
+  it("a store of the previous version keeps its rows, and new columns are filled from them", async () => {
+    await withBudget(place.file);
+    await expectBudget(place.file);
+    await expectWhole(place.file);
+  });
+
+  it("an upgrade that is killed after any statement has done each file or none of it", async () => {
+    await withBudget(place.file);
+    for (let k = 1, done = 0; done < 2; k++) {
+      const file = join(place.folder, `${k}.db`);
+      const image = join(place.folder, `${k}-image.db`);
+      imageOf(place.file, file);
+      const { open } = dyingAfter(k, () => imageOf(file, image));
+      const options = { file, open, migrations: laterSqlite, restored: true };
+      await expect(openSqlite(options), `statement ${k}`).rejects.toThrow(/died after|is gone/);
+      const db = new DatabaseSync(image);
+      done = db.prepare("select number from migrations where number > 9000").all().length;
+      const made = "select name from sqlite_schema where name in ('remarks', 'remarks_text', 'budgets_workflow')";
+      expect(db.prepare(made).all(), `statement ${k}`).toHaveLength([0, 2, 3][done]!);
+      db.close();
+      await expectBudget(image);
+      await expectWhole(image);
+    }
   });
 
   it("a file that has yet to be migrated is waited for as long as another process keeps it locked", async () => {

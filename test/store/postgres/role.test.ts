@@ -86,11 +86,7 @@ it.each([
     () => `revoke execute on function tape.on_timeline from ${role}`,
     /on_timeline.*grant execute on all functions/,
   ],
-  [
-    "a schema that is up to date",
-    () => "delete from tape.migrations where number = 6",
-    /has to be migrated, and this role may not/,
-  ],
+  ["a schema that is up to date", () => "delete from tape.migrations", /has to be migrated, and this role may not/],
 ])("without %s it is refused at the start, with a code and what is missing", async (_, revoke, says) => {
   await grant();
   await scene.admin.query(revoke());

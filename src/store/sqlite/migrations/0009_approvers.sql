@@ -1,3 +1,0 @@
--- Who may answer a gate, and the notes that those who may have sent: no other signal resolves it.
-alter table gates add column approvers text;
-alter table gates add column approvals text not null default ',';
