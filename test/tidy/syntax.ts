@@ -16,16 +16,32 @@ export interface Import {
   names: { imported: string; local: string }[];
 }
 
-const trees = new WeakMap<SourceFile, Node>();
+/** `value` is the comment's text without its marks. */
+export interface Comment {
+  value: string;
+  start: number;
+  end: number;
+}
 
-export function parse(file: SourceFile): Node {
-  const known = trees.get(file);
-  if (known) return known;
-  const { program, errors } = parseSync(file.path, file.text);
+interface Parsed {
+  tree: Node;
+  comments: Comment[];
+}
+
+const known = new WeakMap<SourceFile, Parsed>();
+
+export const parse = (file: SourceFile): Node => parsed(file).tree;
+
+export const parsedComments = (file: SourceFile): Comment[] => parsed(file).comments;
+
+function parsed(file: SourceFile): Parsed {
+  const before = known.get(file);
+  if (before) return before;
+  const { program, comments, errors } = parseSync(file.path, file.text);
   if (errors.length > 0) throw new Error(`${file.path} does not parse: ${errors[0]?.message}`);
-  const tree = program as unknown as Node;
-  trees.set(file, tree);
-  return tree;
+  const found: Parsed = { tree: program as unknown as Node, comments };
+  known.set(file, found);
+  return found;
 }
 
 export function isNode(value: unknown): value is Node {
@@ -47,6 +63,17 @@ export function walk(node: Node, visit: (node: Node, parent: Node | undefined, k
 
 export function lineOf(file: SourceFile, node: Node): number {
   return file.text.slice(0, node.start).split("\n").length;
+}
+
+/** Each name of a file with the line of its first use. */
+export function identifiersOf(file: SourceFile): Map<string, number> {
+  const found = new Map<string, number>();
+  walk(parse(file), (node) => {
+    if (!["Identifier", "PrivateIdentifier", "JSXIdentifier"].includes(node.type)) return;
+    const name = node.name as string;
+    if (!found.has(name)) found.set(name, lineOf(file, node));
+  });
+  return found;
 }
 
 export function nameOf(node: unknown): string | undefined {

@@ -1,5 +1,5 @@
 import type { SourceFile } from "../files.ts";
-import { lineOf, parse, walk } from "../syntax.ts";
+import { identifiersOf, lineOf, parse, walk } from "../syntax.ts";
 import { bareSql } from "./sql.ts";
 
 const emptyWords = new Set(["manager", "managers", "helper", "helpers", "util", "utils", "common", "misc"]);
@@ -16,7 +16,8 @@ export function emptyNames(files: SourceFile[]): string[] {
   for (const file of files) {
     const inPath = wordsOf(file.path.replace(/^src\//, "")).find((word) => emptyWords.has(word));
     if (inPath) findings.push(`${file.path}: "${inPath}" says nothing; ${advice}`);
-    for (const [name, line] of identifiersOf(file)) {
+    const names = file.path.endsWith(".sql") ? sqlNames(file) : identifiersOf(file);
+    for (const [name, line] of names) {
       const words = wordsOf(name);
       const empty = words.find((word) => emptyWords.has(word));
       if (empty) findings.push(`${file.path}:${line} ${name}: "${empty}" says nothing; ${advice}`);
@@ -36,22 +37,8 @@ function isStoreEpoch(words: string[], file: SourceFile): boolean {
   return file.path.startsWith("src/store/") || /\bstore\b.{0,60}\bepoch|store[ _]?epoch/i.test(file.text);
 }
 
-/** Each name of a file with the line of its first use. */
-function identifiersOf(file: SourceFile): Map<string, number> {
-  const found = new Map<string, number>();
-  const note = (name: string, line: number) => {
-    if (!found.has(name)) found.set(name, line);
-  };
-  if (file.path.endsWith(".sql")) {
-    for (const [name] of bareSql(file.text).matchAll(/[a-z_]\w*/gi)) note(name, 1);
-  } else if (file.path.endsWith(".ts")) {
-    walk(parse(file), (node) => {
-      if (node.type === "Identifier" || node.type === "PrivateIdentifier")
-        note(node.name as string, lineOf(file, node));
-    });
-  }
-  return found;
-}
+const sqlNames = (file: SourceFile): [string, number][] =>
+  [...new Set(bareSql(file.text).match(/[a-z_]\w*/gi))].map((name) => [name, 1]);
 
 // Written so that this file does not contain the marks itself.
 const laterMark = new RegExp(`\\b(${["TO" + "DO", "FIX" + "ME", "X" + "XX", "HA" + "CK"].join("|")})\\b`);
