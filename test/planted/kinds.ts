@@ -13,12 +13,12 @@ const count = (runs: Plan["runs"], pattern: RegExp): number => JSON.stringify(ru
  * counted.
  */
 export const kinds = {
-  "with a long stop": ({ replicas, faults, ttlMs }) => replicas > 1 && faults.some((one) => isLongStop(one, ttlMs)),
+  "with a long pause": ({ replicas, faults, ttlMs }) => replicas > 1 && faults.some((one) => isLongStop(one, ttlMs)),
   "with wrong clocks": ({ replicas, clocks }) => replicas > 1 && clocks.some(({ offMs }) => offMs !== 0),
   "with a careless upstream": ({ runs }) => says(runs, '"undone.careless"') && says(runs, '"twice"'),
   "with shared keys": (plan) => JSON.stringify(plan).includes('"businessKey":"shared"'),
   "with an outbox": ({ runs, faults }) => says(runs, '.outbox"') && faults.length > 0,
-  "with several to undo": ({ runs }) => count(runs, /"effect":"(undone|blind)/g) > 1,
+  "with several compensations": ({ runs }) => count(runs, /"effect":"(undone|blind)/g) > 1,
   "with budgets": ({ runs }) => says(runs, '"op":"spend"'),
   "with children": ({ runs }) => says(runs, '"op":"child"'),
   "with timers": ({ runs }) => says(runs, '"op":"sleep"') || says(runs, '"timeoutMs"'),
@@ -33,7 +33,7 @@ export const kinds = {
   "with a singleton": ({ singleton, replicas }) => singleton !== undefined && replicas > 1,
   "with a guarded gate": ({ guarded }) => guarded.length > 0,
   "with unnamed forks": ({ deeds }) => deeds.some(({ what }) => what === "fork unnamed"),
-  "with one cancelled early": ({ unbegun }) => unbegun !== undefined,
+  "with an early cancellation": ({ unbegun }) => unbegun !== undefined,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

@@ -1,7 +1,7 @@
 import type { Bug, Patch } from "../bug.ts";
 
-/** The store would refuse it: a system that makes this mistake has no such store. */
-const storeLetsIt: Patch = {
+/** Disables the store's own check: a system that makes this mistake has no such check. */
+const withoutStoreCheck: Patch = {
   file: "store/sqlite/sql/effects.sql",
   find: "and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))",
   replace: "",
@@ -10,10 +10,10 @@ const storeLetsIt: Patch = {
 export const effectBugs: readonly Bug[] = [
   {
     name: "blind retry",
-    planted: "an act whose answer got lost is sent again, whatever its kind",
-    why: "A retry policy around every call is the default of most clients: a payment whose answer was lost is paid twice.",
+    planted: "an effect whose response was lost is sent again, whatever its semantics",
+    why: "Most clients retry every call by default: a payment whose response was lost is paid twice.",
     patches: [
-      storeLetsIt,
+      withoutStoreCheck,
       {
         file: "model/attempt.ts",
         find: 'const repeatable = notSent || semantics !== "non_idempotent";',
@@ -24,11 +24,11 @@ export const effectBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "expired attempt made again, inline",
-    planted: "a successor that finds an attempt without an outcome makes it again",
-    why: "At-least-once: a worker that died in mid-call is taken for one that never called.",
+    name: "inline attempt repeated after a crash",
+    planted: "the next owner repeats an attempt that has no outcome",
+    why: "At-least-once: a worker that died during the call is treated as one that never called.",
     patches: [
-      storeLetsIt,
+      withoutStoreCheck,
       {
         file: "engine/effects/inline.ts",
         find: "verdictOnCrash(act.effect.semantics)",
@@ -39,11 +39,11 @@ export const effectBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "expired attempt back to pending, outbox",
-    planted: "an outbox act whose sender vanished is put back into the line",
-    why: "A visibility time-out does exactly this: the message of a slow or dead consumer is delivered again.",
+    name: "outbox attempt repeated after a crash",
+    planted: "an outbox effect whose sender vanished is queued again",
+    why: "A visibility timeout does exactly this: the message of a slow or dead consumer is delivered again.",
     patches: [
-      storeLetsIt,
+      withoutStoreCheck,
       {
         file: "reactor/reconciler.ts",
         find: "verdictOnCrash(item.effect.semantics, isPoison(item))",
@@ -55,8 +55,8 @@ export const effectBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "act before its intent",
-    planted: "the code is told that a record is written when it is sent, not when it is durable",
+    name: "effect before its intent is durable",
+    planted: "the code is notified that a record is written when it is sent, not when it is durable",
     why: "Acknowledging before the commit is the cheapest way to win a benchmark.",
     patches: [
       {
@@ -75,7 +75,7 @@ export const effectBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "dispatch before its record, outbox",
+    name: "outbox dispatch before its record",
     planted: "the outbox does not wait for the record that authorises its attempt",
     why: "One missing await: the record is on its way, and the call is faster.",
     patches: [
@@ -95,8 +95,8 @@ export const effectBugs: readonly Bug[] = [
   },
   {
     name: "absent too soon",
-    planted: "a look that does not find the act settles it as failed at once",
-    why: "Not there yet is taken for never: a request may be under way, and an index behind.",
+    planted: "an observation that does not find the effect settles it as FAILED immediately",
+    why: "Not there yet is taken for never: the request may still be in flight, or an index may lag.",
     patches: [
       {
         file: "reactor/reconciler.ts",
@@ -108,10 +108,10 @@ export const effectBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "late answer as a verdict",
+    name: "late response as the verdict",
     planted:
-      "an answer that comes after the act was given up as UNKNOWN is written as its outcome, by whoever heard it",
-    why: "The callback of a call that timed out still fires, and overwrites what somebody else has decided since.",
+      "a response that arrives after the effect became UNKNOWN is written as its outcome by the process that received it",
+    why: "The callback of a call that timed out still fires, and overwrites a decision made since.",
     patches: [
       {
         file: "engine/effects/inline.ts",
@@ -136,9 +136,9 @@ export const effectBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "a key for each attempt",
+    name: "idempotency key per attempt",
     planted: "the idempotency key names the attempt, not the decision",
-    why: "A fresh random key for each try: the other side dedupes by it, and so never dedupes.",
+    why: "A fresh random key for each attempt: the upstream deduplicates by key, so it never deduplicates.",
     patches: [
       {
         file: "engine/effects/inline.ts",
@@ -151,8 +151,8 @@ export const effectBugs: readonly Bug[] = [
   },
   {
     name: "outbox forgets",
-    planted: "nobody looks after outbox acts whose sender died",
-    why: 'A job in the state "running" whose worker is gone stays there until somebody complains.',
+    planted: "outbox effects whose sender died are never claimed again",
+    why: 'A job in the state "running" whose worker is gone stays there until a customer complains.',
     patches: [
       {
         file: "reactor/reconciler.ts",
@@ -165,8 +165,8 @@ export const effectBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "second act forgotten",
-    planted: "an act that is found to have happened twice is confirmed, and the second one forgotten",
+    name: "duplicate forgotten",
+    planted: "an effect that is observed to have happened twice is confirmed, and the duplicate is forgotten",
     why: "Found is found: few programs ask how often.",
     patches: [
       {
@@ -181,8 +181,8 @@ export const effectBugs: readonly Bug[] = [
   },
   {
     name: "business key for two",
-    planted: "the second asker for a business key gets it as well",
-    why: "Select, see that the invoice is not being paid, insert: two do so at the same time.",
+    planted: "the second effect with a business key is admitted too",
+    why: "Select, see that the invoice is not being paid, insert: two processes do so at the same time.",
     patches: [
       {
         file: "store/sqlite/sql/values.sql",

@@ -2,9 +2,9 @@ import type { Bug } from "../bug.ts";
 
 export const endingBugs: readonly Bug[] = [
   {
-    name: "obligation due at once",
-    planted: "what would undo an act is due as soon as the act is confirmed",
-    why: "The compensation is enqueued beside the act, and a worker that is quick takes it.",
+    name: "obligation due immediately",
+    planted: "an obligation is due as soon as its effect is confirmed",
+    why: "The compensation is queued beside the effect, and a fast worker takes it.",
     patches: [
       {
         file: "model/projection-effects.ts",
@@ -18,8 +18,8 @@ export const endingBugs: readonly Bug[] = [
   },
   {
     name: "oldest first",
-    planted: "obligations are undone in the order in which the acts were done",
-    why: "A queue is first in, first out; a stack of undo is not: the hotel is cancelled before the flight that led to it.",
+    planted: "obligations are compensated in the order in which their effects happened",
+    why: "A queue is first in, first out; compensation is not: the hotel is cancelled before the flight that required it.",
     patches: [
       {
         file: "store/sqlite/sql/effects.sql",
@@ -28,14 +28,13 @@ export const endingBugs: readonly Bug[] = [
       },
     ],
     detectedBy: ["newestFirst"],
-    kind: "with several to undo",
+    kind: "with several compensations",
     within: 500,
   },
   {
-    name: "obligation forgotten after a doubt",
-    planted:
-      "an act whose answer got lost and that is found to have happened is confirmed, and nothing is armed to undo it",
-    why: "The undo is registered where the call returns; the path on which it does not return was written later, by another hand.",
+    name: "obligation forgotten after UNKNOWN",
+    planted: "an effect whose response was lost is observed and confirmed, but no obligation is armed for it",
+    why: "The compensation is registered where the call returns, and the path on which it does not return was written later.",
     patches: [
       {
         file: "engine/item/item.ts",
@@ -47,9 +46,9 @@ export const endingBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "children keep what they owe",
-    planted: "a child's obligations belong to the child alone: they are discharged when it ends well",
-    why: "Each service undoes its own saga, and the saga of sagas has nobody.",
+    name: "children keep their obligations",
+    planted: "a child's obligations belong to the child alone, and are discharged when it completes",
+    why: "Each service compensates its own saga, and no service compensates the saga of sagas.",
     patches: [
       {
         file: "store/sqlite/sql/effects.sql",
@@ -63,8 +62,8 @@ export const endingBugs: readonly Bug[] = [
   },
   {
     name: "parent ends first",
-    planted: "a run may end while a child of it lives",
-    why: "Fire and forget: the order is closed, and its shipment goes on without anybody who would stop it.",
+    planted: "a run may end while one of its children is still open",
+    why: "Fire and forget: the order is closed, and its shipment continues with no owner to stop it.",
     patches: [
       {
         file: "store/sqlite/sql/runs.sql",
@@ -77,9 +76,9 @@ export const endingBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "cancelled and goes on",
-    planted: "the cancellation is taken, and the code is not told",
-    why: "A flag that is set and looked at by nobody before the next payment.",
+    name: "cancelled and continues",
+    planted: "the cancellation is taken from the inbox, and the code is not notified",
+    why: "A flag that is set, and never checked before the next payment.",
     patches: [
       {
         file: "engine/context/operations.ts",
@@ -98,8 +97,7 @@ export const endingBugs: readonly Bug[] = [
   },
   {
     name: "budget without reservation",
-    planted:
-      "a call is let through if what was spent so far leaves room for it; what others have reserved does not count",
+    planted: "a call is admitted if the amount spent so far leaves room; open reservations do not count",
     why: "Check the balance, then buy: ten calls at the same time each find enough.",
     patches: [
       {

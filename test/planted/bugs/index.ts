@@ -7,7 +7,7 @@ import { neighbourBugs } from "./neighbours.ts";
 import { serviceBugs } from "./services.ts";
 import { strangerBugs } from "./strangers.ts";
 
-/** All of them, in the order of docs/planted-bugs.md. */
+/** Every planted bug, in the order of docs/planted-bugs.md. */
 export const bugs: readonly Bug[] = [
   ...leaseBugs,
   ...effectBugs,

@@ -3,8 +3,8 @@ import type { Bug } from "../bug.ts";
 export const journalBugs: readonly Bug[] = [
   {
     name: "number before commit",
-    planted: "the writer counts a record when it sends it, and the store does not look at its number",
-    why: "A counter in memory, or a database sequence: what is refused or rolled back leaves a hole, and readers wait for it.",
+    planted: "the writer numbers a record when it sends it, and the store does not check the number",
+    why: "A counter in memory, or a database sequence: a rejected or rolled-back write leaves a gap, and readers wait for it.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -23,8 +23,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "body called again on replay",
-    planted: "replay does not hand out the recorded results of steps",
-    why: "Resuming from the last checkpoint runs what came after it again; what was random or has changed comes out differently.",
+    planted: "replay does not return the recorded results of steps",
+    why: "Resuming from the last checkpoint repeats what came after it; random or changed inputs give another result.",
     patches: [
       { file: "engine/replay/history.ts", find: '  "step.done",\n  "decision.made",', replace: '  "decision.made",' },
     ],
@@ -33,8 +33,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "start twice, run twice",
-    planted: "a run's id is not unique: whoever starts it again after a lost answer starts another",
-    why: "The client that got no answer to its POST sends it again, and the order is placed twice.",
+    planted: "a run id is not unique: repeating a start after a lost response creates a second run",
+    why: "A client that got no response to its POST sends it again, and the order is placed twice.",
     patches: [
       {
         file: "store/sqlite/migrations/0001_initial.sql",
@@ -46,9 +46,9 @@ export const journalBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "an ended run wakes again",
+    name: "ended run wakes again",
     planted: "the end of a run does not close its inbox: a late note has it driven, and ended, again",
-    why: "A late cancellation or callback finds a finished order and opens it again.",
+    why: "A late cancellation or callback finds a finished order and reopens it.",
     patches: [
       { file: "store/sqlite/sql/leases.sql", find: "open = :open", replace: "open = (:open or 1)" },
       {
@@ -63,7 +63,7 @@ export const journalBugs: readonly Bug[] = [
   {
     name: "signal lost in takeover",
     planted: "a signal that one driver has taken and no gate has used yet is unknown to the next driver",
-    why: "A message is acknowledged when it is read into memory, and the memory is gone with the process.",
+    why: "A message is acknowledged when it is read into memory, and the memory is lost with the process.",
     patches: [
       {
         file: "engine/journal/pending-waits.ts",
@@ -78,8 +78,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "signal counted twice",
-    planted: "a signal that is sent again under its key is put into the inbox again",
-    why: "The sender retries, the receiver does not dedupe: one click approves two things.",
+    planted: "a signal that is sent again under the same key enters the inbox again",
+    why: "The sender retries and the receiver does not deduplicate: one click approves two things.",
     patches: [
       {
         file: "store/sql/plans/intake.ts",
@@ -93,8 +93,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "parked past a note",
-    planted: "a run goes to sleep without comparing how many notes there are",
-    why: "The lost wake-up: look, see nothing, lie down; the note came in between and its hint found nobody asleep.",
+    planted: "a run parks without comparing the number of notes",
+    why: "The lost wake-up: check, find nothing, sleep. The note arrived in between, and its hint found no sleeper.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -112,8 +112,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "timer marked before its note",
-    planted: "who looks for due timers marks them as fired, and sends their notes afterwards",
-    why: "Mark as sent, then send: a crash in between, and the reminder never comes.",
+    planted: "the timers reactor marks due timers as fired, and sends their notes afterwards",
+    why: "Mark as sent, then send: after a crash in between, the reminder never comes.",
     patches: [
       {
         file: "store/sqlite/sql/waits.sql",
@@ -133,9 +133,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "timer not marked with its note",
-    planted:
-      "the note of a due timer is sent, and for every second timer the mark that it has fired comes a second later",
-    why: "Send, then mark as sent: whoever looks in between sends it again.",
+    planted: "the note of a due timer is sent, and every second timer is marked as fired one second later",
+    why: "Send, then mark as sent: a poll in between sends it again.",
     patches: [
       {
         file: "store/sqlite/sql/waits.sql",
@@ -150,8 +149,8 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "sleep ended without its timer",
-    planted: "the driver that ends its run's sleep by itself writes the record, and leaves the timer as it is",
-    why: "A quick way past the slow one: whoever takes it must do everything that the other did.",
+    planted: "a driver that ends its run's sleep writes the record and leaves the timer set",
+    why: "A fast path past the slow one must do everything that the slow one does.",
     patches: [
       {
         file: "store/sqlite/backend.ts",
@@ -165,7 +164,7 @@ export const journalBugs: readonly Bug[] = [
   },
   {
     name: "timer early",
-    planted: "a timer that is due within the next second is due",
+    planted: "a timer that is due within the next second counts as due",
     why: "Rounding to whole seconds, or a poll that takes what will be due before the next one.",
     patches: [
       {
@@ -189,9 +188,9 @@ export const journalBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "lane without positions of its own",
+    name: "lane without its own positions",
     planted: "a branch in a lane takes the next position of the whole run, whatever its lane",
-    why: "One counter for all: on replay the branch whose own work was faster takes the answer of the other, and where both ask under one name no comparison sees it.",
+    why: "One counter for all: on replay, the faster branch takes the other branch's result, and equal names hide the mix-up.",
     patches: [
       {
         file: "engine/context/operations.ts",

@@ -1,6 +1,6 @@
 import type { Bug, Patch } from "../bug.ts";
 
-/** Who asks last, writes: neither token nor head is compared, and the record goes behind whatever is there. */
+/** Compares neither token nor head: the record is appended after the current head. */
 const noFence: readonly Patch[] = [
   {
     file: "store/sqlite/backend.ts",
@@ -20,24 +20,24 @@ const noFence: readonly Patch[] = [
   },
 ];
 
-/** A look at the lease by a call of its own, before the call that writes. */
+/** Reads the lease in a call of its own, before the call that writes. */
 const readFirst = (store: string, tenant: string, fence: string): string =>
   `if ((await ${store}.read.lease(${tenant}, { journal: ${fence}.journal }))?.token !== ${fence}.token) throw Object.assign(new Error("replaced"), { code: "TAPE_FENCED" });`;
 
 export const leaseBugs: readonly Bug[] = [
   {
     name: "no fence",
-    planted: "an append compares neither token nor head: whoever still writes, writes",
-    why: "Most job queues accept the completion of an owner that was replaced long ago: the row has no token to compare.",
+    planted: "an append compares neither token nor head, so a replaced owner still writes",
+    why: "Most job queues accept a completion from an owner that was replaced long ago: the row has no token to compare.",
     patches: noFence,
     detectedBy: ["tokensRise", "projectionMatches", "oneVerdict", "oneResult", "oneStartOneEnd"],
-    kind: "with a long stop",
+    kind: "with a long pause",
     within: 200,
   },
   {
     name: "fence outside the transaction",
-    planted: "the holder reads its lease, finds its own token, and then writes by a second call",
-    why: "Check, then act: between the two the process may be stopped for as long as it takes to be replaced.",
+    planted: "the holder reads its lease, finds its own token, and then writes in a second call",
+    why: "Check, then act: between the two, the process may be paused long enough to be replaced.",
     patches: [
       ...noFence,
       {
@@ -64,13 +64,13 @@ export const leaseBugs: readonly Bug[] = [
       },
     ],
     detectedBy: ["tokensRise", "projectionMatches", "oneVerdict", "oneResult", "oneStartOneEnd"],
-    kind: "with a long stop",
+    kind: "with a long pause",
     within: 500,
   },
   {
     name: "owner instead of token",
-    planted: "a process that takes over from itself goes on under its old token",
-    why: "A lock that knows its owner by name lets two threads, or two lives, of one owner in at the same time.",
+    planted: "a process that takes over from itself continues under its old token",
+    why: "A lock that identifies its owner by name admits two threads, or two incarnations, of one owner at the same time.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -82,9 +82,9 @@ export const leaseBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "release deletes",
-    planted: "giving a lease back starts its tokens over",
-    why: "A lock row that is deleted on release begins again at version 1, and the tokens of the dead come back to life.",
+    name: "release deletes the lease row",
+    planted: "releasing a lease restarts its tokens",
+    why: "A lock row that is deleted on release starts again at version 1, so old tokens become valid again.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -97,8 +97,8 @@ export const leaseBugs: readonly Bug[] = [
   },
   {
     name: "takeover before expiry",
-    planted: "a lease may be taken once two thirds of its time are over, while its holder trusts all of it",
-    why: "Two constants for one promise, in two programs: whoever takes over and whoever holds count differently.",
+    planted: "a lease may be taken over after two thirds of its TTL, while its holder trusts all of it",
+    why: "Two programs with two constants for one promise: the new holder and the old one count differently.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -115,9 +115,9 @@ export const leaseBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "heartbeat of a stale owner extends",
-    planted: "a renewal names the lease and not the term: whoever once held it keeps it alive",
-    why: "A heartbeat that matches a name only let two leaders renew each other's lease for 19 days.",
+    name: "stale owner's heartbeat extends the lease",
+    planted: "a renewal names the lease and not the term, so a former holder keeps it alive",
+    why: "A heartbeat that compared only the name let two leaders renew each other's lease for 19 days.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -130,9 +130,8 @@ export const leaseBugs: readonly Bug[] = [
   },
   {
     name: "wall clock in the lease",
-    planted:
-      "the end of a lease is written by the wall clock of its holder, and read by the wall clock of whoever looks",
-    why: "The expiry is a date in a row, and every host has its own idea of the date: one that is fast takes what is held.",
+    planted: "the holder's wall clock sets the expiry, and every other process compares it with its own",
+    why: "The expiry is a date in a row, and every host has its own clock: a fast one takes a lease that is still held.",
     patches: [
       {
         file: "store/sqlite/open.ts",
@@ -186,9 +185,9 @@ export const leaseBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "no deadline of its own",
-    planted: "a holder trusts its lease until the store says otherwise, and looks at no clock before it acts",
-    why: "A process that was stopped for a minute goes on where it was: no message has told it yet that it was replaced.",
+    name: "holder without its own deadline",
+    planted: "a holder trusts its lease until the store rejects it, and checks no clock before an effect",
+    why: "A process that was paused for a minute continues where it was: no message has reached it that it was replaced.",
     patches: [
       {
         file: "lease/lease.ts",
@@ -202,7 +201,7 @@ export const leaseBugs: readonly Bug[] = [
       },
     ],
     detectedBy: ["fencedOwnersStayQuiet", "heldMeansHeld", "nonIdempotentOnce", "verdictMatchesWorld"],
-    kind: "with a long stop",
+    kind: "with a long pause",
     within: 200,
   },
 ];

@@ -2,9 +2,9 @@ import type { Bug } from "../bug.ts";
 
 export const neighbourBugs: readonly Bug[] = [
   {
-    name: "room that is not taken",
-    planted: "who is let in under a quota is not added to what is used; the next one finds the same room",
-    why: "Count, compare, insert: the count is kept for a second, and all who come within it are compared with the same one.",
+    name: "quota use not counted",
+    planted: "a run admitted under a quota is not added to its use, so the next one finds the same room",
+    why: "Count, compare, insert: the count is cached for one second, and every request within it compares with the same number.",
     patches: [
       {
         file: "store/sql/plans/quotas.ts",
@@ -17,9 +17,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "room that never comes back",
-    planted: "runs are counted once, and from then on only those that begin are",
-    why: "A counter that is raised where things begin, and that nobody lowers where they end.",
+    name: "quota never freed",
+    planted: "runs are counted once, and from then on only new runs change the count",
+    why: "A counter that is incremented where things start and never decremented where they end.",
     patches: [
       {
         file: "store/sql/plans/quotas.ts",
@@ -32,9 +32,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "children for nothing",
-    planted: "runs count under a quota, and their children do not",
-    why: "The limit stands where runs are started, and children are started elsewhere: one root may fill the store.",
+    name: "children outside the quota",
+    planted: "root runs count towards a quota, and their children do not",
+    why: "The limit is checked where runs are started, and children are started elsewhere: one root may fill the store.",
     patches: [
       {
         file: "store/sqlite/sql/runs.sql",
@@ -47,9 +47,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "pruned and still counted",
-    planted: "the bytes of runs that are pruned stay in their tenant's sum",
-    why: "Usage is added up as it is written; whoever writes the deletion has forgotten the sum.",
+    name: "pruned but still counted",
+    planted: "the bytes of pruned runs remain in their tenant's total",
+    why: "Usage is added where records are written, and the deletion does not subtract it.",
     patches: [
       {
         file: "store/sqlite/sql/prune.sql",
@@ -62,8 +62,8 @@ export const neighbourBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "cursor that stands on its row",
-    planted: "a page of the audit begins with the last row of the page before it",
+    name: "inclusive cursor",
+    planted: "a page of the audit log starts with the last row of the previous page",
     why: "Inclusive or exclusive: the first page is right either way, and the tests have one page.",
     patches: [
       {
@@ -77,9 +77,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "cursor in pages",
-    planted: "who reads values page by page goes on one key too far",
-    why: "The cursor names the first row of the next page, and the query asks for what is behind it.",
+    name: "cursor one row too far",
+    planted: "reading values page by page skips one key between pages",
+    why: "The cursor names the first row of the next page, and the query returns what comes after it.",
     patches: [
       {
         file: "store/sqlite/sql/values.sql",
@@ -92,9 +92,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "feed that forgets its tenant",
-    planted: "who follows the feed of a tenant is told of all of them",
-    why: "The feed is one list for the whole store, and a tenant is a filter on it that somebody has to remember.",
+    name: "feed that ignores the tenant",
+    planted: "following the feed of one tenant returns the records of all tenants",
+    why: "The feed is one list for the whole store, and the tenant is a filter that is easy to forget.",
     patches: [
       {
         file: "store/sqlite/sql/journals.sql",
@@ -107,9 +107,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "deleted and still in the past",
-    planted: "a value that was deleted can be read from its history",
-    why: "The row is gone, the request to forget is answered, and the log has everything.",
+    name: "deleted but still in the history",
+    planted: "a deleted value can be read from its history",
+    why: "The row is gone, the request to forget is answered, and the log still has everything.",
     patches: [
       {
         file: "model/projection.ts",
@@ -122,9 +122,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "erased next door",
-    planted: "what is erased with a value is looked up by its key alone, and another tenant has the same key",
-    why: "Keys are unique where there is one tenant.",
+    name: "erased for another tenant",
+    planted: "erasing a value finds its history by key alone, and another tenant has the same key",
+    why: "Keys are unique with one tenant.",
     patches: [
       {
         file: "store/sqlite/sql/values.sql",
@@ -137,9 +137,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "new work beside the old",
-    planted: "a service lets a newer token in while the work of an older one still goes on",
-    why: "The token is compared when the request comes; what that request still writes is compared with nothing.",
+    name: "new token admitted beside old work",
+    planted: "a request fence admits a newer token while work under an older one is still running",
+    why: "The token is compared when the request arrives; what that request writes later is compared with nothing.",
     patches: [
       {
         file: "guard/request-fence.ts",
@@ -152,9 +152,9 @@ export const neighbourBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "door with a short memory",
-    planted: "a service remembers the highest token for as long as somebody is inside",
-    why: "The map has an entry for each name that is in use, and is kept small by deleting it after the last one.",
+    name: "request fence that forgets",
+    planted: "a request fence remembers the highest token only while a request is inside",
+    why: "The map has an entry for each name in use, and deletes it after the last request to stay small.",
     patches: [
       {
         file: "guard/request-fence.ts",

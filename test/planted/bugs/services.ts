@@ -2,8 +2,8 @@ import type { Bug } from "../bug.ts";
 
 export const serviceBugs: readonly Bug[] = [
   {
-    name: "swap without looking",
-    planted: "a value is written whatever version its writer has seen",
+    name: "unconditional swap",
+    planted: "a value is written whatever version its writer has read",
     why: "Read, change, write: the lost update, as old as shared memory.",
     patches: [
       {
@@ -18,8 +18,8 @@ export const serviceBugs: readonly Bug[] = [
   },
   {
     name: "restored with old tokens",
-    planted: "a store that was restored from a backup goes on counting where the backup left off",
-    why: "After an asynchronous failover 253 tokens were issued a second time: their first holders still live.",
+    planted: "a store restored from a backup continues counting where the backup ended",
+    why: "After an asynchronous failover, 253 tokens were issued a second time while their first holders were still alive.",
     patches: [
       {
         file: "store/sqlite/sql/service.sql",
@@ -33,8 +33,8 @@ export const serviceBugs: readonly Bug[] = [
   },
   {
     name: "restore that ends no term",
-    planted: "whoever held a lease in the backup holds it still when the backup is restored",
-    why: "The row says so, and the holder's process is still there; what it wrote since is not.",
+    planted: "the holder of a lease in the backup still holds it after the restore",
+    why: "The row says so, and the holder's process is still there; what it wrote since is gone.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -47,9 +47,9 @@ export const serviceBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "action without its entry",
-    planted: "an operator takes a lease over, and the audit does not know",
-    why: "The audit is written by the handler, after the deed, where it works as a rule.",
+    name: "action without its audit entry",
+    planted: "an operator takes over a lease, and the audit log does not record it",
+    why: "The handler writes the audit entry after the action, and the process may die in between.",
     patches: [
       {
         file: "operator/preempt.ts",
@@ -62,9 +62,9 @@ export const serviceBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "overlap not kept",
-    planted: "a schedule does not remember the run that it has started last",
-    why: "Cron starts the nightly job whether or not the one of yesterday has ended.",
+    name: "overlap policy ignored",
+    planted: "a schedule does not remember the last run that it started",
+    why: "Cron starts the nightly job whether or not yesterday's has ended.",
     patches: [
       {
         file: "reactor/fire-schedules.ts",

@@ -2,9 +2,9 @@ import type { Bug } from "../bug.ts";
 
 export const strangerBugs: readonly Bug[] = [
   {
-    name: "fence that forgets its tenant",
-    planted: "a write is accepted under a journal's token and nonce, whoever's they are",
-    why: "The check stood in the server's cache: a worker of one tenant could write and end another tenant's runs.",
+    name: "fence that ignores the tenant",
+    planted: "a write is accepted under a journal's token and nonce, whichever tenant sends it",
+    why: "The check was in the server's cache: a worker of one tenant could write and end another tenant's runs.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -17,9 +17,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "renewal that forgets its tenant",
-    planted: "a lease is renewed for whoever knows its token and nonce",
-    why: "A renewal changes no data, so nobody asks whose it is; a dead holder's work then waits for ever.",
+    name: "renewal that ignores the tenant",
+    planted: "any tenant that knows a lease's token and nonce can renew it",
+    why: "A renewal changes no data, so no check asks for its tenant; a dead holder's work then never resumes.",
     patches: [
       {
         file: "store/sqlite/sql/leases.sql",
@@ -32,9 +32,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "run that forgets its tenant",
+    name: "run lookup that ignores the tenant",
     planted: "a run is looked up by its id alone",
-    why: "Ids are unique where there is one tenant, and nobody changes the look-up when there are two.",
+    why: "Ids are unique with one tenant, and the lookup stays as it is when a second tenant arrives.",
     patches: [
       {
         file: "store/sqlite/sql/runs.sql",
@@ -47,9 +47,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "approvers that nobody asks",
-    planted: "a gate that is for some people is answered by whoever sends its signal",
-    why: "Who may approve is shown in the form and checked nowhere else.",
+    name: "approvers not checked",
+    planted: "any sender can answer a gate that names its approvers",
+    why: "The form shows who may approve, and no other code checks it.",
     patches: [
       {
         file: "model/approvers.ts",
@@ -62,8 +62,8 @@ export const strangerBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "approval from before",
-    planted: "a gate for some people takes what was sent before it stood open, when nobody could ask who may",
+    name: "approval before the gate opened",
+    planted: "a gate with approvers accepts a signal from before it was opened, when its sender could not be checked",
     why: "Signals wait for their gate: that is what an inbox is for.",
     patches: [
       {
@@ -82,9 +82,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "value that nobody checks",
-    planted: "a gate takes a signal whose value does not fit its schema",
-    why: "The sender checks it, if it is our sender.",
+    name: "gate value not validated",
+    planted: "a gate accepts a signal whose value does not match its schema",
+    why: "The sender validates it, if it is our sender.",
     patches: [
       {
         file: "engine/context/gates.ts",
@@ -97,9 +97,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "refused for ever",
-    planted: "a signal that did not fit its gate is offered to it again each time the run is driven",
-    why: "What was refused is remembered by the process that refused it.",
+    name: "refusal not recorded",
+    planted: "a signal that did not match its gate's schema is offered again whenever the run is driven",
+    why: "Only the process that refused the signal remembers the refusal.",
     patches: [
       {
         file: "engine/replay/history.ts",
@@ -112,9 +112,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 500,
   },
   {
-    name: "cancelled in the middle",
-    planted: "who cancels a run ends it as one that never began, without a look at what it has done",
-    why: "It is RUNNABLE and nobody holds it: that it waits for its next turn, and not for its first, is not in that row.",
+    name: "cancelled as if never started",
+    planted: "cancelling a free run ends it as one that never started, without checking what it has done",
+    why: "The run is RUNNABLE and free: that row does not say whether it waits for its first term or a later one.",
     patches: [
       {
         file: "operator/cancel.ts",
@@ -128,13 +128,13 @@ export const strangerBugs: readonly Bug[] = [
       },
     ],
     detectedBy: ["unstartedDidNothing", "clientCallsAnswered"],
-    kind: "with one cancelled early",
+    kind: "with an early cancellation",
     within: 200,
   },
   {
     name: "audit without its seal",
-    planted: "the hash of the newest entry is not kept, so the next one is linked to nothing",
-    why: "Each entry has a hash, so the table looks sealed; nobody has ever followed the chain.",
+    planted: "the hash of the newest entry is not stored, so the next entry is linked to nothing",
+    why: "Each entry has a hash, so the table looks sealed; the chain has never been verified.",
     patches: [
       {
         file: "store/sql/plans/audit.ts",
@@ -147,9 +147,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 200,
   },
   {
-    name: "seal that leaves the reason out",
-    planted: "the hash of an entry is made of what was done to what, and not of who said why",
-    why: "One hashes the columns one has an index on.",
+    name: "seal without the reason",
+    planted: "the hash of an entry covers the action and its target, but not the operator or the reason",
+    why: "The hash covers the columns that have an index.",
     patches: [
       {
         file: "store/audit.ts",
@@ -162,9 +162,9 @@ export const strangerBugs: readonly Bug[] = [
     within: 50,
   },
   {
-    name: "fork on what was undone",
-    planted: "a fork keeps what the run it comes from has undone, and nobody has to say so",
-    why: "Its journal says that it happened; that it was undone since is in another one.",
+    name: "fork of a compensated effect",
+    planted: "a fork keeps an effect that its source run has compensated, and the caller need not confirm it",
+    why: "The effect's record says that it happened; that it was compensated since is in another journal.",
     patches: [
       {
         file: "operator/fork.ts",
@@ -178,7 +178,7 @@ export const strangerBugs: readonly Bug[] = [
   },
   {
     name: "sleep by the wall clock",
-    planted: "how long a run has slept is told by the clock that people set",
+    planted: "the length of a sleep is measured with the settable wall clock",
     why: "Date.now() plus the duration: when the clock is set, a minute lasts a day, or nothing.",
     patches: [
       {
