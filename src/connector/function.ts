@@ -14,14 +14,14 @@ export interface FunctionConnectorParts<A, R> {
         readonly run: (args: A, result: R, fx: ConnectorContext) => unknown;
         readonly semantics?: "idempotent" | "non_idempotent" | "read";
         readonly observe?: (
-          undone: { args: A; result: R },
+          compensated: { args: A; result: R },
           fx: ConnectorContext,
         ) => Observation<unknown> | Promise<Observation<unknown>>;
       };
 }
 
 /**
- * A connector made of functions: for whatever has a client library of its own.
+ * A connector made of functions, for an upstream that has its own client library.
  *
  * @example
  * const bank = functionConnector("bank", {
@@ -33,19 +33,19 @@ export interface FunctionConnectorParts<A, R> {
  */
 export function functionConnector<A, R>(name: string, parts: FunctionConnectorParts<A, R>): Connector {
   assertName("a connector", name);
-  const whose = `connector ${name}`;
-  assertKnownKeys(whose, parts, ["dispatch", "observe", "compensate"]);
+  const subject = `connector ${name}`;
+  assertKnownKeys(subject, parts, ["dispatch", "observe", "compensate"]);
   const { dispatch, observe, compensate } = parts;
-  if (typeof dispatch !== "function") throw bad(`${whose} needs a function dispatch`, "dispatch");
+  if (typeof dispatch !== "function") throw bad(`${subject}: dispatch is not a function`, "dispatch");
   if (observe !== undefined && typeof observe !== "function")
-    throw bad(`${whose}: observe is not a function`, "observe");
-  // The journal keeps arguments and results, not their types: whoever names this connector says what they are.
+    throw bad(`${subject}: observe is not a function`, "observe");
+  // The journal keeps arguments and results without their types; the effect that names this connector declares them.
   return {
     name,
     dispatch: dispatch as Connector["dispatch"],
     observe: observe as Connector["observe"],
     compensate: compensateOf(
-      whose,
+      subject,
       compensate as EffectOptions<unknown, unknown>["compensate"],
     ) as Connector["compensate"],
   };

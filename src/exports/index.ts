@@ -25,7 +25,7 @@ export {
   postgresGuardTable,
 } from "../guard/postgres.ts";
 export { type RecordedCallOptions, type RecordStore, recordedCall } from "../guard/recorded-call.ts";
-export { type FencedDoorOptions, type FencedRequest, fenceHeaders, RequestFence } from "../guard/request-fence.ts";
+export { type FencedRequest, fenceHeaders, RequestFence, type RequestFenceOptions } from "../guard/request-fence.ts";
 export { guardExternalSqlite, guardSqlite, type SqliteDatabase } from "../guard/sqlite.ts";
 export type { LeaseHolder, TokenHolder } from "../guard/token-holder.ts";
 export type { EffectListFilter, EffectView } from "../host/effects.ts";

@@ -2,18 +2,18 @@ import { TapeError } from "../model/errors.ts";
 import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./token-holder.ts";
 
 /**
- * The highest token that a resource has seen, for each scope. What any database must be able to do to be guarded:
+ * The highest token that a resource has seen, for each scope. Any database can be guarded that implements:
  *
- *   raise   in the transaction of the write, lock the scope's row, set it to the higher of what it holds and `token`,
- *           and answer what it holds now. The lock lasts until that transaction ends.
+ *   raise   in the transaction of the write, lock the scope's row, set it to the higher of its value and `token`, and
+ *           return the new value. The lock lasts until that transaction ends.
  */
 export interface GuardTable {
   raise(scope: string, token: bigint): Promise<bigint>;
 }
 
 /**
- * Refuses a token that is lower than the highest seen. A resource outside the store can know no better: it closes to the
- * old holder with the new one's first write, not with the takeover.
+ * Refuses a token that is lower than the highest seen. A resource outside the store cannot learn of a takeover: it
+ * refuses the previous holder from the new holder's first write on, not from the takeover on.
  *
  * @example
  * await mysql.beginTransaction();
@@ -21,24 +21,24 @@ export interface GuardTable {
  * await mysql.query("update …");
  * await mysql.commit();
  */
-export async function guardTable(table: GuardTable, bearer: TokenHolder): Promise<void> {
-  assertHolder(bearer);
-  const scope = scopeOf(bearer);
-  const highest = await table.raise(scope, bearer.token);
-  if (highest > bearer.token) refuseStale(scope, bearer.token, highest);
+export async function guardTable(table: GuardTable, holder: TokenHolder): Promise<void> {
+  assertHolder(holder);
+  const scope = scopeOf(holder);
+  const highest = await table.raise(scope, holder.token);
+  if (highest > holder.token) refuseStale(scope, holder.token, highest);
 }
 
 /**
- * Kept in this process alone: for tests, and for services of one process that may forget. It keeps at least the
- * `scopes` (default 100,000) that were used last, because each idempotency key of a connector is one. For a scope that it
- * has forgotten it lets any token in.
+ * A guard table in memory, for tests and for services of one process that may lose it. It keeps at least the most
+ * recently used `scopes` (default 100,000), because each idempotency key of a connector is a scope. It accepts any token
+ * for a scope that it has dropped.
  */
 export function memoryGuardTable(options: { readonly scopes?: number } = {}): GuardTable {
   const { scopes = 100_000 } = options;
   if (!Number.isSafeInteger(scopes) || scopes < 1) {
-    throw new TapeError("TAPE_BAD_INPUT", "scopes is a whole number of at least 1", { field: "scopes" });
+    throw new TapeError("TAPE_BAD_INPUT", "scopes must be a whole number of at least 1", { field: "scopes" });
   }
-  // Two generations: when the younger one is full, the older one is dropped whole. Nothing has to find the oldest scope.
+  // Two generations: when the recent one is full, the older one is dropped whole, so no search for the oldest is needed.
   let [recent, older] = [new Map<string, bigint>(), new Map<string, bigint>()];
   return {
     async raise(scope, token) {

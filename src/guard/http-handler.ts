@@ -1,15 +1,15 @@
 import { type ErrorCode, isTapeError, type TapeError } from "../model/errors.ts";
 import type { GuardTable } from "./guard-table.ts";
-import { type FencedDoorOptions, type FencedRequest, RequestFence } from "./request-fence.ts";
+import { type FencedRequest, RequestFence, type RequestFenceOptions } from "./request-fence.ts";
 
-/** 412: a precondition of the request, its token, does not hold. 428: it brought none. 401: nobody signed it. */
+/** 412: the request's token is stale. 428: it has no token. 401: its signature is missing or wrong. */
 const statuses: Partial<Record<ErrorCode, number>> = { TAPE_FENCED: 412, TAPE_UNAUTHENTICATED: 401 };
 const statusOf = (error: TapeError): number => statuses[error.code] ?? 428;
 
 /**
- * A handler of requests that must be made under a current term: stale ones are answered 412, and ones without a token
- * 428, before the handler is called; with a secret, ones that were not signed with it 401. For `Request` and `Response` as the Fetch standard has them; with anything else use
- * a {@link RequestFence}.
+ * Wraps a handler whose requests must carry a current token. Stale requests get 412, requests without a token 428, and
+ * with a `secret`, unsigned requests 401, all before the handler is called. Takes the Fetch standard's `Request` and
+ * returns its `Response`; with other frameworks use a {@link RequestFence}.
  *
  * @example
  * const handle = fencedHandler(async (request, fenced) => {
@@ -19,14 +19,14 @@ const statusOf = (error: TapeError): number => statuses[error.code] ?? 428;
  */
 export function fencedHandler(
   handler: (request: Request, fenced: FencedRequest) => Response | Promise<Response>,
-  options: FencedDoorOptions & { readonly guards?: GuardTable } = {},
+  options: RequestFenceOptions & { readonly guards?: GuardTable } = {},
 ): (request: Request) => Promise<Response> {
   const { guards, ...rules } = options;
-  const door = new RequestFence(guards, rules);
+  const fence = new RequestFence(guards, rules);
   return async (request) => {
     let entered = false;
     try {
-      return await door.run(
+      return await fence.run(
         (name) => request.headers.get(name),
         (fenced) => {
           entered = true;
@@ -34,10 +34,10 @@ export function fencedHandler(
         },
       );
     } catch (error) {
-      // A guard inside the handler may find out later what the door could not know.
-      const atTheDoor = isTapeError(error, "TAPE_BAD_INPUT") || isTapeError(error, "TAPE_UNAUTHENTICATED");
-      const ours = isTapeError(error, "TAPE_FENCED") || (!entered && atTheDoor);
-      if (!ours || !isTapeError(error)) throw error;
+      // A guard inside the handler may still refuse a token that the fence accepted.
+      const refusedEarly = isTapeError(error, "TAPE_BAD_INPUT") || isTapeError(error, "TAPE_UNAUTHENTICATED");
+      const isRefusal = isTapeError(error, "TAPE_FENCED") || (!entered && refusedEarly);
+      if (!isRefusal || !isTapeError(error)) throw error;
       const { code, message, details } = error;
       const problem = { type: "about:blank", status: statusOf(error), title: message, code, details };
       return new Response(JSON.stringify(problem), {

@@ -12,20 +12,20 @@ import {
   type TokenHolder,
 } from "./token-holder.ts";
 
-/** What a guard needs of a client: `pg`'s has it. It must be one connection, not a pool. */
+/** The part of a client that a guard needs; `pg`'s has it. It must be one connection, not a pool. */
 export interface PostgresClient {
   query(text: string, values: unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
 }
 
 export interface GuardPostgresOptions {
-  /** The store's schema, where it is not `tape`. */
+  /** The store's schema. Default `tape`. */
   readonly schema?: string;
   /** How long the guarded transaction may be idle before the server ends it. Shorter than the TTL. Default 5 s. */
   readonly boundMs?: number;
 }
 
 const defaultBoundMs = 5_000;
-const noTransaction = "say BEGIN on this very connection first";
+const noTransaction = "run BEGIN on the same connection first";
 
 const loaded = new Map<string, ReadonlyMap<string, Statement>>();
 
@@ -52,15 +52,15 @@ async function run(
   return rows[0] as Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The mark was set for the transaction only: gone at the next statement, there was none. */
+/** The mark lasts for the transaction. If the next statement does not find it, there is no transaction. */
 async function assertInTransaction(client: PostgresClient, mark: string): Promise<void> {
   const row = await run(client, "mark", {});
   if (row?.mark !== mark) refuseOutsideTransaction(noTransaction);
 }
 
 /**
- * Guards the writes of the user's own transaction, in the database of the store: refuses with TAPE_FENCED unless the
- * lease is this holder's at this moment, and keeps a takeover waiting until the transaction ends.
+ * Guards the writes of your own transaction in the store's database. Throws TAPE_FENCED unless the holder has the lease
+ * at this moment, and makes a takeover wait until the transaction ends.
  *
  * @example
  * await client.query("begin");
@@ -85,7 +85,7 @@ export async function guardPostgres(
   await assertInTransaction(client, mark);
 }
 
-/** Makes the guard table in this database, if it is not there: the table of {@link guardExternalPostgres}. */
+/** Creates the table that {@link guardExternalPostgres} needs, if it does not exist. */
 export async function createGuardTable(client: PostgresClient): Promise<void> {
   await run(client, "create", {});
 }
@@ -103,16 +103,16 @@ export function postgresGuardTable(client: PostgresClient): GuardTable {
 }
 
 /**
- * Guards the user's own transaction in a PostgreSQL database that is not the store's: a token lower than the highest seen
- * is refused with TAPE_FENCED.
+ * Guards your own transaction in a PostgreSQL database that is not the store's. Throws TAPE_FENCED for a token lower than
+ * the highest seen.
  *
  * @example
- * await createGuards(client); // once
+ * await createGuardTable(client); // once
  * await client.query("begin");
- * await guardElsewhere(client, lease);
+ * await guardExternalPostgres(client, lease);
  * await client.query("insert into shipments values ($1)", [id]);
  * await client.query("commit");
  */
-export async function guardExternalPostgres(client: PostgresClient, bearer: TokenHolder): Promise<void> {
-  await guardTable(postgresGuardTable(client), bearer);
+export async function guardExternalPostgres(client: PostgresClient, holder: TokenHolder): Promise<void> {
+  await guardTable(postgresGuardTable(client), holder);
 }

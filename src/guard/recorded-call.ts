@@ -6,65 +6,65 @@ import type { Store } from "../store/contract/store.ts";
 import { assertHolder, refuseStale, scopeOf, type TokenHolder } from "./token-holder.ts";
 
 /**
- * The intermediate record, for upstreams that can check nothing. Between the decision and the call stands a record of
- * ours; what the upstream did becomes true for us only by completing that record, and only its present owner can.
+ * An intermediate record, for upstreams that cannot compare tokens. It is written between the decision and the call. The
+ * result counts only once the record is complete, and only its current owner can complete it.
  *
  *   (none) ──claim──▶ OPEN(token) ──complete, by that token alone──▶ DONE(result)
- *                        └──a newer token: look at the world first──▶ OPEN(newer) | DONE
+ *                        └──a newer token: observe first──▶ OPEN(newer) | DONE
  *
- * It cannot keep a stale owner's request from reaching the upstream; nothing on our side can. It keeps the stale answer
- * from counting, and a successor from sending blindly what may have been sent. Inside a run use an effect, which does all
- * of this by itself.
+ * It cannot stop a stale owner's request on its way to the upstream; nothing on our side can. It discards the stale
+ * owner's result, and stops the new owner from blindly repeating a call that may have been sent. Inside a run use an
+ * effect, which does all of this.
  */
 interface CallRecord {
   readonly state: "OPEN" | "DONE";
   readonly scope: string;
   readonly token: bigint;
-  /** Store time until which whoever claimed it may still send. */
+  /** Store time until which the owner that claimed it may still send. */
   readonly sendUntil: number;
   readonly result?: unknown;
 }
 
 export interface RecordedCallOptions<R> {
-  /** What the world says about an act whose owner did not tell how it went. Without it such an act stays unknown. */
+  /** Asks the upstream about a call whose owner did not record a result. Without it, such a call stays unknown. */
   readonly observe?: (key: string) => Promise<Observation<R>>;
-  /** How long after its claim an owner may still send: until then "absent" proves nothing. Default 30 s. */
+  /** How long after its claim an owner may still send. Until then "absent" proves nothing. Default 30 s. */
   readonly sendWithin?: Duration;
 }
 
-/** Where the records are: values of a store. */
+/** Where the records are kept: the values of a store. */
 export interface RecordStore {
   readonly store: Pick<Store, "read" | "intake">;
   readonly tenant: string;
 }
 
 /**
- * Carries out `act` under `key`, at most once as far as we can know, and hands back its recorded result ever after.
- * TAPE_FENCED: a newer owner has it. TAPE_OUTCOME_UNKNOWN: an earlier owner may have done it, and nobody can tell yet.
+ * Makes a call under `key`, at most once as far as can be known, and returns its recorded result from then on.
+ * TAPE_FENCED: a newer owner has the record. TAPE_OUTCOME_UNKNOWN: an earlier owner may have made the call.
  *
  * @example
- * const receipt = await recordedAct(app, lease, "invoice-17", () => printer.print(invoice), { observe });
+ * const receipt = await recordedCall(app, lease, "invoice-17", () => printer.print(invoice), { observe });
  */
 export async function recordedCall<R>(
-  place: RecordStore,
-  bearer: TokenHolder,
+  records: RecordStore,
+  holder: TokenHolder,
   key: string,
-  act: () => Promise<R>,
+  call: () => Promise<R>,
   options: RecordedCallOptions<R> = {},
 ): Promise<R> {
-  assertHolder(bearer);
-  const sendMs = durationOf(`act ${key}`, "sendWithin", options.sendWithin, 30_000);
-  const name = `tape.act/${key}`;
-  const { store, tenant } = place;
+  assertHolder(holder);
+  const sendMs = durationOf(`call ${key}`, "sendWithin", options.sendWithin, 30_000);
+  const name = `tape.call/${key}`;
+  const { store, tenant } = records;
   const found = await store.read.value(tenant, name);
   const record = found?.deleted === false ? (found.value as CallRecord) : undefined;
   if (record?.state === "DONE") return record.result as R;
-  const scope = scopeOf(bearer);
-  const write = writer(place, name, { scope, token: bearer.token });
+  const scope = scopeOf(holder);
+  const write = writer(records, name, { scope, token: holder.token });
   const version = found?.version ?? 0;
   if (record !== undefined) {
-    if (record.scope === scope && record.token > bearer.token) refuseStale(scope, bearer.token, record.token);
-    const settled = await observeFirst(place, key, record, options);
+    if (record.scope === scope && record.token > holder.token) refuseStale(scope, holder.token, record.token);
+    const settled = await observeFirst(records, key, record, options);
     if (settled !== undefined) {
       await write({ state: "DONE", sendUntil: record.sendUntil, result: settled.value }, version);
       return settled.value;
@@ -72,12 +72,12 @@ export async function recordedCall<R>(
   }
   const sendUntil = (await store.read.now()) + sendMs;
   const claimed = await write({ state: "OPEN", sendUntil }, version);
-  assertHolder(bearer); // the claim took its time
+  assertHolder(holder); // the lease may have expired during the claim
   if ((await store.read.now()) >= sendUntil) {
-    throw new TapeError("TAPE_STORE_BUSY", `${key}: the time to send has passed; nothing was sent`, { key });
+    throw new TapeError("TAPE_STORE_BUSY", `${key}: the send window has passed; nothing was sent`, { key });
   }
-  const result = await act().catch(async (error: unknown) => {
-    // Surely nothing happened: the next try need not ask the world. Any other error leaves the record open.
+  const result = await call().catch(async (error: unknown) => {
+    // Nothing happened, so the next attempt need not observe. Any other error leaves the record open.
     if (error instanceof NotSent || error instanceof DefiniteFailure)
       await store.intake.deleteValue(tenant, name, claimed);
     throw error;
@@ -86,7 +86,7 @@ export async function recordedCall<R>(
   return result;
 }
 
-/** Conditional on the version: of all who saw the same record one goes on, and the others learn that they are stale. */
+/** Conditional on the version: of all owners that read the same record one proceeds, and the others are refused. */
 function writer({ store, tenant }: RecordStore, name: string, owner: { scope: string; token: bigint }) {
   return async (record: Omit<CallRecord, "scope" | "token">, version: number): Promise<number> => {
     try {
@@ -99,7 +99,7 @@ function writer({ store, tenant }: RecordStore, name: string, owner: { scope: st
   };
 }
 
-/** undefined: it surely did not happen, and will not. */
+/** undefined: the call did not happen and will not. */
 async function observeFirst<R>(
   { store }: RecordStore,
   key: string,
@@ -112,10 +112,10 @@ async function observeFirst<R>(
   if (seen?.observed === "absent" && (seen.final || left <= 0)) return undefined;
   const why =
     seen === undefined
-      ? "there is no way to look"
+      ? "there is no observe to ask the upstream"
       : seen.observed === "absent"
         ? `its owner may still send for ${Math.ceil(left)} ms`
         : seen.why;
-  const message = `${key} was begun under token ${record.token} and not completed: ${why}`;
+  const message = `${key} was started under token ${record.token} and not completed: ${why}`;
   throw new TapeError("TAPE_OUTCOME_UNKNOWN", message, { key, token: String(record.token), leftMs: Math.max(0, left) });
 }

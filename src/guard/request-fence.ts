@@ -4,41 +4,41 @@ import { assertKnownKeys } from "../sdk/validate.ts";
 import { type GuardTable, memoryGuardTable } from "./guard-table.ts";
 import { refuseStale, scopeOf, type TokenHolder } from "./token-holder.ts";
 
-/** The headers of a request that carries a token. The HTTP connector sends the last two. */
+/** The headers of a request with a token. The HTTP connector sends the last two. */
 export const leaseHeader = "tape-lease";
 export const keyHeader = "idempotency-key";
 export const tokenHeader = "tape-fencing-token";
 
-/** Headers that say under which term a request is made, and with a secret also prove it. */
-export function fenceHeaders(bearer: TokenHolder, options: { readonly secret?: string } = {}): Record<string, string> {
+/** Headers that name the term under which a request is made and, with a secret, prove it. */
+export function fenceHeaders(holder: TokenHolder, options: { readonly secret?: string } = {}): Record<string, string> {
   const { secret } = options;
-  // A lease may have any name, a header may not.
+  // A lease name may contain characters that a header may not.
   const [header, scope] =
-    "name" in bearer ? [leaseHeader, encodeURIComponent(scopeOf(bearer))] : [keyHeader, bearer.key];
+    "name" in holder ? [leaseHeader, encodeURIComponent(scopeOf(holder))] : [keyHeader, holder.key];
   if (secret !== undefined) assertMacSecret(secret);
-  const mac = secret === undefined ? {} : { [macHeader]: fenceMac(secret, header, scope, bearer.token) };
-  return { [header]: scope, [tokenHeader]: String(bearer.token), ...mac };
+  const mac = secret === undefined ? {} : { [macHeader]: fenceMac(secret, header, scope, holder.token) };
+  return { [header]: scope, [tokenHeader]: String(holder.token), ...mac };
 }
 
-export interface FencedDoorOptions {
+export interface RequestFenceOptions {
   /**
-   * Shared with the callers: a request whose token they did not sign is refused, and changes nothing. Without one anybody
-   * who reaches the service can bring the highest number there is, and lock every honest holder out. Several while a
-   * secret is being changed.
+   * Shared with the callers. A request without their signature is refused and changes nothing. Without a secret, any
+   * client that reaches the service can send the highest possible token and lock out every honest holder. Pass several
+   * while you rotate the secret.
    */
   readonly secret?: string | readonly string[];
 }
 
-/** What a request said about itself. A guard takes it as a bearer. */
+/** The key and token of a request. Pass it to a guard as the token's holder. */
 export interface FencedRequest {
   readonly key: string;
   readonly token: bigint;
-  /** Aborts when a newer token knocks: what is not yet done had better not be. */
+  /** Aborts when a newer token arrives; stop as soon as possible. */
   readonly abortSignal: AbortSignal;
 }
 
 interface Scope {
-  /** Requests that wait or run: while there are any, all of them must meet here. */
+  /** Requests that wait or run. While there are any, all requests of the scope must share this object. */
   inside: number;
   current: bigint;
   ready: Promise<unknown>;
@@ -46,26 +46,26 @@ interface Scope {
 }
 
 /**
- * Lets requests through by their tokens. Within one scope:
+ * Admits requests by their tokens. Within one scope:
  *
- * - a token lower than the highest that has knocked is refused, from that knock on;
- * - requests of one token run beside each other;
- * - a newer token waits until those of older ones have ended: a check at the door would be worth nothing if an old
- *   request could still write after a new one.
+ * - a token lower than the highest that has arrived is refused, from that arrival on;
+ * - requests with the same token run concurrently;
+ * - a newer token waits until the requests of older tokens have ended. Otherwise an old request that passed the check
+ *   could still write after a new one.
  *
- * That holds in one process. A service of several gives a guard table that they share, and guards its own transaction
- * with the request (it is a bearer) besides.
+ * This holds within one process. A service of several processes passes a shared guard table, and guards its own
+ * transaction with the request as well.
  */
 export class RequestFence {
   readonly #guards: GuardTable;
   readonly #secrets: readonly string[];
   readonly #scopes = new Map<string, Scope>();
 
-  constructor(guards: GuardTable = memoryGuardTable(), options: FencedDoorOptions = {}) {
-    assertKnownKeys("a fenced door", options, ["secret"], { secrets: "several secrets are a list in secret" });
-    // A variable that is not set would otherwise leave the door open without a word.
+  constructor(guards: GuardTable = memoryGuardTable(), options: RequestFenceOptions = {}) {
+    assertKnownKeys("a request fence", options, ["secret"], { secrets: "pass several secrets as a list in secret" });
+    // A variable that is not set would otherwise switch the check off silently.
     if (Object.hasOwn(options, "secret") && options.secret === undefined) {
-      const message = "secret is given and undefined: is a variable not set? Leave it out for a door without one";
+      const message = "secret is undefined: is a variable not set? Leave it out for a fence without a secret";
       throw new TapeError("TAPE_BAD_INPUT", message, { field: "secret" });
     }
     this.#guards = guards;
@@ -73,7 +73,9 @@ export class RequestFence {
     this.#secrets = typeof secret === "string" ? [secret] : secret;
     this.#secrets.forEach(assertMacSecret);
     if (options.secret !== undefined && this.#secrets.length === 0) {
-      throw new TapeError("TAPE_BAD_INPUT", "a door with no secret at all would let nobody in", { field: "secret" });
+      throw new TapeError("TAPE_BAD_INPUT", "secret is an empty list, which would refuse every request", {
+        field: "secret",
+      });
     }
   }
 
@@ -91,7 +93,7 @@ export class RequestFence {
       if (token < scope.current) refuseStale(key, token, scope.current);
       return await this.#enter(scope, { key, token }, work);
     } finally {
-      // Nothing is forgotten: the guard table has it.
+      // Nothing is lost: the guard table keeps the highest token.
       if (--scope.inside === 0) this.#scopes.delete(key);
     }
   }
@@ -105,7 +107,7 @@ export class RequestFence {
     });
     scope.ready = ready;
     ready.catch(() => {
-      // Nobody knows what the table holds now: the same token asks again, an older one is refused all the same.
+      // The table's value is unknown now: the same token raises it again, and an older one is still refused.
       if (scope.ready === ready) scope.current = token - 1n;
     });
   }
@@ -138,7 +140,7 @@ function readHeaders(
       field: tokenHeader,
     });
   }
-  // No store issues more: a longer number would lock every honest holder out for good.
+  // No store issues a higher token. A longer number would lock out every honest holder permanently.
   if (!/^\d{1,19}$/.test(text) || BigInt(text) >= 2n ** 63n) {
     throw new TapeError("TAPE_BAD_INPUT", `${tokenHeader} is not a token`, { field: tokenHeader });
   }

@@ -9,7 +9,7 @@ import {
   type TokenHolder,
 } from "./token-holder.ts";
 
-/** What a guard needs of a database: `node:sqlite`'s and `better-sqlite3`'s have it. */
+/** The part of a database that a guard needs; `node:sqlite`'s and `better-sqlite3`'s have it. */
 export interface SqliteDatabase {
   prepare(sql: string): { get(...values: (string | number | bigint)[]): unknown };
   exec(sql: string): unknown;
@@ -33,12 +33,12 @@ function run(
 
 function assertInTransaction(database: SqliteDatabase): void {
   if (database.isTransaction !== true && database.inTransaction !== true)
-    refuseOutsideTransaction("say BEGIN IMMEDIATE first");
+    refuseOutsideTransaction("run BEGIN IMMEDIATE first");
 }
 
 /**
- * Guards the writes of the user's own transaction, in the file of the store: refuses with TAPE_FENCED unless the lease is
- * this holder's at this moment. Nobody can take it over before the transaction ends.
+ * Guards the writes of your own transaction in the store's file. Throws TAPE_FENCED unless the holder has the lease at
+ * this moment. No other process can take the lease over before the transaction ends.
  *
  * @example
  * database.exec("begin immediate");
@@ -54,14 +54,14 @@ export function guardSqlite(database: SqliteDatabase, holder: LeaseHolder): void
 }
 
 /**
- * Guards the user's own transaction in a SQLite file that is not the store's: a token lower than the highest seen is
- * refused with TAPE_FENCED. Makes its table if it is not there.
+ * Guards your own transaction in a SQLite file that is not the store's. Throws TAPE_FENCED for a token lower than the
+ * highest seen. Creates its table if it does not exist.
  */
-export function guardExternalSqlite(database: SqliteDatabase, bearer: TokenHolder): void {
-  assertHolder(bearer);
+export function guardExternalSqlite(database: SqliteDatabase, holder: TokenHolder): void {
+  assertHolder(holder);
   assertInTransaction(database);
   database.exec(statements.get("create")!.text);
-  const scope = scopeOf(bearer);
-  const highest = BigInt(run(database, "raise", { scope, token: bearer.token })?.token as string);
-  if (highest > bearer.token) refuseStale(scope, bearer.token, highest);
+  const scope = scopeOf(holder);
+  const highest = BigInt(run(database, "raise", { scope, token: holder.token })?.token as string);
+  if (highest > holder.token) refuseStale(scope, holder.token, highest);
 }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { giveTokens, tokenOf } from "../server/scene.ts";
 import { ask, type Stage, stage } from "../server/stage.ts";
 
-/** A starter forged the record of an act (`tape.act/…`) or rewrote everybody's overview (`tape-dev/stage`). */
+/** A starter forged the record of an act (`tape.call/…`) or rewrote everybody's overview (`tape-dev/stage`). */
 let current: Stage;
 beforeEach(async () => {
   current = await stage({ credentials: "required", tenant: "home" });
@@ -10,7 +10,7 @@ beforeEach(async () => {
 });
 afterEach(() => current.close());
 
-describe.each(["tape.act/invoice-17", "tape-dev/stage"])("the key %s", (key) => {
+describe.each(["tape.call/invoice-17", "tape-dev/stage"])("the key %s", (key) => {
   const path = `/v1/values/${encodeURIComponent(key)}`;
   const put = (role: "starter" | "operator" | "worker" | "admin") =>
     ask(current.server.exchange, "PUT", path, {

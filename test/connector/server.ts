@@ -126,7 +126,7 @@ export async function cameOf(
         : error instanceof DefiniteFailure
           ? "failure"
           : error instanceof AckLost
-            ? "doubt"
+            ? "unknown"
             : "?";
     return { came, message, error };
   }

@@ -15,7 +15,7 @@ const bankAt = (port: number, more: Partial<HttpConnectorOptions<unknown, unknow
   });
 
 describe("a socket that breaks", () => {
-  it("connection refused: nothing was sent", async () => {
+  it("reports NotSent when the connection is refused", async () => {
     const server = await serve(() => {});
     const gone = server.port === 1 ? 2 : 1; // nobody listens on these
     expect((await cameOf(bankAt(gone).dispatch({}, context()))).came).toBe("not_sent");
@@ -39,7 +39,7 @@ describe("a socket that breaks", () => {
   ])("at once, %s: not sent only if nothing has come", async (_, close) => {
     const server = await serve(({ socket }) => void close(socket));
     const { came } = await cameOf(bankAt(server.port).dispatch({ body }, context()));
-    expect(["not_sent", "doubt"]).toContain(came); // whether we hear of the end before we send is a race
+    expect(["not_sent", "unknown"]).toContain(came); // whether we hear of the end before we send is a race
     if (came === "not_sent") expect(server.visits[0]!.text()).toBe("");
   });
 
@@ -57,35 +57,38 @@ describe("a socket that breaks", () => {
   ])("%s: it was sent, and nobody knows", async (_, play) => {
     const server = await serve(play);
     const { came, error } = await cameOf(bankAt(server.port).dispatch({ body }, context()));
-    expect(came).toBe("doubt");
+    expect(came).toBe("unknown");
     expect(error).toBeInstanceOf(AckLost);
     expect(server.visits).toHaveLength(1); // and it was not tried again by anybody below us
   });
 
-  it("a refusal stands, although its body is cut off", async () => {
+  it("accepts a refusal although its body is cut off", async () => {
     const server = await serve(async ({ socket, whole }) => {
       await whole();
       socket.end(answer(422, "not", { "content-length": "90" }));
     });
     const { came, message } = await cameOf(bankAt(server.port).dispatch({}, context()));
     expect(came).toBe("failure");
-    expect(message).toContain("the answer was cut off");
+    expect(message).toContain("the response was cut off");
   });
 });
 
-describe("time", () => {
-  it("no answer within its time: doubt, and the server sees us leave", async () => {
+describe("time limits", () => {
+  it("report AckLost without a response in time, and close the connection", async () => {
     const clock = new ManualClock();
     const server = await serve(() => {});
-    const came = cameOf(bankAt(server.port, { clock, answerTimeout: "20s" }).dispatch({}, context()));
+    const came = cameOf(bankAt(server.port, { clock, responseTimeout: "20s" }).dispatch({}, context()));
     const visit = await server.visit(1);
     await visit.whole();
     await clock.elapse(20_000);
-    expect(await came).toMatchObject({ came: "doubt", message: expect.stringContaining("no answer within 20000 ms") });
+    expect(await came).toMatchObject({
+      came: "unknown",
+      message: expect.stringContaining("no response within 20000 ms"),
+    });
     await visit.closed;
   });
 
-  it("an answer that drips is cut off by the same limit", async () => {
+  it("cut off a slow response", async () => {
     const clock = new ManualClock();
     const server = await serve(async ({ socket, whole }) => {
       await whole();
@@ -93,15 +96,15 @@ describe("time", () => {
     });
     const judged: number[] = [];
     const judge = ({ status }: { status: number }): undefined => void judged.push(status);
-    const came = cameOf(bankAt(server.port, { clock, answerTimeout: "20s", judge }).dispatch({}, context()));
+    const came = cameOf(bankAt(server.port, { clock, responseTimeout: "20s", judge }).dispatch({}, context()));
     const visit = await server.visit(1);
     await visit.whole();
     const left = visit.closed.then(() => true);
     while (!(await Promise.race([left, clock.elapse(20_000).then(() => false)])));
-    expect((await came).came).toBe("doubt");
+    expect((await came).came).toBe("unknown");
   });
 
-  it("no connection within its time: nothing was sent", async () => {
+  it("report NotSent without a connection in time", async () => {
     const clock = new ManualClock();
     const resolve = () => new Promise<never>(() => {});
     const url = "http://slow.test/";
@@ -111,7 +114,7 @@ describe("time", () => {
     expect(await came).toMatchObject({ came: "not_sent", message: expect.stringContaining("within 5000 ms") });
   });
 
-  it("a TLS handshake that does not come: nothing was sent", async () => {
+  it("report NotSent without a TLS handshake in time", async () => {
     const clock = new ManualClock();
     const server = await serve(() => {});
     const url = `https://127.0.0.1:${server.port}/`;
@@ -123,7 +126,7 @@ describe("time", () => {
     expect(visit.text()).not.toContain("wires");
   });
 
-  it("called off: before the connection nothing was sent, after it nobody knows", async () => {
+  it("report NotSent when cancelled before the connection, AckLost after it", async () => {
     const early = new AbortController();
     const server = await serve(() => {});
     early.abort(new Error("lost the lease"));
@@ -136,14 +139,14 @@ describe("time", () => {
     const visit = await server.visit(before + 1);
     await visit.whole();
     late.abort(new Error("lost the lease"));
-    expect(await came).toMatchObject({ came: "doubt", message: expect.stringContaining("lost the lease") });
+    expect(await came).toMatchObject({ came: "unknown", message: expect.stringContaining("lost the lease") });
     await visit.closed;
     expect(server.visits.slice(0, before).every(({ text }) => text() === "")).toBe(true);
   });
 });
 
-describe("size", () => {
-  it("an answer without end is left after the limit", async () => {
+describe("response size", () => {
+  it("stops reading an endless response at the limit", async () => {
     let sent = 0;
     const server = await serve(async ({ socket, whole, closed }) => {
       await whole();
@@ -159,18 +162,18 @@ describe("size", () => {
           await Promise.race([closed, new Promise<void>((go) => void socket.once("drain", go))]);
       }
     });
-    const { came, message } = await cameOf(bankAt(server.port, { maxAnswerBytes: 100_000 }).dispatch({}, context()));
-    expect([came, message.includes("longer than 100000 bytes")]).toEqual(["doubt", true]);
+    const { came, message } = await cameOf(bankAt(server.port, { maxResponseBytes: 100_000 }).dispatch({}, context()));
+    expect([came, message.includes("longer than 100000 bytes")]).toEqual(["unknown", true]);
     await server.visits[0]!.closed;
     expect(sent).toBeLessThan(50_000_000); // what the sockets' buffers hold, not what it had to say
   });
 
-  it("an answer of exactly the limit is whole", async () => {
+  it("accepts a response of exactly the limit", async () => {
     const server = await serve(async ({ socket, whole }) => {
       await whole();
       socket.end(answer(200, "z".repeat(1_000)));
     });
-    expect(await bankAt(server.port, { maxAnswerBytes: 1_000 }).dispatch({}, context())).toHaveLength(1_000);
+    expect(await bankAt(server.port, { maxResponseBytes: 1_000 }).dispatch({}, context())).toHaveLength(1_000);
   });
 });
 
@@ -185,7 +188,7 @@ describe("TLS", () => {
       { tls: true },
     );
 
-  it("the certificate is checked against the name, at the pinned address", async () => {
+  it("checks the certificate against the name at the checked address", async () => {
     const server = await secure();
     const url = `https://bank.test:${server.port}/`;
     const bank = bankAt(server.port, { url, resolve: named, tls: { ca: certificate } });

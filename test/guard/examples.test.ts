@@ -31,17 +31,17 @@ const cases: Record<string, (guarded: boolean) => Promise<Result>> = {
 };
 
 describe.each(Object.entries(cases))("%s", (_, run) => {
-  it("unguarded: the old owner overwrites the new one's work, and nobody hears of it", async () => {
+  it("lets the old owner overwrite the new owner's work when unguarded", async () => {
     expect(await run(false)).toEqual({ total: 100, refused: undefined });
   });
 
-  it("guarded: the old owner is refused where the write happens", async () => {
+  it("refuses the old owner at the write when guarded", async () => {
     expect(await run(true)).toEqual({ total: 200, refused: "TAPE_FENCED" });
   });
 });
 
-describe("an upstream that checks nothing", () => {
-  it("without a record in between: acted twice, and the stale completion counts", async () => {
+describe("an upstream that cannot compare tokens", () => {
+  it("is called twice and accepts a stale result without a recorded call", async () => {
     expect(await throughARecord(await scratch(), false)).toEqual({
       total: 100,
       refused: undefined,
@@ -49,7 +49,7 @@ describe("an upstream that checks nothing", () => {
     });
   });
 
-  it("with it: the successor finds what was done, and the stale completion is refused", async () => {
+  it("is called once and refuses the stale result with a recorded call", async () => {
     expect(await throughARecord(await scratch(), true)).toEqual({ total: 100, refused: "TAPE_FENCED", printed: [100] });
   });
 });

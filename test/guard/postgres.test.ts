@@ -40,7 +40,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
 
   const totalOf = async (client: pg.Client) => (await client.query("select total from totals")).rows[0].total;
 
-  it("a takeover waits for the guarded transaction, whose write is still the owner's", async () => {
+  it("makes a takeover wait for the guarded transaction", async () => {
     const lease = await first.leases.acquire(name);
     const client = await connect();
     await client.query("begin");
@@ -94,7 +94,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     },
   );
 
-  it("a stale holder that had to wait for the takeover to commit is refused", async () => {
+  it("refuses a stale holder that waited for the takeover to commit", async () => {
     const lease = await first.leases.acquire(name);
     const [blocker, client] = [await connect(), await connect()];
     // The takeover, held open in the middle: its row is changed, its commit is still to come.
@@ -110,10 +110,12 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     expect(await guarding).toBe("TAPE_FENCED");
   });
 
-  it("outside a transaction it refuses to pretend", async () => {
+  it("throws outside a transaction", async () => {
     const lease = await first.leases.acquire(name);
     const client = await connect();
-    await expect(guardPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT: a guard belongs into the transaction");
+    await expect(guardPostgres(client, lease)).rejects.toThrow(
+      "TAPE_BAD_INPUT: a guard must run inside the transaction",
+    );
     await client.query("begin");
     await guardPostgres(client, lease);
     await client.query("commit");
@@ -122,7 +124,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     await expect(guardExternalPostgres(client, lease)).rejects.toThrow("TAPE_BAD_INPUT");
   });
 
-  it("a holder that stops inside its transaction does not hold up its successor for ever, and its write is lost", async () => {
+  it("ends the transaction of a paused holder within the bound", async () => {
     const lease = await first.leases.acquire(name);
     const client = await connect();
     await client.query("begin");
@@ -134,7 +136,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     expect(await totalOf(await connect())).toBe(0);
   });
 
-  it("the bound is the user's own where that is shorter, and lasts no longer than the transaction", async () => {
+  it("keeps the user's shorter bound, and resets it with the transaction", async () => {
     const lease = await first.leases.acquire(name);
     const client = await connect();
     const bound = async () => (await client.query("show idle_in_transaction_session_timeout")).rows[0];
@@ -150,7 +152,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     await client.query("commit");
   });
 
-  it("a released holder, and one whose own deadline has passed, are refused", async () => {
+  it("refuses a released holder and one past its own deadline", async () => {
     const lease = await first.leases.acquire(name);
     const { fence, token } = lease;
     await lease.release();
@@ -161,7 +163,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     await client.query("rollback");
   });
 
-  it("elsewhere: not lower than the highest seen, scope by scope, tokens as numbers up to 2^63", async () => {
+  it("refuses lower tokens per scope in another database, up to 2^63", async () => {
     const client = await connect();
     await createGuardTable(client);
     await createGuardTable(client); // twice is once
@@ -186,7 +188,7 @@ describe.each(["postgres14", "postgres18"] as const)("%s", (server) => {
     expect(await bring("c", 2n ** 63n - 1n)).toBe("let through");
   });
 
-  it("elsewhere: a newer token waits for the older one's transaction, an older one then finds it", async () => {
+  it("orders transactions of two tokens in another database", async () => {
     const [old, current, late] = [await connect(), await connect(), await connect()];
     await createGuardTable(old);
     for (const client of [old, current, late]) await client.query("begin");

@@ -27,7 +27,7 @@ beforeEach(async () => {
   };
 });
 
-it("a takeover waits for the guarded transaction, and then refuses the next one", async () => {
+it("makes a takeover wait for the guarded transaction, then refuses the next one", async () => {
   const lease = await first.leases.acquire(name);
   database.exec("begin immediate");
   guardSqlite(database, lease);
@@ -41,7 +41,7 @@ it("a takeover waits for the guarded transaction, and then refuses the next one"
   database.exec("rollback");
 });
 
-it("a transaction that only read so far cannot write once somebody has taken over", async () => {
+it("refuses the write of a transaction that only read before a takeover", async () => {
   const lease = await first.leases.acquire(name);
   database.exec("begin"); // not immediate
   guardSqlite(database, lease);
@@ -51,7 +51,7 @@ it("a transaction that only read so far cannot write once somebody has taken ove
   expect(database.prepare("select total from totals").get()).toEqual({ total: 0 });
 });
 
-it("outside a transaction it refuses to pretend; a lost lease is refused by its own word", async () => {
+it("throws outside a transaction and for a lost lease", async () => {
   const lease = await first.leases.acquire(name);
   expect(() => guardSqlite(database, lease)).toThrow("TAPE_BAD_INPUT");
   expect(() => guardExternalSqlite(database, lease)).toThrow("TAPE_BAD_INPUT");
@@ -67,7 +67,7 @@ it("outside a transaction it refuses to pretend; a lost lease is refused by its 
   database.exec("rollback");
 });
 
-it("elsewhere: not lower than the highest seen, scope by scope, tokens as numbers up to 2^63", () => {
+it("refuses lower tokens per scope in another file, up to 2^63", () => {
   const other = new DatabaseSync(join(folder, "other.db"));
   const bring = (scope: string, token: bigint): string => {
     other.exec("begin immediate");
@@ -92,7 +92,7 @@ it("elsewhere: not lower than the highest seen, scope by scope, tokens as number
   other.close();
 });
 
-it("a guard that was undone with its transaction has seen nothing", () => {
+it("forgets the token of a rolled back transaction", () => {
   const other = new DatabaseSync(join(folder, "other.db"));
   other.exec("begin immediate");
   guardExternalSqlite(other, { name, token: 5n });

@@ -67,7 +67,7 @@ describe("a connector that is defined wrongly is refused at once", () => {
   const request = () => ({ url: "x" });
   it.each<[string, RegExp, () => unknown]>([
     ["no name", /needs a name/, () => plainFunction("", { dispatch })],
-    ["no dispatch", /needs a function dispatch/, () => plainFunction("bank", {})],
+    ["no dispatch", /dispatch is not a function/, () => plainFunction("bank", {})],
     ["observe is no function", /observe is not a function/, () => plainFunction("bank", { dispatch, observe: 1 })],
     ["a mistyped part", /did you mean observe/, () => plainFunction("bank", { dispatch, observes: body })],
     ["no parts", /not an object/, () => plainFunction("bank", null)],
@@ -92,11 +92,11 @@ describe("a connector that is defined wrongly is refused at once", () => {
     ["http: no time", /not a duration/, () => plainHttp("bank", { request, connectTimeout: 0 })],
     [
       "http: null for a time",
-      /answerTimeout is not a duration/,
-      () => plainHttp("b", { request, answerTimeout: null }),
+      /responseTimeout is not a duration/,
+      () => plainHttp("b", { request, responseTimeout: null }),
     ],
     ["http: null to connect", /connectTimeout is not a dur/, () => plainHttp("b", { request, connectTimeout: null })],
-    ["http: no room", /at least 1/, () => plainHttp("bank", { request, maxAnswerBytes: 0 })],
+    ["http: no room", /at least 1/, () => plainHttp("bank", { request, maxResponseBytes: 0 })],
     [
       "http: a look that reads nothing",
       /read is not a function/,

@@ -1,22 +1,22 @@
 import { BlockList, isIP } from "node:net";
 
-/** An address to connect to, as a resolver answers. */
+/** An address to connect to, as a resolver returns it. */
 export interface HostAddress {
   readonly address: string;
   readonly family: 4 | 6;
 }
 
 /**
- * IPv4 that is not the public internet (IANA's special-purpose registry), and 168.63.129.16: a public number under which
- * one cloud serves metadata to its machines. The metadata services of the others are link-local, shared or unique-local.
+ * IPv4 blocks outside the public internet (IANA's special-purpose registry), and 168.63.129.16, a public address at which
+ * one cloud serves metadata to its machines. Other clouds use link-local, shared or unique-local addresses for that.
  */
 const closed4 =
   "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 " +
   "192.88.99.0/24 192.168.0.0/16 198.18.0.0/15 198.51.100.0/24 203.0.113.0/24 224.0.0.0/4 240.0.0.0/4 168.63.129.16/32";
 
-/** Of IPv6 only this is public at all; IPv4 in disguise (mapped, NAT64, compatible) is outside of it. */
+/** The only public IPv6 block. Embedded IPv4 (mapped, NAT64, compatible) is outside of it. */
 const open6 = "2000::/3";
-/** Inside of it: protocol assignments with Teredo, documentation, and 6to4, which carries an IPv4 address. */
+/** Refused inside of it: protocol assignments with Teredo, documentation, and 6to4, which carries an IPv4 address. */
 const closed6 = "2001::/23 2001:db8::/32 2002::/16 3fff::/20";
 
 interface Lists {
@@ -27,7 +27,7 @@ interface Lists {
 
 let lists: Lists | undefined;
 
-/** Made when they are first needed: most programs that load this never ask. */
+/** Built on first use, because most programs that load this module never need them. */
 function known(): Lists {
   lists ??= {
     refused4: blocks(closed4.split(" ")),
@@ -45,13 +45,13 @@ export function isPublic({ address, family }: HostAddress): boolean {
   return public6.check(address, "ipv6") && !refused6.check(address, "ipv6");
 }
 
-/** Addresses that may be reached though they are not public, by explicit order. */
+/** Whether an address is explicitly allowed although it is not public. */
 export function allowed(list: BlockList, { address, family }: HostAddress): boolean {
   if (isIP(address) !== family || address.includes("%")) return false;
   return list.check(address, family === 4 ? "ipv4" : "ipv6");
 }
 
-/** "10.1.0.0/16", "fd00::/8", or a single address; throws at anything else. */
+/** Parses "10.1.0.0/16", "fd00::/8" or a single address; throws at anything else. */
 export function blocks(texts: readonly string[]): BlockList {
   const list = new BlockList();
   for (const text of texts) {

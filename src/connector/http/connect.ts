@@ -5,10 +5,10 @@ import { network } from "../../base/network.ts";
 import { NotSent } from "../../sdk/outcomes.ts";
 import { allowed, type HostAddress, isPublic } from "./addresses.ts";
 
-/** Answers a host name with all its addresses. */
+/** Resolves a host name to all its addresses. */
 export type ResolveHost = (host: string) => Promise<readonly HostAddress[]>;
 
-/** How to get to a server. */
+/** How to reach a server. */
 export interface ReachOptions {
   readonly resolve: ResolveHost;
   readonly allow: BlockList;
@@ -22,14 +22,14 @@ export const systemResolve: ResolveHost = async (host) => {
   return found.map(({ address, family }) => ({ address, family: family === 6 ? 6 : 4 }));
 };
 
-/** The address is not one that a request may go to: nothing was sent, and nothing would be next time. */
+/** The address is not one that a request may go to. Nothing was sent, and a retry would send nothing either. */
 export class AddressRefused extends NotSent {}
 
 /**
- * A connection on which nothing has been sent yet; with TLS after its handshake. Whatever goes wrong here is NotSent.
+ * Opens a connection, including the TLS handshake, and sends nothing. Every failure here is NotSent.
  *
- * The name is resolved once and what was checked is what is connected to: asking again at connect time would let a name
- * server answer differently the second time.
+ * The name is resolved once, and the connection goes to the address that was checked. A second lookup at connect time
+ * would let a name server return a different address.
  */
 export async function reach(url: URL, by: ReachOptions, signal: AbortSignal): Promise<Socket> {
   const limit = new AbortController();
@@ -60,11 +60,11 @@ async function addressesOf(url: URL, by: ReachOptions): Promise<readonly HostAdd
   const family = isIP(host);
   const found = family === 0 ? await by.resolve(host) : [{ address: host, family: family === 6 ? 6 : 4 } as const];
   if (found.length === 0) throw new NotSent(`${host} has no address`);
-  // One closed address among open ones is how a name is made to point inside: none of them is trusted.
+  // An attacker's name mixes private addresses with public ones, so one refused address disqualifies them all.
   const closed = found.find((address) => !isPublic(address) && !allowed(by.allow, address));
   if (closed === undefined) return found;
   throw new AddressRefused(
-    `${host} is ${closed.address}, which is not a public address; allow it explicitly if it is meant`,
+    `${host} is ${closed.address}, which is not a public address; list it in allow if it is intended`,
   );
 }
 
@@ -72,12 +72,12 @@ function open(url: URL, { address, family }: HostAddress, by: ReachOptions, sign
   const secure = url.protocol === "https:";
   const port = Number(url.port || (secure ? 443 : 80));
   const target = { host: address, port, family };
-  // A name is shown to the server and compared with its certificate; a bare address is compared as such.
+  // A name is sent to the server and compared with its certificate; a bare address is compared as such.
   const named = isIP(url.hostname.replace(/^\[(.*)\]$/, "$1")) === 0;
   const socket: Socket | TLSSocket = secure
     ? network.tls.connect({ ...target, ...by.tls, servername: named ? url.hostname : "", ALPNProtocols: ["http/1.1"] })
     : connectTcp({ ...target, autoSelectFamily: false });
-  socket.on("error", () => {}); // one that comes when nobody listens any more must not end the process
+  socket.on("error", () => {}); // an error without a listener would end the process
   return new Promise((resolve, reject) => {
     const end = (error: unknown): void => {
       socket.destroy();
@@ -107,7 +107,7 @@ function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   });
 }
 
-/** Errors of the network often have a code and no message. */
+/** Network errors often have a code and no message. */
 export function messageOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.message || String((error as { code?: unknown }).code ?? error.name);

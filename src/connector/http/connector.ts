@@ -12,18 +12,18 @@ import { type ExchangeResult, exchange, type HttpResponse, type OutgoingRequest,
 import { assertPlain, buildRequest, type HttpRequest, lowered } from "./request.ts";
 import { type ResponseVerdict, retryAfterMs, speaksFor, verdictOn } from "./verdict.ts";
 
-/** A look by HTTP: what to ask, and what the answer says. There is no default reading: a 404 may be a wrong path. */
+/** An observation over HTTP: the request, and what its response means. No default: a 404 may be a wrong path. */
 export interface HttpObserve<A, R> {
   readonly request: (args: A, fx: ConnectorContext) => HttpRequest;
-  readonly read: (answer: HttpResponse, args: A, fx: ConnectorContext) => Observation<R>;
+  readonly read: (response: HttpResponse, args: A, fx: ConnectorContext) => Observation<R>;
 }
 
 export interface HttpConnectorOptions<A, R> {
   /** Ends with "/". Requests cannot leave it. Absent: requests name whole URLs, of public hosts. */
   readonly url?: string;
   readonly request: (args: A, fx: ConnectorContext) => HttpRequest;
-  /** The result of the act; default: the body of the answer. */
-  readonly result?: (answer: HttpResponse) => R;
+  /** The result of the effect; default: the body of the response. */
+  readonly result?: (response: HttpResponse) => R;
   readonly observe?: HttpObserve<A, R>;
   readonly compensate?:
     | ((args: A, result: R, fx: ConnectorContext) => HttpRequest)
@@ -32,19 +32,19 @@ export interface HttpConnectorOptions<A, R> {
         readonly semantics?: Semantics;
         readonly observe?: HttpObserve<{ args: A; result: R }, unknown>;
       };
-  /** Signs key and token of each request for a service of yours that has the same secret: see `fencedHandler`. */
+  /** Signs the key and the token of each request for a service of yours that has the same secret; see `fencedHandler`. */
   readonly secret?: string;
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Where the other side means something else by an answer than the table says; undefined: the table decides. */
-  readonly judge?: (answer: HttpResponse) => ResponseVerdict | undefined;
-  /** Until the connection stands; then nothing was sent. Default 5 s. */
+  /** Overrides the table where the upstream means something else by a response; undefined: the table decides. */
+  readonly judge?: (response: HttpResponse) => ResponseVerdict | undefined;
+  /** Limit for establishing the connection; when it passes, nothing was sent. Default 5 s. */
   readonly connectTimeout?: Duration;
-  /** From the request to the last byte of the answer; then nobody knows. Default 30 s; the effect's own comes first. */
-  readonly answerTimeout?: Duration;
+  /** From the request to the last byte of the response; then the outcome is unknown. Default 30 s, capped by the effect's `timeout`. */
+  readonly responseTimeout?: Duration;
   /** Default 1 MiB. */
-  readonly maxAnswerBytes?: number;
-  /** Addresses and blocks that are not public and may be reached all the same. */
+  readonly maxResponseBytes?: number;
+  /** Addresses and blocks that may be reached although they are not public. */
   readonly allow?: readonly string[];
   readonly tls?: { readonly ca?: string; readonly cert?: string; readonly key?: string };
   readonly resolve?: ResolveHost;
@@ -61,8 +61,8 @@ const keys: readonly (keyof HttpConnectorOptions<unknown, unknown>)[] = [
   "headers",
   "judge",
   "connectTimeout",
-  "answerTimeout",
-  "maxAnswerBytes",
+  "responseTimeout",
+  "maxResponseBytes",
   "allow",
   "tls",
   "resolve",
@@ -70,12 +70,12 @@ const keys: readonly (keyof HttpConnectorOptions<unknown, unknown>)[] = [
 ];
 
 const defaultResponseBytes = 1024 * 1024;
-/** Enough to see what the server did not like. */
+/** Enough to show why the server refused. */
 const maxExcerptChars = 300;
 
 /**
- * A connector that speaks HTTP: one request for one act, with its key and its token as headers, to public addresses only.
- * Which answers are definite and which leave doubt is in docs/connectors.md.
+ * A connector over HTTP: one request per attempt, with the key and the token as headers, to public addresses only.
+ * docs/connectors.md says which responses are definite and which leave the outcome unknown.
  *
  * @example
  * const bank = httpConnector("bank", {
@@ -90,9 +90,9 @@ const maxExcerptChars = 300;
  */
 export function httpConnector<A, R = unknown>(name: string, options: HttpConnectorOptions<A, R>): Connector {
   assertName("a connector", name);
-  const whose = `connector ${name}`;
-  assertKnownKeys(whose, options, keys);
-  return new HttpConnector(name, whose, options as HttpConnectorOptions<unknown, unknown>);
+  const subject = `connector ${name}`;
+  assertKnownKeys(subject, options, keys);
+  return new HttpConnector(name, subject, options as HttpConnectorOptions<unknown, unknown>);
 }
 
 class HttpConnector implements Connector {
@@ -102,59 +102,59 @@ class HttpConnector implements Connector {
   readonly #options: HttpConnectorOptions<unknown, unknown>;
   readonly #base: URL | undefined;
   readonly #reach: ReachOptions;
-  readonly #limits: { readonly answerMs: number; readonly answerBytes: number };
+  readonly #limits: { readonly responseMs: number; readonly responseBytes: number };
 
-  constructor(name: string, whose: string, options: HttpConnectorOptions<unknown, unknown>) {
+  constructor(name: string, subject: string, options: HttpConnectorOptions<unknown, unknown>) {
     this.name = name;
     this.#options = options;
-    this.#base = options.url === undefined ? undefined : baseOf(whose, options.url);
-    if (typeof options.request !== "function") throw bad(whose, "request", "is not a function");
-    atDefinition(whose, "headers", () => lowered(options.headers ?? {}));
-    atDefinition(whose, "secret", () => options.secret === undefined || assertMacSecret(options.secret));
-    const { maxAnswerBytes = defaultResponseBytes, tls = {} } = options;
-    if (!Number.isSafeInteger(maxAnswerBytes) || maxAnswerBytes < 1)
-      throw bad(whose, "maxAnswerBytes", "is at least 1");
-    assertKnownKeys(`${whose}: tls`, tls, ["ca", "cert", "key"]);
+    this.#base = options.url === undefined ? undefined : baseOf(subject, options.url);
+    if (typeof options.request !== "function") throw bad(subject, "request", "is not a function");
+    atDefinition(subject, "headers", () => lowered(options.headers ?? {}));
+    atDefinition(subject, "secret", () => options.secret === undefined || assertMacSecret(options.secret));
+    const { maxResponseBytes = defaultResponseBytes, tls = {} } = options;
+    if (!Number.isSafeInteger(maxResponseBytes) || maxResponseBytes < 1)
+      throw bad(subject, "maxResponseBytes", "is at least 1");
+    assertKnownKeys(`${subject}: tls`, tls, ["ca", "cert", "key"]);
     this.#limits = {
-      answerMs: timeoutOf(whose, "answerTimeout", options.answerTimeout, 30_000),
-      answerBytes: maxAnswerBytes,
+      responseMs: timeoutOf(subject, "responseTimeout", options.responseTimeout, 30_000),
+      responseBytes: maxResponseBytes,
     };
     this.#reach = {
       resolve: options.resolve ?? systemResolve,
-      allow: atDefinition(whose, "allow", () => blocks(options.allow ?? [])),
-      connectMs: timeoutOf(whose, "connectTimeout", options.connectTimeout, 5_000),
+      allow: atDefinition(subject, "allow", () => blocks(options.allow ?? [])),
+      connectMs: timeoutOf(subject, "connectTimeout", options.connectTimeout, 5_000),
       tls,
       clock: options.clock ?? systemClock,
     };
-    this.observe = options.observe && this.#lookBy(`${whose}: observe`, options.observe);
-    this.compensate = this.#inverse(`${whose}: compensate`, options.compensate);
+    this.observe = options.observe && this.#observeBy(`${subject}: observe`, options.observe);
+    this.compensate = this.#compensateBy(`${subject}: compensate`, options.compensate);
   }
 
   dispatch(args: unknown, fx: ConnectorContext): Promise<unknown> {
-    return this.#act(fx, () => this.#options.request(args, fx));
+    return this.#call(fx, () => this.#options.request(args, fx));
   }
 
-  async #act(fx: ConnectorContext, request: () => HttpRequest): Promise<unknown> {
-    const ask = this.#ask(fx, request);
-    const heard = await this.#exchange(ask, fx);
-    const said = `${ask.method} ${placeOf(ask.url)} answered ${heard.status}`;
-    const words = heard.flaw === undefined ? excerptOf(heard.body) : `; ${heard.flaw}`;
-    switch (this.#judge(ask, heard)) {
+  async #call(fx: ConnectorContext, request: () => HttpRequest): Promise<unknown> {
+    const outgoing = this.#prepare(fx, request);
+    const received = await this.#exchange(outgoing, fx);
+    const summary = `${outgoing.method} ${placeOf(outgoing.url)} answered ${received.status}`;
+    const detail = received.flaw === undefined ? excerptOf(received.body) : `; ${received.flaw}`;
+    switch (this.#judge(outgoing, received)) {
       case "success":
-        // It happened; but of what it came to we have not heard everything.
-        if (heard.flaw !== undefined) throw new AckLost(`${said}${words}`);
-        return this.#result(heard, said);
+        // The effect happened, but its result was not received whole.
+        if (received.flaw !== undefined) throw new AckLost(`${summary}${detail}`);
+        return this.#result(received, summary);
       case "failure":
-        throw new DefiniteFailure(`${said}${words}`, { about: speaksFor(heard.status) });
+        throw new DefiniteFailure(`${summary}${detail}`, { about: speaksFor(received.status) });
       case "not_sent":
-        throw new NotSent(`${said}${words}`, { afterMs: retryAfterMs(heard, this.#reach.clock.wall()) });
+        throw new NotSent(`${summary}${detail}`, { afterMs: retryAfterMs(received, this.#reach.clock.wall()) });
       default:
-        throw new AckLost(`${said}${words}`);
+        throw new AckLost(`${summary}${detail}`);
     }
   }
 
-  /** What cannot even be asked is refused here: nothing was sent, and nothing would be next time. */
-  #ask(fx: ConnectorContext, request: () => HttpRequest): OutgoingRequest {
+  /** A request that cannot be built is a definite failure: nothing was sent, and a retry would send nothing either. */
+  #prepare(fx: ConnectorContext, request: () => HttpRequest): OutgoingRequest {
     try {
       return buildRequest(request(), this.#base, this.#options.headers ?? {}, fx, this.#options.secret);
     } catch (error) {
@@ -164,88 +164,94 @@ class HttpConnector implements Connector {
     }
   }
 
-  async #exchange(ask: OutgoingRequest, fx: ConnectorContext): Promise<ExchangeResult> {
+  async #exchange(outgoing: OutgoingRequest, fx: ConnectorContext): Promise<ExchangeResult> {
     try {
-      return await exchange(ask, this.#reach, this.#limits, fx.abortSignal);
+      return await exchange(outgoing, this.#reach, this.#limits, fx.abortSignal);
     } catch (error) {
       if (error instanceof AddressRefused) throw new DefiniteFailure(error.message, { about: "attempt", cause: error });
       throw error;
     }
   }
 
-  /** A judge that fails, or says what is no verdict, has not said that nothing happened. */
-  #judge(ask: OutgoingRequest, { flaw: _, ...answer }: ExchangeResult): ResponseVerdict {
+  /** A `judge` that throws has not proved that nothing happened, so the outcome is unknown. */
+  #judge(outgoing: OutgoingRequest, { flaw: _, ...response }: ExchangeResult): ResponseVerdict {
     let verdict: ResponseVerdict | undefined;
     try {
-      verdict = this.#options.judge?.(answer);
+      verdict = this.#options.judge?.(response);
     } catch {
-      return "doubt";
+      return "unknown";
     }
-    return verdict ?? verdictOn(ask.method, answer.status);
+    return verdict ?? verdictOn(outgoing.method, response.status);
   }
 
-  #result({ flaw: _, ...answer }: ExchangeResult, said: string): unknown {
+  #result({ flaw: _, ...response }: ExchangeResult, summary: string): unknown {
     const { result } = this.#options;
-    if (result === undefined) return answer.body;
+    if (result === undefined) return response.body;
     try {
-      return result(answer);
+      return result(response);
     } catch (error) {
-      throw new AckLost(`${said}, which result() cannot read`, { cause: error });
+      throw new AckLost(`${summary}, which result() cannot read`, { cause: error });
     }
   }
 
-  #lookBy<A>(whose: string, look: HttpObserve<A, unknown>): (args: A, fx: ConnectorContext) => Promise<Observation> {
-    assertKnownKeys(whose, look, ["request", "read"]);
-    if (typeof look.request !== "function") throw bad(whose, "request", "is not a function");
-    if (typeof look.read !== "function") throw bad(whose, "read", "is not a function");
+  #observeBy<A>(
+    subject: string,
+    observe: HttpObserve<A, unknown>,
+  ): (args: A, fx: ConnectorContext) => Promise<Observation> {
+    assertKnownKeys(subject, observe, ["request", "read"]);
+    if (typeof observe.request !== "function") throw bad(subject, "request", "is not a function");
+    if (typeof observe.read !== "function") throw bad(subject, "read", "is not a function");
     return async (args, fx) => {
-      const ask = this.#ask(fx, () => look.request(args, fx));
-      const { flaw, ...answer } = await this.#exchange(ask, fx);
+      const outgoing = this.#prepare(fx, () => observe.request(args, fx));
+      const { flaw, ...response } = await this.#exchange(outgoing, fx);
       if (flaw !== undefined) throw new AckLost(flaw);
-      return look.read(answer, args, fx);
+      return observe.read(response, args, fx);
     };
   }
 
-  #inverse(whose: string, undo: HttpConnectorOptions<unknown, unknown>["compensate"]): Connector["compensate"] {
-    if (undo === undefined) return undefined;
-    const parts = typeof undo === "function" ? { request: undo } : undo;
-    assertKnownKeys(whose, parts, ["request", "semantics", "observe"]);
+  #compensateBy(
+    subject: string,
+    compensate: HttpConnectorOptions<unknown, unknown>["compensate"],
+  ): Connector["compensate"] {
+    if (compensate === undefined) return undefined;
+    const parts = typeof compensate === "function" ? { request: compensate } : compensate;
+    assertKnownKeys(subject, parts, ["request", "semantics", "observe"]);
     const { request, semantics = "non_idempotent", observe } = parts;
-    if (typeof request !== "function") throw bad(whose, "request", "is not a function");
-    assertOneOf(whose, "semantics", semantics, ["idempotent", "non_idempotent", "read"]);
+    if (typeof request !== "function") throw bad(subject, "request", "is not a function");
+    assertOneOf(subject, "semantics", semantics, ["idempotent", "non_idempotent", "read"]);
     return {
       semantics,
-      run: (args, result, fx) => this.#act(fx, () => request(args, result, fx)),
-      observe: observe && this.#lookBy(`${whose}: observe`, observe),
+      run: (args, result, fx) => this.#call(fx, () => request(args, result, fx)),
+      observe: observe && this.#observeBy(`${subject}: observe`, observe),
     };
   }
 }
 
-function baseOf(whose: string, text: string): URL {
+function baseOf(subject: string, text: string): URL {
   const url = URL.parse(text);
-  if (url === null) throw bad(whose, "url", "cannot be read");
-  atDefinition(whose, "url", () => assertPlain(url));
+  if (url === null) throw bad(subject, "url", "cannot be read");
+  atDefinition(subject, "url", () => assertPlain(url));
   // Without it, "wires" below "…/v1" would silently mean "…/wires".
-  if (!url.pathname.endsWith("/") || url.search !== "" || url.hash !== "") throw bad(whose, "url", 'ends with "/"');
+  if (!url.pathname.endsWith("/") || url.search !== "" || url.hash !== "") throw bad(subject, "url", 'ends with "/"');
   return url;
 }
 
-function atDefinition<T>(whose: string, field: string, check: () => T): T {
+function atDefinition<T>(subject: string, field: string, check: () => T): T {
   try {
     return check();
   } catch (error) {
-    throw bad(whose, field, `is refused: ${error instanceof Error ? error.message : String(error)}`);
+    throw bad(subject, field, `is refused: ${error instanceof Error ? error.message : String(error)}`);
   }
 }
 
-function timeoutOf(whose: string, field: string, duration: Duration | undefined, otherwise: number): number {
-  const ms = durationOf(whose, field, duration, otherwise);
-  if (ms === 0) throw bad(whose, field, "is not a duration: a time-out of nothing");
+function timeoutOf(subject: string, field: string, duration: Duration | undefined, otherwise: number): number {
+  const ms = durationOf(subject, field, duration, otherwise);
+  if (ms === 0) throw bad(subject, field, "is not a duration: a time-out of nothing");
   return ms;
 }
 
-function bad(whose: string, field: string, what: string): TapeError {
-  return new TapeError("TAPE_BAD_INPUT", `${whose}: ${field} ${what}`, { field });
+function bad(subject: string, field: string, what: string): TapeError {
+  return new TapeError("TAPE_BAD_INPUT", `${subject}: ${field} ${what}`, { field });
 }
 
 function excerptOf(body: unknown): string {

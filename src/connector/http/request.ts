@@ -3,25 +3,25 @@ import { fenceMac, macHeader } from "../../model/fence-mac.ts";
 import type { ConnectorContext } from "../../sdk/connector.ts";
 import type { OutgoingRequest } from "./exchange.ts";
 
-/** What an author asks the other side for. */
+/** A request to the upstream, as the author of an effect describes it. */
 export interface HttpRequest {
-  /** POST unless told. */
+  /** Default POST. */
   readonly method?: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
-  /** Relative to the connector's own URL; absolute where it has none. */
+  /** Relative to the connector's URL; absolute if it has none. */
   readonly url: string;
   readonly headers?: Readonly<Record<string, string>>;
   /** Text and bytes are sent as they are, everything else as JSON. */
   readonly body?: unknown;
 }
 
-/** The key that the other side dedupes by. */
+/** The key by which the upstream deduplicates. */
 export const keyHeader = "idempotency-key";
-/** The token that it compares: within one key, a lower one than it has seen is refused. */
+/** The token that the upstream compares: within one key, it refuses a token lower than the highest it has seen. */
 export const tokenHeader = "tape-fencing-token";
 
 const methods: readonly string[] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
-/** Whoever sets these could make one request look like two, or take another's key. */
-const ours: ReadonlySet<string> = new Set([
+/** Headers that only the connector sets: others could split one request into two, or claim another effect's key. */
+const reserved: ReadonlySet<string> = new Set([
   "host",
   "connection",
   "content-length",
@@ -36,7 +36,7 @@ const ours: ReadonlySet<string> = new Set([
   macHeader,
 ]);
 
-/** The request as it will be sent; throws where it cannot be, and then nothing was. */
+/** Builds the request to send. If it throws, nothing was sent. */
 export function buildRequest(
   request: HttpRequest,
   base: URL | undefined,
@@ -64,13 +64,13 @@ export function buildRequest(
   return { method, url, headers, body: bytes };
 }
 
-/** A connector with a URL of its own stays below it: what comes out of arguments cannot lead elsewhere. */
+/** Requests stay below the connector's URL, so that an effect's arguments cannot lead elsewhere. */
 function urlOf(text: string, base: URL | undefined): URL {
   let url: URL;
   try {
     url = new URL(text, base);
   } catch {
-    throw bad("the request's url cannot be read");
+    throw bad("the request's url is not valid");
   }
   assertPlain(url);
   if (base === undefined) return url;
@@ -78,15 +78,15 @@ function urlOf(text: string, base: URL | undefined): URL {
     throw bad(`the request leaves ${base.href}`);
   }
   if (climbs(url.pathname.slice(base.pathname.length))) {
-    throw bad(`the request's path holds encoded dots, and could leave ${base.href} at the upstream`);
+    throw bad(`the request's path contains encoded dots and could leave ${base.href} at the upstream`);
   }
   return url;
 }
 
-/** Behind a proxy a path may be decoded more than once. */
+/** Proxies may decode a path more than once. */
 const maxDecodings = 3;
 
-/** Whether a server that decodes the path first would find a step up in it. An encoded slash alone is a key's own. */
+/** Whether a server that decodes the path first would find a step up in it. An encoded slash alone may be part of a key. */
 function climbs(path: string): boolean {
   let text = path;
   for (let k = 0; k < maxDecodings; k++) {
@@ -96,30 +96,30 @@ function climbs(path: string): boolean {
   return false;
 }
 
-/** http or https, without a password that would end up in every message. */
+/** Accepts http and https, without a password, which would appear in every message. */
 export function assertPlain(url: URL): void {
   if (url.protocol !== "http:" && url.protocol !== "https:") throw bad(`${url.protocol} is neither http: nor https:`);
-  if (url.username !== "" || url.password !== "") throw bad("the url holds a name or a password; use a header");
+  if (url.username !== "" || url.password !== "") throw bad("the url contains a user name or a password; use a header");
 }
 
-/** Checks names and values; what is ours cannot be set. */
+/** Checks names and values, and refuses reserved headers. */
 export function lowered(headers: Readonly<Record<string, string>>): Record<string, string> {
   const result: Record<string, string> = {};
   for (const [key, value] of Object.entries(headers)) {
     const name = key.toLowerCase();
-    if (ours.has(name)) throw bad(`the header ${key} is set by the connector`);
+    if (reserved.has(name)) throw bad(`the header ${key} is set by the connector`);
     try {
       network.http.validateHeaderName(name);
       network.http.validateHeaderValue(name, value);
     } catch {
-      throw bad(`the header ${JSON.stringify(key)} cannot be sent`); // not its value: it may be a secret
+      throw bad(`the header ${JSON.stringify(key)} cannot be sent`); // without the value, which may be a secret
     }
     result[name] = value;
   }
   return result;
 }
 
-/** Run ids may hold any letter, headers may not; different texts stay different. */
+/** Encodes characters that run ids may contain and headers may not; different texts stay different. */
 export function wireText(text: string): string {
   return text.toWellFormed().replace(/[^\x21-\x24\x26-\x7e]/gu, (letter) => encodeURIComponent(letter));
 }
@@ -133,7 +133,7 @@ function bodyOf(body: unknown): { bytes?: Uint8Array; type?: string } {
   return { bytes: Buffer.from(text), type: "application/json" };
 }
 
-/** Told with its code by whoever asked: at the definition, or as an act that was not sent. */
+/** The caller adds the code: TAPE_BAD_INPUT at the definition, a definite failure during an attempt. */
 function bad(message: string): Error {
   return new Error(message);
 }

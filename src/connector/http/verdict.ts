@@ -1,57 +1,57 @@
 import type { HttpResponse } from "./exchange.ts";
 
 /**
- * What an answer says about the act:
+ * What a response proves about the effect:
  *
  *   success    it happened
- *   failure    this request surely did nothing, and the same request would do nothing again
- *   not_sent   this request surely did nothing, and may be made again
- *   doubt      nobody knows
+ *   failure    this request did nothing, and the same request would do nothing again
+ *   not_sent   this request did nothing, and may be retried
+ *   unknown    it may have happened
  */
-export type ResponseVerdict = "success" | "failure" | "not_sent" | "doubt";
+export type ResponseVerdict = "success" | "failure" | "not_sent" | "unknown";
 
-/** Client errors that a standard names and that say: refused before anything was done. */
+/** Client errors whose standard says that the server refused before it did anything. */
 const refusals: ReadonlySet<number> = new Set([
   400, 401, 402, 403, 404, 405, 406, 407, 410, 411, 412, 413, 414, 415, 416, 417, 418, 422, 423, 424, 426, 428, 431,
   451,
 ]);
-/** Not processed and worth repeating: misdirected, too early, too many. */
-const turnedAway: ReadonlySet<number> = new Set([421, 425, 429]);
-/** The server does not know the method or the protocol: it cannot have acted. */
-const unable: ReadonlySet<number> = new Set([501, 505]);
-/** The request was not served here, and whoever sends it must send it elsewhere. */
+/** Not processed and worth a retry: misdirected, too early, too many. */
+const retryable: ReadonlySet<number> = new Set([421, 425, 429]);
+/** The server does not support the method or the protocol, so it cannot have acted. */
+const unsupported: ReadonlySet<number> = new Set([501, 505]);
+/** The server did not process the request; the client must send it elsewhere. */
 const moved: ReadonlySet<number> = new Set([307, 308]);
 
 /**
- * The table of docs/connectors.md. Everything that it does not name is doubt: 202 (taken, but not done), other redirects
- * (how many programs answer a form they have accepted), 408 and 5xx (a gateway between us and a server that may have
- * acted), 409 (often: this key is known, or is being worked on), numbers of no standard.
+ * The table of docs/connectors.md. Every status that it does not name is unknown: 202 (accepted, not done), other
+ * redirects (many programs answer an accepted form with one), 408 and 5xx (a gateway before a server that may have
+ * acted), 409 (often: this key exists, or is in progress), and non-standard numbers.
  */
 export function verdictOn(method: string, status: number): ResponseVerdict {
-  if (status >= 200 && status < 300) return status === 202 ? "doubt" : "success";
-  if (turnedAway.has(status)) return "not_sent";
-  if (refusals.has(status) || unable.has(status) || moved.has(status)) return "failure";
-  // A request that only reads has done nothing, wherever it is sent on to.
+  if (status >= 200 && status < 300) return status === 202 ? "unknown" : "success";
+  if (retryable.has(status)) return "not_sent";
+  if (refusals.has(status) || unsupported.has(status) || moved.has(status)) return "failure";
+  // A request that only reads has done nothing, wherever it is redirected.
   if (status >= 300 && status < 400 && (method === "GET" || method === "HEAD")) return "failure";
-  return "doubt";
+  return "unknown";
 }
 
 /**
- * Refusals by somebody who has looked at what was asked for, as against who asks, where and how: a door may be closed to a
- * repetition that it was open to the first time.
+ * Refusals of the request's content, as opposed to its caller, address or form: a server may refuse the caller of a retry
+ * whose first attempt it accepted.
  */
 const considered: ReadonlySet<number> = new Set([400, 402, 410, 422, 423, 424, 451]);
 
-/** For which attempts a failure speaks (see `Definite`). */
+/** Which attempts a failure settles: this one, or all attempts under the key (see `DefiniteFailure`). */
 export const speaksFor = (status: number): "attempt" | "key" => (considered.has(status) ? "key" : "attempt");
 
-/** Longer than any sane pause; whoever asks for more is asked again after it. */
+/** Longer than any sensible pause. A server that requests more gets its retry after this. */
 const maxRetryAfterMs = 3_600_000;
 
 /** Retry-After, in seconds or as a date. */
-export function retryAfterMs(answer: HttpResponse, wallMs: number): number | undefined {
-  const said = answer.headers["retry-after"];
-  if (said === undefined) return undefined;
-  const ms = /^\d{1,9}$/.test(said) ? Number(said) * 1_000 : Date.parse(said) - wallMs;
+export function retryAfterMs(response: HttpResponse, wallMs: number): number | undefined {
+  const header = response.headers["retry-after"];
+  if (header === undefined) return undefined;
+  const ms = /^\d{1,9}$/.test(header) ? Number(header) * 1_000 : Date.parse(header) - wallMs;
   return Number.isFinite(ms) ? Math.min(Math.max(0, ms), maxRetryAfterMs) : undefined;
 }

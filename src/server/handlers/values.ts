@@ -53,7 +53,7 @@ export function valueHandlers({ store, clock }: ServerDeps): HandlersOf<typeof v
 }
 
 /** Keys under which Tape keeps its own: what a recorded act has done, and what `durable-tape dev` shows. */
-const reserved = ["tape.act/", "tape-dev/"];
+const reserved = ["tape.call/", "tape-dev/"];
 
 /** Whoever starts runs may not forge that an act was done: only who drives them may. */
 function assertMayWrite({ role }: Caller, key: string): void {

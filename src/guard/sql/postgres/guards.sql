@@ -1,5 +1,5 @@
 -- name: create
--- unfenced: an empty table, made once by whoever owns the database
+-- unfenced: an empty table, created once by the owner of the database
 create table if not exists tape_guards(scope text primary key, token bigint not null);
 
 -- name: mark
@@ -15,10 +15,10 @@ returning cast(g.token as text) as token, set_config('tape.guarded', :mark, true
 
 -- name: row
 -- read
--- The store's own fence (`fence` in src/store/postgres/sql/leases.sql), taken in the user's transaction: a takeover changes the
--- token and so waits until that transaction ends; heartbeats pass. On a promoted server nothing passes until the epoch was
--- raised. Two settings last as long as the transaction: a mark, by which the guard finds out whether there is one, and a
--- bound, because a process that is stopped here would hold up its successor for as long as it is stopped.
+-- The store's own fence (`fence` in src/store/postgres/sql/leases.sql) in the user's transaction. A takeover changes the
+-- token and so waits until that transaction ends; heartbeats pass. On a promoted server nothing passes until the epoch is
+-- raised. Two settings last as long as the transaction: a mark, by which the guard detects whether there is one, and a
+-- bound, because a process that is paused here would otherwise block its successor for as long as it is paused.
 select set_config('tape.guarded', :mark, true) as mark,
   set_config('idle_in_transaction_session_timeout', (
     select case when cast(s.setting as int) between 1 and :bound_ms::int then s.setting else cast(:bound_ms::int as text) end

@@ -1,5 +1,5 @@
 -- name: create
--- unfenced: an empty table, made once by whoever owns the database
+-- unfenced: an empty table, created once by the owner of the database
 create table if not exists tape_guards(scope text primary key, token integer not null) strict, without rowid;
 
 -- name: raise
@@ -11,7 +11,7 @@ returning cast(token as text) as token;
 
 -- name: row
 -- read
--- The store's own fence in the user's transaction. A write transaction excludes every takeover; one that has only read
--- so far cannot begin to write once somebody else has written (SQLITE_BUSY_SNAPSHOT).
+-- The store's own fence in the user's transaction. A write transaction excludes every takeover. A transaction that has
+-- only read so far cannot start to write once another connection has written (SQLITE_BUSY_SNAPSHOT).
 select 1 as held from leases l
 where l.journal = :journal and l.tenant = :tenant and l.token = :token and l.nonce = :nonce and l.doomed = 0;

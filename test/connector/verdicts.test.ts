@@ -24,10 +24,10 @@ async function bankThat(says: (n: number) => string, more: object = {}) {
   return { server, bank: httpConnector("bank", { url, request, allow: ["127.0.0.1"], ...more }) };
 }
 
-describe("what an answer says about the act", () => {
-  it("the written table has every verdict and is what a real server's answers come to", async () => {
+describe("the verdict on a response", () => {
+  it("equals the documented table for a real server's responses", async () => {
     const rows = written();
-    expect(new Set(rows.map(([, verdict]) => verdict))).toEqual(new Set(["success", "doubt", "failure", "not_sent"]));
+    expect(new Set(rows.map(([, verdict]) => verdict))).toEqual(new Set(["success", "unknown", "failure", "not_sent"]));
     expect(rows.length).toBeGreaterThan(50);
     const { bank, server } = await bankThat((n) => answer(rows[n - 1]![0], rows[n - 1]![0] === 204 ? "" : "words"));
     for (const [status, verdict] of rows) {
@@ -36,17 +36,17 @@ describe("what an answer says about the act", () => {
     expect(server.visits).toHaveLength(rows.length);
   });
 
-  it("every status but those of the table leaves doubt; a request that reads has done nothing when it is sent on", () => {
+  it("is unknown for every other status, but failure for a redirected GET", () => {
     const known = new Map(written());
     for (let status = 100; status < 600; status++) {
-      const other = status >= 200 && status < 300 ? "success" : "doubt";
+      const other = status >= 200 && status < 300 ? "success" : "unknown";
       expect([status, verdictOn("POST", status)]).toEqual([status, known.get(status) ?? other]);
     }
     for (const status of [300, 301, 302, 303, 304, 307, 308]) expect(verdictOn("GET", status)).toBe("failure");
-    expect(verdictOn("GET", 500)).toBe("doubt");
+    expect(verdictOn("GET", 500)).toBe("unknown");
   });
 
-  it("for which attempts a failure speaks is written, too", async () => {
+  it("settles the attempts that the docs name", async () => {
     const page = readFileSync(new URL("../../docs/connectors.md", import.meta.url), "utf8");
     const [, list = ""] = /Then (\d{3}[\d, and]*) still settle an idempotent effect/.exec(page) ?? [];
     const considered = new Set(list.match(/\d{3}/g)!.map(Number));
@@ -59,7 +59,7 @@ describe("what an answer says about the act", () => {
     expect(considered.size).toBe(7);
   });
 
-  it("the result is the body: JSON where the server says so, else text; or what `result` makes of it", async () => {
+  it("returns the body as JSON or text, or the value of `result`", async () => {
     const says = [answer(200, ...json({ id: 1 })), answer(201, "plain"), answer(200, ...json({ id: 2 }))];
     const { bank } = await bankThat((n) => says[n - 1]!);
     expect(await bank.dispatch({}, context())).toEqual({ id: 1 });
@@ -68,20 +68,20 @@ describe("what an answer says about the act", () => {
     expect(await shaped.bank.dispatch({}, context())).toBe("#2");
   });
 
-  it("a success whose body cannot be read has happened all the same: doubt, never failure", async () => {
+  it("is unknown, never failure, for a success with an unreadable body", async () => {
     const says = [
       answer(200, "{", { "content-type": "application/json" }),
       answer(200, "x", { "content-encoding": "gzip" }),
       answer(200, "x".repeat(101)),
     ];
-    const { bank } = await bankThat((n) => says[n - 1]!, { maxAnswerBytes: 100 });
+    const { bank } = await bankThat((n) => says[n - 1]!, { maxResponseBytes: 100 });
     const came = [];
     for (const _ of says) came.push(await cameOf(bank.dispatch({}, context())));
-    expect(came.map((one) => one.came)).toEqual(["doubt", "doubt", "doubt"]);
+    expect(came.map((one) => one.came)).toEqual(["unknown", "unknown", "unknown"]);
     expect(came.map((one) => one.message.split("; ")[1])).toEqual([
-      "the answer is not the JSON that it claims to be",
-      "the answer is encoded as gzip",
-      "the answer is longer than 100 bytes",
+      "the response claims to be JSON and is not",
+      "the response is encoded as gzip",
+      "the response is longer than 100 bytes",
     ]);
     const broken = await bankThat(() => answer(200, "x"), {
       result: () => {
@@ -91,7 +91,7 @@ describe("what an answer says about the act", () => {
     expect((await cameOf(broken.bank.dispatch({}, context()))).error).toBeInstanceOf(AckLost);
   });
 
-  it("`judge` overrules the table; one that throws leaves doubt", async () => {
+  it("follows `judge` before the table, and is unknown when `judge` throws", async () => {
     const judge = ({ status }: { status: number }) => {
       if (status === 418) throw new Error("no idea");
       return status === 202 ? "success" : undefined;
@@ -100,10 +100,10 @@ describe("what an answer says about the act", () => {
     const { bank } = await bankThat((n) => answer(says[n - 1]!, "x"), { judge });
     const came = [];
     for (const _ of says) came.push((await cameOf(bank.dispatch({}, context()))).came);
-    expect(came).toEqual(["success", "failure", "doubt"]);
+    expect(came).toEqual(["success", "failure", "unknown"]);
   });
 
-  it("Retry-After: seconds, a date, nonsense, too long", async () => {
+  it("reads Retry-After as seconds or a date, and caps it", async () => {
     const clock = new ManualClock({ wall: Date.parse("2026-11-15T12:00:00Z") });
     const said = ["7", "Sun, 15 Nov 2026 12:00:30 GMT", "soon", "999999", "Sun, 15 Nov 2020 12:00:00 GMT"];
     const { bank } = await bankThat((n) => answer(429, "", { "retry-after": said[n - 1]! }), { clock });
@@ -122,14 +122,14 @@ describe("what an answer says about the act", () => {
     },
   );
 
-  it("an encoded slash alone is a key's own, and is sent", async () => {
+  it("sends an encoded slash that is part of a key", async () => {
     const path = encodeURIComponent("orders/7:0");
     const { bank, server } = await bankThat(() => answer(200, "ok"), { request: () => ({ url: path, body: {} }) });
     expect(await bank.dispatch({}, context())).toBe("ok");
     expect(server.visits[0]!.text()).toMatch(/^POST \/orders%2F7%3A0 /);
   });
 
-  it("messages hold neither the query nor endless bodies", async () => {
+  it("keeps queries and long bodies out of messages", async () => {
     const { bank } = await bankThat(() => answer(422, "y".repeat(5_000)), {
       request: () => ({ url: "wires?token=hush", body: {} }),
     });
@@ -139,8 +139,8 @@ describe("what an answer says about the act", () => {
   });
 });
 
-describe("looks and inverses by HTTP", () => {
-  it("observe reads the answer as it is told; what it cannot hear is an error, which tells nothing", async () => {
+describe("observe and compensate over HTTP", () => {
+  it("reads observations with `read`, and throws when the response is incomplete", async () => {
     const says = [answer(200, ...json({ id: 1 })), answer(404), answer(200, "x", { "content-length": "9" })];
     const { bank, server } = await bankThat((n) => says[n - 1]!, {
       observe: {
@@ -150,12 +150,12 @@ describe("looks and inverses by HTTP", () => {
     });
     expect(await bank.observe!({}, context())).toEqual({ observed: "200", value: { id: 1 } });
     expect(await bank.observe!({}, context())).toEqual({ observed: "404", value: "" });
-    expect((await cameOf(bank.observe!({}, context()))).came).toBe("doubt");
+    expect((await cameOf(bank.observe!({}, context()))).came).toBe("unknown");
     expect(server.visits[0]!.text()).toMatch(/^GET \/wires\/run-1%3A0 HTTP\/1\.1\r\n/);
     expect(server.visits[0]!.text()).not.toMatch(/content-length/i);
   });
 
-  it("compensate is an act with the same table, and may be observed itself", async () => {
+  it("compensates by the same table, and observes a compensation", async () => {
     const says = [answer(200, "undone"), answer(422, "no"), answer(200, "seen")];
     const { bank, server } = await bankThat((n) => says[n - 1]!, {
       compensate: {

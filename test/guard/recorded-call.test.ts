@@ -22,7 +22,7 @@ const lost = async (): Promise<never> => {
   throw new Error("the answer was lost");
 };
 
-it("acts once and hands the result back ever after, whoever asks", async () => {
+it("calls once and returns the recorded result to every later owner", async () => {
   let acts = 0;
   const act = async () => ++acts;
   expect(await recordedCall(place(), owner(1n), "k", act)).toBe(1);
@@ -31,7 +31,7 @@ it("acts once and hands the result back ever after, whoever asks", async () => {
   expect(await recordedCall(place(), owner(2n), "another", act)).toBe(2);
 });
 
-it("refuses a time to send that is none, before anything is written", async () => {
+it("refuses an invalid send window before anything is written", async () => {
   let acts = 0;
   for (const sendWithin of [null, "soon", Number.NaN]) {
     const refused = codeOf(
@@ -42,7 +42,7 @@ it("refuses a time to send that is none, before anything is written", async () =
   expect([acts, await store.read.values("default", "")]).toEqual([0, []]);
 });
 
-it("of two owners at once one acts; a lower token never takes a record from a higher one", async () => {
+it("lets one of two owners call, and never a lower token after a higher one", async () => {
   let acts = 0;
   const act = async () => ++acts;
   const both = await Promise.all([1n, 2n].map((token) => codeOf(recordedCall(place(), owner(token), "k", act))));
@@ -53,7 +53,7 @@ it("of two owners at once one acts; a lower token never takes a record from a hi
   expect(await codeOf(recordedCall(place(), owner(4n), "j", act, { observe }))).toBe("TAPE_FENCED");
 });
 
-it("an act whose answer was lost is unknown: not sent again by anybody who cannot look", async () => {
+it("throws TAPE_OUTCOME_UNKNOWN after a lost response without observe", async () => {
   expect(await codeOf(recordedCall(place(), owner(1n), "k", lost))).toBe("Error: the answer was lost");
   let acts = 0;
   for (const token of [1n, 2n]) {
@@ -66,13 +66,13 @@ it("an act whose answer was lost is unknown: not sent again by anybody who canno
   expect(acts).toBe(0);
 });
 
-it("found in the world: completed without acting, and the first owner's completion is refused", async () => {
+it("completes an observed call without calling, and refuses the first owner", async () => {
   let answer = (_: string) => {};
   const late = codeOf(
     recordedCall(place(), owner(1n), "k", () => new Promise<string>((resolve) => (answer = resolve))),
   );
   await expect
-    .poll(async () => (await store.read.value("default", "tape.act/k"))?.version, { timeout: 10_000 })
+    .poll(async () => (await store.read.value("default", "tape.call/k"))?.version, { timeout: 10_000 })
     .toBe(1);
   const observe = async () => outcome.confirmed("seen");
   expect(await recordedCall(place(), owner(2n), "k", async () => "acted", { observe })).toBe("seen");
@@ -81,7 +81,7 @@ it("found in the world: completed without acting, and the first owner's completi
   expect(await recordedCall(place(), owner(3n), "k", async () => "acted")).toBe("seen");
 });
 
-it("absent proves nothing while the first owner may still send; after that, or when it is final, the next acts", async () => {
+it('calls after "absent" only once the send window has passed or it is final', async () => {
   await codeOf(recordedCall(place(), owner(1n), "k", lost, { sendWithin: "10s" }));
   const observe = async () => outcome.absent();
   let acts = 0;
@@ -104,11 +104,11 @@ it.each([new NotSent(), new DefiniteFailure("out of paper")])(
   },
 );
 
-it("a holder that no longer trusts its lease is refused before anything is claimed", async () => {
+it("refuses a holder that no longer trusts its lease before any claim", async () => {
   const assert = () => {
     throw new TapeError("TAPE_LEASE_LOST", "too late");
   };
   const asked = recordedCall(place(), { ...owner(1n), assert }, "k", async () => "acted");
   expect(await codeOf(asked)).toBe("TAPE_LEASE_LOST");
-  expect(await store.read.value("default", "tape.act/k")).toBeUndefined();
+  expect(await store.read.value("default", "tape.call/k")).toBeUndefined();
 });

@@ -15,10 +15,10 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
   );
 const turn = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-describe("the door", () => {
-  it("lets equal and newer tokens through, refuses lower ones, scope by scope", async () => {
-    const door = new RequestFence();
-    const bring = (token: bigint, name?: string) => codeOf(door.run(headersOf(token, name), () => "in"));
+describe("RequestFence", () => {
+  it("accepts equal and newer tokens and refuses lower ones within a scope", async () => {
+    const fence = new RequestFence();
+    const bring = (token: bigint, name?: string) => codeOf(fence.run(headersOf(token, name), () => "in"));
     expect(await bring(9n)).toBe("in");
     expect(await bring(9n)).toBe("in");
     expect(await bring(10n)).toBe("in");
@@ -26,12 +26,12 @@ describe("the door", () => {
     expect(await bring(1n, "another")).toBe("in");
   });
 
-  it("a newer token waits for requests of older ones, which are told; those of one token run beside each other", async () => {
-    const door = new RequestFence();
+  it("makes a newer token wait for older requests, and aborts those", async () => {
+    const fence = new RequestFence();
     const did: string[] = [];
     const leave: (() => void)[] = [];
     const slow = (who: string) =>
-      door.run(headersOf(1n), async ({ abortSignal }) => {
+      fence.run(headersOf(1n), async ({ abortSignal }) => {
         did.push(`${who} in`);
         abortSignal.addEventListener("abort", () => did.push(`${who} told`));
         await new Promise<void>((resolve) => void leave.push(resolve));
@@ -40,9 +40,9 @@ describe("the door", () => {
     const old = [slow("a"), slow("b")];
     await turn();
     expect(did).toEqual(["a in", "b in"]);
-    const newer = [2n, 2n].map((token) => door.run(headersOf(token), () => void did.push("newer in")));
+    const newer = [2n, 2n].map((token) => fence.run(headersOf(token), () => void did.push("newer in")));
     await turn();
-    expect(await codeOf(door.run(headersOf(1n), () => "in"))).toBe("TAPE_FENCED"); // from the knock on
+    expect(await codeOf(fence.run(headersOf(1n), () => "in"))).toBe("TAPE_FENCED"); // from the knock on
     expect(did).toEqual(["a in", "b in", "a told", "b told"]);
     leave[0]!();
     await turn();
@@ -52,20 +52,20 @@ describe("the door", () => {
     expect(did.slice(-3)).toEqual(["b out", "newer in", "newer in"]);
   });
 
-  it("two newer tokens at once: the highest gets in, the other is refused though it waited", async () => {
-    const door = new RequestFence();
+  it("admits the highest of two newer tokens and refuses the other", async () => {
+    const fence = new RequestFence();
     let leave = () => {};
-    const old = door.run(headersOf(1n), () => new Promise<void>((resolve) => (leave = resolve)));
+    const old = fence.run(headersOf(1n), () => new Promise<void>((resolve) => (leave = resolve)));
     await turn();
-    const middle = codeOf(door.run(headersOf(2n), () => "in"));
-    const highest = codeOf(door.run(headersOf(3n), () => "in"));
+    const middle = codeOf(fence.run(headersOf(2n), () => "in"));
+    const highest = codeOf(fence.run(headersOf(3n), () => "in"));
     await turn();
     leave();
     await old;
     expect(await Promise.all([middle, highest])).toEqual(["TAPE_FENCED", "in"]);
   });
 
-  it("a shared guard table knows what another process has seen; one that fails is asked again", async () => {
+  it("reads a shared guard table, and retries after it fails", async () => {
     const shared = memoryGuardTable();
     await shared.raise("default/sweeper", 7n);
     let fails = 1;
@@ -75,21 +75,21 @@ describe("the door", () => {
         return shared.raise(scope, token);
       },
     };
-    const door = new RequestFence(guards);
-    await expect(door.run(headersOf(8n), () => "in")).rejects.toThrow("away");
-    expect(await codeOf(door.run(headersOf(6n), () => "in"))).toBe("TAPE_FENCED");
-    expect(await codeOf(door.run(headersOf(8n), () => "in"))).toBe("in");
+    const fence = new RequestFence(guards);
+    await expect(fence.run(headersOf(8n), () => "in")).rejects.toThrow("away");
+    expect(await codeOf(fence.run(headersOf(6n), () => "in"))).toBe("TAPE_FENCED");
+    expect(await codeOf(fence.run(headersOf(8n), () => "in"))).toBe("in");
   });
 
-  it("names that no header could carry arrive as they are; the key of an effect is a scope, too", async () => {
+  it("carries any lease name, and takes an effect's key as a scope", async () => {
     const guards = memoryGuardTable();
-    const door = new RequestFence(guards);
+    const fence = new RequestFence(guards);
     const seen: unknown[] = [];
     const note = ({ key, token }: { key: string; token: bigint }) => void seen.push([key, token]);
-    await door.run(headersOf(1n, "Mülleimer\n€"), note);
+    await fence.run(headersOf(1n, "Mülleimer\n€"), note);
     const byKey = fenceHeaders({ key: "run-7:2", token: 4n });
     expect(byKey).toEqual({ "idempotency-key": "run-7:2", "tape-fencing-token": "4" });
-    await door.run((name) => byKey[name], note);
+    await fence.run((name) => byKey[name], note);
     expect(seen).toEqual([
       ["default/Mülleimer\n€", 1n],
       ["run-7:2", 4n],
@@ -97,12 +97,12 @@ describe("the door", () => {
   });
 });
 
-describe("the handler", () => {
+describe("fencedHandler", () => {
   const handle = fencedHandler(async (request, { token }) => new Response(`${await request.text()} under ${token}`));
   const send = (headers: Record<string, string>) =>
     handle(new Request("http://service/", { method: "POST", headers, body: "put" }));
 
-  it("answers 412 to a stale token and 428 to none, as problems with a code", async () => {
+  it("responds 412 to a stale token and 428 to a missing one", async () => {
     const current = await send(fenceHeaders({ name: "sweeper", token: 5n }));
     expect([current.status, await current.text()]).toEqual([200, "put under 5"]);
     const stale = await send(fenceHeaders({ name: "sweeper", token: 4n }));
@@ -124,7 +124,7 @@ describe("the handler", () => {
     },
   );
 
-  it("a guard inside the handler that finds the token stale answers 412 as well; other errors pass", async () => {
+  it("responds 412 when a guard inside the handler refuses; rethrows other errors", async () => {
     const request = () =>
       new Request("http://service/", { method: "POST", headers: fenceHeaders({ name: "a", token: 1n }), body: "" });
     const late = fencedHandler(() => {

@@ -20,8 +20,8 @@ const ready = (...connectors: Connector[]) => ({
   runner: createRunner({ workflows: [], effects: [wire], connectors }),
 });
 
-describe("an effect by a connector", () => {
-  it("a whole run: dispatched, in doubt, observed, and undone when the run fails", async () => {
+describe("an effect with a connector", () => {
+  it("is dispatched, observed when UNKNOWN, and compensated when the run fails", async () => {
     const seen: string[] = [];
     const bank = functionConnector("bank", {
       dispatch: (args: { n: number }, fx) => {
@@ -58,7 +58,7 @@ describe("an effect by a connector", () => {
     ]);
   });
 
-  it("the key and the token arrive as headers, whatever the run is called, and nobody can set them", async () => {
+  it("sends key and token as headers for any run id, and requests cannot set them", async () => {
     const server = await serve(async ({ socket, whole }) => {
       await whole();
       socket.end(answer(200, ...json({ id: 9 })));
@@ -106,7 +106,7 @@ describe("a process without the connector", () => {
       compensate: () => void seen.push("compensate"),
     });
 
-  it("parks the act, says what is missing, and lets it go on where the connector is", async () => {
+  it("parks the effect, names what is missing, and resumes where the connector is", async () => {
     const { store, replica, clock } = await setStage();
     const run = await waiting(store, "non_idempotent", { connector: "bank" });
     const { item } = await run.effect(0);
@@ -127,7 +127,7 @@ describe("a process without the connector", () => {
     expect(await run.effect(0)).toMatchObject({ status: "CONFIRMED" });
   });
 
-  it("parks a doubt, also when evidence would settle it: only its connector knows what would undo it", async () => {
+  it("parks an UNKNOWN effect despite evidence, since only its connector can compensate", async () => {
     const { store, replica, clock } = await setStage();
     const run = await waiting(store, "non_idempotent", { connector: "bank" });
     const silent = functionConnector("bank", {
@@ -153,7 +153,7 @@ describe("a process without the connector", () => {
     expect(await run.effect(0, 1)).toMatchObject({ status: "ARMED", role: "compensation" });
   });
 
-  it("parks what is owed, and undoes it where the connector is", async () => {
+  it("parks an obligation, and compensates where the connector is", async () => {
     const { store, replica, clock } = await setStage();
     const run = await waiting(store, "non_idempotent", { connector: "bank" });
     const seen: string[] = [];
@@ -174,7 +174,7 @@ describe("a process without the connector", () => {
   });
 });
 
-describe("what a connector says about one attempt", () => {
+describe("an attempt of a connector", () => {
   const repeatable = effect<unknown, unknown>("wire", {
     connector: "bank",
     semantics: "idempotent",
@@ -196,13 +196,13 @@ describe("what a connector says about one attempt", () => {
   const fail = (error: Error) => () => Promise.reject(error);
   const no = new DefiniteFailure("403", { about: "attempt" });
 
-  it("a refusal of the first attempt is definite", async () => {
+  it("is FAILED when the first attempt is refused", async () => {
     expect((await played([fail(no)])).effect).toMatchObject({ status: "FAILED", reason: "definite" });
     const { effect: after } = await played([fail(new NotSent()), fail(no)]);
     expect(after).toMatchObject({ status: "FAILED", reason: "definite" });
   });
 
-  it("a refusal after an attempt in doubt is not: nobody knows what became of that one", async () => {
+  it("stays unknown when a refusal follows an uncertain attempt", async () => {
     const { story: told, effect: after } = await played([fail(new AckLost()), fail(no), fail(no)]);
     expect(told.filter((line) => !line.startsWith("attempt"))).toEqual([
       "PENDING ack_lost",
@@ -220,7 +220,7 @@ describe("what a connector says about one attempt", () => {
     expect(good).toMatchObject({ status: "CONFIRMED" });
   });
 
-  it("who asks to be left alone is left alone for so long", async () => {
+  it("waits as long as Retry-After requests", async () => {
     const script = [fail(new NotSent("429", { afterMs: 60_000 })), () => "later"];
     expect((await played(script, 59_999)).calls()).toBe(1);
     expect((await played(script, 60_001)).calls()).toBe(2);
