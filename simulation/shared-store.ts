@@ -6,6 +6,7 @@ import { TapeError } from "../src/model/errors.ts";
 import type { Fence } from "../src/model/fence.ts";
 import type { RenewRequest, RenewResult } from "../src/model/lease.ts";
 import type { FeedRecord, Store, WakeHint } from "../src/store/contract/store.ts";
+import { feedPages } from "../src/store/read-all.ts";
 import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import { ReusedDatabase } from "./reused-database.ts";
 import { tenant } from "./tenants.ts";
@@ -193,12 +194,8 @@ export class SharedStore {
 /** Every record there is, or every one of a tenant, in order. */
 export async function wholeFeed(store: Store, of?: string): Promise<FeedRecord[]> {
   const feed: FeedRecord[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await store.read.feed(cursor, undefined, of);
-    feed.push(...page.records);
-    if (page.records.length < store.limits.pageRows && page.more !== true) return feed;
-    cursor = page.cursor;
-  }
+  for await (const page of feedPages(store.read, { tenant: of })) feed.push(...page);
+  return feed;
 }
 
 async function openOn(

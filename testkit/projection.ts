@@ -3,6 +3,7 @@ import { changesOf, changesOfCreation, encodeBody, type RecordContext } from "..
 import type { NewRecord, RecordData } from "../src/model/records.ts";
 import type { FeedRecord, RunView, Store } from "../src/store/contract/store.ts";
 import { statusOf } from "../src/store/decode-rows.ts";
+import { feedPages } from "../src/store/read-all.ts";
 import { ProjectionTables, type RunState, show } from "./projection-tables.ts";
 import { type Taker, takeInSomeOrder } from "./some-order.ts";
 
@@ -38,12 +39,8 @@ const storeJournal = 1;
 
 async function wholeFeed(store: Store, tenant?: string): Promise<FeedRecord[]> {
   const records: FeedRecord[] = [];
-  for (let cursor: string | undefined; ; ) {
-    const page = await store.read.feed(cursor, undefined, tenant);
-    if (page.records.length === 0) return records;
-    records.push(...page.records);
-    cursor = page.cursor;
-  }
+  for await (const page of feedPages(store.read, { tenant })) records.push(...page);
+  return records;
 }
 
 /** The tables that these records make, and where they do not fit together; `loose`: in any order that journals allow. */

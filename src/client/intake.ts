@@ -1,7 +1,7 @@
 import { encode } from "../base/codec.ts";
 import { TapeError } from "../model/errors.ts";
 import type { IntakeOps } from "../store/contract/store.ts";
-import { allOf } from "../store/page.ts";
+import { readList } from "../store/read-all.ts";
 import { noAttempt } from "../store/validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
 import { absentRun, assertOwn, defined, isOwn, type RemoteContext } from "./context.ts";
@@ -80,7 +80,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       if (!isOwn(deps, tenant)) throw noToken(id);
       const find = async () =>
         (
-          await allOf(
+          await readList(
             (above) => tokensOver(deps, { above }),
             (token) => token.id,
           )

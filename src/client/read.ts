@@ -3,7 +3,8 @@ import type { LeaseTarget } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { FeedRecord, ReadOps, RunFilter } from "../store/contract/store.ts";
-import { allOf, pageOf } from "../store/page.ts";
+import { pageOf } from "../store/page.ts";
+import { readList } from "../store/read-all.ts";
 import { absentRun, defined, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
@@ -124,7 +125,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
     },
     async token(id) {
       return (
-        await allOf(
+        await readList(
           (above) => tokensOver(deps, { above }),
           (token) => token.id,
         )

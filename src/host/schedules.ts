@@ -8,7 +8,7 @@ import { validate } from "../sdk/schema.ts";
 import { assertKnownKeys, durationOrThrow } from "../sdk/validate.ts";
 import type { Workflow } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
-import { allOf } from "../store/page.ts";
+import { readList } from "../store/read-all.ts";
 
 export interface ScheduleOptions {
   /** Five fields, six with seconds in front, or a nickname such as `@daily`. */
@@ -151,7 +151,7 @@ export class Schedules {
   }
 
   #all(): Promise<ScheduleRow[]> {
-    return allOf(
+    return readList(
       (above) => this.#store.read.schedules(this.#tenant, { above }),
       ({ id }) => id,
     );

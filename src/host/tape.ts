@@ -21,6 +21,7 @@ import { assertKnownKeys, assertName, assertOneOf, durationOf, durationOrThrow }
 import { assertWorkflow, createRunner, type Runner, type Workflow } from "../sdk/workflow.ts";
 import type { FeedRecord, RunFilter, RunView, Store } from "../store/contract/store.ts";
 import { type FollowOptions, followFeed } from "../store/follow-feed.ts";
+import { journalPages } from "../store/read-all.ts";
 import { type EffectListFilter, type EffectView, listEffects } from "./effects.ts";
 import { type GateListFilter, type OpenGate, openGates } from "./gates.ts";
 import { Leases } from "./leases.ts";
@@ -308,13 +309,8 @@ export class Tape implements AsyncDisposable {
 
   /** The records of a run's journal as they are now, in order. {@link feed} follows those to come. */
   async *journal(run: string, page: { readonly from?: number } = {}): AsyncGenerator<JournalRecord> {
-    for (let from = page.from ?? 1; ; ) {
-      const records = await this.store.read.journal(this.tenant, { run }, { from });
-      yield* records;
-      const last = records.at(-1);
-      if (last === undefined) return;
-      from = last.seq + 1;
-    }
+    const read = (from: number) => this.store.read.journal(this.tenant, { run }, { from });
+    for await (const records of journalPages(read, page.from)) yield* records;
   }
 
   /** Drives the workflows of another runner too, in this process, until it is drained or the app is closed. */

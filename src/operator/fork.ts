@@ -12,6 +12,7 @@ import { laneOf } from "../model/record-context.ts";
 import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { RunSpec, RunView, Store } from "../store/contract/store.ts";
+import { readGroups } from "../store/read-all.ts";
 import { type ForkInput, type ForkPlan, forkPlan } from "./fork-plan.ts";
 import type { OperatorDeps } from "./manual-lease.ts";
 
@@ -130,39 +131,27 @@ async function source(store: Store, tenant: string, id: string): Promise<ForkSou
   return { journal: run.journal, head: raw.at(-1)!.seq, created: first.data, records, statuses, obligations };
 }
 
-/** All of one run, page after page: a position is never left in the middle. */
-async function effectsOf(
-  store: Store,
-  tenant: string,
-  run: string,
-  role: "effect" | "compensation",
-): Promise<EffectRow[]> {
-  const all: EffectRow[] = [];
-  for (let from = 0; ; ) {
-    const page = await store.read.effects(tenant, { run, role, from });
-    const last = page.at(-1)?.pos;
-    if (last === undefined || page.length < store.limits.pageRows || page[0]!.pos === last) return [...all, ...page];
-    all.push(...page.filter(({ pos }) => pos < last));
-    from = last;
-  }
+/** All of one run; a position has fewer rows than a page. */
+function effectsOf(store: Store, tenant: string, run: string, role: "effect" | "compensation"): Promise<EffectRow[]> {
+  return readGroups({
+    page: (from) => store.read.effects(tenant, { run, role, from }),
+    groupOf: ({ pos }) => pos,
+    maxRows: store.limits.pageRows,
+    large: (_, page) => page,
+  });
 }
 
-/** What this run answers for, itself and everything below it, page after page: no run is left in the middle. */
-async function obligationsBelow(store: Store, tenant: string, { root, journal }: RunView): Promise<EffectRow[]> {
-  const all: EffectRow[] = [];
-  for (let from = 0; ; ) {
-    const page = await store.read.effects(tenant, { root, below: journal, from });
-    const last = page.at(-1)?.run;
-    if (last === undefined || page.length < store.limits.pageRows) return [...all, ...page];
-    const whole = page.filter(({ run }) => run < last);
-    if (whole.length > 0) all.push(...whole);
-    else {
-      // It owes more than a page by itself.
-      const name = (await store.read.lease(tenant, { journal: last }))?.name ?? "";
-      all.push(...(await effectsOf(store, tenant, name, "compensation")).filter(({ surplus }) => !surplus));
-    }
-    from = whole.length > 0 ? last : last + 1;
-  }
+/** The obligations of this run and of everything below it. */
+function obligationsBelow(store: Store, tenant: string, { root, journal }: RunView): Promise<EffectRow[]> {
+  return readGroups({
+    page: (from) => store.read.effects(tenant, { root, below: journal, from }),
+    groupOf: ({ run }) => run,
+    maxRows: store.limits.pageRows,
+    large: async (run) => {
+      const name = (await store.read.lease(tenant, { journal: run }))?.name ?? "";
+      return (await effectsOf(store, tenant, name, "compensation")).filter(({ surplus }) => !surplus);
+    },
+  });
 }
 
 /** Worst first: what is said of a position with several obligations, those of a child. */

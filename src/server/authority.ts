@@ -7,6 +7,7 @@ import type { Fence } from "../model/fence.ts";
 import type { JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import { mayDo } from "../protocol/route.ts";
 import type { AppendRequest, ReadOps, RunSpec } from "../store/contract/store.ts";
+import { journalPages } from "../store/read-all.ts";
 import { actorOf, type Call } from "./handler-types.ts";
 
 type Item = readonly [Fence, AppendRequest];
@@ -128,12 +129,12 @@ export class Authority {
     for (let from = head + 1; from > 1; ) {
       const limit = Math.min(backRows, from - 1);
       from -= limit;
+      const until = from + limit;
       const page: JournalRecord[] = [];
-      for (let next = from; next < from + limit; ) {
-        const some = await this.#read.journal(tenant, { journal }, { from: next, limit: from + limit - next });
+      const read = (next: number) => this.#read.journal(tenant, { journal }, { from: next, limit: until - next });
+      for await (const some of journalPages(read, from)) {
         page.push(...some);
-        if (some.more !== true) break;
-        next = some.at(-1)!.seq + 1;
+        if (from + page.length >= until) break;
       }
       tail = [...page, ...tail];
       const at = tail.findLastIndex(({ kind }) => kind === "run.stuck");
@@ -143,13 +144,10 @@ export class Authority {
   }
 
   async #all(tenant: string, journal: number, first: number, inbox = false): Promise<JournalRecord[]> {
+    const page = (from: number) => this.#read.journal(tenant, { journal }, { from, inbox });
     const all: JournalRecord[] = [];
-    for (let from = first; ; ) {
-      const page = await this.#read.journal(tenant, { journal }, { from, inbox });
-      if (page.length === 0) return all;
-      all.push(...page);
-      from = page.at(-1)!.seq + 1;
-    }
+    for await (const some of journalPages(page, first)) all.push(...some);
+    return all;
   }
 }
 

@@ -1,12 +1,12 @@
 import { TapeError } from "../model/errors.ts";
-import type { Page } from "./contract/store.ts";
+import type { FeedRecord, Page, ReadOps } from "./contract/store.ts";
 
 interface Numbered {
   readonly journal: number;
   readonly seq: number;
 }
 
-/** Page after page, until one is not full. Along a journal `seq` is dense from 1: a gap is noticed here, for nothing. */
+/** A journal, page after page, until one is not full. Along a journal `seq` is dense from 1: a gap is an error. */
 export async function readAll<R extends Numbered>(page: (from: number) => Promise<Page<R>>): Promise<R[]> {
   const all: R[] = [];
   for (;;) {
@@ -22,4 +22,66 @@ export async function readAll<R extends Numbered>(page: (from: number) => Promis
 function damaged(missing: number, { journal, seq }: Numbered): TapeError {
   const message = `record ${missing} of journal ${Math.abs(journal)} is missing: after ${missing - 1} comes ${seq}`;
   return new TapeError("TAPE_JOURNAL_DAMAGED", message, { journal, missing, found: seq });
+}
+
+/** A journal page by page from `first` on, with its gaps: for readers that must get through a damaged one. */
+export async function* journalPages<R extends Numbered>(
+  page: (from: number) => Promise<Page<R>>,
+  first = 1,
+): AsyncGenerator<Page<R>> {
+  for (let from = first; ; ) {
+    const some = await page(from);
+    yield some;
+    const last = some.at(-1);
+    if (some.more !== true || last === undefined) return;
+    from = last.seq + 1;
+  }
+}
+
+/** The feed as it is now, page by page; a page may be empty where one query passed over other tenants' records only. */
+export async function* feedPages(
+  read: Pick<ReadOps, "feed">,
+  { from, tenant }: { readonly from?: string | undefined; readonly tenant?: string | undefined } = {},
+): AsyncGenerator<readonly FeedRecord[]> {
+  for (let cursor = from; ; ) {
+    const page = await read.feed(cursor, undefined, tenant);
+    yield page.records;
+    if (page.more !== true) return;
+    cursor = page.cursor;
+  }
+}
+
+/** A list, page after page, that continues behind the name of its last row. */
+export async function readList<T>(page: (above: string) => Promise<Page<T>>, nameOf: (row: T) => string): Promise<T[]> {
+  const all: T[] = [];
+  for (let above = ""; ; ) {
+    const some = await page(above);
+    all.push(...some);
+    const last = some.at(-1);
+    if (some.more !== true || last === undefined) return all;
+    above = nameOf(last);
+  }
+}
+
+/** A list, page after page, that continues at a group of rows: a group is never read in part. */
+export async function readGroups<T>({ page, groupOf, maxRows, large }: GroupedList<T>): Promise<T[]> {
+  const all: T[] = [];
+  for (let from = 0; ; ) {
+    const some = await page(from);
+    const last = some.at(-1);
+    if (last === undefined || some.length < maxRows) return [...all, ...some];
+    const group = groupOf(last);
+    const whole = some.filter((row) => groupOf(row) < group);
+    all.push(...(whole.length > 0 ? whole : await large(group, some)));
+    from = whole.length > 0 ? group : group + 1;
+  }
+}
+
+export interface GroupedList<T> {
+  readonly page: (from: number) => Promise<readonly T[]>;
+  readonly groupOf: (row: T) => number;
+  /** Rows of a full page. */
+  readonly maxRows: number;
+  /** All rows of a group that fills a page by itself. */
+  readonly large: (group: number, page: readonly T[]) => readonly T[] | Promise<readonly T[]>;
 }

@@ -6,6 +6,7 @@ import type { TermView } from "../../model/lease.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { FeedRecord } from "../../store/contract/store.ts";
+import { feedPages } from "../../store/read-all.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
 import { brief, type Column, jsonText, lasting, printJson, tableOf, timeOf, wantsJson } from "../output.ts";
@@ -143,12 +144,9 @@ const tail: Command = {
         return 0;
       }
       const last: FeedRecord[] = [];
-      for (let cursor = from; ; ) {
-        const page = await store.read.feed(cursor, undefined, tenant);
-        last.push(...page.records);
+      for await (const records of feedPages(store.read, { from, tenant })) {
+        last.push(...records);
         last.splice(0, Math.max(0, last.length - limit));
-        if (page.records.length === 0) break;
-        cursor = page.cursor;
       }
       for (const record of last) say(record);
       return 0;

@@ -1,5 +1,5 @@
 import { type Quota, type QuotaKind, type QuotaLimits, quotaKinds, unlimited } from "../../model/quota.ts";
-import { allOf } from "../../store/page.ts";
+import { readList } from "../../store/read-all.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, withApp } from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { type Column, printJson, printRows, wantsJson } from "../output.ts";
@@ -35,7 +35,7 @@ const ls: Command = {
   options: { ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ store }) => {
-      const found = await allOf(
+      const found = await readList(
         (above) => store.read.quotas({ above }),
         ({ tenant }) => tenant,
       );

@@ -1,7 +1,7 @@
 import type { Log } from "../../base/log.ts";
 import { grantsOf, planMigration } from "../../host/open-store.ts";
 import { runIds } from "../../host/run-ids.ts";
-import { allOf } from "../../store/page.ts";
+import { readList } from "../../store/read-all.ts";
 import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
@@ -22,7 +22,7 @@ const timers: Command = {
       const [found, schedules, now] = await Promise.all([
         store.read.timers(tenant, { ...(run === undefined ? {} : { run }), ...(limit === undefined ? {} : { limit }) }),
         run === undefined
-          ? allOf(
+          ? readList(
               (above) => store.read.schedules(tenant, { above }),
               ({ id }) => id,
             )

@@ -3,7 +3,7 @@ import { isRemote, type RemoteStore } from "../../client/remote.ts";
 import { type Role, roles } from "../../protocol/route.ts";
 import { lifetimeOf, mintToken } from "../../server/credentials.ts";
 import type { AuditInfo, Store } from "../../store/contract/store.ts";
-import { allOf } from "../../store/page.ts";
+import { readList } from "../../store/read-all.ts";
 import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, withApp } from "../app.ts";
 import { type Command, UsageError } from "../command.ts";
 import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
@@ -72,7 +72,7 @@ const ls: Command = {
   options: { ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ store, tenant }) => {
-      const all = await allOf(
+      const all = await readList(
         (above) => store.read.tokens(tenant, { above }),
         ({ id }) => id,
       );

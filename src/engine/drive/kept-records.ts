@@ -4,6 +4,7 @@ import type { Fence } from "../../model/fence.ts";
 import { laneOf } from "../../model/record-context.ts";
 import type { ForkData, JournalRecord, NewRecord, RecordData } from "../../model/records.ts";
 import type { Store } from "../../store/contract/store.ts";
+import { journalPages } from "../../store/read-all.ts";
 import { cutOf } from "../context/lanes.ts";
 import { positionOf } from "../replay/history.ts";
 
@@ -149,10 +150,10 @@ export async function readJournal(
   inbox = false,
 ): Promise<JournalRecord[]> {
   const all: JournalRecord[] = [];
-  for (;;) {
-    const page = await store.read.journal(tenant, { journal }, { from: (all.at(-1)?.seq ?? 0) + 1, inbox });
+  for await (const page of journalPages((from) => store.read.journal(tenant, { journal }, { from, inbox }))) {
     const wanted = page.filter(({ seq }) => seq <= through);
     all.push(...wanted);
-    if (page.length === 0 || wanted.length < page.length) return all;
+    if (wanted.length < page.length) break;
   }
+  return all;
 }

@@ -1,5 +1,6 @@
 import { TapeError } from "../../model/errors.ts";
 import type { Store } from "../../store/contract/store.ts";
+import { journalPages } from "../../store/read-all.ts";
 import type { DriveHandle } from "../core/handle.ts";
 import type { StuckRecord } from "./stuck-records.ts";
 
@@ -23,11 +24,8 @@ export async function unstickIfResolved(drive: DriveHandle): Promise<boolean> {
 /** Why a run is stuck, as its journal says: for whoever waits for its result. */
 export async function stuckError(store: Store, tenant: string, run: string): Promise<TapeError> {
   let last: { readonly data: StuckRecord; readonly at: number } | undefined;
-  for (let from = 1; ; ) {
-    const page = await store.read.journal(tenant, { run }, { from });
-    if (page.length === 0) break;
+  for await (const page of journalPages((from) => store.read.journal(tenant, { run }, { from }))) {
     for (const record of page) if (record.kind === "run.stuck") last = record;
-    from = page.at(-1)!.seq + 1;
   }
   const why = last?.data.why.replace(/^TAPE_\w+: /, "") ?? "its journal does not say why";
   const detail = (last?.data.detail ?? {}) as Readonly<Record<string, unknown>>;
