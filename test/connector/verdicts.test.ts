@@ -48,7 +48,7 @@ describe("the verdict on a response", () => {
 
   it("settles the attempts that the docs name", async () => {
     const page = readFileSync(new URL("../../docs/connectors.md", import.meta.url), "utf8");
-    const [, list = ""] = /Then (\d{3}[\d, and]*) still settle an idempotent effect/.exec(page) ?? [];
+    const [, list = ""] = /In that case (\d{3}[\d, and]*) still settle an idempotent effect/.exec(page) ?? [];
     const considered = new Set(list.match(/\d{3}/g)!.map(Number));
     const failures = written().filter(([, verdict]) => verdict === "failure");
     const { bank } = await bankThat((n) => answer(failures[n - 1]![0]));
