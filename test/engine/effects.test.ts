@@ -26,7 +26,7 @@ async function runOf(
 }
 
 describe("inline effects", () => {
-  it("intent and dispatch are durable before the body runs; a step costs one commit, an effect two", async () => {
+  it("[INV-13] intent and dispatch are durable before the body runs; a step costs one commit, an effect two", async () => {
     const s = await stage();
     const appends: (readonly string[])[] = [];
     const inside: string[][] = [];
@@ -178,7 +178,7 @@ describe("inline effects", () => {
     expect((await p.over(id)).outcome).toEqual({ status: "confirmed", value: "late" });
   });
 
-  it("a driver that vanishes in the middle: UNKNOWN, and the late owner's answer is used", async () => {
+  it("[INV-17] a driver that vanishes in the middle: UNKNOWN, and the late owner's result is used as evidence", async () => {
     const s = await stage();
     let answer = (_: string): void => {};
     let sent = 0;
@@ -203,7 +203,7 @@ describe("inline effects", () => {
     expect((await s.kinds(id)).filter((kind) => kind === "effect.dispatched")).toHaveLength(1);
   });
 
-  it("a driver that vanishes for good: UNKNOWN, never sent again, and the reconciler looks", async () => {
+  it("[INV-14] a driver that vanishes for good: UNKNOWN, never sent again, and the reconciler observes", async () => {
     const s = await stage();
     let sent = 0;
     const made = effect("wire", (_: null) => (sent++ === 0 ? one.crash() : undefined) ?? new Promise(() => {}), {

@@ -18,7 +18,7 @@ function takeover(s: Stage, run: string): Promise<unknown> {
 }
 
 describe("a lost lease", () => {
-  it("by a stall: the function stops at its next operation and nothing of it is written", async () => {
+  it("[INV-17] by a stall: the function stops at its next operation and writes nothing", async () => {
     const s = await stage();
     const calls: string[] = [];
     let release = (): void => {};

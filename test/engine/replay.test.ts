@@ -177,7 +177,7 @@ describe("replay", () => {
     await twice(flow);
   });
 
-  it("results of one commit are told one by one, with the code at rest in between, as replay tells them", async () => {
+  it("[INV-15] delivers the results of one commit one at a time, with microtasks drained, as replay does", async () => {
     const flow = any(
       workflow("batch", async (tape) => {
         const first = tape.step("first", () => 0); // its append is under way while the others come together
@@ -197,7 +197,7 @@ describe("replay", () => {
     await twice(flow);
   });
 
-  it("two parallel branches of two steps each replay alike in 1 000 seeds, wherever the driver vanishes", async () => {
+  it("[INV-15] two parallel branches replay alike in 1 000 seeds, wherever the driver vanishes", async () => {
     let cut = 0;
     for (let seed = 1; seed <= seeds(1_000); seed++) {
       const random = seededRandom(seed);
@@ -334,7 +334,7 @@ describe("divergence", () => {
   ];
 
   it.each(cases)(
-    "%s stops the run as STUCK, in words, and a redrive with good code goes on",
+    "[INV-15] %s makes the run STUCK with a reason; a redrive with matching code resumes it",
     async (_, old, other, words) => {
       const { redrive } = await import("../../src/operator/redrive.ts");
       const s = await stage();

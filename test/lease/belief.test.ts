@@ -71,7 +71,7 @@ describe("held, unknown, lost", () => {
     },
   );
 
-  it("the deadline counts from the sending of the last success, not from its answer", async () => {
+  it("[INV-11] the deadline counts from sending the last successful renewal, not from its response", async () => {
     const { clock, probe, lease, changes } = await held();
     probe.next.renew.push({ lateMs: 4_000 });
     await clock.elapse(beat + 4_000);
@@ -183,7 +183,7 @@ describe("clocks", () => {
     expectLost(lease);
   });
 
-  it("suspended: wall time passed, monotonic time did not", async () => {
+  it("[INV-11] suspended: wall time passed, monotonic time did not", async () => {
     const { clock, probe, lease } = await held();
     clock.suspend(trust - 1);
     lease.assert();
@@ -202,7 +202,7 @@ describe("clocks", () => {
     expect(probe.renewals).toEqual([]);
   });
 
-  it("the wall clock is set back by an hour: nothing changes, and nothing lasts longer", async () => {
+  it("[INV-11] the wall clock is set back by an hour: nothing changes, and nothing lasts longer", async () => {
     const { clock, probe, lease, changes } = await held();
     clock.stepWall(-3_600_000);
     expect(lease.remainingMs()).toBe(trust);

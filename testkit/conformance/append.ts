@@ -17,7 +17,7 @@ import { everything } from "./scenes.ts";
 
 /** The door: what enters a journal, and what does not. */
 export const append: Cases = ({ it }, fresh) => {
-  it("records are dense from 1 and carry the token they were written under", async () => {
+  it("[INV-1] records are dense from 1 and carry the token they were written under", async () => {
     const { store } = fresh();
     const run = await heldRun(store);
     const done = await store.fenced.append(run.fence, { after: 1, records: [step(0), step(1)] });
@@ -33,7 +33,7 @@ export const append: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("of 100 writers in one group one is stale: 99 commit, one is refused", async () => {
+  it("[INV-6] a stale writer among 100 in one group is rejected alone; 99 commit", async () => {
     const { store } = fresh();
     const runs = await Promise.all(Array.from({ length: 100 }, () => heldRun(store)));
     const verdicts = await store.fenced.appendAll(
@@ -70,7 +70,19 @@ export const append: Cases = ({ it }, fresh) => {
     await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: 2, records: [step(0)] }));
   });
 
-  it("a paused owner that was replaced writes nothing, by any record kind, once it wakes", async () => {
+  it("[INV-4] an expired holder writes until a successor takes the lease, and not after", async () => {
+    const { store, elapse } = fresh();
+    const run = await heldRun(store);
+    await elapse(run.ttlMs + 50);
+    assert.equal((await store.read.lease(tenant, { run: run.id }))?.state, "EXPIRED");
+    const late = await store.fenced.append(run.fence, { after: 1, records: [step(0)] });
+    assert.equal(late.head, 2);
+    const claim = request({ run: run.id }, { claimant: claimant("successor", lasting), nonce: nonce() });
+    const successor = await acquired(store, claim);
+    await refused("TAPE_FENCED", store.fenced.append(run.fence, { after: successor.head, records: [step(1)] }));
+  });
+
+  it("[INV-2] a paused owner that was replaced cannot write a record of any kind", async () => {
     const { store, elapse } = fresh();
     const run = await heldRun(store);
     await elapse(run.ttlMs + 50);

@@ -199,7 +199,7 @@ export const concurrency: Cases = ({ it }, fresh) => {
     });
   }
 
-  it("two clients steal 20 journals from each other while both write: every journal is sound and complete", async () => {
+  it("[INV-1] [INV-2] journals stay dense and complete while two clients take them from each other", async () => {
     const { store, another } = fresh();
     const stores = [store, await another()];
     const runs = await heldRuns(store, 20, claimant(undefined, lasting));

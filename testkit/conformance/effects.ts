@@ -124,7 +124,7 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("every other step of every status is refused and changes nothing", async () => {
+  it("[INV-5] every other step of every status is rejected and changes nothing", async () => {
     const { store } = fresh();
     let refusals = 0;
     for (const [status, targets] of Object.entries(legal)) {
@@ -227,7 +227,7 @@ export const effects: Cases = ({ it }, fresh) => {
     }
   });
 
-  it("non_idempotent: never sent again unless a sender knows that nothing was sent, or an operator says so", async () => {
+  it("[INV-14] non_idempotent: sent again only if certainly not sent, or if an operator decides so", async () => {
     const { store } = fresh();
     for (const semantics of ["non_idempotent", "idempotent", "read"] as const) {
       const run = await begin(store);

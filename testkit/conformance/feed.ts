@@ -82,7 +82,7 @@ async function caughtUp({ store, elapse }: StoreFixture, ...tenants: readonly st
 
 /** The feed: every record of every journal, exactly once, in order within each. */
 export const feed: Cases = ({ it }, fresh) => {
-  it("delivers every record and note once, in order within each journal, whatever the size of a page", async () => {
+  it("[INV-10] delivers every record and note once, in journal order, for every page size", async () => {
     const fixture = fresh();
     const { store } = fixture;
     await busyStore(store);
@@ -138,7 +138,7 @@ export const feed: Cases = ({ it }, fresh) => {
     assert.deepEqual((await page(store, 10, { tenant: "nobody" })).records, []);
   });
 
-  it("misses nothing while several clients write", async () => {
+  it("[INV-10] misses nothing while several clients write", async () => {
     const fixture = fresh();
     const { store, elapse } = fixture;
     const clients = [store, await fixture.another(), await fixture.another()];

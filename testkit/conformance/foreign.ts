@@ -143,7 +143,7 @@ export const foreign: Cases = ({ it }, fresh) => {
   }
 
   for (const group of ["intake", "claim", "fenced", "read"] as const) {
-    it(`another tenant's names, numbers and secrets are worth nothing: ${group}`, async () => {
+    it(`[INV-12] names, numbers and secrets of another tenant give access to nothing: ${group}`, async () => {
       const { store } = fresh();
       const victim = await victimOn(store);
       const before = await statesOf(store, tenant);

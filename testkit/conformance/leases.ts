@@ -57,7 +57,7 @@ export const leases: Cases = ({ it }, fresh) => {
     );
   });
 
-  it("every fresh term bumps the token, also for the same owner; so does every release", async () => {
+  it("[INV-3] every new term and every release increases the token, also for the same owner", async () => {
     const { store, elapse } = fresh();
     const who = claimant(undefined, brief);
     const req = claimOf({ claimant: who });

@@ -112,7 +112,7 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.equal((await run.write(record("notes.taken", { through: 2 }))).notes, 2);
   });
 
-  it("parking and ending are refused while a note is not taken, and nothing is written", async () => {
+  it("[INV-8] parking and ending are rejected while a note is not taken, and nothing is written", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await store.intake.signal(tenant, run.id, signal(1));
@@ -146,7 +146,7 @@ export const notes: Cases = ({ it }, fresh) => {
     assert.deepEqual(await find(store, "recovery"), []);
   });
 
-  it("parking races signals: never is a run parked with a note that nobody will look at", async () => {
+  it("[INV-8] a run is never parked with an untaken note when parking races signals", async () => {
     const { store, another } = fresh();
     const clients = [store, await another()];
     let runs = 0;

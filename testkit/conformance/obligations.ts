@@ -78,7 +78,7 @@ async function obligationIn(store: Store, status: string): Promise<{ run: Holder
 
 /** What is owed for an act that happened: armed with it, due only when something went wrong, undone newest first. */
 export const obligations: Cases = ({ it }, fresh) => {
-  it("is armed in the append that confirms its act, or not at all", async () => {
+  it("[INV-16] is armed in the append that confirms its effect, or not at all", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", intent(0), settled(0, "CONFIRMED"), armed(0)));
@@ -110,7 +110,7 @@ export const obligations: Cases = ({ it }, fresh) => {
     await unchanged(store, () => foreign.refused("TAPE_ILLEGAL_TRANSITION", armed(5, { run: run.journal })));
   });
 
-  it("a healthy run's obligations are never due, and are discharged when it completes", async () => {
+  it("[INV-16] obligations of a healthy run are never due, and are discharged when it completes", async () => {
     const { store } = fresh();
     const run = await begin(store);
     await run.write(...confirmed(0), armed(0), ...confirmed(1), armed(1));

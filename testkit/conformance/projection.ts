@@ -23,7 +23,7 @@ function lying(store: Store, lies: Partial<ReadOps>): Store {
 
 /** projection = fold(records), after whatever happened. */
 export const projection: Cases = ({ it }, fresh) => {
-  it("after a long and varied life the records explain every row", async () => {
+  it("[INV-9] after a long and varied life the records explain every row", async () => {
     const fixture = fresh();
     const { store, elapse } = fixture;
     const life = new Workload(fixture, seededRandom("projection"));

@@ -321,7 +321,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     await unchanged(store, () => allRefused("TAPE_BAD_INPUT", calls));
   });
 
-  it("a record of the wrong shape is refused, with the whole append", async () => {
+  it("[INV-5] a record of the wrong shape is rejected with the whole append", async () => {
     const { store } = fresh();
     const run = await begin(store);
     const put = (...records: unknown[]) => store.fenced.append(run.term.fence, { after: 1, records: lie(records) });
@@ -359,7 +359,7 @@ export const refusals: Cases = ({ it }, fresh) => {
     });
   });
 
-  it("in a batch each bad item fails alone", async () => {
+  it("[INV-6] in a batch each bad item fails alone", async () => {
     const { store } = fresh();
     const [a, b] = [await begin(store), await begin(store)];
     const entry = { after: 1, records: [step(0)] };

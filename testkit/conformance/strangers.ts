@@ -55,7 +55,7 @@ export const strangers: Cases = ({ it }, fresh) => {
     assert.ok(ones.every((one) => one === undefined));
   });
 
-  it("writes are refused exactly as for something that does not exist", async () => {
+  it("[INV-12] writes are rejected exactly as for something that does not exist", async () => {
     const { store } = fresh();
     const { run, item, named } = await scene(store);
     const { intake, claim, read } = store;

@@ -49,7 +49,7 @@ const lengthOf = async (run: { journal: number }): Promise<number> =>
   (await scene.store.read.journal(tenant, { journal: run.journal })).length;
 
 describe.each(["after", "before"] as const)("cut %s the request reached the server", (when) => {
-  it("a whole group of 100 appends is resolved, once, under the same terms", async () => {
+  it("[INV-7] a whole group of 100 appends is resolved, once, under the same terms", async () => {
     const runs = await Promise.all(Array.from({ length: 100 }, () => held(store)));
     const cuts = Array.from({ length: 2 }, () => cut(when, statement("append_many"))); // two batches side by side
     const verdicts = await store.fenced.appendAll(runs.map((run) => [run.fence, { after: 1, records: [step(0)] }]));

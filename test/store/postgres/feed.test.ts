@@ -71,7 +71,7 @@ function expectOrdered(records: readonly FeedRecord[]): void {
 }
 
 describe("an older transaction commits last", () => {
-  it("the feed stops in front of it, names it, and then delivers everything once and in order", async () => {
+  it("[INV-10] the feed stops in front of it, names it, and then delivers everything once and in order", async () => {
     const { store } = scene;
     const [slow, fast] = await Promise.all([held(), held()]);
     const before = await endOf(store);

@@ -77,7 +77,7 @@ describe("a COMMIT that fails", () => {
     store = await place.open({ open: faults.open });
   });
 
-  it("after it was carried out, is found out: the callers get their verdicts, nothing is written twice", async () => {
+  it("[INV-7] after it was carried out, is detected: callers get their results, nothing is written twice", async () => {
     const runs = await Promise.all(Array.from({ length: 10 }, () => held(store)));
     const wakes: WakeHint[] = [];
     store.onWake((wake) => wakes.push(wake));

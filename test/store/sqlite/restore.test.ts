@@ -19,7 +19,7 @@ const byForce = { claimant: lasting, expect: "any", by: "ann", why: "drill" } as
 describe("a file restored from a backup", () => {
   const backup = () => `${place.file}.backup`;
 
-  it("refuses its old holders by itself, and after `restored` no token is issued twice", async () => {
+  it("[INV-3] rejects its old holders, and after `restored` issues no token twice", async () => {
     let store = await place.open({ clock });
     const run = await heldRun(store, {}, lasting);
     const lead = { name: "lead" };

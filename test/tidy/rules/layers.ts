@@ -20,7 +20,7 @@ export const layers: readonly (readonly string[])[] = [
 ];
 
 /** The same within src/engine, by folder; "" are the files beside these folders. */
-const engineLayers: readonly (readonly string[])[] = [
+export const engineLayers: readonly (readonly string[])[] = [
   ["replay"],
   ["journal"],
   ["core"],
