@@ -74,7 +74,9 @@ async function fillPostgres(url: string, runs: number): Promise<void> {
     for (let from = next; from < next + runs; from += chunk) {
       const to = Math.min(from + chunk, next + runs);
       await client.query("begin");
-      const { stamp } = await one<{ stamp: string }>("select tape.stamp() as stamp");
+      const { stamp } = await one<{ stamp: string }>(
+        "select pg_current_xact_id()::text::bigint + feed_offset as stamp from tape.meta",
+      );
       for (const table of tables) {
         const { rows } = await client.query<{ name: string }>(
           `select column_name as name from information_schema.columns where table_schema = 'tape' and table_name = '${table}' order by ordinal_position`,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { readFiles, repositoryPaths, type SourceFile } from "./files.ts";
-import { onlineMigrations, sqlHeaders, sqlInCode, sqlParity, sqlStars } from "./rules/sql.ts";
+import { onlineMigrations, sqlHeaders, sqlInCode, sqlMacros, sqlParity, sqlStars } from "./rules/sql.ts";
 
 /** Statements that only one of the SQL stores has, each with its reason. */
 const onlyInOne: Record<string, string> = {
@@ -102,6 +102,23 @@ describe("statements name their columns", () => {
     "-- read\nselect * from (select b from a limit 1) x",
     "-- fenced\nwith f as (select i.*, l.b from unnest(:x::bigint[]) as i(a) cross join l) select a from f",
   ])("allows %j", (text) => expect(sqlStars([statement(text)])).toEqual([]));
+});
+
+describe("what statements share stands once", () => {
+  it("holds", () => expect(sqlMacros(sources)).toEqual([]));
+
+  const macro = "-- macro: tape.next()\n-- The next number.\n(select m.last + 1 from tape.meta m);\n\n";
+  const file = (text: string): SourceFile => ({ path: "src/store/postgres/sql/a.sql", text: macro + text });
+
+  it.each([
+    "-- name: a\n-- read\nselect 1;\n",
+    "-- name: a\n-- read\nselect tape.next(), (select m.last + 1\n  from tape.meta m);\n",
+    "-- name: a\n-- read\nselect tape.next(), m.last + 1 as next from tape.meta m;\n",
+  ])("refuses %j", (text) => expect(sqlMacros([file(text)])).toHaveLength(1));
+
+  it("allows a statement that says its name", () => {
+    expect(sqlMacros([file("-- name: a\n-- read\nselect tape.next();\n")])).toEqual([]);
+  });
 });
 
 describe("the SQL stores have the same statements", () => {

@@ -6,7 +6,7 @@ import { sqlFiles } from "../sql/files.ts";
 import type { QueryResult, Row } from "../sql/plan.ts";
 import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statements.ts";
 import { isOutdatedPlan } from "./errors.ts";
-import { boundedResult, boundedSource } from "./paging/pages.ts";
+import { boundedResult, boundedSource } from "./pages.ts";
 import { Slots } from "./slots.ts";
 import { type Transport, transportOf } from "./transport.ts";
 import type { PostgresSettings } from "./url.ts";

@@ -360,11 +360,6 @@ AS $function$
   select recorded is null or recorded = coalesce(tape.timeline(), recorded)
 $function$;
 
-CREATE OR REPLACE FUNCTION tape.stamp()
- RETURNS bigint
- LANGUAGE sql
-RETURN (((pg_current_xact_id())::text)::bigint + (SELECT meta.feed_offset FROM tape.meta));
-
 CREATE OR REPLACE FUNCTION tape.timeline()
  RETURNS text
  LANGUAGE plpgsql

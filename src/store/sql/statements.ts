@@ -3,14 +3,17 @@ import type { SqlFiles } from "./files.ts";
 /**
  * SQL lives in plain files, one for each group of tables. Each statement begins with a header and ends with a semicolon:
  *
- *   -- name: <name>        by which plans and stores ask for it
+ *   -- name: <name>        the name that plans and stores use
  *   -- fenced              changes rows under a fence that the same transaction has checked
  *   -- unfenced: <why>     or: changes rows without one, and why that is right
  *   -- read                or: changes nothing
  *   -- writes: <tables>    of all but reads: the tables it changes
  *
- * A statement without such a header is refused, so an unfenced write cannot be shipped unseen. Parameters are written
- * `:snake_case`, are bound by position, and have one type each by name (see paramTypes).
+ * A statement without such a header is rejected, so an unfenced write cannot be shipped unseen. Parameters are written
+ * `:snake_case`, are bound by position, and have one type each by name (see paramTypes). Text that several statements share
+ * stands once:
+ *
+ *   -- macro: <text>       what follows takes the place of this text in every statement of the store
  */
 export interface Statement {
   readonly name: string;
@@ -26,36 +29,60 @@ export interface Statement {
 /** How the backend writes the parameter `param` of the statement `name`; `cast`: the SQL casts it by itself. */
 export type Placeholder = (position: number, param: string, name: string, cast: boolean) => string;
 
+/** By the text that they stand for. */
+export type Macros = ReadonlyMap<string, string>;
+
 export function loadStatements(
   files: SqlFiles,
   placeholder: Placeholder,
   schema?: string,
-  prepare: (name: string, source: string) => string = (_name, source) => source,
+  prepare: (name: string, source: string, macros: Macros) => string = (_name, source) => source,
 ): ReadonlyMap<string, Statement> {
+  const parts = [...files].flatMap(([file, text]) => partsOf(file, text));
+  const macros = new Map(parts.filter(({ macro }) => macro).map(({ name, source }) => [name, withoutComments(source)]));
   const statements = new Map<string, Statement>();
-  for (const [file, text] of files) {
-    for (const [name, source] of namedSources(file, text)) {
-      if (statements.has(name)) throw new Error(`${file}: there is a second statement ${name}`);
-      statements.set(name, parseStatement(name, prepare(name, source), placeholder, schema));
-    }
+  for (const { file, macro, name, source } of parts) {
+    if (macro) continue;
+    if (statements.has(name)) throw new Error(`${file}: there is a second statement ${name}`);
+    const expanded = expand(prepare(name, source, macros), macros);
+    statements.set(name, parseStatement(name, expanded, placeholder, schema));
   }
   return statements;
 }
 
-/** The statements of one file by name, each from the line that says what it may do, without the last semicolon. */
-export function namedSources(file: string, text: string): [name: string, source: string][] {
-  const [before, ...parts] = text.split(/^-- name: /m);
-  if (before!.trim() !== "") throw new Error(`${file} must begin with "-- name: "`);
+/** One statement or macro of a file: what follows the line of its name, without the last semicolon. */
+export interface SqlPart {
+  readonly file: string;
+  readonly macro: boolean;
+  readonly name: string;
+  readonly source: string;
+}
+
+export function partsOf(file: string, text: string): SqlPart[] {
+  const [before, ...parts] = text.split(/^-- (?=name: |macro: )/m);
+  if (before!.trim() !== "") throw new Error(`${file} must begin with "-- name: " or "-- macro: "`);
   return parts.map((part) => {
     const end = part.indexOf("\n");
-    return [
-      part.slice(0, end).trim(),
-      part
-        .slice(end + 1)
-        .trimEnd()
-        .replace(/;$/, ""),
-    ];
+    const [kind = "", name = ""] = part.slice(0, end).split(": ");
+    const source = part.slice(end + 1).trimEnd();
+    return { file, macro: kind === "macro", name: name.trim(), source: source.replace(/;$/, "") };
   });
+}
+
+const withoutComments = (source: string): string =>
+  source
+    .split("\n")
+    .filter((line) => !line.startsWith("--"))
+    .join("\n")
+    .trim();
+
+function expand(source: string, macros: Macros): string {
+  const inCode = (line: string): string =>
+    [...macros].reduce((text, [name, replacement]) => text.replaceAll(name, () => replacement), line);
+  return source
+    .split("\n")
+    .map((line) => (line.startsWith("--") ? line : inCode(line)))
+    .join("\n");
 }
 
 export function parseStatement(name: string, source: string, placeholder: Placeholder, schema?: string): Statement {
@@ -66,10 +93,7 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
     throw new Error(`${name} must begin with "-- fenced", "-- unfenced: <why>" or "-- read", not "${header}"`);
   }
   const role = match[1]!.startsWith("unfenced") ? "unfenced" : (match[1] as "fenced" | "read");
-  const body = lines
-    .filter((line) => !line.startsWith("--"))
-    .join("\n")
-    .trim();
+  const body = withoutComments(source);
   if (role === "read" && /\b(insert into|update \S+ set|delete from)\b/i.test(body)) {
     throw new Error(`${name} changes rows but says "-- read"`);
   }

@@ -9,11 +9,13 @@ import { openPostgres } from "../../../src/store/postgres/open.ts";
 import { parsePostgresUrl } from "../../../src/store/postgres/url.ts";
 import { sqlFiles } from "../../../src/store/sql/files.ts";
 import type { QueryResult } from "../../../src/store/sql/plan.ts";
-import { namedSources, type Statement } from "../../../src/store/sql/statements.ts";
+import { partsOf, type Statement } from "../../../src/store/sql/statements.ts";
 import { dropDatabase, freshDatabase } from "../../postgres/database.ts";
 
 const files = sqlFiles(new URL("../../../src/store/postgres/sql/", import.meta.url));
-export const statementNames = [...files].flatMap(([file, text]) => namedSources(file, text).map(([name]) => name));
+export const statementNames = [...files].flatMap(([file, text]) =>
+  partsOf(file, text).flatMap(({ macro, name }) => (macro ? [] : [name])),
+);
 
 /** A database with a store in it, and the means to hold its own statements open in the middle of a transaction. */
 export interface Scene {

@@ -15,20 +15,44 @@ interface NamedStatement extends SourceFile {
   readonly name: string;
 }
 
-/** Each statement as if it were a file of its own; `path` names the file and the statement. */
-function statementsOf(files: SourceFile[]): NamedStatement[] {
+/** Each statement or macro as if it were a file of its own; `path` names the file and the statement. */
+function partsOf(files: SourceFile[], kind: "name" | "macro"): NamedStatement[] {
   return files.flatMap(({ path, text }) => {
     const store = statementFile.exec(path)?.[1];
     if (store === undefined) return [];
     return text
-      .split(/^-- name: /m)
-      .slice(1)
+      .split(/^-- (?=name: |macro: )/m)
+      .filter((part) => part.startsWith(`${kind}: `))
       .map((part) => {
-        const [name = "", ...lines] = part.split("\n");
+        const [first = "", ...lines] = part.split("\n");
+        const name = first.slice(kind.length + 2);
         return { path: `${path} ${name}`, store, name, text: lines.join("\n") };
       });
   });
 }
+
+const statementsOf = (files: SourceFile[]): NamedStatement[] => partsOf(files, "name");
+
+/** What statements share stands once: no statement spells out the text of a macro, and each macro is used. */
+export function sqlMacros(files: SourceFile[]): string[] {
+  const statements = statementsOf(files).map((statement) => ({ ...statement, code: oneLine(bareSql(statement.text)) }));
+  const code = files.filter(({ path }) => path.endsWith(".ts"));
+  return partsOf(files, "macro").flatMap(({ path, store, name, text }) => {
+    const body = oneLine(bareSql(text).replace(/;\s*$/, ""));
+    const inner = body.replace(/^\(select (.*?)(?: from .*)?\)$/, "$1");
+    const ofStore = statements.filter((statement) => statement.store === store);
+    const used =
+      ofStore.some((statement) => statement.text.includes(name)) || code.some((file) => file.text.includes(name));
+    return [
+      ...(used ? [] : [`${path}: no statement uses it`]),
+      ...ofStore
+        .filter((statement) => statement.code.includes(body) || statement.code.includes(inner))
+        .map((statement) => `${statement.path}: spells out a macro; say ${name}`),
+    ];
+  });
+}
+
+const oneLine = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
 export function sqlHeaders(files: SourceFile[]): string[] {
   return [...sqlFileForms(files), ...statementsOf(files).flatMap(headerOf)];
@@ -44,8 +68,8 @@ function sqlFileForms(files: SourceFile[]): string[] {
   return [
     ...twice.map(({ path }) => `${path}: the store has a statement of that name already`),
     ...statementFiles
-      .filter(({ text }) => !text.startsWith("-- name: "))
-      .map(({ path }) => `${path}: begin with -- name:`),
+      .filter(({ text }) => !/^-- (name|macro): /.test(text))
+      .map(({ path }) => `${path}: begin with -- name: or -- macro:`),
     ...statementFiles
       .filter(({ text }) => text.split("\n").length - 1 > maxSqlLines)
       .map(({ path }) => `${path} is longer than ${maxSqlLines} lines; split it by table`),

@@ -27,9 +27,6 @@ create table tape.meta(
   channel text,                         -- of wake hints: every role may listen and notify, but must read this name first
   cursor_key text                       -- seals the cursors of one tenant's feed: a position counts records of all tenants
 );
--- Position of a record in the feed: the number of its transaction, raised over restores.
-create function tape.stamp() returns bigint language sql volatile
-  return pg_current_xact_id()::text::bigint + (select feed_offset from tape.meta);
 
 -- Live status is derived, not stored: a LIVE run is RUNNING when its lease has an owner, RUNNABLE when a reactor is
 -- wanted, else WAITING. So steps, parks, business keys and notes never touch this table.
@@ -213,4 +210,4 @@ values (true, gen_random_uuid()::text, 0, 0, 2, tape.timeline(), 0, 'tape_' || r
 insert into tape.leases(journal, kind, tenant, run, token, ttl_ms, expires_at, acquired_at, renewed_at, progress_at)
 values (1, 'store', '', 1, 0, 0, 0, 0, 0, 0);
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
-values (1, 1, 0, tape.stamp(), tape.now_ms(), 'store.restored', '{"v":1,"epoch":0,"reason":"created","ended":0}');
+values (1, 1, 0, pg_current_xact_id()::text::bigint, tape.now_ms(), 'store.restored', '{"v":1,"epoch":0,"reason":"created","ended":0}');

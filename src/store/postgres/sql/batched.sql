@@ -15,10 +15,10 @@ with f as materialized (
     and l.tenant is not distinct from i.tenant
     and l.nonce = i.nonce and not l.doomed and l.kind = 'run' for key share skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
-  where (select tape.on_timeline(m.timeline) from tape.meta m)),
+  where tape.on_timeline()),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.seq, f.token,
-    greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),
+    greatest(tape.stamp(), f.stamp),
     (select tape.now_ms()), f.kind, f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
@@ -41,7 +41,7 @@ with i as materialized (
       :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
       :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
-m as materialized (select exists (select 1 from tape.quotas q where q.runs is not null or q.bytes is not null) as limited, token_floor, pg_current_xact_id()::text::bigint + feed_offset as stamp, tape.now_ms() as at from tape.meta),
+m as materialized (select exists (select 1 from tape.quotas q where q.runs is not null or q.bytes is not null) as limited, token_floor, tape.stamp() as stamp, tape.now_ms() as at from tape.meta),
 c as (insert into tape.runs(journal, tenant, id, workflow, version, phase, input_hash, labels, root, created_at)
   select i.journal, i.tenant, i.id, i.workflow, i.version, 'LIVE', i.input_hash, i.labels, i.journal, m.at from i cross join m
   where (select 1 from tape.tombstones t where t.tenant = i.tenant and t.id = i.id limit 1) is null
@@ -74,7 +74,7 @@ with i as materialized (
       :input_hashes::text[], :labelses::text[], string_to_array(:bodies, chr(31)),
       :nonces::bigint[], :owners::text[], :owner_labels::text[], :reactors::text[], :ttls::bigint[], :stalls::bigint[])
     as i(journal, tenant, id, workflow, version, input_hash, labels, body, nonce, owner, label, reactor, ttl, stall)),
-m as materialized (select token_floor, pg_current_xact_id()::text::bigint + feed_offset as stamp, tape.now_ms() as at from tape.meta),
+m as materialized (select token_floor, tape.stamp() as stamp, tape.now_ms() as at from tape.meta),
 q as materialized (
   select q.tenant, coalesce(q.runs, d.runs) - q.runs_used as room from tape.quotas q left join tape.quotas d on d.tenant = ''
   where q.tenant = any (:tenants::text[]) and abs(tape.now_ms() - q.runs_at) < greatest(1000, q.runs_used / 10) and coalesce(q.runs, d.runs) >= 0
@@ -123,7 +123,7 @@ with f as materialized (
     and (select 1 from tape.gates g where g.run = i.journal and g.status || '' = 'OPEN' limit 1) is null
     and (select 1 from tape.timers t where t.run = i.journal and t.status || '' = 'SET' limit 1) is null
     and (select 1 from tape.runs c where c.root = i.journal and c.parent = i.journal and c.ended_at is null limit 1) is null
-    and (select tape.on_timeline(m.timeline) from tape.meta m)),
+    and tape.on_timeline()),
 r as (update tape.runs r set phase = f.status, cause = lower(f.status), outcome = f.outcome, ended_at = (select tape.now_ms())
   from f where r.journal = any (array[f.journal]) and r.phase || '' = 'LIVE' and r.parent is null
   returning f.journal, f.token, f.after, f.body, f.stamp, f.notes),
@@ -132,7 +132,7 @@ u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, 
   from r where l.journal = any (array[r.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select r.journal, r.after + 1, r.token,
-    greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), r.stamp),
+    greatest(tape.stamp(), r.stamp),
     (select tape.now_ms()), 'run.ended', r.body from r),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from r;
@@ -155,7 +155,7 @@ u as (update tape.leases l set notes = f.seq, next_reactor = case when f.held th
     due_at = case when f.held then l.due_at else tape.now_ms() end
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
-  select -f.journal, f.seq, 0, greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m),
+  select -f.journal, f.seq, 0, greatest(tape.stamp(),
       coalesce((select p.stamp from tape.records p where p.journal = -f.journal and p.seq = f.seq - 1), 0)),
     (select tape.now_ms()), 'timer.fired', f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
@@ -204,14 +204,14 @@ with f as materialized (
     and l.nonce = i.nonce and not l.doomed for update skip locked) l
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   where (l.kind = 'name' or l.notes = i.taken)
-    and (select tape.on_timeline(m.timeline) from tape.meta m)),
+    and tape.on_timeline()),
 u as (update tape.leases l set token = l.token + 1, nonce = null, owner = null, label = null, reactor = null,
     expires_at = (select tape.now_ms()), doomed = false, last_end = f."end", next_reactor = f.next_reactor,
     due_at = (select tape.now_ms()) + f.in_ms
   from f where l.journal = any (array[f.journal])),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
-    greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),
+    greatest(tape.stamp(), f.stamp),
     (select tape.now_ms()), 'term.ended', f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes, tenant, workflow from f;
@@ -222,7 +222,7 @@ select journal, notes, tenant, workflow from f;
 -- record.append, one for each of many journals. The stamp as there.
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
 select i.journal, i.seq, i.token,
-  greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), p.stamp), tape.now_ms(), :kind, i.body
+  greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, i.body
 from unnest(:journals::bigint[], :seqs::bigint[], :tokens::bigint[], string_to_array(:bodies, chr(31)))
   as i(journal, seq, token, body)
 cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.seq - 1 limit 1) p;
@@ -240,7 +240,7 @@ with f as materialized (
   cross join lateral (select 1 from tape.leases l where l.journal = i.journal and l.token = i.token and l.nonce = i.nonce
     and l.tenant is not distinct from i.tenant and not l.doomed and (l.max_stall_ms is null or i.progress > l.progress or tape.now_ms() - l.progress_at <= l.max_stall_ms)
     for no key update skip locked) l
-  where (select tape.on_timeline(m.timeline) from tape.meta m))
+  where tape.on_timeline())
 update tape.leases l set expires_at = tape.now_ms() + l.ttl_ms, renewals = l.renewals + 1,
   longest_gap_ms = greatest(l.longest_gap_ms, tape.now_ms() - l.renewed_at), renewed_at = tape.now_ms(),
   progress_at = case when f.progress > l.progress then tape.now_ms() else l.progress_at end,
@@ -276,12 +276,12 @@ with f as materialized (
   cross join lateral (select p.stamp from tape.records p where p.journal = i.journal and p.seq = i.after limit 1) p
   cross join lateral (select 1 from tape.timers t where t.run = i.journal and t.pos = i.pos and t.purpose = 'sleep'
     and t.status || '' = 'SET' and t.due_at <= tape.now_ms() for update skip locked) t
-  where (select tape.on_timeline(m.timeline) from tape.meta m)),
+  where tape.on_timeline()),
 t as (update tape.timers t set status = 'FIRED' from f where t.run = any (array[f.journal]) and t.pos = f.pos
     and t.purpose || '' = 'sleep'),
 w as (insert into tape.records(journal, seq, token, stamp, at, kind, body)
   select f.journal, f.after + 1, f.token,
-    greatest((select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m), f.stamp),
+    greatest(tape.stamp(), f.stamp),
     (select tape.now_ms()), 'sleep.ended', f.body from f),
 x as (insert into tape.witness(id, at) values (:id, tape.now_ms()))
 select journal, notes from f;
@@ -294,7 +294,7 @@ with f as materialized (
     as i(journal, token, was, reason)
   cross join lateral (select 1 from tape.leases l where l.journal = i.journal and l.token = i.token
     and l.owner is not distinct from i.was and not l.paused for update skip locked) l
-  where (select tape.on_timeline(m.timeline) from tape.meta m))
+  where tape.on_timeline())
 update tape.leases l set token = greatest(l.token, (select token_floor from tape.meta)) + 1, nonce = :nonce, owner = :owner,
   label = :label, reactor = :reactor, ttl_ms = :ttl_ms, expires_at = tape.now_ms() + :ttl_ms, acquired_at = tape.now_ms(),
   reason = f.reason, renewals = 0, renewed_at = tape.now_ms(), longest_gap_ms = 0, progress = 0,

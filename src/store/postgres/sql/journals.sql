@@ -1,3 +1,20 @@
+-- macro: tape.stamp()
+-- Position of a record in the feed: the number of its transaction, raised over restores. The loader puts this text where a
+-- statement says `tape.stamp()`: evaluated once in each statement, where a function would be called for each row.
+(select pg_current_xact_id()::text::bigint + m.feed_offset from tape.meta m);
+
+-- macro: tape.feed_horizon()
+-- Below it every transaction is finished, so nothing can appear there later.
+(select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + m.feed_offset from tape.meta m);
+
+-- macro: %page%
+-- Around the statement of a list: its rows up to the one that fills the page.
+select b.* from (
+  select a.*, %size% as row_bytes, sum(%size%) over (rows unbounded preceding) as page_bytes from (
+%list%
+  ) a) b
+where b.page_bytes - b.row_bytes < coalesce(:page_bytes, 9223372036854775807);
+
 -- name: feed.blocker
 -- read
 -- Who holds the feed back: the oldest transaction that has an xid, where we may see it.
@@ -20,7 +37,7 @@ with w as materialized (
   select r.stamp, r.journal, r.seq from tape.records r
   where (r.stamp, r.journal, r.seq) > (:stamp, :journal, :seq)
     and r.stamp >= :stamp and r.stamp <= :edge
-    and r.stamp < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta)
+    and r.stamp < tape.feed_horizon()
   order by r.stamp, r.journal, r.seq limit :scan),
 f as materialized (
   select w.stamp, w.journal, w.seq from w
@@ -40,7 +57,7 @@ union all
 -- has the last stamp that is finished (below the snapshot's xmin, as in feed.page) and the last that was looked through:
 -- not that of the last record where a look was as long as one may be, because there may be more of that one.
 with h as materialized (
-  select pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta) as stamp),
+  select tape.feed_horizon() as stamp),
 n as materialized (
   select coalesce((select r.stamp from tape.records r where r.stamp < (select h.stamp from h)
     order by r.stamp desc limit 1), 0) as stamp),
@@ -77,7 +94,7 @@ where journal = :journal and kind in ('run.created', 'term.started', 'term.ended
 -- writes: meta
 -- timeline is not the recorded one: a promoted standby may not know what was handed out last.
 update tape.meta set next_journal = next_journal + :size
-where (select tape.on_timeline(m.timeline) from tape.meta m)
+where tape.on_timeline()
 returning next_journal - :size as first;
 
 -- name: note.count

@@ -1,3 +1,8 @@
+-- macro: tape.on_timeline()
+-- Whether the server is the one that the store knows, evaluated once in each statement. The planner inlines the function
+-- (see the migrations), because its argument is a column; with a sub-select as its argument it would call it.
+(select tape.on_timeline(m.timeline) from tape.meta m);
+
 -- name: agenda
 -- read
 -- When each reactor next has something to do, in one look for all of them: an idle process asks nothing else. The row
@@ -30,7 +35,7 @@ select 'timers', min(x.due_at) - tape.now_ms() from (
 -- IS NOT DISTINCT FROM keeps the look-up on the journal's own key, whatever other index begins with the tenant.
 select l.kind, l.tenant, l.run, l.notes from tape.leases l
 where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
-  and (select tape.on_timeline(m.timeline) from tape.meta m)
+  and tape.on_timeline()
 for key share;
 
 -- name: fence.release
@@ -39,13 +44,13 @@ for key share;
 -- holders of a key share that both want more would wait for each other.
 select l.kind, l.tenant, l.run, l.notes from tape.leases l
 where l.journal = :journal and l.tenant is not distinct from :tenant and l.token = :token and l.nonce = :nonce and not l.doomed
-  and (select tape.on_timeline(m.timeline) from tape.meta m)
+  and tape.on_timeline()
 for update;
 
 -- name: fence.why
 -- read
 -- Why the fence did not answer; nothing where the journal is another tenant's.
-select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed or not (select tape.on_timeline(m.timeline) from tape.meta m) as doomed,
+select cast(l.token as text) as token, cast(l.nonce as text) as nonce, l.doomed or not tape.on_timeline() as doomed,
   l.kind, l.notes, l.owner, l.label, l.reactor, l.reason,
   (select max(r.seq) from tape.records r where r.journal = l.journal) as head
 from tape.leases l where l.journal = :journal and l.tenant is not distinct from :tenant;
@@ -194,7 +199,7 @@ update tape.leases set expires_at = tape.now_ms() + ttl_ms, renewals = renewals 
   stalled = false
 where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and not doomed
   and (max_stall_ms is null or :progress > progress or tape.now_ms() - progress_at <= max_stall_ms)
-  and (select tape.on_timeline(m.timeline) from tape.meta m)
+  and tape.on_timeline()
 returning notes, ttl_ms;
 
 -- name: lease.preload
@@ -232,7 +237,7 @@ limit :limit;
 update tape.leases set stalled = true, expires_at = least(expires_at, tape.now_ms())
 where journal = :journal and tenant is not distinct from :tenant and token = :token and nonce = :nonce and max_stall_ms is not null
   and :progress <= progress and tape.now_ms() - progress_at > max_stall_ms
-  and (select tape.on_timeline(m.timeline) from tape.meta m)
+  and tape.on_timeline()
 returning journal;
 
 -- name: lease.take
@@ -245,7 +250,7 @@ update tape.leases set token = greatest(token, (select token_floor from tape.met
   max_stall_ms = :max_stall_ms, doomed = false, stalled = false, next_reactor = null,
   last_end = case when owner is null then last_end else 'expired' end
 where journal = :journal and token = :token and owner is not distinct from :was and not paused
-  and (select tape.on_timeline(m.timeline) from tape.meta m)
+  and tape.on_timeline()
 returning cast(token as text) as token, notes;
 
 -- name: lease.unserved

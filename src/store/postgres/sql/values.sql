@@ -139,7 +139,7 @@ update tape.quotas set metered = 0 where tenant = '' and metered is null;
 with w as materialized (
   select r.stamp from tape.records r
   where r.stamp > :after
-    and r.stamp < pg_snapshot_xmin(pg_current_snapshot())::text::bigint + (select feed_offset from tape.meta)
+    and r.stamp < tape.feed_horizon()
   order by r.stamp limit :limit)
 select max(stamp) as edge, case when count(*) < :limit then max(stamp) end as last from w having count(*) > 0;
 

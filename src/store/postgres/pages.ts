@@ -1,19 +1,18 @@
-import { sqlFiles } from "../../sql/files.ts";
-import { payloads } from "../../sql/paging.ts";
-import type { QueryResult, Row } from "../../sql/plan.ts";
-
-const around = sqlFiles(new URL("sql/", import.meta.url)).get("page.sql") ?? "";
+import { payloads } from "../sql/paging.ts";
+import type { QueryResult, Row } from "../sql/plan.ts";
+import type { Macros } from "../sql/statements.ts";
 
 /**
  * The statement of a list, bounded in bytes: it delivers rows up to the one that fills the page. The sizes are those that
  * stand beside a large value's address: a value that is not delivered is not read.
  */
-export function boundedSource(name: string, source: string): string {
+export function boundedSource(name: string, source: string, macros: Macros): string {
   const columns = payloads[name];
   if (columns === undefined) return source;
   const lines = source.split("\n").filter((line) => !line.startsWith("--"));
   const size = columns.map((column) => `coalesce(octet_length(a.${column}), 0)`).join(" + ");
-  return around.replaceAll("%size%", size).replace("%list%", () => lines.join("\n").trim());
+  const page = macros.get("%page%")!.replaceAll("%size%", size);
+  return `-- read\n${page.replace("%list%", () => lines.join("\n").trim())}`;
 }
 
 /** Says of a page whether it was full. */
