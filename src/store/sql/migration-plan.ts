@@ -7,8 +7,8 @@ export interface PlannedStep {
   /** The table, if it is there already. */
   readonly table?: string;
   readonly rows?: number;
-  /** Who waits for it. */
-  readonly blocks: "nobody" | "writers" | "everybody" | "single rows";
+  /** Statements of other processes that wait for it. */
+  readonly blocks: "nothing" | "writes" | "all access" | "single rows";
   /** About, on a machine of two cores; 0: a moment. */
   readonly seconds: number;
 }
@@ -20,17 +20,17 @@ type Form = readonly [RegExp, PlannedStep["blocks"], number | undefined];
 
 /** A number: so many rows a second are gone through. */
 const forms: readonly Form[] = [
-  [/^create (?:unique )?index concurrently \w+ on (?:tape\.)?(\w+)/, "nobody", pace.concurrently],
-  [/^drop index concurrently/, "nobody", undefined],
-  [/^create (?:unique )?index (?:if not exists )?\w+ on (?:tape\.)?(\w+)/, "writers", pace.index],
-  [/^alter table (?:tape\.)?(\w+) alter column \w+ type/, "everybody", pace.rewrite],
-  [/^alter table (?:tape\.)?(\w+)/, "everybody", undefined],
-  [/^drop (?:index|table)/, "everybody", undefined],
+  [/^create (?:unique )?index concurrently \w+ on (?:tape\.)?(\w+)/, "nothing", pace.concurrently],
+  [/^drop index concurrently/, "nothing", undefined],
+  [/^create (?:unique )?index (?:if not exists )?\w+ on (?:tape\.)?(\w+)/, "writes", pace.index],
+  [/^alter table (?:tape\.)?(\w+) alter column \w+ type/, "all access", pace.rewrite],
+  [/^alter table (?:tape\.)?(\w+)/, "all access", undefined],
+  [/^drop (?:index|table)/, "all access", undefined],
   [/^update (?:tape\.)?(\w+)/, "single rows", pace.batches],
   [/^delete from (?:tape\.)?(\w+)/, "single rows", pace.batches],
 ];
 
-/** `exclusive`: while one writes, no other can (SQLite): what blocks anybody blocks every writer. */
+/** `exclusive`: while one writes, no other can (SQLite): a step that blocks anything blocks all writes. */
 export function plannedSteps(
   pending: readonly Migration[],
   rows: ReadonlyMap<string, number>,
@@ -61,9 +61,9 @@ function planned(
       does,
       ...(table === undefined ? {} : { table }),
       ...(count === undefined ? {} : { rows: count }),
-      blocks: exclusive ? "writers" : blocks,
+      blocks: exclusive ? "writes" : blocks,
       seconds: perSecond === undefined || count === undefined ? 0 : Math.round(count / perSecond),
     };
   }
-  return { migration, does, blocks: "nobody", seconds: 0 };
+  return { migration, does, blocks: "nothing", seconds: 0 };
 }

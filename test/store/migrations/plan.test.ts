@@ -25,18 +25,18 @@ it("says who would wait for each statement and about how long, and changes nothi
   await scene.admin.query("update pg_class set reltuples = 6000000 where oid = 'tape.runs'::regclass");
   const steps = await planPostgres(scene.url, [...migrations, ...later(...files)]);
   expect(steps.map(({ migration, blocks, rows, seconds }) => [migration, blocks, rows, seconds])).toEqual([
-    ["9001_a.sql", "everybody", 6_000_000, 0],
+    ["9001_a.sql", "all access", 6_000_000, 0],
     ["9001_a.sql", "single rows", 6_000_000, 300],
-    ["9001_a.sql", "nobody", 6_000_000, 75],
-    ["9002_a.sql", "nobody", undefined, 0],
-    ["9002_a.sql", "nobody", undefined, 0],
-    ["9002_a.sql", "writers", 6_000_000, 20],
-    ["9002_a.sql", "everybody", 6_000_000, 30],
+    ["9001_a.sql", "nothing", 6_000_000, 75],
+    ["9002_a.sql", "nothing", undefined, 0],
+    ["9002_a.sql", "nothing", undefined, 0],
+    ["9002_a.sql", "writes", 6_000_000, 20],
+    ["9002_a.sql", "all access", 6_000_000, 30],
   ]);
   expect(await planPostgres(scene.url)).toEqual([]);
 });
 
-it("of a schema that is not there, nobody waits", async () => {
+it("plans no waiting when the schema does not exist", async () => {
   const steps = await planPostgres(`${scene.url}?schema=elsewhere`, laterPostgres);
   expect(steps.length).toBeGreaterThan(40);
   expect(steps.every(({ seconds }) => seconds === 0)).toBe(true);
