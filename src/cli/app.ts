@@ -4,30 +4,33 @@ import { type Log, silentLog } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { loadConfig } from "../config/load.ts";
 import { maskUrl } from "../config/mask.ts";
-import { isMemoryUrl, openStore } from "../host/open-store.ts";
+import { openStore } from "../host/open-store.ts";
 import { Tape } from "../host/tape.ts";
 import { TapeError } from "../model/errors.ts";
 import { createRunner, type Runner } from "../sdk/workflow.ts";
 import type { Store } from "../store/contract/store.ts";
 import { type Invocation, type Option, UsageError } from "./command.ts";
 import { loadRunner } from "./reactors/module.ts";
-import { folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";
+import { assertShared, folderOf, remoteOf, storeUrl, tenantOf } from "./reactors/place.ts";
 
-/** Options of every command that looks into a store. */
+/** Options of every command that opens a store. */
 export const storeOptions = {
-  store: { value: "URL", help: "sqlite:FILE, postgres://… or a server's http(s)://…; default: tape.yaml's store" },
-  config: { value: "FILE", help: "the settings to read; default: tape.yaml" },
-  tenant: { value: "NAME", help: "whose runs; default: tape.yaml's tenant, through a server the token's" },
+  store: {
+    value: "URL",
+    help: "sqlite:FILE, postgres://… or a server's http(s)://… (default: the store in tape.yaml)",
+  },
+  config: { value: "FILE", help: "configuration file (default: tape.yaml)" },
+  tenant: { value: "NAME", help: "tenant (default: the tenant in tape.yaml; with a server, the token's tenant)" },
 } as const satisfies Record<string, Option>;
 
 export const outputOption = {
-  output: { value: "table|json", short: "o", help: "a table for people (default), json for programs" },
+  output: { value: "table|json", short: "o", help: "output format (default: table)" },
 } as const satisfies Record<string, Option>;
 
-/** Who acts and why, for what a person does by hand. */
+/** The operator and the reason, for every operator action. */
 export const operatorOptions = {
-  reason: { value: "TEXT", help: "why; journal, ledger and audit keep it" },
-  by: { value: "NAME", help: "who; default: the user of this machine" },
+  reason: { value: "TEXT", help: "reason, recorded in the audit log" },
+  by: { value: "NAME", help: "your name (default: OS user)" },
 } as const satisfies Record<string, Option>;
 
 export interface OpenedStore {
@@ -36,22 +39,22 @@ export interface OpenedStore {
   readonly tenant: string;
   /** The store's address without a password. */
   readonly url: string;
-  /** The agent's definitions, if they are needed and the settings say where they are. */
+  /** The agent's definitions; empty unless the command needs them and the configuration names a runner factory. */
   readonly runner: Runner;
 }
 
 export interface OpenOptions {
-  /** A store that does not exist yet is made. */
+  /** Creates the store if it does not exist. */
   readonly create?: boolean;
-  /** What happens to the store meanwhile is said, also what is no fault. */
+  /** Receives the store's log events; silent by default. */
   readonly log?: Log;
-  /** A copy of a SQLite file is opened, too: it is about to get an epoch of its own. */
+  /** Also opens a copied SQLite file, because the command is about to raise its epoch. */
   readonly restored?: boolean;
-  /** The definitions of the agent are needed: the runner factory of tape.yaml is loaded. */
+  /** Loads the runner factory of tape.yaml, because the command needs the agent's definitions. */
   readonly runner?: boolean;
 }
 
-/** Opens what the command line, the environment or tape.yaml name, without driving anything, and closes it after. */
+/** Opens the store that the command line, the environment or tape.yaml names, without driving runs, then closes it. */
 export async function withApp<T>(
   invocation: Invocation,
   work: (opened: OpenedStore) => Promise<T>,
@@ -80,63 +83,65 @@ export async function withApp<T>(
 }
 
 export function settingsOf(invocation: Invocation): { config: ReturnType<typeof loadConfig>; url: string } {
-  const given = invocation.text("store");
+  const store = invocation.text("store");
   const file = invocation.text("config");
-  const flags = given === undefined ? [] : [{ path: "tape.store.url", text: given, flag: "--store" }];
+  const flags = store === undefined ? [] : [{ path: "tape.store.url", text: store, flag: "--store" }];
   const cwd = process.cwd();
   const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
   const url = storeUrl(config, cwd);
-  if (isMemoryUrl(url)) {
-    throw new TapeError("TAPE_BAD_CONFIG", "tape.store.url: what is in memory, no other process can see", { url });
-  }
+  assertShared(url);
   return { config, url };
 }
 
-/** Looking must not make an empty file that then looks like a store without runs. */
+/** A command that only reads must not create an empty file, which would then look like a store without runs. */
 function assertExists(url: string): void {
   if (!url.startsWith("sqlite:")) return;
   const [file = ""] = url.slice("sqlite:".length).split("?", 1);
   if (existsSync(file)) return;
-  throw new TapeError("TAPE_STORE_UNREACHABLE", `there is no file ${file}; start a run first, or name the store`, {
-    file,
-  });
+  throw new TapeError(
+    "TAPE_STORE_UNREACHABLE",
+    `file ${file} not found; start a run first, or name the store with --store`,
+    {
+      file,
+    },
+  );
 }
 
-/** A deed needs a reason; the name is the user's of this machine unless it is given. */
+/** Every operator action needs a reason; the name defaults to the OS user. */
 export function operatorOf(invocation: Invocation): { readonly by: string; readonly reason: string } {
   const reason = invocation.text("reason");
   if (reason === undefined || reason.trim() === "") {
-    throw new UsageError("this needs --reason: journal, ledger and audit keep why it was done");
+    throw new UsageError("--reason is required: the audit log records why");
   }
   return { by: invocation.text("by") ?? userInfo().username, reason };
 }
 
-/** Words of a list that the command knows, or a refusal that names them all. */
-export function wordsOf<T extends string>(
+/** Parses a comma-separated list of known values; an unknown value is an error that lists them all. */
+export function choicesOf<T extends string>(
   option: string,
   text: string | undefined,
   known: readonly T[],
 ): T[] | undefined {
-  return text?.split(",").map((word) => {
-    const found = known.find((one) => one === word);
+  return text?.split(",").map((value) => {
+    const found = known.find((choice) => choice === value);
     if (found !== undefined) return found;
-    const near = suggest(word.toUpperCase(), known);
-    const meant = near === undefined ? "" : `; did you mean ${near}?`;
-    throw new UsageError(`${option} is one of ${known.join(", ")}, not ${word}${meant}`);
+    const near = suggest(value.toUpperCase(), known);
+    const hint = near === undefined ? "" : `; did you mean ${near}?`;
+    throw new UsageError(`${option} must be one of ${known.join(", ")}, not ${value}${hint}`);
   });
 }
 
-/** JSON as a word of the command line. */
-export function jsonOf(what: string, text: string): unknown {
+/** Parses JSON from the command line; `name` is the option to name in the error. */
+export function jsonOf(name: string, text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    throw new UsageError(`${what} is no JSON: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
+    throw new UsageError(`${name} is not valid JSON: ${text.length > 60 ? `${text.slice(0, 60)}…` : text}`);
   }
 }
 
-export function wholeOf(what: string, text: string | undefined): number | undefined {
+export function wholeOf(name: string, text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${what} is a whole number, not ${text}`);
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`${name} must be a whole number, not ${text}`);
   return Number(text);
 }

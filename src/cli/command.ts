@@ -3,7 +3,7 @@ import { isTapeError } from "../model/errors.ts";
 import { durationOrThrow } from "../sdk/validate.ts";
 import type { Screen } from "./screen.ts";
 
-/** A word after the command's name. The last may be left out, if it says so. */
+/** A positional argument. Only the last one may be optional. */
 export interface Argument {
   readonly name: string;
   readonly help: string;
@@ -11,18 +11,18 @@ export interface Argument {
 }
 
 export interface Option {
-  /** What stands for its value in the help; absent: it is a switch. */
+  /** The placeholder of its value in the help; absent for a switch. */
   readonly value?: string;
   readonly short?: string;
   readonly many?: true;
   readonly help: string;
 }
 
-/** What was asked for: every argument and option by its name. */
+/** One parsed command line: every argument and option by its name. */
 export interface Invocation {
   readonly arguments: Readonly<Record<string, string>>;
   readonly screen: Screen;
-  /** The option's value, if it was given. */
+  /** The option's value, if present. */
   text(option: string): string | undefined;
   /** The same as a duration, in milliseconds. */
   duration(option: string): number | undefined;
@@ -30,32 +30,31 @@ export interface Invocation {
   given(option: string): boolean;
 }
 
-/**
- * One command of the program. The table of them is what the parser reads, what --help and the shell's completion print,
- * and what docs/cli.md is compared with.
- */
+/** One command. The parser, --help, shell completion and docs/cli.md are all derived from the table of commands. */
 export interface Command {
   /** One word or two: "runs", "lease takeover". */
   readonly name: string;
   readonly summary: string;
   readonly arguments?: readonly Argument[];
   readonly options?: Readonly<Record<string, Option>>;
-  /** The exit code: 0 fine, 1 refused, 2 usage, 3 something is UNKNOWN or STUCK. */
+  /** Returns the exit code: 0 success, 1 failure, 2 usage error, 3 something is UNKNOWN or STUCK. */
   readonly run: (invocation: Invocation) => Promise<number>;
 }
 
-/** A command line that says something the program does not understand. */
+/** A command line that the program does not understand. */
 export class UsageError extends Error {}
 
-export function usageOf({ name, arguments: words = [], options = {} }: Command): string {
-  const shown = words.map((word) => (word.optional ? `[${word.name}]` : `<${word.name}>`));
-  return ["durable-tape", name, ...shown, ...(Object.keys(options).length > 0 ? ["[options]"] : [])].join(" ");
+export function usageOf({ name, arguments: parameters = [], options = {} }: Command): string {
+  const placeholders = parameters.map((parameter) =>
+    parameter.optional ? `[${parameter.name}]` : `<${parameter.name}>`,
+  );
+  return ["durable-tape", name, ...placeholders, ...(Object.keys(options).length > 0 ? ["[options]"] : [])].join(" ");
 }
 
 export function helpOf(command: Command): string {
-  const { summary, arguments: words = [], options = {} } = command;
+  const { summary, arguments: parameters = [], options = {} } = command;
   const rows = [
-    ...words.map(({ name, help }) => [name, help] as const),
+    ...parameters.map(({ name, help }) => [name, help] as const),
     ...Object.entries(options).map(([name, option]) => [optionText(name, option), option.help] as const),
   ];
   const width = Math.max(0, ...rows.map(([left]) => left.length));
@@ -64,13 +63,13 @@ export function helpOf(command: Command): string {
 }
 
 export function optionText(name: string, { value, short, many }: Option): string {
-  const said = `--${name}${value === undefined ? "" : ` ${value}`}${many ? " …" : ""}`;
-  return short === undefined ? said : `-${short}, ${said}`;
+  const long = `--${name}${value === undefined ? "" : ` ${value}`}${many ? " …" : ""}`;
+  return short === undefined ? long : `-${short}, ${long}`;
 }
 
-/** Reads the words after the command's name; throws Misuse with what is wrong. */
+/** Parses the arguments after the command's name; throws `UsageError` for a bad command line. */
 export function parse(command: Command, argv: readonly string[], screen: Screen): Invocation {
-  const { options = {}, arguments: words = [] } = command;
+  const { options = {}, arguments: parameters = [] } = command;
   const config = Object.fromEntries(
     Object.entries(options).map(([name, { value, short, many }]) => [
       name,
@@ -88,17 +87,18 @@ export function parse(command: Command, argv: readonly string[], screen: Screen)
     throw new UsageError(`${command.name}: ${error instanceof Error ? error.message : String(error)}`);
   }
   const { values, positionals } = parsed;
-  if (positionals.length > words.length) throw new UsageError(`${command.name} takes no ${positionals[words.length]}`);
-  const missing = words[positionals.length];
+  if (positionals.length > parameters.length)
+    throw new UsageError(`${command.name}: unexpected argument ${positionals[parameters.length]}`);
+  const missing = parameters[positionals.length];
   if (missing !== undefined && missing.optional !== true) {
-    throw new UsageError(`${command.name} needs <${missing.name}>: ${missing.help}`);
+    throw new UsageError(`${command.name}: missing <${missing.name}> (${missing.help})`);
   }
   const listOf = (option: string): readonly string[] => {
     const value = values[option];
     return value === undefined ? [] : Array.isArray(value) ? (value as string[]) : [String(value)];
   };
   return {
-    arguments: Object.fromEntries(positionals.map((word, k) => [words[k]!.name, word])),
+    arguments: Object.fromEntries(positionals.map((text, k) => [parameters[k]!.name, text])),
     screen,
     text: (option) => listOf(option)[0],
     duration: (option) => durationOption(option, listOf(option)[0]),
@@ -109,7 +109,7 @@ export function parse(command: Command, argv: readonly string[], screen: Screen)
 
 function durationOption(option: string, text: string | undefined): number | undefined {
   try {
-    return text === undefined ? undefined : durationOrThrow("the option", `--${option}`, text);
+    return text === undefined ? undefined : durationOrThrow("option", `--${option}`, text);
   } catch (error) {
     throw isTapeError(error) ? new UsageError(error.message) : error;
   }

@@ -1,23 +1,23 @@
 import { type Command, optionText, usageOf } from "./command.ts";
 
-const head = `# The program
+const head = `# Command line
 
-Written by \`npm run manual\` from the table of commands that the program itself reads; a test keeps the two equal.
+\`npm run manual\` generates this page from the program's own table of commands; a test keeps the two equal.
 
-\`durable-tape\` and \`tape\` are the same program; \`npx durable-tape\` runs it without installing. Exit codes: 0 fine, 1 refused or failed, 2 misused, 3 something is UNKNOWN or STUCK (\`status\` and \`doctor\`). Every refusal says what to do next. Colours appear only on a terminal, and never with \`NO_COLOR\` set.
+\`durable-tape\` and \`tape\` are the same program; \`npx durable-tape\` runs it without installing. Exit codes: 0 success, 1 failure, 2 usage error, 3 something is UNKNOWN or STUCK (\`status\` and \`doctor\`). Every error message says what to do next. Colours appear only on a terminal, and never when \`NO_COLOR\` is set.
 `;
 
-/** docs/cli.md. */
+/** The text of docs/cli.md. */
 export function manual(commands: readonly Command[]): string {
   return `${[head, ...commands.map(section)].join("\n")}`;
 }
 
 function section(command: Command): string {
-  const { name, summary, arguments: words = [], options = {} } = command;
+  const { name, summary, arguments: parameters = [], options = {} } = command;
   const rows = [
-    ...words.map((word) => `| \`${word.name}\` | ${word.help} |`),
+    ...parameters.map((parameter) => `| \`${parameter.name}\` | ${parameter.help} |`),
     ...Object.entries(options).map(
-      ([option, one]) => `| \`${optionText(option, one).replaceAll("|", "\\|")}\` | ${one.help} |`,
+      ([long, option]) => `| \`${optionText(long, option).replaceAll("|", "\\|")}\` | ${option.help} |`,
     ),
   ];
   const table = rows.length === 0 ? [] : ["", "| | |", "|---|---|", ...rows];

@@ -3,14 +3,14 @@ import { reasonOf } from "../base/reason.ts";
 import { safeJson, visible } from "../base/text.ts";
 import { type Invocation, UsageError } from "./command.ts";
 
-/** One column of a table for people. */
+/** One column of a table. */
 export interface Column<T> {
   readonly title: string;
   readonly of: (row: T) => string | number;
   readonly right?: true;
 }
 
-/** Rows as a table, or as JSON for programs; `empty` says what it means that there are none. */
+/** Prints rows as a table, or as JSON with `-o json`; `empty` is the line to print when there are no rows. */
 export function printRows<T>(
   invocation: Invocation,
   rows: readonly T[],
@@ -40,13 +40,13 @@ export function tableOf<T>(rows: readonly T[], columns: readonly Column<T>[]): s
   return [join(columns.map(({ title }) => title)), ...cells.map(join)];
 }
 
-/** Whole numbers beyond 2^53 as text, values as they travel over the wire. */
+/** Prints whole numbers beyond 2^53 as text, and values in their wire format. */
 export function printJson(invocation: Invocation, value: unknown): void {
   invocation.screen.block(jsonText(value));
 }
 
 export function jsonText(value: unknown, indent: number | undefined = 2): string {
-  const said = JSON.stringify(
+  const text = JSON.stringify(
     value,
     (_key, held: unknown) => {
       if (typeof held === "bigint") return String(held);
@@ -55,20 +55,20 @@ export function jsonText(value: unknown, indent: number | undefined = 2): string
     },
     indent,
   );
-  return safeJson(said ?? "null");
+  return safeJson(text ?? "null");
 }
 
 export function wantsJson(invocation: Invocation): boolean {
   const output = invocation.text("output");
   if (output === undefined || output === "table") return false;
   if (output === "json") return true;
-  throw new UsageError(`-o is table or json, not ${output}`);
+  throw new UsageError(`-o must be table or json, not ${output}`);
 }
 
-/** Stored text in a cell: what would steer the terminal is written out, and counts in the column's width. */
+/** Stored text in a cell: control characters are escaped before the column's width is measured. */
 export const oneLine = (text: string): string => visible(text.replaceAll("\t", " "));
 
-/** "3.2 s", "14 m", "2 d": how long, to two figures. */
+/** A length of time to two digits: "3.2 s", "14 m", "2 d". */
 export function lasting(ms: number): string {
   const units = [
     [86_400_000, "d"],
@@ -82,15 +82,18 @@ export function lasting(ms: number): string {
   return `${Math.max(0, Math.round(ms))} ms`;
 }
 
+/** "1 run", "2 runs". */
+export const plural = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
+
 export const timeOf = (at: number): string => new Date(at).toISOString().replace("T", " ").slice(0, 19);
 
-/** Long values are cut; `-o json` has all of it. */
-export function brief(value: unknown, most = 60): string {
+/** Truncates long values; `-o json` prints them in full. */
+export function brief(value: unknown, maxChars = 60): string {
   const text = oneLine(value === undefined ? "" : typeof value === "string" ? value : plainText(value));
-  return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+  return text.length > maxChars ? `${text.slice(0, maxChars - 1)}…` : text;
 }
 
-/** For people: an error as what it says and why, never as the envelope it is stored in. */
+/** Prints an error as its message and cause, not as the envelope it is stored in. */
 function plainText(value: unknown): string {
   return value instanceof Error ? reasonOf(value) : jsonText(value, 0);
 }

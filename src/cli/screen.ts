@@ -1,13 +1,13 @@
 import { systemRandom } from "../base/random.ts";
 import { visible } from "../base/text.ts";
 
-/** Words on a terminal, or in a log when there is none: colours and moving bars only where somebody looks. */
+/** Output to a terminal or a log. Colours and moving bars appear only on a terminal. */
 export interface Screen {
-  /** One line. Whatever text it holds, stored or of a stranger, stays one line and steers nothing. */
+  /** Prints one line. Control characters in stored or untrusted text are escaped, so it stays one line. */
   line(text?: string): void;
-  /** Lines of our own: help, JSON. */
+  /** Prints several lines of the program's own text: help, JSON. */
   block(text: string): void;
-  /** A numbered step of a story. */
+  /** Prints the heading of a demo's next numbered step. */
   step(title: string, detail?: string): void;
   bar(label: string, left: number, whole: number): void;
   barDone(): void;
@@ -19,7 +19,7 @@ export interface Screen {
 
 export function screenOn(out: NodeJS.WriteStream): Screen {
   const colours = out.isTTY === true && process.env.NO_COLOR === undefined;
-  // Our own colours are marks that no stored text can know, until the line has been made safe.
+  // The program's colours are unguessable marks until the line is escaped, so stored text cannot contain them.
   const mark = `\ufdd0${systemRandom.uuid(0)}`;
   const paint = (code: number) => (text: string) => (colours ? `${mark}${code}m${text}${mark}0m` : text);
   const marks = new RegExp(`${mark}(\\d+)m`, "g");
@@ -67,7 +67,7 @@ export function screenOn(out: NodeJS.WriteStream): Screen {
   };
 }
 
-/** An error of the program, for people: what is wrong, then what to do. */
+/** Prints an error: what is wrong, then what to do. */
 export function complain(out: { write(text: string): unknown }, ...lines: readonly string[]): void {
   for (const line of lines) out.write(`${visible(line)}\n`);
 }

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { get as getTls, type RequestOptions } from "node:https";
 import { connect as connectTls, type TLSSocket } from "node:tls";
 import { afterEach, describe, expect, it } from "vitest";
-import { followCertificate } from "../../src/cli/commands/serve.ts";
+import { watchCertificate } from "../../src/cli/commands/serve.ts";
 import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
 import { certificate, privateKey } from "../connector/certificate.ts";
 import { nextCertificate, nextKey } from "../server/certificates.ts";
@@ -76,7 +76,7 @@ describe("tokens in clear", () => {
     const one = await serving({ tls });
     const events: string[] = [];
     cleanup.push(
-      followCertificate(
+      watchCertificate(
         () => files,
         one,
         (_level, event) => events.push(event),

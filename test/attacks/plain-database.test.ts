@@ -53,12 +53,15 @@ describe("a database on another machine", () => {
         return transport === undefined ? found : { ...found, facts: { ...found.facts, transport } };
       };
       const store: Store = { ...scene.store, read: { ...scene.store.read, settings } };
-      return (await diagnose(store, "acme", scene.url)).find((finding) => finding.about === "connection");
+      return (await diagnose(store, "acme", scene.url)).find((finding) => finding.check === "connection");
     };
-    expect(await about()).toMatchObject({ state: "fine", says: expect.stringContaining("does not leave") as string });
+    expect(await about()).toMatchObject({
+      state: "ok",
+      message: expect.stringContaining("stays on this machine") as string,
+    });
     const next = expect.stringContaining("TAPE_STORE_PLAIN") as string;
-    expect(await about("plain")).toMatchObject({ state: "look", next });
-    expect(await about("tls, not verified")).toMatchObject({ state: "look", next });
+    expect(await about("plain")).toMatchObject({ state: "warn", next });
+    expect(await about("tls, not verified")).toMatchObject({ state: "warn", next });
     await scene.close();
   });
 });

@@ -27,6 +27,6 @@ it("an app on an old one says so with code and next step, and doctor names it", 
   ]);
   warnOfOldNode((...line) => void lines.push(line));
   expect(lines).toHaveLength(1);
-  expect(nodeFinding("24.4.0")).toMatchObject({ state: "bad", next: expect.stringContaining("TAPE_NODE_") as string });
-  expect(nodeFinding()).toMatchObject({ state: "fine" });
+  expect(nodeFinding("24.4.0")).toMatchObject({ state: "fail", next: expect.stringContaining("TAPE_NODE_") as string });
+  expect(nodeFinding()).toMatchObject({ state: "ok" });
 });

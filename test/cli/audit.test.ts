@@ -4,19 +4,19 @@ import { describe, expect, it } from "vitest";
 import { program, temporaryFolder } from "./stage.ts";
 
 describe("durable-tape audit", () => {
-  it("lists, exports, and shows what was changed behind its back", async () => {
+  it("lists and exports entries, and verify detects a changed one", async () => {
     const file = join(await temporaryFolder(), "t.db");
     const store = ["--store", `sqlite:${file}`];
-    const person = ["--by", "ada", "--reason", "drill"];
-    expect((await program("token", "create", "ci", "--role", "reader", ...person, ...store)).code).toBe(0);
-    expect((await program("store", "restored", ...person, ...store)).code).toBe(0);
-    expect((await program("token", "create", "cd", "--role", "worker", ...person, ...store)).code).toBe(0);
+    const operator = ["--by", "ada", "--reason", "drill"];
+    expect((await program("token", "create", "ci", "--role", "reader", ...operator, ...store)).code).toBe(0);
+    expect((await program("store", "restored", ...operator, ...store)).code).toBe(0);
+    expect((await program("token", "create", "cd", "--role", "worker", ...operator, ...store)).code).toBe(0);
     const listed = await program("audit", ...store);
     expect(listed.stdout).toMatch(/ada +token\.create +drill/);
     const exported = JSON.parse((await program("audit", "-o", "json", ...store)).stdout) as { n: number }[];
     expect(exported.map(({ n }) => n)).toEqual([3, 2, 1]);
-    const whole = await program("audit", "verify", ...store);
-    expect(whole).toMatchObject({
+    const intact = await program("audit", "verify", ...store);
+    expect(intact).toMatchObject({
       code: 0,
       stdout: expect.stringMatching(/^3 entries, 0 faults\nnewest: 3 [0-9a-f]{64}/),
     });
@@ -25,7 +25,7 @@ describe("durable-tape audit", () => {
       tenant: string;
       body: string;
     }[];
-    // What concerns the whole store is in the audit of the tenant that runs it, and names who said so.
+    // A store-wide action is in the audit log of the tenant that operates the store, with the operator's name.
     expect(all[1]).toMatchObject({ tenant: all[0]?.tenant });
     expect(all[1]?.body).toMatch(/"who":"ada","action":"store\.restored"/);
     database.exec("update audit set body = replace(body, 'drill', 'quiet') where n = 1");

@@ -13,12 +13,12 @@ const lost = effect(
   async (_: { amount: number }): Promise<string> => {
     throw new Error("the connection was reset");
   },
-  { compensate: async () => {} }, // nobody can look: a person must
+  { compensate: async () => {} }, // no observe: an operator must resolve it
 );
 const pay = workflow("pay", async (tape, input: { amount: number }) => {
   await tape.step("plan", () => input.amount);
   const answer = await tape.gate(go, { payload: { amount: input.amount } });
-  if (answer.status !== "received") return "nobody answered";
+  if (answer.status !== "received") return "no answer";
   return tape.effect(lost.with(input));
 });
 const sum = workflow("sum", async (tape, input: number[]) => {
@@ -46,7 +46,7 @@ async function scene(work = true) {
 }
 
 describe("runs from the command line", () => {
-  it("start, wait, list, inspect, tail", async () => {
+  it("starts, awaits, lists, inspects and tails runs", async () => {
     const { tape, json, folder } = await scene();
     expect(await tape("start", "sum", "--input", "[1,2,3]", "--id", "s1", "--label", "team=books", "--wait")).toEqual({
       code: 0,
@@ -54,8 +54,8 @@ describe("runs from the command line", () => {
       stderr: "",
     });
     await writeFile(join(folder, "input.json"), "[1,2,3]");
-    const again = await tape("start", "sum", "--input", `@${join(folder, "input.json")}`, "--id", "s1");
-    expect(again.stdout).toContain("it was started before");
+    const repeated = await tape("start", "sum", "--input", `@${join(folder, "input.json")}`, "--id", "s1");
+    expect(repeated.stdout).toBe("s1  (already started)\n");
     const conflict = await tape("start", "sum", "--input", "[9]", "--id", "s1");
     expect(conflict).toMatchObject({ code: 1, stdout: "" });
     expect(conflict.stderr).toContain("TAPE_RUN_CONFLICT");
@@ -68,8 +68,11 @@ describe("runs from the command line", () => {
     expect(await json("runs", "--prefix", "s", "--ended-since", "1h")).toMatchObject([{ id: "s1" }, { id: "s2" }]);
     expect(await json("runs", "--since", "1h")).toMatchObject([{ id: "s2" }, { id: "s1" }]);
     expect(await json("runs", "--until", "2020-01-01")).toEqual([]);
-    expect(await json("runs", "--doubt")).toEqual([]);
-    expect((await tape("runs", "--limit", "1")).stdout).toMatch(/s2 +FAILED +sum[\s\S]*more: --before \d+/);
+    expect(await json("runs", "--in-doubt")).toEqual([]);
+    const page = (await tape("runs", "--limit", "1")).stdout;
+    expect(page).toMatch(/s2 +FAILED +sum/);
+    const [, cursor = ""] = /more: --after (\d+)/.exec(page) ?? [];
+    expect(await json("runs", "--after", cursor)).toMatchObject([{ id: "s1" }]);
     expect(await json("inspect", "s1")).toMatchObject({
       run: { status: "COMPLETED" },
       journal: [
@@ -86,36 +89,40 @@ describe("runs from the command line", () => {
     expect(feed.map((line) => (JSON.parse(line) as { kind: string }).kind)).toContain("run.ended");
   });
 
-  it("what cannot be understood is a misuse, and nothing is written", async () => {
+  it("exits 2 and writes nothing when the command line is wrong", async () => {
     const { tape, app } = await scene(false);
     for (const [args, message] of [
-      [["start", "sum", "--input", "{"], "--input is no JSON"],
-      [["start"], "start needs <workflow>"],
-      [["start", "sum", "--label", "x"], "--label is KEY=VALUE"],
-      [["start", "sum", "--budget", "usd=much"], "--budget usd is an amount"],
-      [["runs", "--limit", "many"], "--limit is a whole number"],
-      [["runs", "-o", "xml"], "-o is table or json"],
-      [["runs", "--since", "tomorrow-ish"], "--since is a time as in 2026-11-16T08:00Z or 2h, not tomorrow-ish"],
-      [["prune", "--older", "90 days", "--reason", "r"], 'did you mean "90d"?'],
-      [["prune", "--reason", "r"], "--older is a duration as in 90d"],
+      [["start", "sum", "--input", "{"], "--input is not valid JSON"],
+      [["start"], "start: missing <workflow>"],
+      [["start", "sum", "--label", "x"], "--label must be KEY=VALUE"],
+      [["start", "sum", "--budget", "usd=much"], "--budget usd must be an amount"],
+      [["runs", "--limit", "many"], "--limit must be a whole number"],
+      [["runs", "-o", "xml"], "-o must be table or json"],
+      [["runs", "--since", "tomorrow-ish"], "--since must be a time such as 2026-11-16T08:00Z or 2h, not tomorrow-ish"],
+      [["prune", "--older-than", "90 days", "--reason", "r"], 'did you mean "90d"?'],
+      [["prune", "--reason", "r"], "--older-than is required: a duration such as 90d"],
       [["token", "create", "x", "--role", "reader", "--expires", "soon"], "--expires is not a duration"],
-      [["cancel", "x"], "this needs --reason"],
-      [["resolve", "effect", "x", "one", "--as", "failed", "--reason", "r"], "<pos> is a position"],
+      [["cancel", "x"], "--reason is required"],
+      [["resolve", "effect", "x", "one", "--as", "failed", "--reason", "r"], "<pos> must be a position"],
       [
         ["resolve", "effect", "x", "1", "--as", "maybe", "--reason", "r"],
-        "--as is confirmed, failed, retry, observe or compensate, not maybe",
+        "--as must be confirmed, failed, retry, observe or compensate, not maybe",
       ],
-      [["lease", "steal", "x"], "lease knows ls, explain, history, takeover, release, not steal"],
+      [
+        ["lease", "steal", "x"],
+        "lease: unknown subcommand steal, expected one of ls, explain, history, takeover, release",
+      ],
+      [["lease"], "lease: missing subcommand, one of ls, explain, history, takeover, release"],
       [["runs", "--statsu", "x"], "Unknown option '--statsu'"],
     ] as const) {
-      const said = await tape(...args);
-      expect(said, message).toMatchObject({ code: 2, stdout: "" });
-      expect(said.stderr).toContain(message);
+      const output = await tape(...args);
+      expect(output, message).toMatchObject({ code: 2, stdout: "" });
+      expect(output.stderr).toContain(message);
     }
     expect(await app.runs.list()).toEqual([]);
   });
 
-  it("control characters of stored text do not reach the terminal", async () => {
+  it("escapes control characters of stored text", async () => {
     const { tape } = await scene(false);
     await tape("start", "sum", "--input", '"\\u001b[31mred\\u0007"', "--id", "a\u001b]0;x\u0007b");
     const { stdout } = await tape("runs");
@@ -124,15 +131,15 @@ describe("runs from the command line", () => {
     expect(stdout).toContain("a\\e]0;x\\u0007b");
   });
 
-  it("a store that is not there is not made by looking", async () => {
+  it("does not create a missing store when a command only reads", async () => {
     const folder = await temporaryFolder();
-    const said = await program("runs", "--store", `sqlite:${join(folder, "none.db")}`);
-    expect(said).toMatchObject({ code: 1 });
-    expect(said.stderr).toContain("there is no file");
+    const missing = await program("runs", "--store", `sqlite:${join(folder, "none.db")}`);
+    expect(missing).toMatchObject({ code: 1 });
+    expect(missing.stderr).toMatch(/file .* not found; start a run first/);
     expect(await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`)).toMatchObject({ code: 0 });
     expect(await program("runs", "--store", `sqlite:${join(folder, "none.db")}`)).toMatchObject({ code: 0 });
-    const again = await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`, "-o", "json");
-    expect(JSON.parse(again.stdout)).toMatchObject({ schema: expect.any(Number), epoch: 0 });
+    const repeated = await program("migrate", "--store", `sqlite:${join(folder, "none.db")}`, "-o", "json");
+    expect(JSON.parse(repeated.stdout)).toMatchObject({ schema: expect.any(Number), epoch: 0 });
     expect(await program("migrate", "--plan", "--grants", "app")).toMatchObject({ code: 2 });
     const grants = await program("migrate", "--grants", "app", "--store", `sqlite:${join(folder, "none.db")}`);
     expect(grants).toMatchObject({
@@ -143,58 +150,61 @@ describe("runs from the command line", () => {
   });
 });
 
-describe("a person at the command line", () => {
-  it("approves, sees the doubt, settles it; status and doctor say so with their exit code", async () => {
+describe("an operator at the command line", () => {
+  it("approves a gate and resolves a stuck effect; status and doctor exit 3 until then", async () => {
     const { tape, json, until, folder, url } = await scene();
     await tape("start", "pay", "--input", '{"amount":5}', "--id", "p1");
     await until("p1", "WAITING");
     expect(await json("gates")).toMatchObject([{ id: "p1", name: "go" }]);
     expect(await tape("status")).toMatchObject({ code: 0 });
     expect((await tape("signal", "p1", "go", "--value", '{"ok":true}', "--key", "k")).stdout).toMatch(/^note \d+\n$/);
-    expect((await tape("signal", "p1", "go", "--value", "1", "--key", "k")).stdout).toContain("was sent before");
+    expect((await tape("signal", "p1", "go", "--value", "1", "--key", "k")).stdout).toContain("duplicate key");
     await until("p1", "STUCK");
     const status = await tape("status");
     expect(status.code).toBe(3);
-    expect(status.stdout).toMatch(/STUCK 1\n[\s\S]*STUCK 1;[\s\S]*A person is needed/);
+    expect(status.stdout).toMatch(/STUCK 1\nin doubt +effects UNKNOWN 0, STUCK 1;[\s\S]*Needs attention: /);
     const doctor = await tape("doctor");
     expect(doctor.code).toBe(3);
-    expect(doctor.stdout).toMatch(/look +doubts +1 runs STUCK/);
+    expect(doctor.stdout).toMatch(/warn +attention +runs: 1 STUCK; effects: 0 UNKNOWN, 1 STUCK/);
     expect(await json("effects", "--status", "STUCK")).toMatchObject([{ name: "bank.wire", pos: 2 }]);
     expect((await tape("inspect", "p1")).stdout).toContain("durable-tape resolve effect p1 2 --as confirmed");
-    // The program needs the definitions to arm what undoes it: they come from the settings.
+    // The command needs the definitions to arm the compensation; they come from the configuration.
     await writeFile(join(folder, "tape.yaml"), `tape: { store: { url: "${url}" } }\n`);
-    expect(await json("runs", "--doubt")).toMatchObject([{ id: "p1" }]);
-    const looked = await tape("resolve", "effect", "p1", "2", "--as", "observe", "--reason", "the bank is back");
-    expect(looked).toMatchObject({ code: 0, stdout: "p1 2: somebody looks at once\n" });
+    expect(await json("runs", "--in-doubt")).toMatchObject([{ id: "p1" }]);
+    const observed = await tape("resolve", "effect", "p1", "2", "--as", "observe", "--reason", "the bank is back");
+    expect(observed).toMatchObject({ code: 0, stdout: "p1 2: observation requested\n" });
     const resolved = await tape("resolve", "effect", "p1", "2", "--as", "failed", "--reason", "seen at the bank");
     expect(resolved).toMatchObject({ code: 0, stderr: "" });
     await until("p1", "FAILED");
     expect(await tape("status")).toMatchObject({ code: 0 });
-    const audit = (await json("inspect", "p1")) as { effects: { status: string }[] };
-    expect(audit.effects).toMatchObject([{ status: "FAILED", reason: "operator" }]);
+    const inspected = (await json("inspect", "p1")) as { effects: { status: string }[] };
+    expect(inspected.effects).toMatchObject([{ status: "FAILED", reason: "operator" }]);
   });
 
-  it("cancels, forks, redrives only what is stuck", async () => {
+  it("cancels and forks a run, and redrives only a stuck one", async () => {
     const { tape, json, until } = await scene();
     await tape("start", "pay", "--input", '{"amount":6}', "--id", "p2");
     await until("p2", "WAITING");
     expect(await tape("redrive", "p2", "--reason", "r")).toMatchObject({ code: 1 });
-    expect(await tape("cancel", "p2", "--reason", "no longer wanted", "--by", "ada")).toMatchObject({ code: 0 });
+    expect(await tape("cancel", "p2", "--reason", "no longer needed", "--by", "ada")).toMatchObject({
+      code: 0,
+      stdout: "p2: cancel requested\n",
+    });
     await until("p2", "CANCELLED");
-    expect((await tape("fork", "p2", "--plan")).stdout).toMatch(
+    expect((await tape("fork", "p2", "--dry-run")).stdout).toMatch(
       /kept, before position 1\n +0 {2}step plan\nruns again/,
     );
     expect(await tape("fork", "p2")).toMatchObject({ code: 2 });
     expect(await json("fork", "p2", "--id", "p3", "--reason", "the answer came late")).toMatchObject({ id: "p3" });
     await until("p3", "WAITING");
-    const [acted] = (await tape("tail", "p3", "--from", "2", "-o", "json")).stdout.split("\n");
-    expect(JSON.parse(acted!)).toMatchObject({
+    const [action] = (await tape("tail", "p3", "--from", "2", "-o", "json")).stdout.split("\n");
+    expect(JSON.parse(action!)).toMatchObject({
       kind: "operator.action",
       data: { action: "fork", reason: "the answer came late" },
     });
   });
 
-  it("leases: ls, explain, history, takeover, release; a live holder is not released", async () => {
+  it("lists, explains and takes over leases, but does not release a live holder's", async () => {
     const { app, tape, json } = await scene();
     const lease = await app.leases.acquire("sweeper", { ttl: "1h" });
     expect(await json("lease", "ls")).toMatchObject([{ name: "sweeper", state: "HELD" }]);
@@ -202,43 +212,45 @@ describe("a person at the command line", () => {
     const release = await tape("lease", "release", "sweeper", "--reason", "gone");
     expect(release).toMatchObject({ code: 1 });
     expect(release.stderr).toContain("TAPE_LEASE_HELD");
-    const took = await tape("lease", "takeover", "sweeper", "--reason", "it hangs", "--by", "ada");
-    expect(took).toMatchObject({ code: 0, stderr: "" });
+    const takeover = await tape("lease", "takeover", "sweeper", "--reason", "it hangs", "--by", "ada");
+    expect(takeover).toMatchObject({ code: 0, stdout: "sweeper: holder fenced, lease free\n", stderr: "" });
     expect(await lease.renew()).toBe("lost");
     expect(await json("lease", "history", "sweeper")).toMatchObject([
       { begunBy: "start", end: "manual" },
       { begunBy: "manual", by: "ada", why: "it hangs", end: "manual" },
     ]);
-    expect(await tape("lease", "explain", "nobody")).toMatchObject({ code: 1 });
-    expect((await tape("lease", "ls")).stdout).toBe("nobody holds a lease\n");
+    expect(await tape("lease", "explain", "missing")).toMatchObject({ code: 1 });
+    expect((await tape("lease", "ls")).stdout).toBe("no leases held\n");
   });
 
-  it("tokens and the store: made, listed, revoked; restored raises the store epoch", async () => {
+  it("creates, lists and revokes tokens; store restored raises the epoch", async () => {
     const { tape, json } = await scene(false);
-    const made = (await json("token", "create", "ci", "--role", "worker", "--expires", "90d", "--reason", "r")) as {
+    const created = (await json("token", "create", "ci", "--role", "worker", "--expires", "90d", "--reason", "r")) as {
       id: string;
       token: string;
     };
-    expect(made.token).toMatch(new RegExp(`^${made.id}\\.[\\w-]{40,}$`));
-    expect(JSON.stringify(await json("token", "ls"))).not.toContain(made.token.split(".")[1]);
+    expect(created.token).toMatch(new RegExp(`^${created.id}\\.[\\w-]{40,}$`));
+    expect(JSON.stringify(await json("token", "ls"))).not.toContain(created.token.split(".")[1]);
     expect(await tape("token", "create", "x", "--role", "king", "--reason", "r")).toMatchObject({ code: 2 });
-    expect(await tape("token", "revoke", made.id, "--reason", "left")).toMatchObject({ code: 0 });
-    expect(await json("token", "ls")).toMatchObject([{ id: made.id, role: "worker", revokedAt: expect.any(Number) }]);
+    expect(await tape("token", "revoke", created.id, "--reason", "left")).toMatchObject({ code: 0 });
+    expect(await json("token", "ls")).toMatchObject([
+      { id: created.id, role: "worker", revokedAt: expect.any(Number) },
+    ]);
     expect((await tape("store", "restored", "--reason", "from last night")).stdout).toContain("store epoch 1");
-    expect(await tape("timers")).toMatchObject({ code: 0, stdout: "no timer is set\n" });
+    expect(await tape("timers")).toMatchObject({ code: 0, stdout: "no timers set\n" });
   });
 
-  it("what ended long ago is exported, then deleted; its id stays taken", async () => {
+  it("prune exports and deletes old runs; their ids stay reserved", async () => {
     const { tape, app, folder } = await scene();
     for (const id of ["old-1", "old-2"]) await tape("start", "sum", "--input", "[1]", "--id", id, "--wait");
-    expect(await tape("prune", "--older", "1h", "--reason", "r")).toMatchObject({
+    expect(await tape("prune", "--older-than", "1h", "--reason", "r")).toMatchObject({
       code: 0,
-      stdout: "0 runs deleted; their ids stay taken\n",
+      stdout: "0 runs deleted; ids stay reserved\n",
     });
-    expect((await tape("prune", "--older", "1ms", "--dry-run")).stdout).toMatch(/^2 runs ended before/);
+    expect((await tape("prune", "--older-than", "1ms", "--dry-run")).stdout).toMatch(/^2 runs ended before/);
     expect(await app.runs.list()).toHaveLength(2);
     const file = join(folder, "old.jsonl");
-    expect(await tape("prune", "--older", "1ms", "--export", file, "--reason", "a year is enough")).toMatchObject({
+    expect(await tape("prune", "--older-than", "1ms", "--export", file, "--reason", "a year is enough")).toMatchObject({
       code: 0,
     });
     expect(await app.runs.list()).toEqual([]);
@@ -247,11 +259,11 @@ describe("a person at the command line", () => {
       "old-1",
       "old-2",
     ]);
-    const again = await tape("start", "sum", "--input", "[1]", "--id", "old-1");
-    expect(again.stderr).toContain("TAPE_RUN_GONE");
+    const reused = await tape("start", "sum", "--input", "[1]", "--id", "old-1");
+    expect(reused.stderr).toContain("TAPE_RUN_GONE");
   });
 
-  it.each(["bash", "zsh", "fish"])("completion for %s names the commands", async (shell) => {
+  it.each(["bash", "zsh", "fish"])("completion for %s lists the commands", async (shell) => {
     const { code, stdout } = await program("completion", shell);
     expect(code).toBe(0);
     for (const word of ["inspect", "takeover", "--follow".replace(/^--/, shell === "fish" ? "-l " : "--")]) {

@@ -16,7 +16,7 @@ function config(yaml: string, args: readonly string[] = [], env: Record<string, 
 const yaml =
   "tape:\n  store: { url: 'postgres://ada:${PASSWORD:-hunter2}@db/x' }\n  reactors: { outbox: { batch: 5 } }\n";
 
-it("prints every setting with its origin, and no secret", () => {
+it("prints every setting with its origin, without secrets", () => {
   const { stdout, status } = config(yaml, [], { TAPE_TENANT: "acme" });
   expect(status).toBe(0);
   const lines = stdout.split("\n").map((line) => line.replaceAll(/ +/g, " "));
@@ -27,7 +27,7 @@ it("prints every setting with its origin, and no secret", () => {
   expect(stdout).not.toContain("hunter2");
 });
 
-it("prints JSON", () => {
+it("prints settings as JSON with -o json", () => {
   const { stdout } = config(yaml, ["-o", "json"]);
   const { settings, file } = JSON.parse(stdout) as { settings: { path: string }[]; file: string };
   expect(file).toBe("tape.yaml");
@@ -39,7 +39,7 @@ it("prints JSON", () => {
   });
 });
 
-it("refuses bad settings with 1 and bad usage with 2", () => {
+it("exits 1 for a bad configuration and 2 for bad usage", () => {
   const bad = config("tap: 1\n");
   expect([bad.status, bad.stderr.split("\n")[0]]).toEqual([
     1,

@@ -13,7 +13,7 @@ const sections = page.split(/^## /m).slice(1);
 const blocks = (section: string, language: string): string[] =>
   [...section.matchAll(new RegExp(`^\`\`\`${language}\\n(.*?)^\`\`\``, "gms"))].map(([, text]) => text!);
 
-/** The ways to deploy: those sections that have a file of settings. */
+/** The ways to deploy: the sections with a configuration file. */
 const ways = sections.flatMap((section) => {
   const [yaml] = blocks(section, "yaml");
   if (yaml === undefined) return [];
@@ -32,7 +32,7 @@ const hello = workflow("hello", async (_tape, name: string) => name);
 const secrets = { DB_PASSWORD: "s3cret" };
 
 describe("docs/deployment.md", () => {
-  it("shows three ways", () => {
+  it("describes three ways to deploy", () => {
     expect(ways.map(({ name, commands }) => [name, commands.length])).toEqual([
       ["One process", 0],
       ["A sidecar", 1],
@@ -40,7 +40,7 @@ describe("docs/deployment.md", () => {
     ]);
   });
 
-  it.each(ways)("$name: its settings are read without a complaint, and its commands are understood", (way) => {
+  it.each(ways)("$name: the configuration and the commands are valid", (way) => {
     const cwd = project({ "tape.yaml": way.yaml });
     const { settings, warnings } = loadConfig({ cwd, env: secrets });
     expect(warnings).toEqual([]);
@@ -53,7 +53,7 @@ describe("docs/deployment.md", () => {
   });
 
   it.each(ways.filter(({ commands }) => commands.length > 0))(
-    "$name: a run that the program starts is brought to its end, and everything stops in good order",
+    "$name: the processes finish a run and stop cleanly",
     async ({ yaml, commands }) => {
       const folder = project({ "tape.yaml": yaml, "app/agent.ts": agent });
       const url = `sqlite:${resolve(folder, "tape.db")}`;
@@ -64,11 +64,11 @@ describe("docs/deployment.md", () => {
         await store.close();
       });
       const all = commands.map((command) => new Sidecar(folder, command, { ...secrets, TAPE_STORE_URL: url }));
-      const started = await Promise.all(all.map((one) => one.until(() => one.logged("reactors.started"))));
+      const started = await Promise.all(all.map((sidecar) => sidecar.until(() => sidecar.logged("reactors.started"))));
       const names = started.flatMap(({ reactors }) => reactors as string[]);
       expect(names).toEqual(["recovery", "reconciler", "outbox", "timers", "compensation"]);
       expect(await (await app.start(hello, "ada")).result()).toBe("sent ada");
-      expect(await Promise.all(all.map((one) => one.stop()))).toEqual(all.map(() => 0));
+      expect(await Promise.all(all.map((sidecar) => sidecar.stop()))).toEqual(all.map(() => 0));
     },
   );
 });

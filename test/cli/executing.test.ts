@@ -4,8 +4,8 @@ import { Tape } from "../../src/host/tape.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
 import { program, temporaryFolder } from "./stage.ts";
 
-describe("inspect of a run that is being executed", () => {
-  it("says after which operation, for how long nothing was recorded, and whose log names what hangs", async () => {
+describe("inspect of an executing run", () => {
+  it("names the last operation, the time since its record, and the log to read", async () => {
     const url = `sqlite:${join(await temporaryFolder(), "tape.db")}`;
     const [inFirst, inSecond, mayEndFirst, mayEndSecond] = Array.from({ length: 4 }, () =>
       Promise.withResolvers<void>(),
@@ -26,15 +26,15 @@ describe("inspect of a run that is being executed", () => {
     const inspected = async (): Promise<string> => (await program("inspect", "r1", "--store", url)).stdout;
 
     await inFirst!.promise;
-    await expect.poll(inspected).toMatch(/executes its first operation: .* without a record for \d/);
+    await expect.poll(inspected).toMatch(/executing its first operation .* no record for \d/);
     mayEndFirst!.resolve();
     await inSecond!.promise;
-    await expect.poll(inspected).toMatch(/executes what comes after step "fetch" \(step\.done, record \d+\)/);
-    expect(await inspected()).toMatch(/the log of \S+ names what it waits for \(run\.slow, after a minute run\.hung\)/);
+    await expect.poll(inspected).toMatch(/executing the operation after step "fetch" \(step\.done, record \d+\)/);
+    expect(await inspected()).toMatch(/the log of \S+ names it \(run\.slow, after a minute run\.hung\)/);
     const { stdout } = await program("inspect", "r1", "--store", url, "-o", "json");
     expect((JSON.parse(stdout) as { waits: string[] }).waits).toEqual([expect.stringContaining('step "fetch"')]);
     mayEndSecond!.resolve();
     await handle.result();
-    expect(await inspected()).not.toContain("executes");
+    expect(await inspected()).not.toContain("executing");
   });
 });

@@ -4,7 +4,7 @@ import { expect, it } from "vitest";
 import { buildFirst } from "../../src/cli/commands/init.ts";
 import { program, temporaryFolder } from "./stage.ts";
 
-it("the command that init ends with builds a checkout first, which has nothing to import yet", async () => {
+it("init suggests building a checkout first when it has no build yet", async () => {
   const checkout = await temporaryFolder();
   expect(buildFirst(checkout)).toBe(`npm run build --prefix ${checkout} && `);
   await mkdir(join(checkout, "dist"));

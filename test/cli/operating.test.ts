@@ -6,14 +6,14 @@ import { Tape } from "../../src/host/tape.ts";
 import { effect } from "../../src/sdk/effect.ts";
 import { gate } from "../../src/sdk/gate.ts";
 import { createRunner, workflow } from "../../src/sdk/workflow.ts";
-import { program, type Said, temporaryFolder } from "./stage.ts";
+import { type Output, program, temporaryFolder } from "./stage.ts";
 
 const page = readFileSync(new URL("../../docs/operating.md", import.meta.url), "utf8");
 
-/** The commands of a block of the page, each as its words. */
+/** The commands of one block of the page, each as its arguments. */
 function commandsOf(block: string): string[][] {
   const found = new RegExp(`\`\`\`sh ${block}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1];
-  if (found === undefined) throw new Error(`the page has no block ${block}`);
+  if (found === undefined) throw new Error(`docs/operating.md has no block ${block}`);
   return found
     .trim()
     .split("\n")
@@ -44,7 +44,7 @@ async function scene() {
   const folder = await temporaryFolder();
   const url = `sqlite:${join(folder, "tape.db")}`;
   const agent = join(folder, "agent.ts");
-  // The program loads definitions from where the settings say: here from a module that hands out this test's own.
+  // The program loads definitions from the configured module, which here returns those of this test.
   (globalThis as { operatingRunner?: unknown }).operatingRunner = runner;
   await writeFile(agent, "export const buildRunner = () => globalThis.operatingRunner();\n");
   const config = join(folder, "tape.yaml");
@@ -58,80 +58,91 @@ async function scene() {
   const until = async (id: string, status: string): Promise<void> => {
     await expect.poll(async () => (await app.runs.get(id))?.status, { timeout: 20_000 }).toBe(status);
   };
-  const play = async (block: string, file?: string): Promise<Said[]> => {
-    const said: Said[] = [];
-    for (const words of commandsOf(block)) {
-      const one = await program(...words.map((word) => (word.endsWith(".jsonl") ? (file ?? word) : word)));
-      expect(one.stderr, words.join(" ")).toBe("");
-      said.push(one);
+  const runBlock = async (block: string, file?: string): Promise<Output[]> => {
+    const outputs: Output[] = [];
+    for (const args of commandsOf(block)) {
+      const output = await program(...args.map((arg) => (arg.endsWith(".jsonl") ? (file ?? arg) : arg)));
+      expect(output.stderr, args.join(" ")).toBe("");
+      outputs.push(output);
     }
-    return said;
+    return outputs;
   };
-  return { app, until, play, folder };
+  return { app, until, runBlock, folder };
 }
 
-describe("every command of the operator's guide does what the page says", () => {
-  it("has no block that this test does not play", () => {
+describe("commands in docs/operating.md", () => {
+  it("are all run by this test", () => {
     const blocks = [...page.matchAll(/```sh (\S+)/g)].map(([, name]) => name);
     expect(blocks.sort()).toEqual(
-      ["deploy", "doubt", "fork", "leases", "look", "redrive", "restore", "retention", "stuck", "takeover"].sort(),
+      [
+        "deploy",
+        "fork",
+        "in-doubt",
+        "leases",
+        "overview",
+        "redrive",
+        "restore",
+        "retention",
+        "stuck",
+        "takeover",
+      ].sort(),
     );
   });
 
-  it("an effect in doubt is seen, and settled", async () => {
-    const { app, until, play } = await scene();
+  it("show and settle an effect in doubt", async () => {
+    const { app, until, runBlock } = await scene();
     await app.start(pay, { invoice: "7" }, { id: "pay-1" });
     await until("pay-1", "STUCK");
-    expect((await play("look")).map(({ code }) => code)).toEqual([3, 3]);
-    const [list, inspected] = await play("stuck");
+    expect((await runBlock("overview")).map(({ code }) => code)).toEqual([3, 3]);
+    const [list, inspected] = await runBlock("stuck");
     expect(list!.stdout).toContain("pay-1");
     expect(inspected!.stdout).toContain("durable-tape resolve effect pay-1 1");
-    const [doubts, resolved] = await play("doubt");
-    expect(doubts!.stdout).toMatch(/pay-1 +1 +bank\.wire +STUCK/);
+    const [listed, resolved] = await runBlock("in-doubt");
+    expect(listed!.stdout).toMatch(/pay-1 +1 +bank\.wire +STUCK/);
     expect(resolved!.code).toBe(0);
     await until("pay-1", "COMPLETED");
     expect((await app.runs.get("pay-1"))!.outcome).toEqual({ id: "W-7" });
-    expect((await play("look")).map(({ code }) => code)).toEqual([0, 0]);
+    expect((await runBlock("overview")).map(({ code }) => code)).toEqual([0, 0]);
   });
 
-  it("a deploy that does not fit is rolled back, or forked away from", async () => {
-    const { app, until, play } = await scene();
+  it("roll back an incompatible deploy, or fork the run", async () => {
+    const { app, until, runBlock } = await scene();
     await app.start(changed, undefined as never, { id: "pay-2" });
     await until("pay-2", "WAITING");
     steps = ["another"];
     onTestFinished(() => {
       steps = ["plan"];
     });
-    await app.signal("pay-2", gate("nobody waits for this"), 1);
+    await app.signal("pay-2", gate("unused"), 1);
     await until("pay-2", "STUCK");
-    const [plan] = await play("fork");
+    const [plan] = await runBlock("fork");
     expect(plan!.stdout).toMatch(/kept, before position 1\n +0 {2}step plan\nruns again\n +1 {2}gate go/);
     steps = ["plan"];
-    const [stuck, redriven] = await play("deploy");
+    const [stuck, redriven] = await runBlock("deploy");
     expect(stuck!.stdout).toContain("pay-2");
     expect(redriven!.code).toBe(0);
     await until("pay-2", "WAITING");
     steps = ["another"];
-    await app.signal("pay-2", gate("nobody waits for this"), 2);
+    await app.signal("pay-2", gate("unused"), 2);
     await until("pay-2", "STUCK");
     steps = ["plan"];
-    expect((await play("redrive"))[0]!.code).toBe(0);
+    expect((await runBlock("redrive"))[0]!.code).toBe(0);
     await until("pay-2", "WAITING");
   });
 
-  it("leases are looked at and taken over; a restore is declared", async () => {
-    const { app, play, folder } = await scene();
+  it("list and take over leases, prune old runs and declare a restore", async () => {
+    const { app, runBlock, folder } = await scene();
     const lease = await app.leases.acquire("sweeper", { ttl: "1h" });
-    const [all, explained, history] = await play("leases");
+    const [all, explained, history] = await runBlock("leases");
     expect(all!.stdout).toContain("sweeper");
     expect(explained!.stdout).toContain("held by");
     expect(history!.stdout).toContain("start");
-    await play("takeover");
+    await runBlock("takeover");
     expect(await lease.renew()).toBe("lost");
-    const [counted, deleted] = await play("retention", join(folder, "old-runs.jsonl"));
+    const [counted, deleted] = await runBlock("retention", join(folder, "old-runs.jsonl"));
     expect(counted!.stdout).toMatch(/^0 runs ended before/);
     expect(deleted!.stdout).toContain("0 runs deleted");
-    const [restored, doctor] = await play("restore");
+    const [restored, doctor] = await runBlock("restore");
     expect(restored!.stdout).toContain("store epoch 1");
     expect(doctor!.code).toBe(0);
   });

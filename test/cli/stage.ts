@@ -4,23 +4,23 @@ import { join } from "node:path";
 import { onTestFinished, vi } from "vitest";
 import { main } from "../../src/cli/main.ts";
 
-export interface Said {
+export interface Output {
   readonly code: number;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The program in this process: quicker than a child, and the same from its arguments on. */
-export async function program(...args: string[]): Promise<Said> {
-  const said = { stdout: "", stderr: "" };
+/** Runs the program in this process: faster than a child process, and the same from its arguments on. */
+export async function program(...args: string[]): Promise<Output> {
+  const output = { stdout: "", stderr: "" };
   const spies = (["stdout", "stderr"] as const).map((stream) =>
     vi.spyOn(process[stream], "write").mockImplementation((text) => {
-      said[stream] += String(text);
+      output[stream] += String(text);
       return true;
     }),
   );
   try {
-    return { code: await main(args), ...said };
+    return { code: await main(args), ...output };
   } finally {
     for (const spy of spies) spy.mockRestore();
   }

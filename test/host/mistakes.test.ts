@@ -224,16 +224,11 @@ describe("what goes wrong without an error for the caller is one line on stderr"
 
 describe("on the command line", () => {
   it.each<[string, number, RegExp, string[]]>([
-    [
-      "a command that there is not",
-      2,
-      /there is no command rnus; did you mean runs\?\nRun durable-tape --help/,
-      ["rnus"],
-    ],
+    ["a command that there is not", 2, /unknown command rnus; did you mean runs\?\nRun durable-tape --help/, ["rnus"]],
     [
       "a status that there is not",
       2,
-      /--status is one of RUNNABLE, .*COMPENSATED, not DONE\n/,
+      /--status must be one of RUNNABLE, .*COMPENSATED, not DONE\n/,
       ["runs", "--status", "DONE", "--store", "STORE"],
     ],
     [
@@ -245,20 +240,20 @@ describe("on the command line", () => {
     [
       "an effect's status",
       2,
-      /--status is one of PENDING.*did you mean UNKNOWN/,
+      /--status must be one of PENDING.*did you mean UNKNOWN/,
       ["effects", "--status", "UNKOWN", "--store", "STORE"],
     ],
     [
       "a file that is not there",
       1,
-      /TAPE_STORE_UNREACHABLE: there is no file/,
+      /TAPE_STORE_UNREACHABLE: file .* not found/,
       ["runs", "--store", "sqlite:/nowhere/none.db"],
     ],
-    ["no reason", 2, /this needs --reason/, ["cancel", "r", "--store", "STORE"]],
+    ["no reason", 2, /--reason is required/, ["cancel", "r", "--store", "STORE"]],
     [
       "an input that is no JSON",
       2,
-      /--input is no JSON: \{a:1\}/,
+      /--input is not valid JSON: \{a:1\}/,
       ["start", "w", "--input", "{a:1}", "--store", "STORE"],
     ],
     [
@@ -300,12 +295,12 @@ describe("on the command line", () => {
       const bad = await program("start", "pay", "--input", '"much"', "--id", "r");
       expect(bad).toMatchObject({ code: 1 });
       expect(bad.stderr).toContain("TAPE_BAD_INPUT: input of pay: is a number");
-      expect((await program("runs")).stdout).toContain("no run fits");
+      expect((await program("runs")).stdout).toContain("no runs match");
       expect(await program("start", "pay", "--input", "3", "--id", "r")).toMatchObject({ code: 0 });
       const signal = await program("signal", "r", "cfo", "--value", '"yes"');
       expect(signal).toMatchObject({ code: 1 });
       expect(signal.stderr).toContain("TAPE_BAD_GATE_VALUE: cfo: is a number");
-      expect((await program("cancel", "r", "--reason", "a slip")).stdout).toBe("r is CANCELLED\n");
+      expect((await program("cancel", "r", "--reason", "a slip")).stdout).toBe("r: CANCELLED\n");
     } finally {
       cwd.mockRestore();
     }

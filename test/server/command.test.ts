@@ -24,7 +24,7 @@ describe("durable-tape serve", () => {
   });
 
   it.each([
-    ["an address without a port", ["--listen", "localhost"], /tape\.server\.listen: write HOST:PORT/],
+    ["an address without a port", ["--listen", "localhost"], /tape\.server\.listen must be HOST:PORT/],
     ["a port that is none", ["--listen", "localhost:70000"], /tape\.server\.listen/],
     [
       "a certificate that is not there",

@@ -6,9 +6,9 @@ import { printJson, printRows, timeOf, wantsJson } from "../output.ts";
 
 const ls: Command = {
   name: "audit",
-  summary: "lists what operators did, who was refused, and why, newest first; -o json exports all of it",
+  summary: "lists operator actions and rejected attempts, newest first; -o json exports the whole log",
   options: {
-    limit: { value: "N", help: "at most so many; default: 50, with -o json all" },
+    limit: { value: "N", help: "maximum number of rows (default 50; with -o json: all)" },
     ...storeOptions,
     ...outputOption,
   },
@@ -22,14 +22,14 @@ const ls: Command = {
         entries.map(({ cursor: _cursor, ...entry }) => entry),
         [
           { title: "AT", of: ({ at }) => timeOf(at) },
-          { title: "WHO", of: ({ who }) => who },
+          { title: "OPERATOR", of: ({ who }) => who },
           { title: "TOKEN", of: ({ via }) => via?.token ?? "" },
           { title: "FROM", of: ({ via }) => via?.address ?? "" },
           { title: "ACTION", of: ({ action }) => action },
-          { title: "ON", of: ({ subject }) => subject ?? "" },
-          { title: "WHY", of: ({ reason }) => reason },
+          { title: "SUBJECT", of: ({ subject }) => subject ?? "" },
+          { title: "REASON", of: ({ reason }) => reason },
         ],
-        "nobody has done anything by hand",
+        "no operator actions yet",
       );
       return 0;
     }),
@@ -37,7 +37,7 @@ const ls: Command = {
 
 const verify: Command = {
   name: "audit verify",
-  summary: "compares the hash of every entry; exit code 1 if one was changed, left out or put between",
+  summary: "verifies the hash of every entry; exits 1 if an entry was changed, removed or inserted",
   options: { ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ store, tenant }) => {
@@ -47,12 +47,12 @@ const verify: Command = {
       else {
         for (const fault of found.faults) invocation.screen.line(fault);
         const { checked, unsealed, head } = found;
-        const old = unsealed === 0 ? "" : `, ${unsealed} from before there were hashes`;
+        const old = unsealed === 0 ? "" : `, ${unsealed} without a hash`;
         invocation.screen.line(`${checked} entries, ${found.faults.length} faults${old}`);
         if (head !== undefined) {
           invocation.screen.line(`newest: ${head.n} ${head.hash}`);
           invocation.screen.line(
-            invocation.screen.dim("Keep that line elsewhere: it shows later whether anything was cut off."),
+            invocation.screen.dim("Keep this line elsewhere: it shows later whether the log was changed or truncated."),
           );
         }
       }

@@ -2,18 +2,18 @@ import { type Command, UsageError } from "../command.ts";
 
 const shells = ["bash", "zsh", "fish"] as const;
 
-/** Written from the same table as the help: a command that exists is completed. */
+/** Generated from the table of commands, so every command and option is completed. */
 export function completionCommand(commands: () => readonly Command[]): Command {
   return {
     name: "completion",
-    summary: "prints what makes a shell complete commands and options",
+    summary: "prints a shell completion script",
     arguments: [{ name: "shell", help: shells.join(", ") }],
     run: async ({ arguments: { shell }, screen }) => {
       const all = commands();
       if (shell === "bash") screen.block(bash(all));
       else if (shell === "zsh") screen.block(`autoload -U +X bashcompinit && bashcompinit\n${bash(all)}`);
       else if (shell === "fish") screen.block(fish(all));
-      else throw new UsageError(`completion knows ${shells.join(", ")}, not ${shell}`);
+      else throw new UsageError(`completion: <shell> must be one of ${shells.join(", ")}, not ${shell}`);
       return 0;
     },
   };
@@ -33,15 +33,15 @@ function bash(commands: readonly Command[]): string {
     ...commands.map((command) => `    "${command.name}") words="${optionsOf(command).join(" ")}" ;;`),
   ];
   return `_durable_tape() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" words="" said="" word
+  local current="\${COMP_WORDS[COMP_CWORD]}" words="" typed="" word
   for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) break ;; *) said="\${said:+$said }$word" ;; esac
-    [[ "$said" == *" "* ]] && break
+    case "$word" in -*) break ;; *) typed="\${typed:+$typed }$word" ;; esac
+    [[ "$typed" == *" "* ]] && break
   done
-  case "$said" in
+  case "$typed" in
     "") words="${firstWords(commands).join(" ")} --help --version" ;;
 ${cases.join("\n")}
-    *) case "\${said%% *}" in
+    *) case "\${typed%% *}" in
 ${commands
   .filter(({ name }) => !name.includes(" "))
   .map((command) => `      "${command.name}") words="${optionsOf(command).join(" ")}" ;;`)

@@ -4,27 +4,27 @@ import { reactorsDemo } from "../demo/reactors.ts";
 import { unknownDemo } from "../demo/unknown.ts";
 import { zombieDemo } from "../demo/zombie.ts";
 
-/** Stories with real processes and a ledger of the world beside. */
+/** Demos with real processes; the fake world keeps a ledger of its own. */
 export const demos: readonly Command[] = [
   {
     name: "demo crash-resume",
-    summary: "a process dies after a wire, before its record: the next one does not wire again",
+    summary: "a worker dies after the payment, before recording it: the next one does not pay again",
     run: ({ screen }) => crashResumeDemo(screen),
   },
   {
     name: "demo reactors",
-    summary: "a trip whose workers die: outbox, reconciler, recovery, timers and compensation bring it to its end",
+    summary: "the five reactors finish a trip whose workers keep dying",
     run: ({ screen }) => reactorsDemo(screen),
   },
   {
     name: "demo unknown",
-    summary: "the bank's answer is lost: nobody asks it again, somebody looks",
+    summary: "the bank's response is lost: the payment is observed, not repeated",
     run: ({ screen }) => unknownDemo(screen),
   },
   {
     name: "demo zombie",
-    summary: "two processes, one lease: a paused owner wakes up and cannot write",
-    options: { unfenced: { help: "the same without the fence, for comparison: the money moves twice" } },
+    summary: "a paused owner resumes and cannot write",
+    options: { unfenced: { help: "the same without the fence: the money moves twice" } },
     run: (invocation) => zombieDemo(invocation.screen, { unfenced: invocation.given("unfenced") }),
   },
 ];

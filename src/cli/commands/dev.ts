@@ -7,13 +7,13 @@ import { placeOf } from "./serve.ts";
 
 export const dev: Command = {
   name: "dev",
-  summary: "server, reactors and your runner in one, reloaded on change; without a tape.yaml it plays a payment",
+  summary: "runs server, reactors and your workflows, reloading on change; without tape.yaml runs the payment demo",
   options: {
-    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder" },
-    "runner-from": { value: "FILE#EXPORT", help: "agent.runner_factory" },
-    listen: { value: "HOST:PORT", help: "tape.server.listen; the next free port where that one is taken" },
-    store: { value: "URL", help: "tape.store.url" },
-    once: { help: "without a runner of yours: plays one payment with a kill, and ends" },
+    config: { value: "FILE", help: "configuration file (default: tape.yaml)" },
+    "runner-from": { value: "FILE#EXPORT", help: "overrides agent.runner_factory" },
+    listen: { value: "HOST:PORT", help: "overrides tape.server.listen; a taken port is replaced by the next free one" },
+    store: { value: "URL", help: "overrides tape.store.url" },
+    once: { help: "payment demo only: make one payment, kill its worker, and exit" },
   },
   run,
 };
@@ -33,13 +33,13 @@ async function run(invocation: Invocation): Promise<number> {
   const once = invocation.given("once");
   const { screen } = invocation;
   if (agent.runner_factory !== undefined) {
-    if (once) throw new UsageError("dev --once plays the built-in payment; you have a runner: leave --once out");
+    if (once) throw new UsageError("--once belongs to the payment demo, but a runner is configured; omit --once");
     return runProject({ screen, config, place, cwd, file, runnerFrom: invocation.text("runner-from") });
   }
   if (config.file !== undefined || invocation.text("store") !== undefined) {
     throw new TapeError(
       "TAPE_BAD_CONFIG",
-      "agent.runner_factory: dev needs your runner, as in ./app/agent.ts#buildRunner",
+      "agent.runner_factory: dev needs your runner, such as ./app/agent.ts#buildRunner",
     );
   }
   return runTreasuryDemo({ screen, place, once });

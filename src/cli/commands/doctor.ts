@@ -6,29 +6,29 @@ import { lasting } from "../output.ts";
 import { readOverview, type StoreOverview } from "./store-overview.ts";
 
 export interface Finding {
-  readonly about: string;
-  /** look: nothing is broken, but a person should see it. */
-  readonly state: "fine" | "look" | "bad";
-  readonly says: string;
+  readonly check: string;
+  /** warn: nothing is broken, but an operator should know. */
+  readonly state: "ok" | "warn" | "fail";
+  readonly message: string;
   readonly next?: string;
 }
 
-/** Beyond this people's clocks and the store's tell different stories; leases do not depend on it. */
+/** A larger offset makes times in logs and in the store hard to compare; leases do not depend on it. */
 const maxOffsetMs = 2_000;
-/** Work that is due is looked at twice, this far apart: what is still there is what no process works on. */
+/** Overdue work is read twice, this far apart: work that is overdue both times has no process. */
 const recheckAfterMs = 2_500;
-/** A holder may be late once; if it is gone for longer, no process has taken its lease over. */
+/** A holder may renew late once; a lease that expired longer ago has not been taken over by any process. */
 const staleForMs = 60_000;
 
 const meantText = (meant: string | undefined): string => (meant === undefined ? "" : `; did you mean ${meant}?`);
 
 export const unservedText = ({ workflow, runs, meant }: StoreOverview["unserved"][number]): string =>
-  `${runs} runs wait for workflow ${workflow}, which no process has${meantText(meant)}`;
+  `${runs} ${runs === 1 ? "run waits" : "runs wait"} for workflow ${workflow}, which no process has${meantText(meant)}`;
 
 const unservedEffectText = ({ effect, items, meant }: StoreOverview["unservedEffects"][number]): string =>
-  `${items} calls of effect ${effect} wait, and no process has its definition${meantText(meant)}`;
+  `${items} ${items === 1 ? "call waits" : "calls wait"} for effect ${effect}, which no process defines${meantText(meant)}`;
 
-/** Every check in turn; none changes anything. */
+/** Runs every check; none changes anything. */
 export async function diagnose(
   store: Store,
   tenant: string,
@@ -42,69 +42,72 @@ export async function diagnose(
     ...transportFinding(settings),
     ...failoverFinding(settings),
     await clockFinding(store, clock),
-    ...(await work(store, tenant, clock)),
+    ...(await workFindings(store, tenant, clock)),
   ];
 }
 
-/** The commands do not start on an old one; a program that calls this itself may run on one. */
+/** The commands do not start on an outdated Node, but a program that calls this may run on one. */
 export function nodeFinding(version = process.versions.node): Finding {
-  if (isFitNode(version)) return { about: "node", state: "fine", says: `version ${version}` };
+  if (isFitNode(version)) return { check: "node", state: "ok", message: `version ${version}` };
   const { next } = errorTable.TAPE_NODE_OUTDATED;
   return {
-    about: "node",
-    state: "bad",
-    says: `version ${version} has known holes`,
+    check: "node",
+    state: "fail",
+    message: `version ${version} has known vulnerabilities`,
     next: `TAPE_NODE_OUTDATED: ${next}`,
   };
 }
 
 function storeFinding({ schema, epoch, durable, facts }: StoreSettings, url: string): Finding {
-  const said = `${url}, schema ${schema}, store epoch ${epoch}`;
-  if (durable) return { about: "store", state: "fine", says: `${said}, durable` };
-  const why = Object.entries(facts).map(([name, value]) => `${name}=${value}`);
+  const summary = `${url}, schema ${schema}, store epoch ${epoch}`;
+  if (durable) return { check: "store", state: "ok", message: `${summary}, durable` };
+  const causes = Object.entries(facts).map(([name, value]) => `${name}=${value}`);
   return {
-    about: "store",
-    state: "bad",
-    says: `${said}; a power cut may lose what it has acknowledged (${why.join(", ")})`,
+    check: "store",
+    state: "fail",
+    message: `${summary}; a power failure may lose acknowledged writes (${causes.join(", ")})`,
     next: "Make the store durable: synchronous=full on SQLite; fsync, full_page_writes and synchronous_commit on PostgreSQL.",
   };
 }
 
-/** Who can read what passes between us and a database server. */
+/** Whether the network can read the connection to a database server. */
 function transportFinding({ facts: { transport } }: StoreSettings): Finding[] {
   if (transport === undefined) return [];
   if (transport === "local" || transport === "tls") {
-    const says = transport === "local" ? "does not leave this machine" : "is encrypted, and the server's name checked";
-    return [{ about: "connection", state: "fine", says: `what is sent to the database ${says}` }];
+    const message =
+      transport === "local"
+        ? "the database connection stays on this machine"
+        : "the database connection is encrypted and the server's name is verified";
+    return [{ check: "connection", state: "ok", message }];
   }
-  const plain = "what is sent to the database is not encrypted: the network reads the password and all payloads";
-  const unverified = "what is sent to the database is encrypted, but the server's certificate was not checked";
+  const plain = "the database connection is not encrypted: the network can read the password and all payloads";
+  const unverified = "the database connection is encrypted, but the server's certificate is not verified";
   return [
     {
-      about: "connection",
-      state: "look",
-      says: transport === "plain" ? plain : unverified,
-      next: "TAPE_STORE_PLAIN: add sslmode=verify-full to the store's URL, and sslrootcert=FILE for an authority of your own (docs/security.md).",
+      check: "connection",
+      state: "warn",
+      message: transport === "plain" ? plain : unverified,
+      next: "TAPE_STORE_PLAIN: add sslmode=verify-full to the store's URL, and sslrootcert=FILE for your own certificate authority (docs/security.md).",
     },
   ];
 }
 
-/** Whether a promoted standby has all that was acknowledged, and an isolated primary stops. Only a server has standbys. */
+/** Whether a promoted standby has every acknowledged write and an isolated primary stops. Only a server has standbys. */
 function failoverFinding({ facts }: StoreSettings): Finding[] {
   const { synchronousStandbyNames: names, standbys } = facts;
   if (names === undefined) return [];
   if (names !== "") {
-    const says = `a commit waits for a standby (${names}): a failover loses nothing, and a primary that is cut off stops`;
-    return [{ about: "failover", state: "fine", says }];
+    const message = `commits wait for a standby (${names}): a failover loses nothing, and an isolated primary stops`;
+    return [{ check: "failover", state: "ok", message }];
   }
   if (standbys === 0) {
-    return [{ about: "failover", state: "fine", says: "no standby follows this server, and none is named" }];
+    return [{ check: "failover", state: "ok", message: "this server has no standby" }];
   }
   return [
     {
-      about: "failover",
-      state: "look",
-      says: `${standbys} standbys follow this server, and no commit waits for one: a failover would lose what was acknowledged last, and a primary that is cut off would go on acting`,
+      check: "failover",
+      state: "warn",
+      message: `${standbys} ${standbys === 1 ? "standby follows" : "standbys follow"} this server, but commits do not wait for one: a failover would lose the latest acknowledged writes, and an isolated primary would continue to run effects`,
       next: "Name a standby in synchronous_standby_names, and stop the old server before you promote another (docs/operating.md).",
     },
   ];
@@ -114,63 +117,63 @@ async function clockFinding(store: Store, clock: Clock): Promise<Finding> {
   const before = clock.wall();
   const there = await store.read.now();
   const offset = Math.round(there - (before + clock.wall()) / 2);
-  const says = `the store's clock is ${Math.abs(offset)} ms ${offset < 0 ? "behind" : "ahead of"} this machine's`;
-  if (Math.abs(offset) <= maxOffsetMs) return { about: "clock", state: "fine", says };
+  const message = `the store's clock is ${Math.abs(offset)} ms ${offset < 0 ? "behind" : "ahead of"} this machine's`;
+  if (Math.abs(offset) <= maxOffsetMs) return { check: "clock", state: "ok", message };
   return {
-    about: "clock",
-    state: "look",
-    says,
-    next: "Set both clocks by a time server. No lease depends on it, but timers fire by the store's clock.",
+    check: "clock",
+    state: "warn",
+    message,
+    next: "Synchronise both clocks with a time server. Leases do not depend on it, but timers fire by the store's clock.",
   };
 }
 
-async function work(store: Store, tenant: string, clock: Clock): Promise<Finding[]> {
+async function workFindings(store: Store, tenant: string, clock: Clock): Promise<Finding[]> {
   const first = await readOverview(store, tenant);
   if (first.overdue.length > 0) await clock.sleep(recheckAfterMs);
   const second = first.overdue.length > 0 ? await readOverview(store, tenant) : first;
-  const waiting = first.overdue.filter((reactor) => second.overdue.includes(reactor));
-  const gone = second.stale.filter(({ heldMs, ttlMs }) => heldMs > ttlMs + staleForMs);
-  const { doubts, runs, inDoubt } = second;
-  const gap = (about: string, fine: string, state: "look" | "bad", trouble: string, next: string): Finding =>
-    trouble === "" ? { about, state: "fine", says: fine } : { about, state, says: trouble, next };
-  const left = gone.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`);
-  const unknown = doubts.effectsUnknown + doubts.obligationsUnknown;
-  const stuck = doubts.effectsStuck + doubts.obligationsStuck;
+  const overdue = first.overdue.filter((reactor) => second.overdue.includes(reactor));
+  const abandoned = second.stale.filter(({ heldMs, ttlMs }) => heldMs > ttlMs + staleForMs);
+  const { inDoubt, runs, needsAttention } = second;
+  const finding = (check: string, ok: string, state: "warn" | "fail", problem: string, next: string): Finding =>
+    problem === "" ? { check, state: "ok", message: ok } : { check, state, message: problem, next };
+  const leases = abandoned.map(({ name, journal, heldMs }) => `${name ?? `item ${journal}`} (${lasting(heldMs)})`);
+  const unknown = inDoubt.effectsUnknown + inDoubt.obligationsUnknown;
+  const stuck = inDoubt.effectsStuck + inDoubt.obligationsStuck;
   return [
-    gap(
+    finding(
       "reactors",
       "no work is overdue",
-      "bad",
-      waiting.length === 0 ? "" : `work is due for ${waiting.join(", ")}, and no process takes it`,
-      "Start a process that runs them: an app with Tape.open, or tape-reactors. If one runs, all its slots are taken: its log names what hangs (run.hung), durable-tape lease ls shows who holds what for how long; cancel that, or raise concurrency.",
+      "fail",
+      overdue.length === 0 ? "" : `work is due for ${overdue.join(", ")}, but no process claims it`,
+      "Start a process that runs these reactors: an app with Tape.open, or tape-reactors. If one is running, all its slots are busy: its log names what hangs (run.hung), and durable-tape lease ls shows each holder. Cancel the hanging run, or raise concurrency.",
     ),
-    gap(
+    finding(
       "workflows",
-      "no run waits for a workflow that no process has",
-      "bad",
+      "every waiting run has a process with its workflow",
+      "fail",
       second.unserved.map(unservedText).join("; "),
       'Start a process whose runner has them, or: durable-tape cancel <run> --reason "…" (durable-tape runs --workflow NAME lists them).',
     ),
-    gap(
+    finding(
       "effects",
-      "no effect waits for a definition that no process has",
-      "bad",
+      "every waiting effect has a process that defines it",
+      "fail",
       second.unservedEffects.map(unservedEffectText).join("; "),
       "Start a process whose runner has them: createRunner({ workflows, effects: [NAME] }); or settle them with durable-tape resolve.",
     ),
-    gap(
+    finding(
       "leases",
-      `${second.held} held, none by a process that is long gone`,
-      "look",
-      left.length === 0 ? "" : `${left.join(", ")}: the holder is gone`,
-      'Recovery takes them over once it runs; by hand: durable-tape lease release <lease> --reason "…".',
+      `${second.held} held, none abandoned`,
+      "warn",
+      leases.length === 0 ? "" : `abandoned by an expired holder: ${leases.join(", ")}`,
+      'Start recovery, which takes them over; or free one yourself: durable-tape lease release <lease> --reason "…".',
     ),
-    gap(
-      "doubts",
+    finding(
+      "attention",
       "nothing is UNKNOWN or STUCK",
-      "look",
-      inDoubt === 0 ? "" : `${runs.STUCK ?? 0} runs STUCK, ${unknown} acts UNKNOWN, ${stuck} STUCK`,
-      "See durable-tape effects --status UNKNOWN,STUCK; settle with durable-tape resolve.",
+      "warn",
+      needsAttention === 0 ? "" : `runs: ${runs.STUCK ?? 0} STUCK; effects: ${unknown} UNKNOWN, ${stuck} STUCK`,
+      "List them with durable-tape effects --status UNKNOWN,STUCK; settle each with durable-tape resolve.",
     ),
   ];
 }

@@ -4,16 +4,25 @@ import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../operator/resolve.ts";
 import { effectCursor, gateCursor } from "../../store/contract/filters.ts";
 import type { Page } from "../../store/contract/store.ts";
-import { jsonOf, operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
+import {
+  choicesOf,
+  jsonOf,
+  operatorOf,
+  operatorOptions,
+  outputOption,
+  storeOptions,
+  wholeOf,
+  withApp,
+} from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, lasting, printRows } from "../output.ts";
 import { complain } from "../screen.ts";
 import { effectColumns } from "./inspect.ts";
 
 const listOptions = {
-  run: { value: "ID", help: "only this run's" },
-  status: { value: "STATUS,…", help: "only these" },
-  after: { value: "CURSOR", help: "continue behind the page whose last line names it" },
+  run: { value: "ID", help: "filter by run" },
+  status: { value: "STATUS,…", help: "filter by status" },
+  after: { value: "CURSOR", help: "continue after the page that printed this cursor" },
   ...storeOptions,
   ...outputOption,
 } as const;
@@ -23,10 +32,10 @@ const afterOf = (invocation: Invocation): { after?: string } => {
   return after === undefined ? {} : { after };
 };
 
-/** A page is bounded in rows and in bytes: whoever reads it must know that it is not all. On stderr, beside any output. */
+/** A page is bounded in rows and in bytes, so say when it is not the last. On stderr, to keep the output parseable. */
 function printNext<T>(page: Page<T>, cursorOf: (row: T) => string): void {
   const last = page.at(-1);
-  if (page.more === true && last !== undefined) complain(process.stderr, `there are more: --after ${cursorOf(last)}`);
+  if (page.more === true && last !== undefined) complain(process.stderr, `more: --after ${cursorOf(last)}`);
 }
 
 function listing(name: "effects" | "obligations", summary: string): Command {
@@ -38,7 +47,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
       withApp(invocation, async ({ store, tenant }) => {
         const run = invocation.text("run");
         const known: readonly string[] = name === "effects" ? effectMachine.states : obligationMachine.states;
-        const status = wordsOf("--status", invocation.text("status"), known);
+        const status = choicesOf("--status", invocation.text("status"), known);
         const found = await store.read.effects(tenant, {
           role: name === "effects" ? "effect" : "compensation",
           ...(run === undefined ? {} : { run }),
@@ -47,12 +56,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
         });
         const ids = await runIds(store, tenant, found);
         const runColumn = { title: "RUN", of: (row: { readonly run: number }) => ids.get(row.run) ?? "" };
-        printRows(
-          invocation,
-          found,
-          [runColumn, ...effectColumns(await store.read.now())],
-          `there are no such ${name}`,
-        );
+        printRows(invocation, found, [runColumn, ...effectColumns(await store.read.now())], `no ${name} match`);
         if (run === undefined) printNext(found, effectCursor);
         return 0;
       }),
@@ -61,7 +65,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
 
 const gates: Command = {
   name: "gates",
-  summary: "lists gates that wait for somebody's decision",
+  summary: "lists gates waiting for a signal",
   options: { run: listOptions.run, after: listOptions.after, ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ store, tenant }) => {
@@ -81,62 +85,54 @@ const gates: Command = {
           { title: "GATE", of: ({ name }) => name },
           { title: "WAITS", right: true, of: ({ openedAt }) => lasting(now - openedAt) },
           { title: "BINDS", of: ({ binds }) => binds ?? "" },
-          { title: "SHOWS", of: ({ payload }) => (payload === null ? "" : brief(decode(payload), 80)) },
+          { title: "PAYLOAD", of: ({ payload }) => (payload === null ? "" : brief(decode(payload), 80)) },
         ],
-        "nobody waits at a gate",
+        "no open gates",
       );
       printNext(found, gateCursor);
       return 0;
     }),
 };
 
-function resolving(what: "effect" | "obligation"): Command {
+function resolveCommand(target: "effect" | "obligation"): Command {
   return {
-    name: `resolve ${what}`,
-    summary:
-      what === "effect"
-        ? "settles an act of which nobody knows whether it happened"
-        : "settles an undoing of which nobody knows whether it happened",
+    name: `resolve ${target}`,
+    summary: `settles an ${target} that is UNKNOWN or STUCK`,
     arguments: [
-      { name: "run", help: "the run's id" },
-      { name: "pos", help: "the position that inspect shows, as in 3 or 3.1" },
+      { name: "run", help: "run id" },
+      { name: "pos", help: "position as shown by inspect, such as 3 or 3.1" },
     ],
     options: {
       as:
-        what === "effect"
+        target === "effect"
           ? {
               value: "confirmed|failed|retry|observe|compensate",
-              help: "what was found out; retry: have it done again under its key; observe: have the other side looked at now; compensate: it happened, have it undone",
+              help: "confirmed: it happened; failed: it did not; retry: send it again under the same key; observe: ask the upstream now; compensate: it happened, compensate it",
             }
           : {
               value: "confirmed|retry|observe",
-              help: "what was found out; retry: have it done again under its key; observe: have the other side looked at now",
+              help: "confirmed: it happened; retry: run it again under the same key; observe: ask the upstream now",
             },
       value: {
         value: "JSON",
-        help: what === "effect" ? "with confirmed or compensate: what it answered" : "with confirmed: what it answered",
+        help: target === "effect" ? "its result, with confirmed or compensate" : "its result, with confirmed",
       },
       ...operatorOptions,
       ...storeOptions,
     },
     run: (invocation) => {
       const [, pos = "", sub] = /^(\d+)(?:\.(\d+))?$/.exec(invocation.arguments.pos!) ?? [];
-      if (pos === "") throw new UsageError(`<pos> is a position as in 3 or 3.1, not ${invocation.arguments.pos}`);
+      if (pos === "")
+        throw new UsageError(`<pos> must be a position such as 3 or 3.1, not ${invocation.arguments.pos}`);
       const audit = operatorOf(invocation);
       const resolution = resolutionOf(invocation);
       return withApp(
         invocation,
         async ({ app }) => {
           const run = invocation.arguments.run!;
-          const part = wholeOf("<pos>", sub) ?? (what === "effect" ? 0 : 1);
+          const part = wholeOf("<pos>", sub) ?? (target === "effect" ? 0 : 1);
           await app.resolve({ run, pos: Number(pos), sub: part, resolution, ...audit });
-          const said =
-            resolution.as === "observe"
-              ? "somebody looks at once"
-              : resolution.as === "compensate"
-                ? "it is to be undone"
-                : undefined;
-          invocation.screen.line(`${run} ${invocation.arguments.pos}: ${said ?? `recorded as ${resolution.as}`}`);
+          invocation.screen.line(`${run} ${invocation.arguments.pos}: ${resolvedText[resolution.as]}`);
           return 0;
         },
         { runner: true },
@@ -145,23 +141,31 @@ function resolving(what: "effect" | "obligation"): Command {
   };
 }
 
+const resolvedText: Readonly<Record<Resolution["as"], string>> = {
+  confirmed: "recorded as confirmed",
+  failed: "recorded as failed",
+  retry: "retry requested",
+  observe: "observation requested",
+  compensate: "recorded as confirmed, compensation requested",
+};
+
 function resolutionOf(invocation: Invocation): Resolution {
   const as = invocation.text("as");
   const value = invocation.text("value");
   if (as === "confirmed" || as === "compensate") {
     return value === undefined ? { as } : { as, value: jsonOf("--value", value) };
   }
-  if (value !== undefined) throw new UsageError("--value goes with --as confirmed or compensate");
+  if (value !== undefined) throw new UsageError("--value needs --as confirmed or --as compensate");
   if (as === "failed" || as === "retry" || as === "observe") return { as };
   throw new UsageError(
-    `--as is confirmed, failed, retry, observe or compensate${as === undefined ? "" : `, not ${as}`}`,
+    `--as must be confirmed, failed, retry, observe or compensate${as === undefined ? "" : `, not ${as}`}`,
   );
 }
 
 export const effectCommands: readonly Command[] = [
-  listing("effects", "lists acts on the world and how each stands"),
-  listing("obligations", "lists what is owed if a run does not end well"),
+  listing("effects", "lists effects and their status"),
+  listing("obligations", "lists compensations owed"),
   gates,
-  resolving("effect"),
-  resolving("obligation"),
+  resolveCommand("effect"),
+  resolveCommand("obligation"),
 ];

@@ -5,27 +5,27 @@ import { brief, printJson, wantsJson } from "../output.ts";
 
 export const forkCommand: Command = {
   name: "fork",
-  summary: "starts a new run from a point of another: shows what is kept, what runs again, what has already happened",
-  arguments: [{ name: "run", help: "the run to go on from; it is left alone" }],
+  summary: "starts a new run from a point of an existing one",
+  arguments: [{ name: "run", help: "run to fork; it stays unchanged" }],
   options: {
-    at: { value: "POS", help: "what was done before this position is kept; default: up to what failed or is open" },
-    plan: { help: "shows what it would do, and does nothing" },
-    again: { value: "POS,…", help: "acts that have happened and may happen a second time" },
+    at: { value: "POS", help: "keep the operations before this position (default: the first failed or open one)" },
+    "dry-run": { help: "print the plan and change nothing" },
+    repeat: { value: "POS,…", help: "effects that already happened and may happen again" },
     "keep-compensated": {
       value: "POS,…",
-      help: "effects that were undone, or that the other run may still undo, and that are kept all the same",
+      help: "effects to keep although the source run compensated them or still may",
     },
-    id: { value: "ID", help: "the new run's id; default: a fresh one" },
+    id: { value: "ID", help: "id of the new run (default: generated)" },
     ...operatorOptions,
     ...storeOptions,
     ...outputOption,
   },
   run: (invocation) => {
     const at = wholeOf("--at", invocation.text("at"));
-    const again = positionsOf(invocation, "again");
+    const repeat = positionsOf(invocation, "repeat");
     const keepCompensated = positionsOf(invocation, "keep-compensated");
     const id = invocation.text("id");
-    const audit = invocation.given("plan") ? undefined : operatorOf(invocation);
+    const audit = invocation.given("dry-run") ? undefined : operatorOf(invocation);
     return withApp(invocation, async ({ app }) => {
       const run = invocation.arguments.run!;
       const plan = await app.forkPlan(run, at);
@@ -37,7 +37,7 @@ export const forkCommand: Command = {
       const handle = await app.fork(run, {
         ...audit,
         at: plan.at,
-        again,
+        again: repeat,
         keepCompensated,
         ...(id !== undefined && { id }),
       });
@@ -49,28 +49,26 @@ export const forkCommand: Command = {
 };
 
 function positionsOf(invocation: Invocation, option: string): number[] {
-  return (invocation.text(option) ?? "").split(",").flatMap((word) => wholeOf(`--${option}`, word || undefined) ?? []);
+  return (invocation.text(option) ?? "").split(",").flatMap((text) => wholeOf(`--${option}`, text || undefined) ?? []);
 }
 
 function linesOf(invocation: Invocation, plan: ForkPlan): string[] {
   const { screen } = invocation;
-  const list = (title: string, some: readonly ForkedOperation[]): string[] =>
-    some.length === 0 ? [] : [title, ...some.map(({ pos, what, name }) => `  ${pos}  ${what} ${name}`)];
+  const list = (title: string, operations: readonly ForkedOperation[]): string[] =>
+    operations.length === 0 ? [] : [title, ...operations.map(({ pos, what, name }) => `  ${pos}  ${what} ${name}`)];
   const happened = plan.happened.map(
     ({ pos, name, args, repeatable }) =>
-      `  ${pos}  ${name} ${brief(args)}${repeatable ? "" : screen.bad("  would happen a second time: name it with --again")}`,
+      `  ${pos}  ${name} ${brief(args)}${repeatable ? "" : screen.bad("  would happen again: name it with --repeat")}`,
   );
-  const undone = plan.undone.map(
+  const compensated = plan.undone.map(
     ({ pos, name, obligation }) =>
       `  ${pos}  ${name} ${obligation}${screen.bad("  fork before it, or name it with --keep-compensated")}`,
   );
   return [
     ...list(`kept, before position ${plan.at}`, plan.kept),
     ...list("runs again", plan.again),
-    ...(happened.length === 0 ? [] : ["has already happened in the world", ...happened]),
-    ...(undone.length === 0
-      ? []
-      : ["kept although it was undone, or may still be by the run it comes from", ...undone]),
-    ...list("not undone if the new run fails: that stays with the run it comes from", plan.notUndone),
+    ...(happened.length === 0 ? [] : ["already happened", ...happened]),
+    ...(compensated.length === 0 ? [] : ["kept although the source run compensated it or still may", ...compensated]),
+    ...list("not compensated if the new run fails, because the source run is responsible", plan.notUndone),
   ];
 }

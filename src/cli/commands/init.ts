@@ -5,20 +5,20 @@ import { shellWord } from "../../engine/core/report.ts";
 import { type Command, UsageError } from "../command.ts";
 import { version } from "../version.ts";
 
-/** Beside dist in the package, beside src in a checkout. */
+/** In the package it is next to dist, in a checkout next to src. */
 const template = fileURLToPath(new URL("../../../template/", import.meta.url));
 
 const root = resolve(template, "..");
 
 export const init: Command = {
   name: "init",
-  summary: "makes a project that runs at once: an agent, a test that crashes it everywhere, tape.yaml",
-  arguments: [{ name: "folder", help: "a new or empty folder; its name is the project's" }],
+  summary: "creates a project: an agent, a crash test, tape.yaml",
+  arguments: [{ name: "folder", help: "new or empty folder; its name becomes the project's name" }],
   run: async ({ arguments: { folder = "" }, screen }) => {
     const path = resolve(folder);
     const name = basename(path).toLowerCase();
     if (!/^[a-z0-9][a-z0-9._-]{0,100}$/.test(name)) {
-      throw new UsageError(`${basename(path)} is no name for a package: letters, digits, dots and dashes, please`);
+      throw new UsageError(`${basename(path)} is not a package name: use letters, digits, dots and dashes`);
     }
     if (existsSync(path) && readdirSync(path).length > 0) {
       throw new UsageError(`${path} is not empty: name a new folder`);
@@ -39,15 +39,15 @@ export const init: Command = {
   },
 };
 
-/** A checkout has sources and nothing that another project could import, until it is built. */
+/** A checkout must be built before another project can import it. */
 export function buildFirst(folder: string): string {
   if (existsSync(join(folder, "dist", "exports-index.js"))) return "";
   return `npm run build --prefix ${shellWord(folder)} && `;
 }
 
 /**
- * Where the project gets this very package from: the registry, if this copy came from one. A checkout, an unpacked or a
- * local archive is named by its path, because the registry may not have this version.
+ * The project's dependency on this package: a version if this copy came from a registry. A checkout or a local archive
+ * is named by its path, because the registry may not have this version.
  */
 function source(): string {
   const modules = dirname(root);
@@ -57,7 +57,7 @@ function source(): string {
     const { resolved = "" } = lock.packages?.["node_modules/durable-tape"] ?? {};
     if (resolved.startsWith("file:")) return `file:${resolve(modules, resolved.slice("file:".length))}`;
   } catch {
-    // No lock beside it: another package manager's, with a registry behind it.
+    // No npm lock file: another package manager installed it from a registry.
   }
   return `^${version}`;
 }

@@ -14,15 +14,15 @@ import { waitsOf } from "./waiting.ts";
 
 const inspect: Command = {
   name: "inspect",
-  summary: "everything about one run: its journal, who held it, what is open and what is in doubt",
-  arguments: [{ name: "run", help: "the run's id" }],
+  summary: "shows a run: journal, term history, open and in-doubt work",
+  arguments: [{ name: "run", help: "run id" }],
   options: { ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ app, store, tenant }) => {
       const id = invocation.arguments.run!;
       const run = await app.runs.get(id);
-      if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
-      const [terms, acts, inverses, gates, timers, budgets] = await Promise.all([
+      if (run === undefined) throw runNotFound(id);
+      const [terms, effects, obligations, gates, timers, budgets] = await Promise.all([
         store.read.terms(tenant, { run: id }),
         store.read.effects(tenant, { run: id, role: "effect" }),
         store.read.effects(tenant, { run: id, role: "compensation" }),
@@ -33,20 +33,10 @@ const inspect: Command = {
       const journal: JournalRecord[] = [];
       for await (const record of app.journal(id)) journal.push(record);
       const now = await store.read.now();
-      const open = { journal, gates, timers, effects: [...acts, ...inverses] };
+      const open = { journal, gates, timers, effects: [...effects, ...obligations] };
       const waits = run.endedAt === null ? waitsOf(run, open, now) : [];
       if (wantsJson(invocation)) {
-        printJson(invocation, {
-          run,
-          waits,
-          journal,
-          terms,
-          effects: acts,
-          obligations: inverses,
-          gates,
-          timers,
-          budgets,
-        });
+        printJson(invocation, { run, waits, journal, terms, effects, obligations, gates, timers, budgets });
         return 0;
       }
       const { screen } = invocation;
@@ -54,7 +44,7 @@ const inspect: Command = {
       screen.line(`started ${timeOf(run.createdAt)}, ${lasting((run.endedAt ?? now) - run.createdAt)}`);
       if (run.lease.owner !== null) {
         const { label, token, remainingMs } = run.lease;
-        screen.line(`held by ${label} under token ${token}, ${lasting(remainingMs)} left unless it renews`);
+        screen.line(`held by ${label}, token ${token}, expires in ${lasting(remainingMs)} unless renewed`);
       }
       if (run.endedAt !== null) {
         const outcome = `outcome ${brief(run.outcome, 400)}`;
@@ -64,17 +54,17 @@ const inspect: Command = {
       }
       section(invocation, "journal", journal, journalColumns);
       section(invocation, "terms", terms, termColumns);
-      section(invocation, "effects", acts, effectColumns(now));
-      section(invocation, "obligations", inverses, effectColumns(now));
+      section(invocation, "effects", effects, effectColumns(now));
+      section(invocation, "obligations", obligations, effectColumns(now));
       section(invocation, "gates", gates, [
         { title: "POS", right: true, of: ({ pos }) => pos },
         { title: "GATE", of: ({ name }) => name },
         { title: "STATUS", of: ({ status }) => status },
-        { title: "SHOWS", of: ({ payload }) => (payload === null ? "" : brief(decode(payload))) },
+        { title: "PAYLOAD", of: ({ payload }) => (payload === null ? "" : brief(decode(payload))) },
       ]);
       section(invocation, "timers", timers, [
         { title: "POS", right: true, of: ({ pos }) => pos },
-        { title: "FOR", of: ({ purpose }) => purpose },
+        { title: "PURPOSE", of: ({ purpose }) => purpose },
         { title: "STATUS", of: ({ status }) => status },
         { title: "DUE", of: ({ dueAt }) => timeOf(dueAt) },
       ]);
@@ -84,14 +74,14 @@ const inspect: Command = {
         { title: "RESERVED", right: true, of: ({ reserved }) => reserved },
         { title: "SPENT", right: true, of: ({ spent }) => spent },
       ]);
-      const doubts = [...acts, ...inverses].filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
-      for (const { pos, sub, role, status } of doubts) {
-        const what = role === "effect" ? "effect" : "obligation";
+      const inDoubt = open.effects.filter(({ status }) => status === "UNKNOWN" || status === "STUCK");
+      for (const { pos, sub, role, status } of inDoubt) {
+        const kind = role === "effect" ? "effect" : "obligation";
+        const position = sub === 0 ? `${pos}` : `${pos}.${sub}`;
+        const as = role === "effect" ? "confirmed|failed|retry" : "confirmed|retry";
         screen.line();
-        screen.line(
-          `${screen.bad(`${what} ${pos}${sub === 0 ? "" : `.${sub}`} is ${status}`)}: find out whether it happened, then`,
-        );
-        screen.line(`  durable-tape resolve ${what} ${shellWord(id)} ${pos} --as confirmed|failed|retry --reason "…"`);
+        screen.line(`${screen.bad(`${kind} ${position} is ${status}`)}: find out whether it happened, then`);
+        screen.line(`  durable-tape resolve ${kind} ${shellWord(id)} ${position} --as ${as} --reason "…"`);
       }
       return 0;
     }),
@@ -99,12 +89,12 @@ const inspect: Command = {
 
 const tail: Command = {
   name: "tail",
-  summary: "records as they were written: of one run, or of the whole store",
-  arguments: [{ name: "run", help: "the run's id; default: everything", optional: true }],
+  summary: "prints journal records of a run or of the whole store",
+  arguments: [{ name: "run", help: "run id (default: all runs)", optional: true }],
   options: {
-    follow: { short: "f", help: "goes on with what is written from now on" },
-    from: { value: "SEQ|CURSOR", help: "where to begin: a seq of the run, or a cursor of the feed" },
-    limit: { value: "N", help: "without --follow: the last so many; default 50" },
+    follow: { short: "f", help: "keep printing new records" },
+    from: { value: "SEQ|CURSOR", help: "first record: a seq of the run, or a cursor of the feed" },
+    limit: { value: "N", help: "without --follow: number of latest records (default 50)" },
     ...storeOptions,
     ...outputOption,
   },
@@ -112,24 +102,22 @@ const tail: Command = {
     withApp(invocation, async ({ app, store, tenant }) => {
       const run = invocation.arguments.run;
       const limit = wholeOf("--limit", invocation.text("limit")) ?? 50;
-      const say = (record: JournalRecord): void => {
+      const print = (record: JournalRecord): void => {
         if (wantsJson(invocation)) invocation.screen.line(jsonText(record, 0));
         else invocation.screen.line(lineOf(record));
       };
       if (run !== undefined) {
-        if ((await app.runs.get(run)) === undefined) {
-          throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });
-        }
+        if ((await app.runs.get(run)) === undefined) throw runNotFound(run);
         let from = wholeOf("--from", invocation.text("from")) ?? 1;
         const all: JournalRecord[] = [];
         for await (const record of app.journal(run, { from })) all.push(record);
-        const shown = invocation.given("follow") || invocation.text("from") !== undefined ? all : all.slice(-limit);
-        for (const record of shown) say(record);
+        const printed = invocation.given("follow") || invocation.text("from") !== undefined ? all : all.slice(-limit);
+        for (const record of printed) print(record);
         from = (all.at(-1)?.seq ?? from - 1) + 1;
         while (invocation.given("follow") && (await app.runs.get(run))?.endedAt === null) {
           await systemClock.sleep(followMs);
           for await (const record of app.journal(run, { from })) {
-            say(record);
+            print(record);
             from = record.seq + 1;
           }
         }
@@ -140,7 +128,7 @@ const tail: Command = {
         const stopped = new AbortController();
         process.once("SIGINT", () => stopped.abort());
         for await (const record of app.feed({ ...(from !== undefined && { from }), signal: stopped.signal }))
-          say(record);
+          print(record);
         return 0;
       }
       const last: FeedRecord[] = [];
@@ -148,14 +136,16 @@ const tail: Command = {
         last.push(...records);
         last.splice(0, Math.max(0, last.length - limit));
       }
-      for (const record of last) say(record);
+      for (const record of last) print(record);
       return 0;
     }),
 };
 
 export const inspectCommands: readonly Command[] = [inspect, tail];
 
-/** A run's own journal is looked at this often: a person reads no faster. */
+const runNotFound = (run: string): TapeError => new TapeError("TAPE_RUN_NOT_FOUND", `run ${run} not found`, { run });
+
+/** Poll interval of a run's journal: an operator reads no faster. */
 const followMs = 200;
 
 const journalColumns: readonly Column<JournalRecord>[] = [
@@ -163,26 +153,26 @@ const journalColumns: readonly Column<JournalRecord>[] = [
   { title: "TOKEN", right: true, of: ({ token }) => String(token) },
   { title: "AT", of: ({ at }) => timeOf(at) },
   { title: "KIND", of: ({ kind }) => kind },
-  { title: "WHAT", of: ({ data }) => brief(data, 90) },
+  { title: "DATA", of: ({ data }) => brief(data, 90) },
 ];
 
 export const termColumns: readonly Column<TermView>[] = [
   { title: "TOKEN", right: true, of: ({ token }) => String(token) },
   { title: "OWNER", of: ({ label }) => label },
   { title: "REACTOR", of: ({ reactor }) => reactor },
-  { title: "BEGUN", of: ({ begunAt }) => timeOf(begunAt) },
-  { title: "BY", of: ({ begunBy }) => begunBy },
+  { title: "STARTED", of: ({ begunAt }) => timeOf(begunAt) },
+  { title: "START REASON", of: ({ begunBy }) => begunBy },
   { title: "ENDED", of: ({ endedAt }) => (endedAt === undefined ? "" : timeOf(endedAt)) },
-  { title: "END", of: ({ end }) => end ?? "" },
-  { title: "WHY", of: ({ by, why }) => (why === undefined ? "" : `${by}: ${why}`) },
+  { title: "END REASON", of: ({ end }) => end ?? "" },
+  { title: "OPERATOR", of: ({ by, why }) => (why === undefined ? "" : `${by}: ${why}`) },
 ];
 
 export const effectColumns = (now: number): readonly Column<EffectRow>[] => [
   { title: "POS", right: true, of: ({ pos, sub }) => (sub === 0 ? `${pos}` : `${pos}.${sub}`) },
-  { title: "NAME", of: ({ name }) => name ?? "(nobody knows how to undo it)" },
+  { title: "NAME", of: ({ name }) => name ?? "(no compensate)" },
   { title: "STATUS", of: ({ status }) => status },
   { title: "SINCE", right: true, of: ({ changedAt }) => lasting(now - changedAt) },
-  { title: "TRY", right: true, of: ({ attempt }) => attempt },
+  { title: "ATTEMPT", right: true, of: ({ attempt }) => attempt },
   { title: "KEY", of: ({ businessKey, key }) => businessKey ?? key },
   { title: "ARGUMENTS", of: ({ args }) => brief(decode(args), 50) },
 ];

@@ -5,24 +5,24 @@ import type { JournalRecord } from "../../model/records.ts";
 import type { RunView } from "../../store/contract/store.ts";
 import { type OpenedStore, operatorOf, operatorOptions, storeOptions, withApp } from "../app.ts";
 import { type Command, UsageError } from "../command.ts";
-import { jsonText } from "../output.ts";
+import { jsonText, plural } from "../output.ts";
 
-/** Runs deleted in one transaction: few enough that nobody waits for it. */
-const together = 200;
+/** Runs deleted in one transaction: few enough that no other writer waits noticeably. */
+const batchRuns = 200;
 
 export const prune: Command = {
   name: "prune",
-  summary: "deletes finished runs that ended long ago, exported first if wanted; their ids stay taken",
+  summary: "deletes finished runs older than a given age; ids stay reserved",
   options: {
-    older: { value: "DURATION", help: "ended at least so long ago, as in 90d" },
-    export: { value: "FILE", help: "a new file that gets them first: a run a line, with its journal" },
-    "dry-run": { help: "says how many there are, and deletes none" },
+    "older-than": { value: "DURATION", help: "time since the run ended, such as 90d" },
+    export: { value: "FILE", help: "export the runs to this new file first, one JSON line per run with its journal" },
+    "dry-run": { help: "count the runs and delete none" },
     ...operatorOptions,
     ...storeOptions,
   },
   run: (invocation) => {
-    const age = invocation.duration("older");
-    if (age === undefined) throw new UsageError("--older is a duration as in 90d");
+    const age = invocation.duration("older-than");
+    if (age === undefined) throw new UsageError("--older-than is required: a duration such as 90d");
     const dry = invocation.given("dry-run");
     const audit = dry ? undefined : operatorOf(invocation);
     return withApp(invocation, async (opened) => {
@@ -31,26 +31,26 @@ export const prune: Command = {
       const before = (await store.read.now()) - age;
       const file = invocation.text("export");
       if (dry || file !== undefined) {
-        const found = await exported(opened, before, dry ? undefined : file);
+        const found = await exportRuns(opened, before, dry ? undefined : file);
         screen.line(
-          `${found} runs ended before ${new Date(before).toISOString()}${dry || file === undefined ? "" : `, exported to ${file}`}`,
+          `${plural(found, "run")} ended before ${new Date(before).toISOString()}${dry || file === undefined ? "" : `, exported to ${file}`}`,
         );
         if (audit === undefined) return 0;
       }
-      let gone = 0;
-      for (let some = 1; some > 0; gone += some) {
-        some = await store.intake.prune(tenant, before, together, audit);
-        if (some > 0) screen.bar(`deleted ${gone + some}`, 1, 1);
+      let deleted = 0;
+      for (let batch = 1; batch > 0; deleted += batch) {
+        batch = await store.intake.prune(tenant, before, batchRuns, audit);
+        if (batch > 0) screen.bar(`deleted ${deleted + batch}`, 1, 1);
       }
       screen.barDone();
-      screen.line(`${gone} runs deleted; their ids stay taken`);
+      screen.line(`${plural(deleted, "run")} deleted; ids stay reserved`);
       return 0;
     });
   },
 };
 
-/** Goes through the finished runs, newest first, and writes those that are old enough. The file must be new. */
-async function exported(
+/** Counts the finished runs that are old enough and writes them to `file`, newest first. The file must not exist yet. */
+async function exportRuns(
   { app, store, tenant }: OpenedStore,
   before: number,
   file: string | undefined,

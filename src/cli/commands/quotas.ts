@@ -4,34 +4,34 @@ import { operatorOf, operatorOptions, outputOption, storeOptions, withApp } from
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { type Column, printJson, printRows, wantsJson } from "../output.ts";
 
-const whose = {
+const tenantArgument = {
   name: "tenant",
-  help: "whose; absent: all tenants that have none of their own",
+  help: "tenant (default: every tenant without quotas of its own)",
   optional: true,
 } as const;
 
 const meanings: Readonly<Record<QuotaKind, string>> = {
-  runs: "runs that have not ended",
-  bytes: "bytes of all records of its runs",
+  runs: "unfinished runs",
+  bytes: "bytes in all records of its runs",
   schedules: "schedules",
-  streams: "streams open at one server",
+  streams: "streams open on one server",
 };
 
-const limitText = (quota: Quota, kind: QuotaKind): string => {
+const quotaText = (quota: Quota, kind: QuotaKind): string => {
   const limit = quota.limits[kind];
   const used = kind === "streams" || quota.tenant === "" ? undefined : quota.used[kind];
-  const most = limit === null ? "no limit" : String(limit);
-  return used === undefined || used === null ? most : `${used} of ${most}`;
+  const limitText = limit === null ? "no limit" : String(limit);
+  return used === undefined || used === null ? limitText : `${used} of ${limitText}`;
 };
 
 const columns: readonly Column<Quota>[] = [
   { title: "TENANT", of: ({ tenant }) => (tenant === "" ? "(all others)" : tenant) },
-  ...quotaKinds.map((kind) => ({ title: kind.toUpperCase(), of: (quota: Quota) => limitText(quota, kind) })),
+  ...quotaKinds.map((kind) => ({ title: kind.toUpperCase(), of: (quota: Quota) => quotaText(quota, kind) })),
 ];
 
 const ls: Command = {
   name: "quota ls",
-  summary: "lists what tenants may have at most, and how much of it they have",
+  summary: "lists quotas of tenants and their usage",
   options: { ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ store }) => {
@@ -39,18 +39,18 @@ const ls: Command = {
         (above) => store.read.quotas({ above }),
         ({ tenant }) => tenant,
       );
-      printRows(invocation, found, columns, "there are no quotas; set some with durable-tape quota set");
+      printRows(invocation, found, columns, "no quotas; set one with durable-tape quota set");
       return 0;
     }),
 };
 
 function limitOf(invocation: Invocation, kind: QuotaKind): Partial<QuotaLimits> {
-  const said = invocation.text(kind);
-  if (said === undefined) return {};
-  if (said === "default") return { [kind]: null };
-  if (said === "none") return { [kind]: unlimited };
-  if (!/^\d{1,15}$/.test(said)) throw new UsageError(`--${kind} is a whole number, none or default, not ${said}`);
-  return { [kind]: Number(said) };
+  const text = invocation.text(kind);
+  if (text === undefined) return {};
+  if (text === "default") return { [kind]: null };
+  if (text === "none") return { [kind]: unlimited };
+  if (!/^\d{1,15}$/.test(text)) throw new UsageError(`--${kind} must be a whole number, none or default, not ${text}`);
+  return { [kind]: Number(text) };
 }
 
 async function set(invocation: Invocation, change: Partial<QuotaLimits>): Promise<number> {
@@ -65,11 +65,14 @@ async function set(invocation: Invocation, change: Partial<QuotaLimits>): Promis
 
 const setCommand: Command = {
   name: "quota set",
-  summary: "sets what a tenant may have at most; it holds at once on every replica, for streams within five seconds",
-  arguments: [whose],
+  summary: "sets quotas of a tenant; effective immediately on every replica, for streams within 5 s",
+  arguments: [tenantArgument],
   options: {
     ...Object.fromEntries(
-      quotaKinds.map((kind) => [kind, { value: "N", help: `${meanings[kind]}: a number, none or default` }]),
+      quotaKinds.map((kind) => [
+        kind,
+        { value: "N", help: `maximum number of ${meanings[kind]}: a number, none or default` },
+      ]),
     ),
     ...operatorOptions,
     ...storeOptions,
@@ -78,7 +81,7 @@ const setCommand: Command = {
   run: (invocation) => {
     const change = Object.assign({}, ...quotaKinds.map((kind) => limitOf(invocation, kind))) as Partial<QuotaLimits>;
     if (Object.keys(change).length === 0) {
-      throw new UsageError(`quota set needs at least one of ${quotaKinds.map((kind) => `--${kind}`).join(", ")}`);
+      throw new UsageError(`quota set: give at least one of ${quotaKinds.map((kind) => `--${kind}`).join(", ")}`);
     }
     return set(invocation, change);
   },
@@ -86,8 +89,8 @@ const setCommand: Command = {
 
 const unset: Command = {
   name: "quota unset",
-  summary: "takes all quotas of a tenant back: the default holds for it again",
-  arguments: [whose],
+  summary: "removes all quotas of a tenant, so that the defaults apply again",
+  arguments: [tenantArgument],
   options: { ...operatorOptions, ...storeOptions, ...outputOption },
   run: (invocation) => set(invocation, { runs: null, bytes: null, schedules: null, streams: null }),
 };

@@ -7,27 +7,36 @@ import { TapeError } from "../../model/errors.ts";
 import { runStatuses } from "../../model/machines.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
 import type { RunView } from "../../store/contract/store.ts";
-import { jsonOf, operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp, wordsOf } from "../app.ts";
+import {
+  choicesOf,
+  jsonOf,
+  operatorOf,
+  operatorOptions,
+  outputOption,
+  storeOptions,
+  wholeOf,
+  withApp,
+} from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
 import { brief, type Column, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
 
-/** How long a run that is served lies before somebody takes it, at most, on a quiet machine. */
-const takenMs = 300;
+/** On an idle machine a worker claims a new run within this time. */
+const claimedWithinMs = 300;
 
-const runArgument = { name: "run", help: "the run's id" } as const;
+const runArgument = { name: "run", help: "run id" } as const;
 
 const start: Command = {
   name: "start",
-  summary: "starts a run; the same id and input again find the same run",
-  arguments: [{ name: "workflow", help: "the workflow's name" }],
+  summary: "starts a run; repeating the same id and input returns the existing run",
+  arguments: [{ name: "workflow", help: "workflow name" }],
   options: {
-    input: { value: "JSON", help: "its input; @FILE reads a file" },
-    id: { value: "ID", help: "the run's id; default: a fresh one" },
-    label: { value: "KEY=VALUE", many: true, help: "a label to find it by" },
-    budget: { value: "UNIT=AMOUNT", many: true, help: "a cap, as in usd=50" },
-    version: { value: "TEXT", help: "the version of the workflow it was started with" },
-    wait: { help: "waits for its outcome; exit code 1 if it did not end well" },
+    input: { value: "JSON", help: "input of the run; @FILE reads it from a file" },
+    id: { value: "ID", help: "id of the run (default: generated)" },
+    label: { value: "KEY=VALUE", many: true, help: "label to filter runs by" },
+    budget: { value: "UNIT=AMOUNT", many: true, help: "spending cap, such as usd=50" },
+    version: { value: "TEXT", help: "workflow version to record with the run" },
+    wait: { help: "wait for the outcome; exits 1 if the run does not complete" },
     ...storeOptions,
     ...outputOption,
   },
@@ -41,13 +50,13 @@ const start: Command = {
         const budget = Object.entries(pairs("--budget", invocation.all("budget"))).map(([unit, amount]) => {
           const cap = Math.round(Number(amount) * 1_000_000);
           if (!Number.isSafeInteger(cap) || cap < 0)
-            throw new UsageError(`--budget ${unit} is an amount, not ${amount}`);
+            throw new UsageError(`--budget ${unit} must be an amount, not ${amount}`);
           return [unit, cap] as const;
         });
         const workflow = invocation.arguments.workflow!;
         const input = inputOf(invocation.text("input"));
         await assertInput(runner, workflow, input);
-        const [verdict] = await store.intake.createRuns(tenant, [
+        const [created] = await store.intake.createRuns(tenant, [
           {
             id,
             workflow,
@@ -57,23 +66,24 @@ const start: Command = {
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
           },
         ]);
-        if (verdict?.ok !== true) throw verdict?.error ?? new TapeError("TAPE_INVARIANT", "no verdict");
+        if (created?.ok !== true)
+          throw created?.error ?? new TapeError("TAPE_INVARIANT", "createRuns returned no result");
         const here = [...runner.workflows.keys()];
-        const hint = verdict.fresh
+        const hint = created.fresh
           ? await new ServedWorkflows(store, systemClock).hint(tenant, workflow, here)
           : undefined;
-        // A process that came a moment ago has not reported yet, but has perhaps taken it.
-        if (hint !== undefined) await systemClock.sleep(takenMs);
+        // A worker that has just started may claim the run before it has reported its workflows.
+        if (hint !== undefined) await systemClock.sleep(claimedWithinMs);
         if (hint !== undefined && (await app.runs.get(id))?.status === "RUNNABLE") {
           complain(process.stderr, `TAPE_NO_WORKER: ${hint}`);
         }
         if (!invocation.given("wait")) {
-          if (wantsJson(invocation)) printJson(invocation, { id, fresh: verdict.fresh });
-          else invocation.screen.line(verdict.fresh ? id : `${id}  (it was started before)`);
+          if (wantsJson(invocation)) printJson(invocation, { id, fresh: created.fresh });
+          else invocation.screen.line(created.fresh ? id : `${id}  (already started)`);
           return 0;
         }
         const outcome = await (await app.run(id)).result();
-        if (wantsJson(invocation)) printJson(invocation, { id, fresh: verdict.fresh, outcome });
+        if (wantsJson(invocation)) printJson(invocation, { id, fresh: created.fresh, outcome });
         else invocation.screen.line(`${id}  ${brief(outcome, 200)}`);
         return 0;
       },
@@ -93,19 +103,19 @@ const columns = (now: number): readonly Column<RunView>[] => [
 
 const runs: Command = {
   name: "runs",
-  summary: "lists runs, newest first; by the beginning of their id in its order",
+  summary: "lists runs, newest first (with --prefix: by id)",
   options: {
-    status: { value: "STATUS,…", help: "only these, as in RUNNING,STUCK" },
-    workflow: { value: "NAME", help: "only this workflow's" },
-    label: { value: "KEY=VALUE", help: "only those with this label" },
-    prefix: { value: "TEXT", help: "only those whose id begins so" },
-    since: { value: "WHEN", help: "only those started since then: a time, or as long ago as 2h" },
-    until: { value: "WHEN", help: "only those started before then" },
-    "ended-since": { value: "WHEN", help: "only those that ended since then" },
-    "ended-until": { value: "WHEN", help: "only those that ended before then" },
-    doubt: { help: "only those with an effect or an obligation that is UNKNOWN or STUCK" },
-    limit: { value: "N", help: "at most so many; default 50" },
-    before: { value: "N", help: "goes on after the listing that ended with this number" },
+    status: { value: "STATUS,…", help: "filter by status, such as RUNNING,STUCK" },
+    workflow: { value: "NAME", help: "filter by workflow" },
+    label: { value: "KEY=VALUE", help: "filter by label" },
+    prefix: { value: "TEXT", help: "filter by id prefix" },
+    since: { value: "WHEN", help: "started at or after: a time, or an age such as 2h" },
+    until: { value: "WHEN", help: "started before: a time, or an age such as 2h" },
+    "ended-since": { value: "WHEN", help: "ended at or after: a time, or an age such as 2h" },
+    "ended-until": { value: "WHEN", help: "ended before: a time, or an age such as 2h" },
+    "in-doubt": { help: "only runs with an UNKNOWN or STUCK effect or obligation" },
+    limit: { value: "N", help: "maximum number of rows (default 50)" },
+    after: { value: "N", help: "continue after the page that ended with this number" },
     ...storeOptions,
     ...outputOption,
   },
@@ -113,8 +123,8 @@ const runs: Command = {
     withApp(invocation, async ({ app, store }) => {
       const [label] = Object.entries(pairs("--label", invocation.all("label")));
       const workflow = invocation.text("workflow");
-      const status = wordsOf("--status", invocation.text("status"), runStatuses);
-      const before = wholeOf("--before", invocation.text("before"));
+      const status = choicesOf("--status", invocation.text("status"), runStatuses);
+      const after = wholeOf("--after", invocation.text("after"));
       const limit = wholeOf("--limit", invocation.text("limit")) ?? 50;
       const prefix = invocation.text("prefix");
       const now = await store.read.now();
@@ -122,16 +132,16 @@ const runs: Command = {
         limit,
         ...timesOf(invocation, now),
         ...(prefix === undefined ? {} : { prefix }),
-        ...(invocation.given("doubt") ? { doubt: true } : {}),
+        ...(invocation.given("in-doubt") ? { doubt: true } : {}),
         ...(workflow === undefined ? {} : { workflow }),
         ...(status === undefined ? {} : { status }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
-        ...(before === undefined ? {} : { before }),
+        ...(after === undefined ? {} : { before: after }),
       });
-      printRows(invocation, found, columns(now), "no run fits; start one with durable-tape start");
+      printRows(invocation, found, columns(now), "no runs match; start one with durable-tape start");
       const last = found.at(-1);
       if (!wantsJson(invocation) && found.length === limit && last !== undefined) {
-        invocation.screen.line(invocation.screen.dim(`more: --before ${last.journal}`));
+        invocation.screen.line(invocation.screen.dim(`more: --after ${last.journal}`));
       }
       return 0;
     }),
@@ -151,7 +161,8 @@ function timesOf(invocation: Invocation, now: number): Partial<Record<(typeof ti
       if (text === undefined) return [];
       const ago = durationMs(text as never);
       const at = ago === undefined ? Date.parse(text) : now - ago;
-      if (Number.isNaN(at)) throw new UsageError(`--${option} is a time as in 2026-11-16T08:00Z or 2h, not ${text}`);
+      if (Number.isNaN(at))
+        throw new UsageError(`--${option} must be a time such as 2026-11-16T08:00Z or 2h, not ${text}`);
       return [[field, Math.max(0, Math.round(at))]];
     }),
   );
@@ -160,11 +171,11 @@ function timesOf(invocation: Invocation, now: number): Partial<Record<(typeof ti
 const signal: Command = {
   name: "signal",
   summary: "sends a signal to a run's gate, for example an approval",
-  arguments: [runArgument, { name: "gate", help: "the gate's name" }],
+  arguments: [runArgument, { name: "gate", help: "gate name" }],
   options: {
-    value: { value: "JSON", help: "what the gate gets; default: null" },
-    key: { value: "TEXT", help: "sent twice with one key, it counts once" },
-    binds: { value: "HASH", help: "holds for this very act alone; default: what the open gate binds" },
+    value: { value: "JSON", help: "value of the signal (default: null)" },
+    key: { value: "TEXT", help: "idempotency key" },
+    binds: { value: "HASH", help: "approve this effect call only (default: the call that the open gate binds)" },
     by: operatorOptions.by,
     ...storeOptions,
   },
@@ -185,8 +196,10 @@ const signal: Command = {
           ...(by === undefined ? {} : { by }),
           ...(binds === undefined ? {} : { binds }),
         });
-        const early = open.length === 0 ? "; the gate is not open yet: the signal waits for it" : "";
-        invocation.screen.line(sent.duplicate ? `note ${sent.n}: this key was sent before` : `note ${sent.n}${early}`);
+        const early = open.length === 0 ? "; the gate is not open yet, the signal waits for it" : "";
+        invocation.screen.line(
+          sent.duplicate ? `note ${sent.n}: duplicate key, already sent` : `note ${sent.n}${early}`,
+        );
         return 0;
       },
       { runner: true },
@@ -195,7 +208,7 @@ const signal: Command = {
 
 const cancel: Command = {
   name: "cancel",
-  summary: "asks a run to stop, to clean up and to undo what it owes",
+  summary: "requests cancellation: the run stops, cleans up and compensates what it owes",
   arguments: [runArgument],
   options: { ...operatorOptions, ...storeOptions },
   run: (invocation) =>
@@ -203,22 +216,22 @@ const cancel: Command = {
       const audit = operatorOf(invocation);
       await app.cancel(invocation.arguments.run!, audit);
       const run = await app.runs.get(invocation.arguments.run!);
-      const ended = run !== undefined && run.endedAt !== null; // at once, if it never began
-      invocation.screen.line(`${invocation.arguments.run} ${ended ? `is ${run.status}` : "is invocation to stop"}`);
+      const ended = run !== undefined && run.endedAt !== null; // immediately, if it never started
+      invocation.screen.line(`${invocation.arguments.run}: ${ended ? run.status : "cancel requested"}`);
       return 0;
     }),
 };
 
 const redrive: Command = {
   name: "redrive",
-  summary: "lets a stuck run go on from where it was",
+  summary: "resumes a stuck run",
   arguments: [runArgument],
   options: { ...operatorOptions, ...storeOptions },
   run: (invocation) =>
     withApp(invocation, async ({ app }) => {
       const audit = operatorOf(invocation);
       await app.redrive(invocation.arguments.run!, audit);
-      invocation.screen.line(`${invocation.arguments.run} goes on as soon as somebody drives it`);
+      invocation.screen.line(`${invocation.arguments.run}: redriven, waiting for a worker`);
       return 0;
     }),
 };
@@ -236,12 +249,12 @@ function inputOf(text: string | undefined): unknown {
   }
 }
 
-function pairs(what: string, words: readonly string[]): Record<string, string> {
+function pairs(option: string, texts: readonly string[]): Record<string, string> {
   return Object.fromEntries(
-    words.map((word) => {
-      const cut = word.indexOf("=");
-      if (cut < 1) throw new UsageError(`${what} is KEY=VALUE, not ${word}`);
-      return [word.slice(0, cut), word.slice(cut + 1)];
+    texts.map((text) => {
+      const cut = text.indexOf("=");
+      if (cut < 1) throw new UsageError(`${option} must be KEY=VALUE, not ${text}`);
+      return [text.slice(0, cut), text.slice(cut + 1)];
     }),
   );
 }

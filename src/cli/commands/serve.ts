@@ -16,15 +16,15 @@ import { loadRunner } from "../reactors/module.ts";
 import { folderOf, storeUrl } from "../reactors/place.ts";
 import { version } from "../version.ts";
 
-/** The server alone: no worker, no reactor. */
+/** Runs the server only, without worker or reactors. */
 export const serve: Command = {
   name: "serve",
-  summary: "the store over HTTP, for programs elsewhere; runs no workflow and no reactor by itself",
+  summary: "serves the store over HTTP (runs no workflows or reactors)",
   options: {
-    config: { value: "FILE", help: "the settings to read; default: tape.yaml in this folder" },
-    listen: { value: "HOST:PORT", help: "tape.server.listen" },
-    store: { value: "URL", help: "tape.store.url" },
-    set: { value: "PATH=VALUE", many: true, help: "any other setting, as in tape.server.credentials=required" },
+    config: { value: "FILE", help: "configuration file (default: tape.yaml)" },
+    listen: { value: "HOST:PORT", help: "overrides tape.server.listen" },
+    store: { value: "URL", help: "overrides tape.store.url" },
+    set: { value: "PATH=VALUE", many: true, help: "overrides any setting, such as tape.server.credentials=required" },
   },
   run,
 };
@@ -59,19 +59,19 @@ async function run(invocation: Invocation): Promise<number> {
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);
-  const forget = followCertificate(() => tlsOf(config, cwd).tls, serving, log);
+  const unwatch = watchCertificate(() => tlsOf(config, cwd).tls, serving, log);
   const { screen } = invocation;
   screen.line(`listening on ${serving.url}`);
   screen.line(`store        ${maskUrl(url)}`);
   screen.line(
     server.credentials === "required"
       ? "credentials  required: send Authorization: Bearer <token>"
-      : `credentials  none: whoever reaches this address is admin of ${tape.tenant}`,
+      : `credentials  none: every client that reaches this address is an admin of tenant ${tape.tenant}`,
   );
   const { credentials } = server;
   log("info", "server.started", { url: serving.url, store: maskUrl(url), credentials, tenant: tape.tenant });
   await stop;
-  forget();
+  unwatch();
   const drained = await serving.stop(tape.drain_s * 1_000);
   log("info", "server.stopped", { drained });
   return 0;
@@ -83,8 +83,8 @@ export function lifetimesOf(days: {
   default_days?: number | undefined;
   max_days?: number | undefined;
 }): TokenLifetimes {
-  const { default_days: usual, max_days: most } = days;
-  return { ...(usual && { defaultMs: usual * dayMs }), ...(most && { maxMs: most * dayMs }) };
+  const { default_days: defaultDays, max_days: maxDays } = days;
+  return { ...(defaultDays && { defaultMs: defaultDays * dayMs }), ...(maxDays && { maxMs: maxDays * dayMs }) };
 }
 
 function flagsOf(invocation: Invocation): FlagValue[] {
@@ -121,7 +121,7 @@ export function limitsOf({ limits, rate }: Config["tape"]["server"]): ServerLimi
 export function placeOf(listen: string): { readonly host: string; readonly port: number } {
   const [, host, port] = /^(.+):(\d{1,5})$/.exec(listen) ?? [];
   if (host === undefined || Number(port) > 65_535) {
-    throw new TapeError("TAPE_BAD_CONFIG", "tape.server.listen: write HOST:PORT, as in 127.0.0.1:7878", { listen });
+    throw new TapeError("TAPE_BAD_CONFIG", "tape.server.listen must be HOST:PORT, such as 127.0.0.1:7878", { listen });
   }
   return { host: host.replace(/^\[(.*)\]$/, "$1"), port: Number(port) };
 }
@@ -133,8 +133,8 @@ export function tlsOf(config: LoadedConfig, cwd: string): { tls?: TlsFiles } {
     try {
       return readFileSync(resolve(folderOf(config, path, cwd), file));
     } catch (error) {
-      const why = (error as { code?: string }).code ?? String(error);
-      throw new TapeError("TAPE_BAD_CONFIG", `${path}: ${file} cannot be read (${why})`, { path }, error);
+      const reason = (error as { code?: string }).code ?? String(error);
+      throw new TapeError("TAPE_BAD_CONFIG", `${path}: cannot read ${file} (${reason})`, { path }, error);
     }
   };
   return {
@@ -146,11 +146,11 @@ export function tlsOf(config: LoadedConfig, cwd: string): { tls?: TlsFiles } {
   };
 }
 
-/** How often the files are looked at; SIGHUP has them looked at once more. */
+/** How often the files are read again; SIGHUP reads them at once. */
 const certificateMs = 60_000;
 
-/** A certificate that was renewed is shown from the next connection on: nobody has to restart the server for it. */
-export function followCertificate(
+/** Uses a renewed certificate from the next connection on, so that renewing it needs no restart. */
+export function watchCertificate(
   read: () => TlsFiles | undefined,
   serving: Pick<RunningServer, "renewTls">,
   log: Log,
@@ -158,30 +158,30 @@ export function followCertificate(
   const textOf = (tls: TlsFiles): string => [tls.cert, tls.key, tls.clientCa ?? ""].map(String).join();
   const first = read();
   if (first === undefined) return () => {};
-  let shown = textOf(first);
-  const look = (): void => {
+  let current = textOf(first);
+  const reload = (): void => {
     try {
-      const now = read();
-      if (now === undefined || textOf(now) === shown) return;
-      serving.renewTls(now);
-      shown = textOf(now);
+      const files = read();
+      if (files === undefined || textOf(files) === current) return;
+      serving.renewTls(files);
+      current = textOf(files);
       log("info", "server.certificate_renewed", {});
     } catch (error) {
-      log("warn", "server.certificate_unusable", { ...errorFields(error) }); // half written, perhaps: the old one stays
+      log("warn", "server.certificate_unusable", { ...errorFields(error) }); // perhaps half written: keep the old one
     }
   };
   let cancel = (): void => {};
-  const again = (): void => {
+  const schedule = (): void => {
     cancel = systemClock.after(certificateMs, () => {
-      look();
-      again();
+      reload();
+      schedule();
     });
   };
-  again();
-  process.on("SIGHUP", look);
+  schedule();
+  process.on("SIGHUP", reload);
   return () => {
     cancel();
-    process.off("SIGHUP", look);
+    process.off("SIGHUP", reload);
   };
 }
 
@@ -191,7 +191,7 @@ function stopSignal(log: Log): Promise<void> {
     const onSignal = (signal: string): void => {
       if (stopping) {
         log("error", "server.killed", { signal });
-        process.exit(1); // somebody is impatient: what was acknowledged is in the store
+        process.exit(1); // the second signal forces an exit: acknowledged writes are in the store
       }
       stopping = true;
       log("info", "server.stopping", { signal });

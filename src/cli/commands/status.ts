@@ -10,38 +10,38 @@ const live: readonly RunStatus[] = ["RUNNABLE", "RUNNING", "WAITING", "ENDING", 
 
 const status: Command = {
   name: "status",
-  summary: "the daily look: runs, doubts, gates, leases; exit code 3 if something is UNKNOWN or STUCK",
+  summary: "shows runs, effects in doubt, gates and leases; exits 3 if anything is UNKNOWN or STUCK",
   options: { ...storeOptions, ...outputOption },
   run: (invocation) =>
     withApp(invocation, async ({ store, tenant, url }) => {
-      const outlook = await readOverview(store, tenant);
-      if (wantsJson(invocation)) printJson(invocation, { store: url, ...outlook });
-      else for (const line of linesOf(outlook)) invocation.screen.line(line);
-      return outlook.inDoubt > 0 ? 3 : 0;
+      const overview = await readOverview(store, tenant);
+      if (wantsJson(invocation)) printJson(invocation, { store: url, ...overview });
+      else for (const line of linesOf(overview)) invocation.screen.line(line);
+      return overview.needsAttention > 0 ? 3 : 0;
     }),
 };
 
-function linesOf(outlook: StoreOverview): string[] {
-  const { runs, doubts, openGates, held, stale, overdue, full } = outlook;
-  const figure = (count: number): string => (count >= full ? `${full} or more` : String(count));
-  const counts = live.map((phase) => `${phase} ${figure(runs[phase] ?? 0)}`);
+function linesOf(overview: StoreOverview): string[] {
+  const { runs, inDoubt, openGates, held, stale, overdue, maxCount } = overview;
+  const countText = (count: number): string => (count >= maxCount ? `${maxCount} or more` : String(count));
+  const counts = live.map((phase) => `${phase} ${countText(runs[phase] ?? 0)}`);
   const lines = [
-    `runs    ${counts.join("  ")}`,
-    `doubts  effects UNKNOWN ${doubts.effectsUnknown}, STUCK ${doubts.effectsStuck}; obligations UNKNOWN ${doubts.obligationsUnknown}, STUCK ${doubts.obligationsStuck}`,
-    `gates   ${figure(openGates)} wait for a person`,
-    `leases  ${figure(held)} held, ${stale.length} of them by somebody whose time has run out`,
+    `runs      ${counts.join("  ")}`,
+    `in doubt  effects UNKNOWN ${inDoubt.effectsUnknown}, STUCK ${inDoubt.effectsStuck}; obligations UNKNOWN ${inDoubt.obligationsUnknown}, STUCK ${inDoubt.obligationsStuck}`,
+    `gates     ${countText(openGates)} waiting for approval`,
+    `leases    ${countText(held)} held, ${stale.length} expired`,
   ];
-  for (const one of outlook.unserved) lines.push(`nobody  ${unservedText(one)}`);
-  if (overdue.length > 0) lines.push(`due     now, for ${overdue.join(", ")}`);
-  if (outlook.inDoubt > 0) {
-    lines.push("", "A person is needed: durable-tape effects --status UNKNOWN,STUCK; durable-tape runs --status STUCK");
+  for (const workflow of overview.unserved) lines.push(`unserved  ${unservedText(workflow)}`);
+  if (overdue.length > 0) lines.push(`due       now, for ${overdue.join(", ")}`);
+  if (overview.needsAttention > 0) {
+    lines.push("", "Needs attention: durable-tape effects --status UNKNOWN,STUCK; durable-tape runs --status STUCK");
   }
   return lines;
 }
 
 const doctor: Command = {
   name: "doctor",
-  summary: "checks Node, settings, store, clock, leases, doubts and reactors; each finding says what to do",
+  summary: "checks Node, configuration, store, clock, leases and reactors, with a fix for each problem",
   options: { ...storeOptions, ...outputOption },
   run: async (invocation) => {
     let findings: readonly Finding[];
@@ -49,20 +49,20 @@ const doctor: Command = {
       findings = await withApp(invocation, ({ store, tenant, url }) => diagnose(store, tenant, url));
     } catch (error) {
       if (!(error instanceof TapeError)) throw error;
-      findings = [{ about: "store", state: "bad", says: error.message, next: error.next }];
+      findings = [{ check: "store", state: "fail", message: error.message, next: error.next }];
     }
     if (wantsJson(invocation)) printJson(invocation, findings);
     else {
       const { screen } = invocation;
-      const width = Math.max(...findings.map(({ about }) => about.length));
-      for (const { about, state, says, next } of findings) {
-        const mark = { fine: screen.good("fine"), look: screen.bold("look"), bad: screen.bad("bad ") }[state];
-        screen.line(`${mark}  ${about.padEnd(width)}  ${says}`);
+      const marks = { ok: screen.good("ok  "), warn: screen.bold("warn"), fail: screen.bad("fail") };
+      const width = Math.max(...findings.map(({ check }) => check.length));
+      for (const { check, state, message, next } of findings) {
+        screen.line(`${marks[state]}  ${check.padEnd(width)}  ${message}`);
         if (next !== undefined) screen.line(`      ${" ".repeat(width)}  ${screen.dim(next)}`);
       }
     }
-    if (findings.some(({ about, state }) => about === "doubts" && state !== "fine")) return 3;
-    return findings.some(({ state }) => state === "bad") ? 1 : 0;
+    if (findings.some(({ check, state }) => check === "attention" && state !== "ok")) return 3;
+    return findings.some(({ state }) => state === "fail") ? 1 : 0;
   },
 };
 

@@ -2,17 +2,18 @@ import type { Log } from "../../base/log.ts";
 import { grantsOf, planMigration } from "../../host/open-store.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { readList } from "../../store/read-all.ts";
+import type { PlannedStep } from "../../store/sql/migration-plan.ts";
 import { operatorOf, operatorOptions, outputOption, settingsOf, storeOptions, wholeOf, withApp } from "../app.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
-import { brief, lasting, printJson, printRows, timeOf, wantsJson } from "../output.ts";
+import { brief, lasting, plural, printJson, printRows, timeOf, wantsJson } from "../output.ts";
 import { complain } from "../screen.ts";
 
 const timers: Command = {
   name: "timers",
-  summary: "lists timers of runs, and when schedules are due",
+  summary: "lists timers of runs, and the next firing of schedules",
   options: {
-    run: { value: "ID", help: "only this run's" },
-    limit: { value: "N", help: "at most so many" },
+    run: { value: "ID", help: "filter by run" },
+    limit: { value: "N", help: "maximum number of timers" },
     ...storeOptions,
     ...outputOption,
   },
@@ -48,8 +49,8 @@ const timers: Command = {
         invocation,
         rows,
         [
-          { title: "OF", of: (row) => row.of },
-          { title: "FOR", of: ({ purpose }) => purpose },
+          { title: "OWNER", of: (row) => row.of },
+          { title: "PURPOSE", of: ({ purpose }) => purpose },
           { title: "STATUS", of: ({ status }) => status },
           { title: "DUE", of: ({ dueAt }) => (dueAt === null ? "never" : timeOf(dueAt)) },
           {
@@ -63,7 +64,7 @@ const timers: Command = {
                   : lasting(dueAt - now),
           },
         ],
-        "no timer is set",
+        "no timers set",
       );
       return 0;
     }),
@@ -71,10 +72,10 @@ const timers: Command = {
 
 const migrate: Command = {
   name: "migrate",
-  summary: "makes the store, or brings it to this version's schema, beside processes that are at work",
+  summary: "creates or upgrades the store's schema",
   options: {
-    plan: { help: "change nothing: say what would be done, who would wait for it, and about how long" },
-    grants: { value: "ROLE", help: "afterwards print what a PostgreSQL role that only runs Tape has to be granted" },
+    plan: { help: "print each migration, what it blocks and for about how long, and change nothing" },
+    grants: { value: "ROLE", help: "then print the grants that a PostgreSQL role needs to run Tape" },
     store: storeOptions.store,
     config: storeOptions.config,
     ...outputOption,
@@ -82,7 +83,7 @@ const migrate: Command = {
   run: async (invocation) => {
     const role = invocation.text("grants");
     if (invocation.given("plan")) {
-      if (role !== undefined) throw new UsageError("--grants is printed after a migration: leave --plan out");
+      if (role !== undefined) throw new UsageError("--grants prints after a migration; omit --plan");
       return showPlan(invocation);
     }
     const grants = role === undefined ? [] : await grantsOf(settingsOf(invocation).url, role);
@@ -98,16 +99,16 @@ const migrate: Command = {
         for (const grant of grants) invocation.screen.line(grant);
         return 0;
       },
-      { create: true, log: tell },
+      { create: true, log: progressLog },
     );
   },
 };
 
-/** Progress goes to stderr: what is printed otherwise may be piped into a file. */
-const tell: Log = (level, event, fields = {}) => {
+/** Progress goes to stderr, because the output may be piped into a file. */
+const progressLog: Log = (level, event, fields = {}) => {
   if (level === "debug" || !event.startsWith("store.")) return;
-  const words = Object.entries(fields).map(([key, value]) => `${key} ${brief(value, 400)}`);
-  complain(process.stderr, `${event.slice("store.".length).replaceAll("_", " ")}: ${words.join(", ")}`);
+  const details = Object.entries(fields).map(([key, value]) => `${key} ${brief(value, 400)}`);
+  complain(process.stderr, `${event.slice("store.".length).replaceAll("_", " ")}: ${details.join(", ")}`);
 };
 
 async function showPlan(invocation: Invocation): Promise<number> {
@@ -117,19 +118,23 @@ async function showPlan(invocation: Invocation): Promise<number> {
     steps,
     [
       { title: "MIGRATION", of: ({ migration }) => migration },
-      { title: "BLOCKS", of: ({ blocks, table }) => (blocks === "nobody" ? blocks : `${blocks} of ${table ?? "it"}`) },
+      { title: "BLOCKS", of: blocksText },
       { title: "ROWS", right: true, of: ({ rows }) => (rows === undefined ? "" : String(rows)) },
-      { title: "ABOUT", right: true, of: ({ seconds }) => (seconds === 0 ? "a moment" : `${seconds} s`) },
-      { title: "DOES", of: ({ does }) => does },
+      { title: "TIME", right: true, of: ({ seconds }) => (seconds === 0 ? "< 1 s" : `about ${seconds} s`) },
+      { title: "STATEMENT", of: ({ does }) => does },
     ],
-    "the store has this version's schema: nothing is to be done",
+    "the schema is up to date: nothing to migrate",
   );
   return 0;
 }
 
+const blocksText = ({ blocks, table }: PlannedStep): string =>
+  blocks === "nothing" || table === undefined ? blocks : `${blocks} on ${table}`;
+
 const restored: Command = {
   name: "store restored",
-  summary: "after a restore: raises the store epoch, so that no token is issued twice, and ends every term",
+  summary:
+    "run after restoring a backup: raises the store epoch, so that no token is issued twice, and ends every term",
   options: { ...operatorOptions, store: storeOptions.store, config: storeOptions.config },
   run: (invocation) => {
     const { by, reason } = operatorOf(invocation);
@@ -137,7 +142,7 @@ const restored: Command = {
       invocation,
       async ({ store, tenant }) => {
         const { epoch, ended } = await store.claim.restored(reason, by, undefined, tenant);
-        invocation.screen.line(`store epoch ${epoch}; ${ended} terms were ended: whoever held one is fenced`);
+        invocation.screen.line(`store epoch ${epoch}; ${plural(ended, "term")} ended, all holders fenced`);
         return 0;
       },
       { restored: true },

@@ -11,21 +11,21 @@ import { lifetimesOf } from "./serve.ts";
 
 const create: Command = {
   name: "token create",
-  summary: "makes an API token; its secret is shown once and kept nowhere",
-  arguments: [{ name: "name", help: "whose it is, for people: the audit shows it" }],
+  summary: "creates an API token (its secret is shown once)",
+  arguments: [{ name: "name", help: "name of its owner, shown in the audit log" }],
   options: {
-    role: { value: roles.join("|"), help: "what it may do" },
+    role: { value: roles.join("|"), help: "role of the token" },
     expires: {
       value: "DURATION",
-      help: "how long it holds, as in 90d; default: tape.server.tokens, else until it is revoked",
+      help: "lifetime, such as 90d (default: tape.server.tokens, otherwise until revoked)",
     },
     ...operatorOptions,
     ...storeOptions,
     ...outputOption,
   },
   run: (invocation) => {
-    const role = roles.find((one) => one === invocation.text("role"));
-    if (role === undefined) throw new UsageError(`--role is one of ${roles.join(", ")}`);
+    const role = roles.find((known) => known === invocation.text("role"));
+    if (role === undefined) throw new UsageError(`--role must be one of ${roles.join(", ")}`);
     const expiresInMs = invocation.duration("expires");
     const audit = operatorOf(invocation);
     const lifetimeMs = lifetimeOf(expiresInMs, lifetimesOf(settingsOf(invocation).config.settings.tape.server.tokens));
@@ -33,13 +33,15 @@ const create: Command = {
       invocation,
       async ({ store, tenant }) => {
         const name = invocation.arguments.name!;
-        const made = { name, role, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
-        const token = await (isRemote(store) ? madeByServer(store, made, audit) : madeHere(store, tenant, made, audit));
+        const spec = { name, role, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
+        const token = await (isRemote(store)
+          ? createOnServer(store, spec, audit)
+          : createInStore(store, tenant, spec, audit));
         if (wantsJson(invocation)) printJson(invocation, { id: token.split(".", 1)[0], tenant, name, role, token });
         else {
           invocation.screen.line(token);
           invocation.screen.line(
-            invocation.screen.dim("Keep it now: it is shown this once. Send it as Authorization: Bearer …"),
+            invocation.screen.dim("Save it now: it is shown only once. Send it as Authorization: Bearer …"),
           );
         }
         return 0;
@@ -49,21 +51,21 @@ const create: Command = {
   },
 };
 
-interface Made {
+interface TokenSpec {
   readonly name: string;
   readonly role: Role;
   readonly expiresInMs?: number;
 }
 
-async function madeHere(store: Store, tenant: string, made: Made, audit: AuditInfo): Promise<string> {
+async function createInStore(store: Store, tenant: string, spec: TokenSpec, audit: AuditInfo): Promise<string> {
   const { id, secret, hash } = mintToken(systemRandom);
-  await store.intake.putToken({ id, tenant, hash, ...made }, audit);
+  await store.intake.putToken({ id, tenant, hash, ...spec }, audit);
   return `${id}.${secret}`;
 }
 
-/** The token's tenant, and who made it, are those of the credential that asks. */
-async function madeByServer({ remote }: RemoteStore, made: Made, { reason }: AuditInfo): Promise<string> {
-  return (await remote.call("tokens.create", { body: { ...made, reason } })).secret;
+/** The server takes the tenant and the operator's name from the caller's credential. */
+async function createOnServer({ remote }: RemoteStore, spec: TokenSpec, { reason }: AuditInfo): Promise<string> {
+  return (await remote.call("tokens.create", { body: { ...spec, reason } })).secret;
 }
 
 const ls: Command = {
@@ -85,12 +87,12 @@ const ls: Command = {
           { title: "ID", of: ({ id }) => id },
           { title: "NAME", of: ({ name }) => name },
           { title: "ROLE", of: ({ role }) => role },
-          { title: "MADE", of: ({ createdAt }) => timeOf(createdAt) },
+          { title: "CREATED", of: ({ createdAt }) => timeOf(createdAt) },
           { title: "EXPIRES", of: ({ expiresAt }) => when(expiresAt, "never") },
-          { title: "USED", of: ({ usedAt }) => when(usedAt, "not yet") },
+          { title: "LAST USED", of: ({ usedAt }) => when(usedAt, "never") },
           { title: "REVOKED", of: ({ revokedAt }) => when(revokedAt, "") },
         ],
-        "there are no tokens; make one with durable-tape token create",
+        "no tokens; create one with durable-tape token create",
       );
       return 0;
     }),
@@ -98,14 +100,14 @@ const ls: Command = {
 
 const revoke: Command = {
   name: "token revoke",
-  summary: "ends an API token, on every replica within five seconds",
-  arguments: [{ name: "id", help: "the part before the dot" }],
+  summary: "revokes an API token (effective everywhere within 5 s)",
+  arguments: [{ name: "id", help: "token id, the part before the dot" }],
   options: { ...operatorOptions, ...storeOptions },
   run: (invocation) => {
     const audit = operatorOf(invocation);
     return withApp(invocation, async ({ store, tenant }) => {
       const { name } = await store.intake.revokeToken(tenant, invocation.arguments.id!, audit);
-      invocation.screen.line(`${invocation.arguments.id} (${name}) is revoked`);
+      invocation.screen.line(`${invocation.arguments.id} (${name}) revoked`);
       return 0;
     });
   },

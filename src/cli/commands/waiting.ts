@@ -12,11 +12,11 @@ export interface OpenWork {
   readonly effects: readonly EffectRow[];
 }
 
-/** What a run that has not ended waits for, one line each, with what to do about it where somebody can. */
+/** What an unfinished run waits for, one line each, with the command that continues it where there is one. */
 export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenWork, now: number): string[] {
   if (run.status === "STUCK") {
     const stuck = journal.findLast(({ kind }) => kind === "run.stuck");
-    return [`stuck: ${stuck?.kind === "run.stuck" ? stuck.data.why : "its journal does not say why"}`];
+    return [`stuck: ${stuck?.kind === "run.stuck" ? stuck.data.why : "the journal has no reason"}`];
   }
   const lines = [
     ...gates
@@ -31,8 +31,8 @@ export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenW
     ...effects
       .filter(({ status }) => unsettled.has(status))
       .map(({ name, pos, status, changedAt }) => {
-        const what = `${name ?? "an undoing"} at ${pos}`;
-        return `waits for effect ${what}: ${status} for ${lasting(now - changedAt)}`;
+        const effect = `${name ?? "(no compensate)"} at ${pos}`;
+        return `waits for effect ${effect}: ${status} for ${lasting(now - changedAt)}`;
       }),
   ];
   if (lines.length > 0) return lines;
@@ -40,15 +40,15 @@ export function waitsOf(run: RunView, { journal, gates, timers, effects }: OpenW
   const last = journal.findLast(({ kind }) => kind === "term.ended");
   const waits = last?.kind === "term.ended" ? (last.data.waits ?? []) : [];
   if (waits.length > 0) return [`waits for ${waits.join(", ")}`];
-  return run.status === "RUNNABLE" ? [`waits for a process that has workflow ${run.workflow}`] : [];
+  return run.status === "RUNNABLE" ? [`waits for a worker with workflow ${run.workflow}`] : [];
 }
 
-/** A step and a decision have no record before they end: what a holder does is known by what it did last. */
+/** Steps and decisions are recorded when they end, so the holder's current operation follows from its last record. */
 function executing({ lease }: RunView, journal: readonly JournalRecord[], now: number): string {
   const quietMs = now - (journal.at(-1)?.at ?? now);
-  const done = journal.findLast(({ data }) => "pos" in data);
-  const after = done === undefined ? "its first operation" : `what comes after ${describe(done)}`;
-  return `executes ${after}: a step, a decision or an await of its own, without a record for ${lasting(quietMs)}; the log of ${lease.label} names what it waits for (run.slow, after a minute run.hung)`;
+  const last = journal.findLast(({ data }) => "pos" in data);
+  const current = last === undefined ? "its first operation" : `the operation after ${describe(last)}`;
+  return `executing ${current} (a step, a decision or its own await), no record for ${lasting(quietMs)}; the log of ${lease.label} names it (run.slow, after a minute run.hung)`;
 }
 
 const unsettled: ReadonlySet<string> = new Set(["PENDING", "DISPATCHED", "COMMITTED", "UNKNOWN", "STUCK"]);

@@ -3,16 +3,17 @@ import { dirname, resolve } from "node:path";
 import { isRemote } from "../../client/remote.ts";
 import { environmentToken } from "../../client/token.ts";
 import type { LoadedConfig } from "../../config/load.ts";
+import { isMemoryUrl } from "../../host/open-store.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Store } from "../../store/contract/store.ts";
 
-/** Relative paths are relative to where they were written: in a file to its folder, else to the working directory. */
+/** A path from the configuration file is relative to that file's folder; any other path, to the working directory. */
 export function folderOf(config: LoadedConfig, path: string, cwd: string): string {
   const from = config.origins.get(path)?.from;
   return from === "environment" || from === "flag" ? cwd : config.folder;
 }
 
-/** How to reach a server: its token is not sent where only a file of this folder wants it. */
+/** How to reach a server. The environment's token is not sent to a server that only a file in this folder names. */
 export function remoteOf(
   config: LoadedConfig,
   url: string,
@@ -24,22 +25,29 @@ export function remoteOf(
 }
 
 /**
- * Whose runs. Through a server the token says so: under another name everything would look empty, without a word. A
- * command that a person types follows the token unless --tenant (`flag`) says otherwise; a program's settings must agree.
+ * The tenant to work for. With a server it is the token's tenant; under any other name every list would silently be
+ * empty. A typed command follows the token, and --tenant (`flag`) must agree with it; so must a program's configuration.
  */
 export function tenantOf(store: Store, config: LoadedConfig, typed?: { readonly flag: string | undefined }): string {
   const { tenant } = config.settings.tape;
   if (!isRemote(store)) return typed?.flag ?? tenant;
   const set = config.origins.get("tape.tenant")?.from === "default" ? undefined : tenant;
-  const said = typed === undefined ? set : typed.flag;
+  const requested = typed === undefined ? set : typed.flag;
   const own = store.remote.tenant;
-  if (said === undefined || said === own) return own;
+  if (requested === undefined || requested === own) return own;
   const where = typed === undefined ? "tape.tenant" : "--tenant";
-  const message = `${where}: the token is of tenant ${own}, not of ${said}; leave it out, or use a token of ${said}`;
+  const message = `${where}: the token belongs to tenant ${own}, not ${requested}; omit it, or use a token of ${requested}`;
   throw new TapeError("TAPE_BAD_CONFIG", message, { tenant: own });
 }
 
-/** The store's URL with an absolute path, in a folder that exists, opened by as many processes as was said. */
+/** An in-memory store belongs to the process that opened it, so a second process would see an empty one. */
+export function assertShared(url: string): void {
+  if (!isMemoryUrl(url)) return;
+  const message = "tape.store.url: other processes cannot see an in-memory store; use sqlite:FILE or postgres://…";
+  throw new TapeError("TAPE_BAD_CONFIG", message, { url });
+}
+
+/** The store's URL with an absolute path and the configured `processes`; creates the file's folder. */
 export function storeUrl(config: LoadedConfig, cwd: string): string {
   const { url, processes } = config.settings.tape.store;
   const [path = "", query] = url.slice("sqlite:".length).split("?", 2);
