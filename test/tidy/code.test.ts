@@ -11,7 +11,7 @@ import {
   reexportsOnly,
 } from "./rules/layers.ts";
 import { consoleOnlyInCli, seams } from "./rules/seams.ts";
-import { emptyNames, fileSizes, maxLines, typeEscapes, unfinishedMarks, wordsOf } from "./rules/vocabulary.ts";
+import { emptyNames, typeEscapes, unfinishedMarks, wordsOf } from "./rules/vocabulary.ts";
 
 const sources = readFiles(repositoryPaths().filter((path) => /^(src|testkit|simulation)\/.*\.(ts|sql)$/.test(path)));
 const code = sources.filter(({ path }) => path.endsWith(".ts"));
@@ -201,11 +201,5 @@ describe("vocabulary", () => {
       expect(count(typeEscapes, at("src/base/a.ts", text))).toBe(1);
     }
     expect(typeEscapes([at("src/base/a.ts", 'const any = "any"; // any')])).toEqual([]);
-  });
-
-  it(`no file is longer than ${maxLines} lines`, () => {
-    expect(fileSizes(code)).toEqual([]);
-    expect(count(fileSizes, at("src/base/a.ts", "\n".repeat(maxLines)))).toBe(0);
-    expect(count(fileSizes, at("src/base/a.ts", "\n".repeat(maxLines + 1)))).toBe(1);
   });
 });

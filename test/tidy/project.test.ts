@@ -2,6 +2,17 @@ import { existsSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readFiles, repositoryPaths, root } from "./files.ts";
+import { commitSubjects, maxSubject, subjectsSince } from "./rules/commits.ts";
+import { documentation } from "./rules/documented.ts";
+import {
+  fileNames,
+  fileSizes,
+  maxLines,
+  maxMedian,
+  maxStatementFiles,
+  medianSize,
+  statementFiles,
+} from "./rules/files.ts";
 import { brokenLinks } from "./rules/links.ts";
 import {
   dependencyReasons,
@@ -13,6 +24,11 @@ import {
   manifestRules,
   publishedInstallScripts,
 } from "./rules/project.ts";
+
+/** The rule for subjects holds for commits after this one. */
+const base = "684d6849a3c5864d8ff8bc7cee14009989571ee8";
+/** A name that says everything needs no comment; there are few. */
+const maxUndocumented = 0.45;
 
 const paths = repositoryPaths();
 const read = (path: string) => readFileSync(join(root, path), "utf8");
@@ -134,5 +150,74 @@ describe("links", () => {
     expect(from("docs/a.md", "![b](docs/b.md)")).toHaveLength(1);
     expect(from("docs/a.md", "[b]: ./no.md")).toHaveLength(1);
     expect(from("docs/a.md", '<img src="no.png">')).toHaveLength(1);
+  });
+});
+
+describe("files", () => {
+  const code = readFiles(paths.filter((path) => /\.tsx?$/.test(path)));
+  const inSrc = code.filter(({ path }) => /^(src|testkit|simulation)\//.test(path));
+  const file = (lines: number) => ({ path: "src/base/a.ts", text: "\n".repeat(lines) });
+
+  it(`of the package have at most ${maxLines} lines`, () => {
+    expect(fileSizes(inSrc)).toEqual([]);
+    expect(fileSizes([file(maxLines)])).toEqual([]);
+    expect(fileSizes([file(maxLines + 1)])).toHaveLength(1);
+  });
+
+  it(`have a median of at most ${maxMedian} lines`, () => {
+    expect(medianSize(code)).toEqual([]);
+    expect(medianSize(inSrc)).toEqual([]);
+    expect(medianSize([file(1), file(maxMedian), file(maxLines)])).toEqual([]);
+    expect(medianSize([file(1), file(maxMedian + 1), file(maxLines)])).toHaveLength(1);
+  });
+
+  it(`with statements are at most ${maxStatementFiles}`, () => {
+    expect(statementFiles(paths)).toEqual([]);
+    const many = Array.from({ length: maxStatementFiles + 1 }, (_, k) => `src/store/sqlite/sql/t${k}.sql`);
+    expect(statementFiles(many)).toHaveLength(1);
+    expect(statementFiles(many.slice(1))).toEqual([]);
+  });
+
+  it("have names in kebab-case", () => {
+    expect(fileNames(paths)).toEqual([]);
+    expect(fileNames(["src/a/runDriver.ts", "src/a/run_driver.ts", "docs/Stores.md"])).toHaveLength(3);
+    const fine = ["README.md", "src/a/run-driver.ts", "test/a.test.ts", "src/a/migrations/0001_initial.sql"];
+    expect(fileNames(fine)).toEqual([]);
+  });
+});
+
+describe("public names", () => {
+  const published = readFiles(paths.filter((path) => /^(src|testkit)\/.*\.ts$/.test(path)));
+
+  it.each(["src/exports/index.ts", "testkit/index.ts"])("of %s are documented", (index) => {
+    const { exported, undocumented } = documentation(index, published);
+    expect(exported).toBeGreaterThan(10);
+    const missing = undocumented.map(({ path, line, name }) => `${path}:${line} ${name} has no doc comment`);
+    expect(missing.slice(0, undocumented.length > exported * maxUndocumented ? undefined : 0)).toEqual([]);
+  });
+
+  it("may be declared behind several re-exports; a comment counts only where it is one of documentation", () => {
+    const files = [
+      { path: "src/exports/index.ts", text: 'export { type A, b } from "../a/a.ts"; export { c } from "../a/b.ts";' },
+      { path: "src/a/a.ts", text: '/** A. */\nexport interface A {}\nexport { b } from "./b.ts";' },
+      { path: "src/a/b.ts", text: "// b\nexport const b = 1;\n\n/** c */\nexport function c() {}" },
+    ];
+    expect(documentation("src/exports/index.ts", files)).toEqual({
+      exported: 3,
+      undocumented: [{ path: "src/a/b.ts", line: 2, name: "b" }],
+    });
+  });
+});
+
+describe("commits", () => {
+  it("have short subjects", () => expect(commitSubjects(subjectsSince(base))).toEqual([]));
+
+  it("are not read where there is no repository with this commit", () => {
+    expect(subjectsSince("0".repeat(40))).toEqual([]);
+    expect(subjectsSince("HEAD")).toEqual([]);
+  });
+
+  it("can have a subject that is too long, or ends with a full stop", () => {
+    expect(commitSubjects(["a".repeat(maxSubject), "b".repeat(maxSubject + 1), "Mend c."])).toHaveLength(2);
   });
 });

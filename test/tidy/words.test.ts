@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { readFiles, repositoryPaths, root, type SourceFile } from "./files.ts";
 import { proseOf } from "./prose.ts";
+import { subjectNames } from "./rules/files.ts";
 import { bannedNames, bannedPhrases, glossaryTerms, participleTypes, readGlossary } from "./rules/glossary.ts";
 
 /** Files and folders whose words are settled. The list grows until it names everything. */
@@ -32,6 +33,8 @@ describe("one concept, one word", () => {
   it("holds in names", () => expect(bannedNames(files, glossary)).toEqual([]));
 
   it("holds in names of types", () => expect(participleTypes(files)).toEqual([]));
+
+  it("holds in names of files", () => expect(subjectNames(files)).toEqual([]));
 
   it("the code uses every term of the glossary, which lists each once", () => {
     const code = readFiles(repositoryPaths().filter((path) => /^(src|dashboard\/src)\/.*\.(tsx?|sql)$/.test(path)));
@@ -105,6 +108,19 @@ describe("one concept, one word", () => {
     "allows the type in %s",
     (text) => expect(participleTypes([at("src/a.ts", text)])).toEqual([]),
   );
+
+  it.each([
+    ["src/a/gaps-budget.ts", ""],
+    ["src/a/plan-others.ts", ""],
+    ["src/a/trains.ts", "export class Carriage {}"],
+  ])("refuses the file %s %s", (path, text) => expect(subjectNames([at(path, text)])).toHaveLength(1));
+
+  it.each([
+    ["src/a/password.ts", ""],
+    ["src/store/sqlite/backend.ts", "export class SqliteBackend {}"],
+    ["src/a/inline.ts", "export class EffectFailed extends Error {}"],
+    ["src/a/trains.ts", "export class Carriage {} export class Engine {}"],
+  ])("allows the file %s %s", (path, text) => expect(subjectNames([at(path, text)])).toEqual([]));
 
   it("a stretch of text knows where it begins", () => {
     expect(proseOf(at("src/a.ts", "\n// a\n\n// b\nconst c = 'd e f';"))).toEqual([

@@ -71,15 +71,3 @@ function linesMatching(file: SourceFile, pattern: RegExp): [number, string][] {
     return found ? [[index + 1, found[0]] as [number, string]] : [];
   });
 }
-
-export const maxLines = 400;
-/** Each is one class, which is easier to follow in one file than in two. */
-const oneClass: Readonly<Record<string, number>> = { "src/engine/drive/drive.ts": 500 };
-
-export function fileSizes(files: SourceFile[]): string[] {
-  return files
-    .filter(({ path }) => path.endsWith(".ts"))
-    .map((file) => ({ path: file.path, lines: file.text.replace(/\n$/, "").split("\n").length }))
-    .filter(({ path, lines }) => lines > (oneClass[path] ?? maxLines))
-    .map(({ path, lines }) => `${path} has ${lines} lines; split it by what it does, at most ${maxLines} each`);
-}

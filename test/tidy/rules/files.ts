@@ -1,0 +1,75 @@
+import type { SourceFile } from "../files.ts";
+import { isNode, type Node, nameOf, parse } from "../syntax.ts";
+import { wordsOf } from "./vocabulary.ts";
+
+export const maxLines = 400;
+/** Each is one class, which is easier to follow in one file than in two. */
+const oneClass: Readonly<Record<string, number>> = { "src/engine/drive/drive.ts": 500 };
+
+const linesOf = ({ text }: SourceFile): number => text.replace(/\n$/, "").split("\n").length;
+
+export function fileSizes(files: SourceFile[]): string[] {
+  return files
+    .filter((file) => linesOf(file) > (oneClass[file.path] ?? maxLines))
+    .map((file) => `${file.path} has ${linesOf(file)} lines; split it by what it does, at most ${maxLines} each`);
+}
+
+/** Readers open one file at a time: half of them must fit on two screens. */
+export const maxMedian = 95;
+
+export function medianSize(files: SourceFile[]): string[] {
+  const sizes = files.map(linesOf).sort((a, b) => a - b);
+  const median = sizes[Math.floor(sizes.length / 2)] ?? 0;
+  return median > maxMedian
+    ? [`the median file has ${median} lines, at most ${maxMedian} are allowed; split some`]
+    : [];
+}
+
+/** Statements are grouped by table; many small files would hide which statements touch a table. */
+export const maxStatementFiles = 20;
+
+export function statementFiles(paths: string[]): string[] {
+  const found = paths.filter((path) => /^src\/store\/.*\/sql\/[^/]+\.sql$/.test(path));
+  if (found.length <= maxStatementFiles) return [];
+  return [`${found.length} files of statements, at most ${maxStatementFiles}; put a statement into its table's file`];
+}
+
+const kebabCase = /^[a-z0-9]+(-[a-z0-9]+)*(\.[a-z]+)*\.[a-z]+$/;
+/** A migration's number is followed by an underscore, as in every tool for migrations. */
+const migration = /\/migrations\/\d{4}_[a-z0-9_]+\.sql$/;
+
+export function fileNames(paths: string[]): string[] {
+  return paths
+    .filter((path) => /\.(tsx?|mjs|js|sql|css|md)$/.test(path) && !/(^|\/)[A-Z]+\.md$/.test(path))
+    .filter((path) => !kebabCase.test(path.split("/").at(-1)!) && !migration.test(path))
+    .map((path) => `${path}: write file names in kebab-case`);
+}
+
+/** Parts of names that say where a file came from, not what it holds. */
+const emptyParts = /(^|-)(words|others|gaps|misc|various|stuff)(-|\.)/;
+
+/** A file is named after its subject, which is its class where it exports one. */
+export function subjectNames(files: SourceFile[]): string[] {
+  return files.flatMap((file) => {
+    const name = file.path.split("/").at(-1)!;
+    const empty = emptyParts.exec(name)?.[2];
+    if (empty) return [`${file.path}: "${empty}" does not say what the file holds; name its subject`];
+    if (!/\.tsx?$/.test(name)) return [];
+    const classes = exportedClasses(file);
+    if (classes.length !== 1) return [];
+    const words = wordsOf(name.replace(/\..*$/, ""));
+    const inClass = wordsOf(classes[0]!);
+    if (words.some((word) => inClass.some((other) => other.startsWith(word) || word.startsWith(other)))) return [];
+    return [`${file.path} exports the class ${classes[0]} and shares no word with it; rename one of them`];
+  });
+}
+
+/** But for errors, which stand beside what throws them. */
+function exportedClasses(file: SourceFile): string[] {
+  return (parse(file).body as Node[]).flatMap((statement) => {
+    const declared = statement.type === "ExportNamedDeclaration" ? statement.declaration : undefined;
+    if (!isNode(declared) || declared.type !== "ClassDeclaration") return [];
+    const parent = nameOf(declared.superClass) ?? "";
+    return /Error$/.test(parent) ? [] : [nameOf(declared.id) ?? ""];
+  });
+}
