@@ -1,3 +1,5 @@
+import { defined } from "./defined.ts";
+
 /** Nested causes beyond this many are left out of a log line. */
 const maxCauses = 5;
 const maxChars = 2_000;
@@ -14,7 +16,7 @@ export interface ErrorFields {
 /** An error as fields of a log line: the message with every cause, and the next step. */
 export function errorFields(error: unknown): ErrorFields {
   const { code, next } = fieldsOf(error);
-  return { error: reasonOf(error), ...(code !== undefined && { code }), ...(next !== undefined && { next }) };
+  return { error: reasonOf(error), ...defined({ code, next }) };
 }
 
 /** "TypeError: x is not a function; cause: Error: …": the error, then its causes, in one line. */

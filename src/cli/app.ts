@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
+import { defined } from "../base/defined.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { suggest } from "../base/suggest.ts";
 import { loadConfig } from "../config/load.ts";
@@ -87,7 +88,7 @@ export function settingsOf(invocation: Invocation): { config: ReturnType<typeof 
   const file = invocation.text("config");
   const flags = store === undefined ? [] : [{ path: "tape.store.url", text: store, flag: "--store" }];
   const cwd = process.cwd();
-  const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
+  const config = loadConfig({ cwd, env: process.env, flags, ...defined({ file }) });
   const url = storeUrl(config, cwd);
   assertShared(url);
   return { config, url };

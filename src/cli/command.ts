@@ -1,4 +1,5 @@
 import { parseArgs } from "node:util";
+import { defined } from "../base/defined.ts";
 import { isTapeError } from "../model/errors.ts";
 import { durationOrThrow } from "../sdk/validate.ts";
 import type { Screen } from "./screen.ts";
@@ -75,7 +76,7 @@ export function parse(command: Command, argv: readonly string[], screen: Screen)
       name,
       {
         type: value === undefined ? ("boolean" as const) : ("string" as const),
-        ...(short !== undefined && { short }),
+        ...defined({ short }),
         ...(many && { multiple: true }),
       },
     ]),

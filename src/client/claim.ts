@@ -1,8 +1,9 @@
+import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseTarget } from "../model/lease.ts";
 import type { ClaimOps } from "../store/contract/store.ts";
 import { staleError } from "../store/validate/arguments.ts";
-import { absentRun, assertOwn, defined, inParts, isOwn, type RemoteContext } from "./context.ts";
+import { absentRun, assertOwn, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
 const renewMs = 2_000;

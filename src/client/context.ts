@@ -28,16 +28,6 @@ export function assertOwn(deps: RemoteContext, named: string): void {
   throw new TapeError("TAPE_FORBIDDEN", message, { tenant: named });
 }
 
-/** Without what was left open, but for a value: undefined is one. */
-export function defined<T extends object>(asked: T): Defined<T> {
-  return Object.fromEntries(
-    Object.entries(asked).filter(([key, held]) => held !== undefined || key === "value"),
-  ) as Defined<T>;
-}
-
-type MayBeOpen<T> = { [K in keyof T]-?: undefined extends T[K] ? (unknown extends T[K] ? never : K) : never }[keyof T];
-type Defined<T> = Omit<T, MayBeOpen<T>> & { [K in MayBeOpen<T>]?: Exclude<T[K], undefined> };
-
 /** A call holds so many items: of a longer list the parts are sent together, and answered in order. */
 export function inParts<I, A>(items: readonly I[], send: (part: I[]) => Promise<A>): Promise<A[]> {
   const parts: Promise<A>[] = [];

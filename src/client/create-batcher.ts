@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { encode } from "../base/codec.ts";
+import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import type { Claimant, ItemResult } from "../model/lease.ts";
 import { contract, type ResponseOf } from "../protocol/contract.ts";
@@ -9,7 +10,7 @@ import { runSpec } from "../protocol/views.ts";
 import type { CreateResult, RunSpec } from "../store/contract/store.ts";
 import { runBatch } from "../store/validate/arguments.ts";
 import { checkRunSpec } from "../store/validate/entry.ts";
-import { assertOwn, defined, type RemoteContext } from "./context.ts";
+import { assertOwn, type RemoteContext } from "./context.ts";
 import { badResponse, decoded } from "./request.ts";
 import { type RequestBatcher, requestBatcher } from "./request-batcher.ts";
 

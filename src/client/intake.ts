@@ -1,10 +1,11 @@
 import { encode } from "../base/codec.ts";
+import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import type { IntakeOps } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
 import { noAttempt } from "../store/validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
-import { absentRun, assertOwn, defined, isOwn, type RemoteContext } from "./context.ts";
+import { absentRun, assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
 import { tokensOver } from "./read.ts";
 
@@ -17,7 +18,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     // Through which credential it comes is the server's to say.
     async signal(tenant, id, { via: _via, ...signal }) {
       if (!isOwn(deps, tenant)) throw absentRun(id);
-      const body = defined(signal);
+      const body = { ...defined(signal), value: signal.value };
       encodeRecord({ kind: "signal.sent", data: body }, limits);
       return caller.call("runs.signal", { params: { id }, body }, once);
     },
@@ -28,7 +29,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       return caller.call("runs.cancel", { params: { id }, body: { ...data, ...defined({ key: named }) } }, once);
     },
     async leaveEvidence(tenant, { run, pos, sub, token, nonce }, given) {
-      const evidence = defined(given);
+      const evidence = { ...defined(given), ...("value" in given && { value: given.value }) };
       const named = { run, pos, attempt: 0, token: String(token) };
       encodeRecord({ kind: "effect.evidence", data: { ...evidence, ...named } }, limits);
       if (!isOwn(deps, tenant)) throw noAttempt({ run, pos, sub });
@@ -61,7 +62,13 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     async fireSchedule(tenant, id, version, nextAt, runs, spec) {
       if (!isOwn(deps, tenant)) return false;
       for (const run of runs) checkRunSpec(run, limits);
-      const body = { id, version, nextAt, runs: runs.map(defined), ...defined({ spec }) };
+      const body = {
+        id,
+        version,
+        nextAt,
+        runs: runs.map((run) => ({ ...defined(run), input: run.input })),
+        ...defined({ spec }),
+      };
       return (await caller.call("store.fireSchedule", { body }, once)).fired;
     },
     async prune(tenant, endedBefore, limit, act) {

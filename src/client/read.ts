@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
 import type { LeaseTarget } from "../model/lease.ts";
 import type { JournalRecord } from "../model/records.ts";
@@ -5,7 +6,7 @@ import type { EffectRow } from "../model/rows.ts";
 import type { FeedRecord, ReadOps, RunFilter } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { readList } from "../store/read-all.ts";
-import { absentRun, defined, inParts, isOwn, type RemoteContext } from "./context.ts";
+import { absentRun, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
 export function remoteRead(deps: RemoteContext): ReadOps {

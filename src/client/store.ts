@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { defaultLimits } from "../model/limits.ts";
@@ -23,7 +24,7 @@ export async function openRemote(urls: string | readonly string[], options: Remo
   const addresses = (typeof urls === "string" ? urls.split(",") : urls).map((url): Address => addressOf(url, rules));
   const wires =
     options.exchange === undefined
-      ? addresses.map((address) => httpExchange({ address, clock, ...(tls && { tls }) }))
+      ? addresses.map((address) => httpExchange({ address, clock, ...defined({ tls }) }))
       : [];
   const exchanges = options.exchange === undefined ? wires.map(({ exchange }) => exchange) : [options.exchange];
   const caller = new RpcCaller({
@@ -32,7 +33,7 @@ export async function openRemote(urls: string | readonly string[], options: Remo
     clock,
     random,
     log,
-    ...(patienceMs !== undefined && { patienceMs }),
+    ...defined({ patienceMs }),
   });
   const letGo = (): void => {
     for (const wire of wires) wire.close();
@@ -88,7 +89,7 @@ function assemble({ caller, clock, random, log, me, letGo }: Parts): RemoteStore
     once: ({ key }) => remoteIntake(deps, creations, key),
     async health() {
       const { blockedBy } = await caller.call("feed.page", { query: { limit: 1 } });
-      return blockedBy === undefined ? {} : { feedBlockedBy: blockedBy };
+      return defined({ feedBlockedBy: blockedBy });
     },
     onWake: (listener) => wakes.on(listener),
     close: () => {

@@ -1,4 +1,5 @@
 import { decode } from "../base/codec.ts";
+import { defined } from "../base/defined.ts";
 import type { Duration } from "../base/duration.ts";
 import { effectMachine, obligationMachine } from "../model/machines.ts";
 import type { EffectRow } from "../model/rows.ts";
@@ -45,9 +46,7 @@ export async function listEffects(
   if (status !== undefined) assertOneOf(whose, "status", status, states);
   const rows = await store.read.effects(tenant, {
     role,
-    ...(run === undefined ? {} : { run }),
-    ...(after === undefined ? {} : { after }),
-    ...(limit === undefined ? {} : { limit }),
+    ...defined({ run, after, limit }),
     ...(status === undefined ? {} : { status: [status] }),
     ...(minAge === undefined ? {} : { minAgeMs: durationOrThrow(whose, "minAge", minAge) }),
   });

@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import type { Duration } from "../base/duration.ts";
 import type { Belief } from "../lease/belief.ts";
 import type { LeaseKeeper, StandbyOptions } from "../lease/keeper.ts";
@@ -139,7 +140,7 @@ function keeperOptions(name: string, options: LeaseOptions & Partial<OperatorRea
       ...(heartbeat === undefined ? {} : { heartbeatMs: millis("heartbeat", heartbeat) }),
     },
     ...(maxStall === undefined ? {} : { maxStallMs: millis("maxStall", maxStall) }),
-    ...(signal === undefined ? {} : { signal }),
+    ...defined({ signal }),
   };
 }
 

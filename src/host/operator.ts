@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { isRemote, type RemoteStore } from "../client/remote.ts";
 import type { ReactorDeps } from "../engine/item/deps.ts";
 import { type Cancellation, cancelRun } from "../operator/cancel.ts";
@@ -48,12 +49,12 @@ function remoteOperator({ remote, intake }: RemoteStore, tenant: string): Operat
       await remote.call("runs.redrive", { params: { id }, body: { by, reason } });
     },
     async preempt(target, { by, reason, onlyStale }) {
-      const body = { by, reason, ...(onlyStale !== undefined && { onlyStale }) };
+      const body = { by, reason, ...defined({ onlyStale }) };
       if ("name" in target) await remote.call("leases.takeover", { params: { name: target.name }, body });
       else await remote.call("runs.takeover", { params: { id: target.run }, body });
     },
     async forkPlan(id, at) {
-      return remote.call("runs.forkPlan", { params: { id }, query: at === undefined ? {} : { at } });
+      return remote.call("runs.forkPlan", { params: { id }, query: defined({ at }) });
     },
     async fork(id, { again, keepCompensated, ...request }) {
       const body = {

@@ -1,4 +1,5 @@
 import { fingerprint } from "../base/canonical.ts";
+import { defined } from "../base/defined.ts";
 import type { Duration } from "../base/duration.ts";
 import type { Random } from "../base/random.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
@@ -194,7 +195,7 @@ function settings(options: Partial<ScheduleOptions>, before: Settings): Settings
   }
   const budget =
     options.budget === undefined ? before.budget : scaled(options.budget, (amount) => Math.round(amount * millionth));
-  const more = { ...(labels === undefined ? {} : { labels }), ...(budget === undefined ? {} : { budget }) };
+  const more = defined({ labels, budget });
   return { cron, timeZone, overlap, catchUp, windowMs, ...more };
 }
 
@@ -208,7 +209,7 @@ async function startOf<I>(
   }
   const { name, version } = workflow;
   // As it was given: each run's input goes through the schema when it begins.
-  return { workflow: name, input, ...(version === undefined ? {} : { version }) };
+  return { workflow: name, input, ...defined({ version }) };
 }
 
 const badOption = (field: string, message: string): TapeError => new TapeError("TAPE_BAD_INPUT", message, { field });

@@ -1,4 +1,5 @@
 import { systemClock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { loopbackAddresses } from "../base/loopback.ts";
 import { systemRandom } from "../base/random.ts";
 import { identify } from "../lease/identity.ts";
@@ -70,17 +71,12 @@ export async function serve(options: ServeOptions): Promise<RunningServer> {
       identity: identify(process.env, random),
       runner,
       dev: options.dev ?? false,
-      ...(bootstrapToken === undefined ? {} : { bootstrap: bootstrapToken }),
-      ...(limits === undefined ? {} : { limits }),
-      ...(options.origin === undefined ? {} : { origin: options.origin }),
-      ...(options.lifetimes === undefined ? {} : { lifetimes: options.lifetimes }),
+      ...defined({ bootstrap: bootstrapToken, limits, origin: options.origin, lifetimes: options.lifetimes }),
     });
     const listening = await listen(server, {
       ...{ host, port, clock, log },
       // What was judged is what is bound: a name may lead elsewhere a moment later.
-      ...(own === undefined ? {} : { address: own }),
-      ...(tls === undefined ? {} : { tls }),
-      ...(timeouts === undefined ? {} : { timeouts }),
+      ...defined({ address: own, tls, timeouts }),
       ...(trustedProxies === undefined ? {} : { trusted: trustedIn(trustedProxies) }),
     });
     let stopping: Promise<boolean> | undefined;

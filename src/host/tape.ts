@@ -1,4 +1,5 @@
 import { type Clock, systemClock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import type { Tracer } from "../base/trace.ts";
 import { openRemote } from "../client/open.ts";
@@ -150,7 +151,7 @@ export class Tape implements AsyncDisposable {
   static async open(options: TapeOptions): Promise<Tape> {
     checkOpenOptions(options);
     const { clock, random } = options;
-    const more = { log: appLog(options.log), ...(clock && { clock }), ...(random && { random }) };
+    const more = { log: appLog(options.log), ...defined({ clock, random }) };
     if (typeof options.store !== "string") return new Tape(options.store, options, false);
     warnOfOldNode(more.log);
     const store = await openStore(options.store, more);
@@ -188,8 +189,7 @@ export class Tape implements AsyncDisposable {
       id,
       workflow: workflow.name,
       ...asked,
-      ...(version === undefined ? {} : { version }),
-      ...(labels === undefined ? {} : { labels }),
+      ...defined({ version, labels }),
       ...(budget === undefined ? {} : { budget: millionths(budget) }),
       ...(by === undefined ? {} : { starters: [starterOf({ by })!] }),
     };
@@ -221,7 +221,7 @@ export class Tape implements AsyncDisposable {
     const checked = await validate(gate.schema, value);
     if ("fault" in checked)
       throw new TapeError("TAPE_BAD_GATE_VALUE", `${gate.name}: ${checked.fault}`, { gate: gate.name });
-    const signal = { name: gate.name, value, ...said, ...(binds === undefined ? {} : { binds }) };
+    const signal = { name: gate.name, value, ...said, ...defined({ binds }) };
     await this.store.intake.signal(this.tenant, run, signal);
   }
 

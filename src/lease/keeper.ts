@@ -1,5 +1,6 @@
 import { backoffMs } from "../base/backoff.ts";
 import { type Clock, systemClock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import { type Log, silentLog } from "../base/log.ts";
 import { type Random, systemRandom } from "../base/random.ts";
 import { errorFields } from "../base/reason.ts";
@@ -239,7 +240,7 @@ export class LeaseKeeper {
     const timings = timingsFor(this.timings, options.timings ?? {}, this.#store.transactionBoundMs);
     const { reactor = "agent", maxStallMs } = options;
     checkStall(name, maxStallMs, timings);
-    const claimant = { ...this.claimant(reactor, timings), ...(maxStallMs === undefined ? {} : { maxStallMs }) };
+    const claimant = { ...this.claimant(reactor, timings), ...defined({ maxStallMs }) };
     const request = { target: { name }, claimant, nonce: attempt.nonce, ...asked };
     const answer = await attempt.send(() => this.#store.claim.acquire(this.#tenant, request));
     if (!answer.ok) return answer;

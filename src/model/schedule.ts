@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { decode, encode } from "../base/codec.ts";
 import { type Cron, parseCron } from "../base/cron.ts";
+import { defined } from "../base/defined.ts";
 import { TapeError } from "./errors.ts";
 
 /** What becomes of a firing while the run of the last one lives: left out, started beside it, or kept until it ends. */
@@ -138,7 +139,6 @@ export function firedRun(schedule: string, plan: SchedulePlan, at: number) {
     input,
     schedule,
     labels: { ...labels, schedule },
-    ...(version === undefined ? {} : { version }),
-    ...(budget === undefined ? {} : { budget }),
+    ...defined({ version, budget }),
   };
 }

@@ -1,3 +1,4 @@
+import { defined } from "../base/defined.ts";
 import { cutOf, withinBoth } from "../engine/context/lanes.ts";
 import {
   expandKeptRecords,
@@ -58,9 +59,7 @@ export async function fork(deps: OperatorDeps, run: string, request: ForkRequest
     id,
     workflow: created.workflow,
     input: created.input,
-    ...(created.version !== undefined && { version: created.version }),
-    ...(created.labels !== undefined && { labels: created.labels }),
-    ...(created.budget !== undefined && { budget: created.budget }),
+    ...defined({ version: created.version, labels: created.labels, budget: created.budget }),
     ...(created.checked && { checked: true }),
     ...startersOf(created.starters, starterOf({ by, via })),
     forkedFrom: run,

@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import type { Random } from "../base/random.ts";
 import { readClocks } from "../lease/belief.ts";
 import type { LeaseKeeper } from "../lease/keeper.ts";
@@ -101,7 +102,7 @@ export async function appendLast(
 
 /** For the journal and the audit. */
 export function operatorAction({ by, reason, via }: AuditInfo, action: string, detail?: unknown): NewRecord {
-  const data = { who: by, action, reason, ...(detail !== undefined && { detail }), ...(via && { via }) };
+  const data = { who: by, action, reason, ...defined({ detail, via }) };
   return { kind: "operator.action", data };
 }
 

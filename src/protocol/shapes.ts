@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { decode, encode } from "../base/codec.ts";
+import { defined } from "../base/defined.ts";
 import type { TapeError } from "../model/errors.ts";
 import { type Fence, makeFence } from "../model/fence.ts";
 import { defaultLimits } from "../model/limits.ts";
@@ -116,7 +117,7 @@ const refusal = z.codec(
     decode: (given) => errorOf(given),
     encode: (held) => {
       const { code, detail, details } = problemOf(held);
-      return { code, detail, ...(details === undefined ? {} : { details }) };
+      return { code, detail, ...defined({ details }) };
     },
   },
 );

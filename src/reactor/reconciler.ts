@@ -1,4 +1,5 @@
 import { backoffMs } from "../base/backoff.ts";
+import { defined } from "../base/defined.ts";
 import { describeThrown } from "../base/thrown.ts";
 import { isUnstorable, resultIn } from "../engine/effects/evidence.ts";
 import { isExhausted, isPoison } from "../engine/item/attempts.ts";
@@ -177,9 +178,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
 /** A person must, and hears what the last attempt said. What was looked at again because they asked is as stuck as before. */
 function stuck(item: Item, reason: string): NewRecord[] {
   const error = item.lastError;
-  return item.status === "STUCK"
-    ? []
-    : [item.settled({ to: "STUCK", reason, ...(error === undefined ? {} : { error }) })];
+  return item.status === "STUCK" ? [] : [item.settled({ to: "STUCK", reason, ...defined({ error }) })];
 }
 
 const isInconclusive = (observation: string): boolean => observation === "inconclusive" || observation === "error";

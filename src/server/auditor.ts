@@ -1,4 +1,5 @@
 import type { Clock } from "../base/clock.ts";
+import { defined } from "../base/defined.ts";
 import type { Log } from "../base/log.ts";
 import { errorFields } from "../base/reason.ts";
 import type { RouteName } from "../protocol/contract.ts";
@@ -52,12 +53,12 @@ export class Auditor {
   }
 
   forbidden(who: Refused, route: RouteName | "none", needs: unknown): void {
-    const detail = { route, ...(needs === undefined ? {} : { needs }) };
+    const detail = { route, ...defined({ needs }) };
     this.#tell(`forbidden ${who.tenant} ${who.token} ${route}`, who.tenant, "call.refused", who, detail);
   }
 
   signInFailed(from: string | undefined): void {
-    const via = { name: "nobody", role: "none", ...(from !== undefined && { address: from }) };
+    const via = { name: "nobody", role: "none", ...defined({ address: from }) };
     const who = { tenant: this.#options.home, token: undefined, name: "nobody", via };
     this.#tell(`sign-in ${limitKey(from ?? "")}`, this.#options.home, "signin.failed", who, {});
   }

@@ -1,4 +1,5 @@
 import { CodecError, decode } from "../base/codec.ts";
+import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
 import type { LeaseView } from "../model/lease.ts";
 import type { EffectStatus, ObligationStatus, RunPhase, RunStatus } from "../model/machines.ts";
@@ -249,8 +250,7 @@ export function auditEntryOf(row: Raw): AuditEntry {
     tenant: text(row.tenant),
     at: Number(row.at),
     ...{ who, action, reason },
-    ...(detail === undefined ? {} : { detail }),
-    ...(via === undefined ? {} : { via }),
+    ...defined({ detail, via }),
   };
 }
 

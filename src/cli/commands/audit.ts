@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { checkAudit } from "../../store/audit.ts";
 import type { AuditEntry, Store } from "../../store/contract/store.ts";
 import { outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
@@ -64,7 +65,7 @@ async function newest(store: Store, tenant: string, limit: number): Promise<Audi
   const entries: AuditEntry[] = [];
   while (entries.length < limit) {
     const before = entries.at(-1)?.cursor;
-    const page = await store.read.audit(tenant, before === undefined ? {} : { before });
+    const page = await store.read.audit(tenant, defined({ before }));
     if (page.length === 0) break;
     entries.push(...page);
   }

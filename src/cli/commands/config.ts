@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { describeConfig } from "../../config/describe.ts";
 import { loadConfig } from "../../config/load.ts";
 import { type Command, UsageError } from "../command.ts";
@@ -18,7 +19,7 @@ export const config: Command = {
 function print(file: string | undefined, output: string | undefined, screen: Screen): number {
   if (output !== undefined && output !== "json" && output !== "text")
     throw new UsageError(`-o must be text or json, not ${output}`);
-  const loaded = loadConfig({ cwd: process.cwd(), env: process.env, ...(file === undefined ? {} : { file }) });
+  const loaded = loadConfig({ cwd: process.cwd(), env: process.env, ...defined({ file }) });
   const settings = describeConfig(loaded);
   if (output === "json") {
     screen.block(jsonText({ file: loaded.file ?? null, settings, warnings: loaded.warnings }));

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { type FlagValue, loadConfig } from "../../config/load.ts";
 import { TapeError } from "../../model/errors.ts";
 import { type Command, type Invocation, UsageError } from "../command.ts";
@@ -27,7 +28,7 @@ async function run(invocation: Invocation): Promise<number> {
     const text = invocation.text(option);
     return text === undefined ? [] : [{ path, text, flag: `--${option}` }];
   });
-  const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
+  const config = loadConfig({ cwd, env: process.env, flags, ...defined({ file }) });
   const { agent, tape } = config.settings;
   const place = placeOf(tape.server.listen);
   const once = invocation.given("once");

@@ -1,4 +1,5 @@
 import { decode } from "../../base/codec.ts";
+import { defined } from "../../base/defined.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../operator/resolve.ts";
@@ -27,10 +28,7 @@ const listOptions = {
   ...outputOption,
 } as const;
 
-const afterOf = (invocation: Invocation): { after?: string } => {
-  const after = invocation.text("after");
-  return after === undefined ? {} : { after };
-};
+const afterOf = (invocation: Invocation): { after?: string } => defined({ after: invocation.text("after") });
 
 /** A page is bounded in rows and in bytes, so say when it is not the last. On stderr, to keep the output parseable. */
 function printNext<T>(page: Page<T>, cursorOf: (row: T) => string): void {
@@ -50,8 +48,7 @@ function listing(name: "effects" | "obligations", summary: string): Command {
         const status = choicesOf("--status", invocation.text("status"), known);
         const found = await store.read.effects(tenant, {
           role: name === "effects" ? "effect" : "compensation",
-          ...(run === undefined ? {} : { run }),
-          ...(status === undefined ? {} : { status }),
+          ...defined({ run, status }),
           ...afterOf(invocation),
         });
         const ids = await runIds(store, tenant, found);
@@ -73,7 +70,7 @@ const gates: Command = {
       const found = await store.read.gates(tenant, {
         open: true,
         ...afterOf(invocation),
-        ...(run === undefined ? {} : { run }),
+        ...defined({ run }),
       });
       const ids = await runIds(store, tenant, found);
       const now = await store.read.now();

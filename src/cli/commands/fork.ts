@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import type { ForkedOperation, ForkPlan } from "../../operator/fork-plan.ts";
 import { operatorOf, operatorOptions, outputOption, storeOptions, wholeOf, withApp } from "../app.ts";
 import type { Command, Invocation } from "../command.ts";
@@ -39,7 +40,7 @@ export const forkCommand: Command = {
         at: plan.at,
         again: repeat,
         keepCompensated,
-        ...(id !== undefined && { id }),
+        ...defined({ id }),
       });
       if (wantsJson(invocation)) printJson(invocation, { id: handle.id, plan });
       else invocation.screen.line(`started ${handle.id}`);

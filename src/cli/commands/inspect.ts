@@ -1,5 +1,6 @@
 import { systemClock } from "../../base/clock.ts";
 import { decode } from "../../base/codec.ts";
+import { defined } from "../../base/defined.ts";
 import { shellWord } from "../../engine/core/report.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { TermView } from "../../model/lease.ts";
@@ -127,8 +128,7 @@ const tail: Command = {
       if (invocation.given("follow")) {
         const stopped = new AbortController();
         process.once("SIGINT", () => stopped.abort());
-        for await (const record of app.feed({ ...(from !== undefined && { from }), signal: stopped.signal }))
-          print(record);
+        for await (const record of app.feed({ ...defined({ from }), signal: stopped.signal })) print(record);
         return 0;
       }
       const last: FeedRecord[] = [];

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { Store } from "../../store/contract/store.ts";
@@ -35,7 +36,7 @@ const ls: Command = {
       const limit = wholeOf("--limit", invocation.text("limit"));
       const found = await app.leases.list({
         ...(invocation.given("all") ? {} : { held: true }),
-        ...(limit === undefined ? {} : { limit }),
+        ...defined({ limit }),
       });
       printRows(invocation, found, columns, invocation.given("all") ? "no leases" : "no leases held");
       return 0;

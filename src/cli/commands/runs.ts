@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import { systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { durationMs } from "../../base/duration.ts";
 import { systemRandom } from "../../base/random.ts";
 import { ServedWorkflows } from "../../engine/served.ts";
@@ -61,7 +62,7 @@ const start: Command = {
             id,
             workflow,
             input,
-            ...(version === undefined ? {} : { version }),
+            ...defined({ version }),
             ...(Object.keys(labels).length === 0 ? {} : { labels }),
             ...(budget.length === 0 ? {} : { budget: Object.fromEntries(budget) }),
           },
@@ -131,12 +132,9 @@ const runs: Command = {
       const found = await app.runs.list({
         limit,
         ...timesOf(invocation, now),
-        ...(prefix === undefined ? {} : { prefix }),
         ...(invocation.given("in-doubt") ? { doubt: true } : {}),
-        ...(workflow === undefined ? {} : { workflow }),
-        ...(status === undefined ? {} : { status }),
+        ...defined({ prefix, workflow, status, before: after }),
         ...(label === undefined ? {} : { label: { key: label[0], value: label[1] } }),
-        ...(after === undefined ? {} : { before: after }),
       });
       printRows(invocation, found, columns(now), "no runs match; start one with durable-tape start");
       const last = found.at(-1);
@@ -192,9 +190,7 @@ const signal: Command = {
         const sent = await store.intake.signal(tenant, run, {
           name: gate,
           value,
-          ...(key === undefined ? {} : { key }),
-          ...(by === undefined ? {} : { by }),
-          ...(binds === undefined ? {} : { binds }),
+          ...defined({ key, by, binds }),
         });
         const early = open.length === 0 ? "; the gate is not open yet, the signal waits for it" : "";
         invocation.screen.line(

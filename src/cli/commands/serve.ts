@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { type Log, logOf } from "../../base/log.ts";
 import { errorFields } from "../../base/reason.ts";
 import { type FlagValue, type LoadedConfig, loadConfig } from "../../config/load.ts";
@@ -36,7 +37,7 @@ async function run(invocation: Invocation): Promise<number> {
     cwd,
     env: process.env,
     flags: flagsOf(invocation),
-    ...(file === undefined ? {} : { file }),
+    ...defined({ file }),
   });
   const { tape, agent } = config.settings;
   const { server } = tape;
@@ -47,15 +48,14 @@ async function run(invocation: Invocation): Promise<number> {
     ...{ store: url, log, version, tenant: tape.tenant, credentials: server.credentials },
     ...placeOf(server.listen),
     ...tlsOf(config, cwd),
-    ...(server.bootstrap_token === undefined ? {} : { bootstrapToken: server.bootstrap_token }),
+    ...defined({ bootstrapToken: server.bootstrap_token }),
     ...(agent.runner_factory === undefined
       ? {}
       : { runner: await loadRunner(agent.runner_factory, folderOf(config, "agent.runner_factory", cwd)) }),
     limits: limitsOf(server),
     lifetimes: lifetimesOf(server.tokens),
     plain: server.plain,
-    ...(server.origin === undefined ? {} : { origin: server.origin }),
-    ...(server.trusted_proxies === undefined ? {} : { trustedProxies: server.trusted_proxies }),
+    ...defined({ origin: server.origin, trustedProxies: server.trusted_proxies }),
     timeouts: { idleMs: server.idle_s * 1_000 },
   });
   const stop = stopSignal(log);

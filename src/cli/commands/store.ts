@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import type { Log } from "../../base/log.ts";
 import { grantsOf, planMigration } from "../../host/open-store.ts";
 import { runIds } from "../../host/run-ids.ts";
@@ -21,7 +22,7 @@ const timers: Command = {
     withApp(invocation, async ({ store, tenant }) => {
       const [run, limit] = [invocation.text("run"), wholeOf("--limit", invocation.text("limit"))];
       const [found, schedules, now] = await Promise.all([
-        store.read.timers(tenant, { ...(run === undefined ? {} : { run }), ...(limit === undefined ? {} : { limit }) }),
+        store.read.timers(tenant, defined({ run, limit })),
         run === undefined
           ? readList(
               (above) => store.read.schedules(tenant, { above }),

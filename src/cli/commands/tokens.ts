@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { systemRandom } from "../../base/random.ts";
 import { isRemote, type RemoteStore } from "../../client/remote.ts";
 import { type Role, roles } from "../../protocol/route.ts";
@@ -33,7 +34,7 @@ const create: Command = {
       invocation,
       async ({ store, tenant }) => {
         const name = invocation.arguments.name!;
-        const spec = { name, role, ...(lifetimeMs !== undefined && { expiresInMs: lifetimeMs }) };
+        const spec = { name, role, ...defined({ expiresInMs: lifetimeMs }) };
         const token = await (isRemote(store)
           ? createOnServer(store, spec, audit)
           : createInStore(store, tenant, spec, audit));

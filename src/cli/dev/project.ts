@@ -1,5 +1,6 @@
 import { dirname, resolve } from "node:path";
 import { systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { jsonLog } from "../../base/log.ts";
 import type { LoadedConfig } from "../../config/load.ts";
 import { maskUrl } from "../../config/mask.ts";
@@ -60,7 +61,7 @@ export async function runProject(options: ProjectOptions): Promise<number> {
     const { serving, taken } = await serveNear(store, place, {
       ...{ log, version, tenant: tape.tenant, credentials: server.credentials },
       ...tlsOf(config, cwd),
-      ...(server.bootstrap_token === undefined ? {} : { bootstrapToken: server.bootstrap_token }),
+      ...defined({ bootstrapToken: server.bootstrap_token }),
     });
     const lively = isInteractive();
     screen.line(screen.bold(`Tape dev ${version}`));

@@ -1,4 +1,5 @@
 import { systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { type Log, logOf } from "../../base/log.ts";
 import { systemRandom } from "../../base/random.ts";
 import { reasonOf } from "../../base/reason.ts";
@@ -53,7 +54,7 @@ export async function main(argv: readonly string[]): Promise<number> {
 
 async function run({ config: file, only, flags }: ReactorsOptions): Promise<number> {
   const cwd = process.cwd();
-  const config = loadConfig({ cwd, env: process.env, flags, ...(file === undefined ? {} : { file }) });
+  const config = loadConfig({ cwd, env: process.env, flags, ...defined({ file }) });
   const { tape, project } = config.settings;
   const log = logOf(tape.log.level);
   for (const message of config.warnings) log("warn", "config.warning", { message });

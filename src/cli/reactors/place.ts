@@ -1,5 +1,6 @@
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
+import { defined } from "../../base/defined.ts";
 import { isRemote } from "../../client/remote.ts";
 import { environmentToken } from "../../client/token.ts";
 import type { LoadedConfig } from "../../config/load.ts";
@@ -21,7 +22,7 @@ export function remoteOf(
   if (!/^https?:/i.test(url)) return {};
   const from = config.origins.get("tape.store.url")?.from;
   const fromFile = from === "environment" || from === "flag" ? undefined : (config.file ?? "tape.yaml");
-  return { remote: { token: environmentToken(url, process.env, fromFile === undefined ? {} : { fromFile }) } };
+  return { remote: { token: environmentToken(url, process.env, defined({ fromFile })) } };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { network } from "../../base/network.ts";
 import { fenceMac, macHeader } from "../../model/fence-mac.ts";
 import type { ConnectorContext } from "../../sdk/connector.ts";
@@ -52,7 +53,7 @@ export function buildRequest(
   if (bytes !== undefined && (method === "GET" || method === "HEAD")) throw bad(`${method} has no body`);
   const key = wireText(fx.key);
   const headers: Record<string, string> = {
-    ...(type === undefined ? {} : { "content-type": type }),
+    ...defined({ "content-type": type }),
     accept: "application/json, text/plain;q=0.9, */*;q=0.1",
     ...given,
     [keyHeader]: key,

@@ -1,4 +1,5 @@
 import { backoffMs } from "../../base/backoff.ts";
+import { defined } from "../../base/defined.ts";
 import type { Duration } from "../../base/duration.ts";
 import { Lifecycle } from "../../base/lifecycle.ts";
 import { OrderedListeners } from "../../base/listeners.ts";
@@ -190,7 +191,7 @@ export class Singleton {
 
   #acquire(signal: AbortSignal): Promise<Lease | undefined> {
     const { store, keeper } = this.#deps;
-    const stall = this.#maxStallMs === undefined ? {} : { maxStallMs: this.#maxStallMs };
+    const stall = defined({ maxStallMs: this.#maxStallMs });
     const options = { reactor: "singleton", timings: this.#timings, pollMs: this.#pollMs, signal };
     // Nobody else can renew, take over or wait: no heartbeat, and with it no stall, in a store of our own.
     if (store.exclusive) return acquireExclusively(this.name, options, this.#deps);

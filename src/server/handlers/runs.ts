@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
@@ -36,7 +37,7 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
       if (verdict === undefined) throw new TapeError("TAPE_INVARIANT", "a run was neither created nor refused");
       if (!verdict.ok) throw verdict.error;
       const hint = verdict.fresh ? await served.hint(who.tenant, spec.workflow) : undefined;
-      return { id, journal: verdict.journal, fresh: verdict.fresh, ...(hint !== undefined && { hint }) };
+      return { id, journal: verdict.journal, fresh: verdict.fresh, ...defined({ hint }) };
     },
     async "runs.list"({ query }, { tenant }) {
       return listed("runs", await read.runs(tenant, query as RunFilter));

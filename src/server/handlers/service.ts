@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import { openApi } from "../../protocol/openapi.ts";
 import { type Role, roles } from "../../protocol/route.ts";
@@ -32,7 +33,7 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     async "feed.page"({ query: { cursor, limit } }, who) {
       const { records, blockedBy, ...page } = await read.feed(cursor, turns.rows(limit), who.tenant);
       const blocker = blockerFor(who, blockedBy);
-      return { ...page, ...(blocker === undefined ? {} : { blockedBy: blocker }), records: [...records] };
+      return { ...page, ...defined({ blockedBy: blocker }), records: [...records] };
     },
     async "feed.follow"({ query }, { tenant, signal }) {
       let { cursor } = query;
@@ -69,7 +70,7 @@ export function serviceHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     async "tokens.create"({ body: { name, role, expiresInMs, reason } }, who) {
       const { id, secret, hash } = mintToken(random);
       const lifetimeMs = lifetimeOf(expiresInMs, lifetimes);
-      const expiry = lifetimeMs === undefined ? {} : { expiresInMs: lifetimeMs };
+      const expiry = defined({ expiresInMs: lifetimeMs });
       const token = await who.intake.putToken(
         { id, tenant: who.tenant, name, role, hash, ...expiry },
         act(who, reason),

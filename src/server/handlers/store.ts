@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { ItemResult, Term } from "../../model/lease.ts";
 import { mayDo } from "../../protocol/route.ts";
@@ -122,7 +123,7 @@ export function storeHandlers(deps: ServerDeps): HandlersOf<typeof routes> {
     },
     async "store.journal"({ body: { target, ...page } }, { tenant }) {
       const limit = turns.rows(page.limit);
-      return listed("records", await read.journal(tenant, target, { ...page, ...(limit !== undefined && { limit }) }));
+      return listed("records", await read.journal(tenant, target, { ...page, ...defined({ limit }) }));
     },
     async "store.lease"({ body: { target } }, { tenant }) {
       return { lease: await read.lease(tenant, target) };

@@ -1,5 +1,6 @@
 import { Channels } from "../../base/batcher.ts";
 import { type Clock, systemClock } from "../../base/clock.ts";
+import { defined } from "../../base/defined.ts";
 import { type Log, silentLog } from "../../base/log.ts";
 import { type Random, systemRandom } from "../../base/random.ts";
 import { errorFields } from "../../base/reason.ts";
@@ -64,7 +65,7 @@ export async function openPostgres(options: PostgresOptions): Promise<Store> {
       clock,
       random,
       log,
-      ...(options.migrations === undefined ? {} : { migrations: options.migrations }),
+      ...defined({ migrations: options.migrations }),
     });
     await assertProtected(connections);
     const meta = await metaOf(connections);

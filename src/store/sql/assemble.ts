@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import type { Random } from "../../base/random.ts";
 import type { Limits } from "../../model/limits.ts";
 import type { ClaimOps, FencedOps, Page, ReadOps, Store } from "../contract/store.ts";
@@ -92,8 +93,7 @@ function claimOf(driver: SqlBackend, random: Random): ClaimOps {
       await driver.preempt((context) => pausePlan(context, tenant, name, paused, { by, why, nonce, via }), tenant);
     },
     async restored(reason, by, via, home) {
-      const act =
-        by === undefined ? undefined : { by, reason, ...(via && { via }), ...(home !== undefined && { home }) };
+      const act = by === undefined ? undefined : { by, reason, ...defined({ via, home }) };
       return (await driver.write(() => restoredPlan(reason, "meta.restored", act)))!;
     },
   };

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import type { Migration, Step } from "./migrations.ts";
 
 /** What one statement of a migration that is still to come would do to those who are at work. */
@@ -59,8 +60,7 @@ function planned(
     return {
       migration,
       does,
-      ...(table === undefined ? {} : { table }),
-      ...(count === undefined ? {} : { rows: count }),
+      ...defined({ table, rows: count }),
       blocks: exclusive ? "writes" : blocks,
       seconds: perSecond === undefined || count === undefined ? 0 : Math.round(count / perSecond),
     };

@@ -1,3 +1,4 @@
+import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Fence } from "../../model/fence.ts";
 import type { AcquireRequest, ItemResult, LeaseTarget } from "../../model/lease.ts";
@@ -88,7 +89,7 @@ export function parseCursor(cursor: string | undefined, start = 0): number {
 /** Whoever does something by hand says who and why: the audit keeps it. */
 export function checkAuditInfo(act: AuditInfo, limits: Limits): void {
   checkObject("act", act);
-  nameChecker(limits)({ by: act.by, reason: act.reason, ...(act.home !== undefined && { home: act.home }) });
+  nameChecker(limits)({ by: act.by, reason: act.reason, ...defined({ home: act.home }) });
 }
 
 /** Each of these must be a name. */

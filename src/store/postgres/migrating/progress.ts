@@ -1,3 +1,4 @@
+import { defined } from "../../../base/defined.ts";
 import { sqlFiles } from "../../sql/files.ts";
 import type { Migration } from "../../sql/migrations.ts";
 import type { Row } from "../../sql/plan.ts";
@@ -81,7 +82,7 @@ function reported(row: Row): Record<string, unknown> {
   return {
     ...(row.index === null ? {} : { index: row.index }),
     ...(row.phase === null ? {} : { phase: row.phase }),
-    ...(percent === undefined ? {} : { percent }),
+    ...defined({ percent }),
     ...(behind === null ? {} : { behind: `process ${behind}` }),
   };
 }

@@ -1,3 +1,4 @@
+import { defined } from "../../../base/defined.ts";
 import type { RecordContext } from "../../../model/projection.ts";
 import type { RecordData } from "../../../model/records.ts";
 import { auditHash } from "../../audit.ts";
@@ -42,5 +43,5 @@ export function* auditRecords(place: RecordContext & { readonly tenant: string }
 
 export function actedBy(action: string, act: AuditInfo, detail?: unknown): RecordData<"operator.action"> {
   const { by: who, reason, via } = act;
-  return { who, action, reason, ...(detail === undefined ? {} : { detail }), ...(via === undefined ? {} : { via }) };
+  return { who, action, reason, ...defined({ detail, via }) };
 }
