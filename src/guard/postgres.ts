@@ -1,7 +1,7 @@
 import { TapeError } from "../model/errors.ts";
 import { fenceToWire } from "../model/fence.ts";
 import { sqlFiles } from "../store/sql/files.ts";
-import { bigintParams, loadStatements, type Statement } from "../store/sql/statements.ts";
+import { loadStatements, type Statement } from "../store/sql/statements.ts";
 import { type GuardTable, guardTable } from "./guard-table.ts";
 import {
   assertHolder,
@@ -32,9 +32,7 @@ const loaded = new Map<string, ReadonlyMap<string, Statement>>();
 function statements(schema = "tape"): ReadonlyMap<string, Statement> {
   let found = loaded.get(schema);
   if (found === undefined) {
-    const cast = (position: number, param: string, _name: string, done: boolean): string =>
-      `$${position}${done ? "" : bigintParams.has(param) ? "::bigint" : "::text"}`;
-    found = loadStatements(sqlFiles(new URL("sql/postgres/", import.meta.url)), cast, schema);
+    found = loadStatements(sqlFiles(new URL("sql/postgres/", import.meta.url)), (position) => `$${position}`, schema);
     loaded.set(schema, found);
   }
   return found;

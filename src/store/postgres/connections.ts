@@ -4,7 +4,7 @@ import { TapeError } from "../../model/errors.ts";
 import { defaultLimits } from "../../model/limits.ts";
 import { sqlFiles } from "../sql/files.ts";
 import type { QueryResult, Row } from "../sql/plan.ts";
-import { bigintParams, booleanParams, loadStatements, type Statement, textIn } from "../sql/statements.ts";
+import { loadStatements, type Statement } from "../sql/statements.ts";
 import { isOutdatedPlan } from "./errors.ts";
 import { boundedResult, boundedSource } from "./pages.ts";
 import { Slots } from "./slots.ts";
@@ -83,7 +83,7 @@ export class Connections {
     this.settings = settings;
     this.#statements = loadStatements(
       sqlFiles(new URL("sql/", import.meta.url)),
-      (position, param, name, cast) => `$${position}${cast ? "" : castOf(param, name)}`,
+      (position) => `$${position}`,
       settings.schema,
       boundedSource,
     );
@@ -203,8 +203,8 @@ export class Connections {
     if (this.settings.pooler === "none" && this.#outgrown(client)) await client.query("discard plans");
     const values = statement.params.map((param) => {
       const value = params[param];
-      // Times come as fractions of milliseconds; the columns hold whole ones.
-      return typeof value === "number" && isWhole(param, name) ? Math.floor(value) : (value ?? null);
+      // Times come as fractions of milliseconds; the columns hold whole ones, and no other numbers.
+      return typeof value === "number" ? Math.floor(value) : (value ?? null);
     });
     const preparation = this.#preparation;
     let result: pg.QueryResult;
@@ -251,14 +251,6 @@ export class Connections {
     await this.#pool.end();
   }
 }
-
-function castOf(param: string, name: string): string {
-  if (booleanParams.has(param)) return "::boolean";
-  return isWhole(param, name) ? "::bigint" : "::text";
-}
-
-const isWhole = (param: string, name: string): boolean =>
-  bigintParams.has(param) && textIn[name]?.includes(param) !== true;
 
 function startupOptions(settings: PostgresSettings): string {
   const bound = settings.transactionBoundMs;

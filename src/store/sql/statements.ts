@@ -10,8 +10,8 @@ import type { SqlFiles } from "./files.ts";
  *   -- writes: <tables>    of all but reads: the tables it changes
  *
  * A statement without such a header is rejected, so an unfenced write cannot be shipped unseen. Parameters are written
- * `:snake_case`, are bound by position, and have one type each by name (see paramTypes). Text that several statements share
- * stands once:
+ * `:snake_case` and are bound by position. PostgreSQL infers their types; where it cannot, the SQL has a cast
+ * (`:tenant::text is null`). Text that several statements share stands once:
  *
  *   -- macro: <text>       what follows takes the place of this text in every statement of the store
  */
@@ -26,8 +26,8 @@ export interface Statement {
   readonly writes: ReadonlySet<string>;
 }
 
-/** How the backend writes the parameter `param` of the statement `name`; `cast`: the SQL casts it by itself. */
-export type Placeholder = (position: number, param: string, name: string, cast: boolean) => string;
+/** How the backend writes the parameter `param`. */
+export type Placeholder = (position: number, param: string) => string;
 
 /** By the text that they stand for. */
 export type Macros = ReadonlyMap<string, string>;
@@ -98,11 +98,11 @@ export function parseStatement(name: string, source: string, placeholder: Placeh
     throw new Error(`${name} changes rows but says "-- read"`);
   }
   const params: string[] = [];
-  const text = body.replace(/(?<![:\w]):([a-z][a-z_]*)/g, (whole, snake: string, offset: number) => {
+  const text = body.replace(/(?<![:\w]):([a-z][a-z_]*)/g, (_whole, snake: string) => {
     const camel = toCamel(snake);
     let position = params.indexOf(camel);
     if (position < 0) position = params.push(camel) - 1;
-    return placeholder(position + 1, camel, name, body.startsWith("::", offset + whole.length));
+    return placeholder(position + 1, camel);
   });
   return {
     name,
@@ -129,37 +129,3 @@ export function toCamel(snake: string): string {
   }
   return camel;
 }
-
-/** One name, one type, in every statement. What is not listed is text. */
-export const bigintParams: ReadonlySet<string> = new Set(
-  (
-    "journal seq after token nonce run root source pos sub parent parentPos authority item by hand attempt sendInMs inMs until " +
-    "taken cap amount spent reserved version through ttlMs maxStallMs progress limit from size minAgeMs before nextAt " +
-    "below olderMs n moment stamp id number since edge startedSince startedUntil endedSince endedUntil buckets " +
-    "pageBytes scan runs bytes schedules streams used afterAt afterRun afterPos afterSub createdAt endedAt"
-  ).split(" "),
-);
-export const booleanParams: ReadonlySet<string> = new Set(
-  "open paused surplus armed force held fresh doubt admitted".split(" "),
-);
-/** Exceptions, by statement: there the same word names text. */
-export const textIn: Readonly<Record<string, readonly string[]>> = {
-  "run.phase": ["from"],
-  "effect.status": ["from"],
-  "run.create": ["id", "version"],
-  "run.root": ["id", "version"],
-  "run.find": ["id"],
-  "run.get": ["id"],
-  "tombstone.find": ["id"],
-  "prune.tombstone": ["id"],
-  "schedule.put": ["id"],
-  "schedule.change": ["id"],
-  "schedule.delete": ["id"],
-  "schedule.fire": ["id"],
-  "token.put": ["id"],
-  "token.get": ["id"],
-  "token.revoke": ["id"],
-  "token.touch": ["id"],
-  "signal.find": ["id"],
-  "schedule.find": ["id"],
-};

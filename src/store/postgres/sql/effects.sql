@@ -24,9 +24,9 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.item = :item and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
-  and (:status is null or e.status = any(string_to_array(:status, ',')))
-  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+where e.item = :item and e.tenant is not distinct from :tenant and (:role::text is null or e.role = :role)
+  and (:status::text is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms::bigint is null or e.changed_at <= tape.now_ms() - :min_age_ms)
 limit :limit;
 
 -- name: effect.list
@@ -37,9 +37,9 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.tenant >= :tenant and e.tenant <= :tenant and (:role is null or e.role = :role)
-  and (:status is null or e.status = any(string_to_array(:status, ',')))
-  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+where e.tenant >= :tenant and e.tenant <= :tenant and (:role::text is null or e.role = :role)
+  and (:status::text is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms::bigint is null or e.changed_at <= tape.now_ms() - :min_age_ms)
   and (e.run, e.pos, e.sub) > (:after_run, :after_pos, :after_sub)
 order by e.tenant, e.run, e.pos, e.sub limit :limit;
 
@@ -58,13 +58,13 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
   e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.root = :root and e.role = 'compensation' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
-  and (:below is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
+  and (:below::bigint is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
     with recursive tree(journal) as (
       select r.journal from tape.runs r where r.journal = :below
       union all select c.journal from tape.runs c join tree on c.parent = tree.journal)
     select journal from tree))))
-  and (:status is null or e.status = any(string_to_array(:status, ',')))
-  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+  and (:status::text is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms::bigint is null or e.changed_at <= tape.now_ms() - :min_age_ms)
 order by e.run + 0, e.pos desc, e.sub desc limit :limit;
 
 -- name: effect.run
@@ -74,9 +74,9 @@ select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.sem
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
   e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
-where e.run = :run and e.pos >= :from and e.tenant is not distinct from :tenant and (:role is null or e.role = :role)
-  and (:status is null or e.status = any(string_to_array(:status, ',')))
-  and (:min_age_ms is null or e.changed_at <= tape.now_ms() - :min_age_ms)
+where e.run = :run and e.pos >= :from and e.tenant is not distinct from :tenant and (:role::text is null or e.role = :role)
+  and (:status::text is null or e.status = any(string_to_array(:status, ',')))
+  and (:min_age_ms::bigint is null or e.changed_at <= tape.now_ms() - :min_age_ms)
 order by e.pos, e.sub limit :limit;
 
 -- name: effect.status
@@ -124,7 +124,7 @@ update tape.effects set status = 'DISCHARGED', changed_at = tape.now_ms() where 
 -- All of the run and of everything below it: what its finished children did is undone with it. Or the one at :pos.
 update tape.effects set status = 'PENDING', changed_at = tape.now_ms()
 where root = (select r.root from tape.runs r where r.journal = :run) and role = 'compensation' and status = 'ARMED'
-  and case when :pos is not null then run = :run and pos = :pos and sub = :sub
+  and case when :pos::bigint is not null then run = :run and pos = :pos and sub = :sub
     else run = :run or root = :run or run in (
       with recursive tree(journal) as (
         select r.journal from tape.runs r where r.journal = :run

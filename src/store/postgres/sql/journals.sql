@@ -41,7 +41,7 @@ with w as materialized (
   order by r.stamp, r.journal, r.seq limit :scan),
 f as materialized (
   select w.stamp, w.journal, w.seq from w
-  where :tenant is null or (select l.tenant from tape.leases l where l.journal = abs(w.journal)) = :tenant
+  where :tenant::text is null or (select l.tenant from tape.leases l where l.journal = abs(w.journal)) = :tenant
   order by w.stamp, w.journal, w.seq limit :limit)
 (select w.stamp, w.journal, w.seq, null as token, (select count(*) from w) as at, null as kind, null as body
   from w order by w.stamp desc, w.journal desc, w.seq desc limit 1)
@@ -81,7 +81,7 @@ select coalesce(max(seq), 0) as head from tape.records where journal = :journal;
 -- A tenant is named where the journal was: another's has no records for it.
 select journal, seq, cast(token as text) as token, at, kind, body from tape.records
 where journal = :journal and seq >= :from
-  and (:tenant is null or (select l.tenant from tape.leases l where l.journal = abs(:journal::bigint)) = :tenant)
+  and (:tenant::text is null or (select l.tenant from tape.leases l where l.journal = abs(:journal::bigint)) = :tenant)
 order by seq limit :limit;
 
 -- name: journal.terms
@@ -111,7 +111,7 @@ returning notes, kind, tenant, workflow, case when owner is null then next_react
 -- unfenced: see note.count, whose row lock makes the writers of one inbox queue
 -- writes: records
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
-values (-:journal, :seq, 0, greatest(tape.stamp(), coalesce((select p.stamp from tape.records p where p.journal = -:journal and p.seq = :seq - 1), 0)),
+values (-:journal::bigint, :seq, 0, greatest(tape.stamp(), coalesce((select p.stamp from tape.records p where p.journal = -:journal::bigint and p.seq = :seq::bigint - 1), 0)),
   tape.now_ms(), :kind, :body);
 
 -- name: note.find
@@ -132,7 +132,7 @@ on conflict(journal, key) do update set n = excluded.n where note_keys.n = 0;
 -- falls along a journal, although a transaction may have got its xid before its predecessor's.
 insert into tape.records(journal, seq, token, stamp, at, kind, body)
 select :journal, :seq, :token, greatest(tape.stamp(), p.stamp), tape.now_ms(), :kind, :body
-from tape.records p where p.journal = :journal and p.seq = :seq - 1;
+from tape.records p where p.journal = :journal and p.seq = :seq::bigint - 1;
 
 -- name: record.create
 -- fenced

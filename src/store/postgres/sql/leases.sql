@@ -110,10 +110,10 @@ with recursive q(journal, tenant, workflow) as (
       (select l.journal, l.tenant, l.workflow from tape.leases l where l.owner is not null and l.kind <> 'name'
         and l.tenant = q.tenant and l.workflow > q.workflow order by l.workflow limit 1)
       union all
-      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant is null and l.owner is not null and l.kind <> 'name'
+      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant::text is null and l.owner is not null and l.kind <> 'name'
         and l.tenant > q.tenant order by l.tenant, l.workflow limit 1)) e
     order by e.tenant, e.workflow limit 1) n)
-select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant limit :limit;
+select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :tenant limit :limit;
 
 -- name: lease.list
 -- read
@@ -164,10 +164,10 @@ with recursive q(journal, tenant, workflow) as (
       (select l.journal, l.tenant, l.workflow from tape.leases l where l.next_reactor = :next_reactor and l.tenant = q.tenant and l.workflow > q.workflow
         order by l.workflow limit 1)
       union all
-      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant is null and l.next_reactor = :next_reactor and l.tenant > q.tenant
+      (select l.journal, l.tenant, l.workflow from tape.leases l where :tenant::text is null and l.next_reactor = :next_reactor and l.tenant > q.tenant
         order by l.tenant, l.workflow limit 1)) e
     order by e.tenant, e.workflow limit 1) n)
-select q.tenant, q.workflow from q where :tenant is null or q.tenant = :tenant limit :limit;
+select q.tenant, q.workflow from q where :tenant::text is null or q.tenant = :tenant limit :limit;
 
 -- name: lease.read
 -- read

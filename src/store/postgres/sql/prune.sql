@@ -34,7 +34,7 @@ delete from tape.gates where run = :run;
 -- name: prune.keys
 -- unfenced: only finished runs are pruned. Negative: the keys of cancellations.
 -- writes: note_keys
-delete from tape.note_keys where journal in (:run, -:run);
+delete from tape.note_keys where journal in (:run, -:run::bigint);
 
 -- name: prune.leases
 -- unfenced: a run's lease goes with the run; the tombstone keeps its token
@@ -54,7 +54,7 @@ cross join lateral (select cast(l.token as text) as token from tape.leases l whe
 -- unfenced: only finished runs are pruned. An array, because OR with a sub-select would scan the table.
 -- writes: records
 delete from tape.records where journal = any(array(
-  select x.journal from (values (:run), (-:run)) x(journal)
+  select x.journal from (values (:run), (-:run::bigint)) x(journal)
   union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'
   union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'));
 
@@ -80,7 +80,7 @@ values (:tenant, :id, :token, tape.now_ms(), :journal, :created_at, :ended_at);
 -- writes: quotas
 update tape.quotas q set bytes_used = greatest(0, q.bytes_used - coalesce((select sum(octet_length(r.body))::bigint from tape.records r
   where r.stamp <= d.metered and r.journal = any(array(
-    select x.journal from (values (:run), (-:run)) x(journal)
+    select x.journal from (values (:run), (-:run::bigint)) x(journal)
     union all select j.journal from tape.leases j where j.run = :run and j.kind = 'item'
     union all select -j.journal from tape.leases j where j.run = :run and j.kind = 'item'))), 0))
 from tape.quotas d

@@ -11,13 +11,13 @@ join tape.runs r on r.tenant = :tenant and r.id = i.id cross join lateral (selec
 select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stuck_from, r.input_hash, r.labels, r.outcome,
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
-where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before is null or r.journal > :before)
-  and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
-  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+where r.root = :root and r.parent is not null and r.tenant is not distinct from :tenant and (:before::bigint is null or r.journal > :before)
+  and (:workflow::text is null or r.workflow = :workflow)
+  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
-  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
-  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
+  and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.journal + 0 limit :limit;
@@ -32,7 +32,7 @@ from (select coalesce(:tenant, (select p.tenant from tape.runs p where p.journal
              coalesce((select p.root from tape.runs p where p.journal = :parent), :journal) as root,
              (select p.counted from tape.runs p where p.journal = :parent) as counted) x
 where not exists (select 1 from tape.tombstones t where t.tenant = x.tenant and t.id = :id)
-  and (:parent is null or exists (select 1 from tape.runs p where p.journal = :parent and p.tenant = x.tenant and p.phase || '' = 'LIVE'))
+  and (:parent::bigint is null or exists (select 1 from tape.runs p where p.journal = :parent and p.tenant = x.tenant and p.phase || '' = 'LIVE'))
 on conflict do nothing;
 
 -- name: run.in_doubt
@@ -46,12 +46,12 @@ from (select distinct e.run from tape.effects e
     r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at from tape.runs r where r.journal = d.run offset 0) r
   cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant
-  and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
-  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+  and (:workflow::text is null or r.workflow = :workflow)
+  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
-  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
-  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
+  and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
 order by d.run desc limit :limit;
 
 -- name: run.find
@@ -67,11 +67,11 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.ended_at is not null and r.ended_at >= :since and r.ended_at <= :through
   and (r.ended_at, r.journal) < (:edge, :before)
-  and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
-  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+  and (:workflow::text is null or r.workflow = :workflow)
+  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
-  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
+  and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
   and (not :doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.ended_at desc, r.journal desc limit :limit;
@@ -93,7 +93,7 @@ from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workf
   r.stuck_from, r.input_hash, r.labels, r.outcome, r.parent, r.root, r.created_at, r.ended_at
   from tape.runs r where r.journal = l.journal offset 0) r
 where l.owner is not null and l.kind <> 'name' and l.kind || '' = 'run' and l.tenant = :tenant and l.journal + 0 < :before and r.phase = 'LIVE'
-  and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
 order by l.journal + 0 desc limit :limit;
 
 -- name: run.by_prefix
@@ -103,12 +103,12 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.id >= :least and r.id < :beyond
-  and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
-  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+  and (:workflow::text is null or r.workflow = :workflow)
+  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
-  and (:started_since is null or r.created_at >= :started_since) and (:started_until is null or r.created_at < :started_until)
-  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (:started_since::bigint is null or r.created_at >= :started_since) and (:started_until::bigint is null or r.created_at < :started_until)
+  and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.id limit :limit;
@@ -127,7 +127,7 @@ update tape.runs set phase = :to, cause = case when phase = 'LIVE' then :cause e
 where journal = :journal and phase = any(string_to_array(:from, ','))
   and (phase <> 'STUCK' or stuck_from = :to)
   and (ended_at is null)
-  and (phase <> 'ENDING' or :decided is null or cause = any(string_to_array(:decided, ',')))
+  and (phase <> 'ENDING' or :decided::text is null or cause = any(string_to_array(:decided, ',')))
   and (:to not in ('COMPLETED', 'FAILED', 'CANCELLED', 'COMPENSATED') or parent is not distinct from :parent);
 
 -- name: run.phased
@@ -137,7 +137,7 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
   r.parent, r.root, r.created_at, r.ended_at, l.notes, l.owner as lease_owner, l.next_reactor as lease_next_reactor
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.phase = :phase and r.phase not in ('LIVE', 'COMPLETED') and r.journal < :before
-  and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
 order by r.journal desc limit :limit;
 
 -- name: run.place
@@ -155,7 +155,7 @@ select b.at,
     and r.ended_at >= b.at and r.ended_at < b.at + :size limit :limit) x) as ended,
   (select count(*) from (select r.cause from tape.runs r where r.tenant = :tenant and r.ended_at is not null
     and r.ended_at >= b.at and r.ended_at < b.at + :size limit :limit) x where x.cause = 'failed') as failed
-from (select :since + :size * g.n as at from generate_series(0, :buckets - 1) g(n)) b order by b.at;
+from (select :since::bigint + :size::bigint * g.n as at from generate_series(0, :buckets::bigint - 1) g(n)) b order by b.at;
 
 -- name: run.root
 -- unfenced: creating is unique by the run's id
@@ -198,11 +198,11 @@ select r.journal, r.tenant, r.id, r.workflow, r.version, r.phase, r.cause, r.stu
 from tape.runs r cross join lateral (select l.notes, l.owner, l.next_reactor from tape.leases l where l.journal = r.journal offset 0) l
 where r.tenant = :tenant and r.created_at >= :since and r.created_at <= :through
   and (r.created_at, r.journal) < (:edge, :before)
-  and (:workflow is null or r.workflow = :workflow)
-  and (:label_key is null or r.labels::json ->> :label_key = :label_value)
-  and (:status is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
+  and (:workflow::text is null or r.workflow = :workflow)
+  and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
+  and (:status::text is null or (case when r.phase <> 'LIVE' then r.phase when l.owner is not null then 'RUNNING'
     when l.next_reactor is not null then 'RUNNABLE' else 'WAITING' end) = any(string_to_array(:status, ',')))
-  and (:ended_since is null or r.ended_at >= :ended_since) and (:ended_until is null or r.ended_at < :ended_until)
+  and (:ended_since::bigint is null or r.ended_at >= :ended_since) and (:ended_until::bigint is null or r.ended_at < :ended_until)
   and (not :doubt or (select true from tape.effects e
     where e.tenant = r.tenant and e.run = r.journal and e.status in ('UNKNOWN', 'STUCK') limit 1))
 order by r.created_at desc, r.journal desc limit :limit;
@@ -219,7 +219,7 @@ from tape.leases l cross join lateral (select r.journal, r.tenant, r.id, r.workf
 where l.next_reactor = 'recovery' and l.owner is null and l.kind || '' = 'run' and l.tenant >= :tenant and l.tenant <= :tenant
   and l.journal < :before
   and r.phase = 'LIVE'
-  and (:workflow is null or r.workflow = :workflow) and (:label_key is null or r.labels::json ->> :label_key = :label_value)
+  and (:workflow::text is null or r.workflow = :workflow) and (:label_key::text is null or r.labels::json ->> :label_key = :label_value)
 order by l.tenant desc, l.journal desc limit :limit;
 
 -- name: tombstone.find

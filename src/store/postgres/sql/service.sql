@@ -189,9 +189,9 @@ select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
 -- read
 -- Oldest first; a page continues behind the token :above, which is one of the same list: behind another there is nothing.
 select id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at
-  from tape.tokens where (:tenant is null or tenant = :tenant)
+  from tape.tokens where (:tenant::text is null or tenant = :tenant)
   and (:above = '' or (created_at, id) > (select t.created_at, t.id from tape.tokens t where t.id = :above
-    and (:tenant is null or t.tenant = :tenant)))
+    and (:tenant::text is null or t.tenant = :tenant)))
 order by created_at, id limit :limit;
 
 -- name: token.put
@@ -204,7 +204,7 @@ on conflict do nothing returning id, tenant, name, role, hash, created_at, expir
 -- name: token.revoke
 -- unfenced: the first who revokes it is who did
 -- writes: tokens
-update tape.tokens set revoked_at = tape.now_ms() where id = :id and (:tenant is null or tenant = :tenant) and revoked_at is null
+update tape.tokens set revoked_at = tape.now_ms() where id = :id and (:tenant::text is null or tenant = :tenant) and revoked_at is null
 returning id, tenant, name, role, hash, created_at, expires_at, revoked_at, used_at;
 
 -- name: token.touch

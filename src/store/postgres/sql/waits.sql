@@ -78,7 +78,7 @@ select version from tape.schedules where tenant = :tenant and id = :id;
 -- writes: schedules
 update tape.schedules set version = version + 1, next_at = :next_at, spec = coalesce(:spec, spec)
 where tenant = :tenant and id = :id and version = :version and next_at <= tape.now_ms() and not paused
-  and (:seen is null or spec = :seen);
+  and (:seen::text is null or spec = :seen);
 
 -- name: schedule.list
 -- read
