@@ -1,5 +1,5 @@
-// Takes a picture of each screen, light and dark, into docs/images: of the built page, over a store with a made-up
-// history. `npm run screenshots -- run doubt` takes only those; `--into <folder>` puts them elsewhere.
+// Takes a screenshot of each screen of the built dashboard, light and dark, over a store with a made-up history, into
+// docs/images. `npm run screenshots -- run attention` takes only those; `--into <folder>` writes to another folder.
 import { mkdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { setTimeout } from "node:timers/promises";
@@ -9,7 +9,7 @@ import { openStore } from "../src/host/open-store.ts";
 import { serve } from "../src/host/serve.ts";
 import type { Term } from "../src/model/lease.ts";
 import { openBrowser } from "../test/browser/chromium.ts";
-import { PastClock } from "../test/browser/past.ts";
+import { PastClock } from "../test/browser/past-clock.ts";
 import { done, Scene, sceneRunner } from "../test/browser/scene.ts";
 import { buildIfStale } from "./dashboard.ts";
 
@@ -20,8 +20,8 @@ interface Shot {
   readonly path: string;
   readonly phone?: boolean;
   readonly height?: number;
-  /** What is clicked before. */
-  readonly deed?: (page: Page) => Promise<unknown>;
+  /** Clicks before the screenshot. */
+  readonly prepare?: (page: Page) => Promise<unknown>;
 }
 
 const run = "/runs/treasury-2026-11-14";
@@ -33,11 +33,11 @@ const shots: readonly Shot[] = [
   {
     name: "drawer",
     path: run,
-    deed: (page) => page.getByRole("button", { name: "decision plan" }).click(),
+    prepare: (page) => page.getByRole("button", { name: "decision plan" }).click(),
   },
   { name: "journal", path: `${run}?tab=journal` },
   { name: "tree", path: "/runs/trip-204?tab=tree" },
-  { name: "doubt", path: "/doubt" },
+  { name: "attention", path: "/attention" },
   { name: "gates", path: "/gates" },
   { name: "leases", path: "/leases" },
   { name: "effects", path: "/effects" },
@@ -50,9 +50,9 @@ const shots: readonly Shot[] = [
   {
     name: "fork",
     path: run,
-    async deed(page) {
+    async prepare(page) {
       await page.getByRole("button", { name: "Fork" }).click();
-      await page.getByLabel("Go on from").selectOption("2");
+      await page.getByLabel("Fork at").selectOption("2");
       await page.locator("dialog fieldset").waitFor();
     },
   },
@@ -62,15 +62,15 @@ const shots: readonly Shot[] = [
 
 const { values, positionals } = parseArgs({ allowPositionals: true, options: { into: { type: "string" } } });
 const folder = resolve(values.into ?? join(fileURLToPath(new URL("..", import.meta.url)), "docs", "images"));
-const wanted = shots.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
-/** A page of documentation has several of them. */
-const most = 150_000;
+const requested = shots.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+/** A page of the docs has several of them. */
+const maxBytes = 150_000;
 
 const minuteMs = 60_000;
-/** After these many it is quiet. */
+/** After these minutes the store is quiet. */
 const busyMinutes = 54;
 
-/** What waits for a minute or more waits for minutes that are let pass. */
+/** Timers of a minute or more fire when `pass` lets a minute pass. */
 class MinuteClock extends PastClock {
   readonly #waiting = new Set<() => void>();
 
@@ -98,14 +98,14 @@ const serving = await serve({ store, port: 0, clock, runner: sceneRunner, versio
 await fetch(`${serving.url}/v1/overview/history`);
 let minute = 0;
 const scene = new Scene(store, clock, async (ms) => {
-  for (let passed = 0; passed < ms; passed += minuteMs) await watched(++minute);
+  for (let passed = 0; passed < ms; passed += minuteMs) await otherRuns(++minute);
 });
 await scene.make({ odd: false });
 const browser = await openBrowser();
 try {
   for (const colorScheme of ["light", "dark"] as const) {
     const page = await browser.newPage({ colorScheme, timezoneId: "UTC", reducedMotion: "reduce" });
-    for (const shot of wanted) {
+    for (const shot of requested) {
       await scene.report();
       await shoot(page, shot, colorScheme);
     }
@@ -117,8 +117,8 @@ try {
   await store.close();
 }
 
-/** Others' runs begin and end, now more, now fewer; some wait a few minutes for a worker. */
-async function watched(at: number): Promise<void> {
+/** Other runs start and end, at a varying rate; some wait a few minutes for a worker. */
+async function otherRuns(at: number): Promise<void> {
   const id = `sync-${100 + at}`;
   if (at % 16 === 3) await store.intake.createRuns("default", [{ id, workflow: "sync", input: { of: id } }]);
   if (at % 16 === 6) await finish(await scene.acquire({ run: `sync-${97 + at}` }, "worker-b", "free"));
@@ -134,16 +134,16 @@ async function finish(term: Term): Promise<void> {
 
 async function shoot(
   page: Page,
-  { name, path, phone = false, height = 760, deed }: Shot,
+  { name, path, phone = false, height = 760, prepare }: Shot,
   colours: string,
 ): Promise<void> {
   await page.setViewportSize(phone ? { width: 390, height: 800 } : { width: 1180, height });
   await page.goto(`${serving.url}${path}`);
   await page.locator("main h1").waitFor();
   await page.locator(".loading").first().waitFor({ state: "hidden" });
-  await deed?.(page);
-  await page.waitForTimeout(250); // what follows from the first answers is drawn
+  await prepare?.(page);
+  await page.waitForTimeout(250); // what depends on the first responses is rendered
   const file = `${name}-${colours}.png`;
   const bytes = (await page.screenshot({ path: join(folder, file) })).length;
-  console.log(`${file} ${Math.round(bytes / 1_000)} kB${bytes > most ? ", too large" : ""}`);
+  console.log(`${file} ${Math.round(bytes / 1_000)} kB${bytes > maxBytes ? ", too large" : ""}`);
 }

@@ -2,7 +2,7 @@ import type { z } from "zod";
 import type { Contract, RouteName } from "../../src/protocol/contract.ts";
 import type { Problem } from "../../src/protocol/problem.ts";
 
-/** The calls that this page makes. The types compare each with the contract: a wrong path does not compile. */
+/** Every route that the dashboard calls. Each is typed against the contract: a wrong path does not compile. */
 const calls = {
   whoami: ["GET", "/v1/whoami"],
   settings: ["GET", "/v1/settings"],
@@ -48,31 +48,31 @@ const calls = {
 } as const satisfies { [N in RouteName]?: readonly [Contract[N]["method"], Contract[N]["path"]] };
 
 export type CallName = keyof typeof calls;
-/** An answer as it travels: tokens are decimal text, values are JSON. */
+/** A response as JSON: tokens are decimal strings. */
 export type Wire<N extends RouteName> = z.input<Contract[N]["answer"]>;
 
 export type Run = Wire<"runs.get">;
 export type Lease = Wire<"leases.get">;
 export type Term = Wire<"runs.terms">["terms"][number];
-export type Entry = Wire<"runs.journal">["records"][number];
+export type JournalRecord = Wire<"runs.journal">["records"][number];
 export type Effect = Wire<"effects.list">["effects"][number];
 export type InDoubt = Wire<"inDoubt.list">["doubts"][number];
 export type Tree = Wire<"runs.tree">;
 export type Gate = Wire<"gates.list">["gates"][number];
 export type Timer = Wire<"timers.list">["timers"][number];
-export type Plan = Wire<"runs.forkPlan">;
+export type ForkPlan = Wire<"runs.forkPlan">;
 export type Identity = Wire<"whoami">;
 
 export interface CallOptions {
   readonly params?: Readonly<Record<string, string | number>>;
   readonly query?: Readonly<Record<string, string | number | boolean | undefined>>;
   readonly body?: unknown;
-  /** A deed that must not be done twice by a repeated click or a lost answer. */
+  /** Idempotency key: a second click, or a retry after a lost response, repeats the same call. */
   readonly key?: string;
   readonly signal?: AbortSignal;
 }
 
-/** What the server refused, in its own words. */
+/** An error response, with the server's code, message and advice. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: string;
@@ -80,7 +80,7 @@ export class ApiError extends Error {
 
   constructor({ status, code, detail, next }: Pick<Problem, "status" | "code" | "detail" | "next">) {
     super(detail);
-    this.name = "Refusal";
+    this.name = "ApiError";
     this.status = status;
     this.code = code;
     this.next = next;
@@ -95,19 +95,19 @@ export function storeToken(token: string | null): void {
   else sessionStorage.setItem(tokenName, token);
 }
 
-/** The answer's headers are here; its body is not read yet. */
+/** Returns once the headers are here; the caller reads the body. */
 export async function request(
   name: CallName,
   { params = {}, query = {}, body, key, signal }: CallOptions,
 ): Promise<Response> {
   const [method, path] = calls[name];
   const filled = path.replaceAll(/\{(\w+)\}/g, (_all, param: string) => encodeURIComponent(String(params[param])));
-  const pairs = Object.entries(query).flatMap(([field, given]) =>
-    given === undefined || given === "" ? [] : [[field, String(given)]],
+  const pairs = Object.entries(query).flatMap(([field, value]) =>
+    value === undefined || value === "" ? [] : [[field, String(value)]],
   );
-  const asked = pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
+  const search = pairs.length === 0 ? "" : `?${new URLSearchParams(pairs)}`;
   const token = storedToken();
-  const answer = await fetch(`${filled}${asked}`, {
+  const response = await fetch(`${filled}${search}`, {
     method,
     headers: {
       ...(token === null ? {} : { authorization: `Bearer ${token}` }),
@@ -118,24 +118,23 @@ export async function request(
     ...(signal === undefined ? {} : { signal }),
   }).catch((error: unknown) => {
     if (signal?.aborted) throw error;
-    const detail = "the server does not answer";
     throw new ApiError({
       status: 0,
       code: "UNREACHABLE",
-      detail,
-      next: "Is it running? This page tries again by itself.",
+      detail: "no response from the server",
+      next: "Check that it is running. This page retries automatically.",
     });
   });
-  if (answer.ok) return answer;
-  const problem = (await answer.json().catch(() => ({}))) as Partial<Problem>;
+  if (response.ok) return response;
+  const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
   throw new ApiError({
-    status: answer.status,
-    code: problem.code ?? `HTTP ${answer.status}`,
-    detail: problem.detail ?? "the server refused without saying why",
-    next: problem.next ?? "Look at the server's log.",
+    status: response.status,
+    code: problem.code ?? `HTTP ${response.status}`,
+    detail: problem.detail ?? "the server returned an error without details",
+    next: problem.next ?? "See the server's log.",
   });
 }
 
-export async function call<N extends CallName>(name: N, asked: CallOptions = {}): Promise<Wire<N>> {
-  return (await (await request(name, asked)).json()) as Wire<N>;
+export async function call<N extends CallName>(name: N, options: CallOptions = {}): Promise<Wire<N>> {
+  return (await (await request(name, options)).json()) as Wire<N>;
 }

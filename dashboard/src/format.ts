@@ -1,4 +1,4 @@
-/** How times, amounts and values read. */
+/** How times, amounts, values and reasons read. */
 
 const units = [
   ["d", 86_400_000],
@@ -25,8 +25,9 @@ const roughly = (ms: number): string => formatDuration(ms).split(" ", 2).join(" 
 
 export const ago = (at: number, now: number): string => (now - at < 1_000 ? "just now" : `${roughly(now - at)} ago`);
 
+/** "2026-11-16 06:00:00" in the browser's time zone. */
 export function formatTime(at: number): string {
-  const pad = (number: number, places = 2): string => String(number).padStart(places, "0");
+  const pad = (number: number): string => String(number).padStart(2, "0");
   const date = new Date(at);
   const day = `${date.getFullYear()}-${pad(date.getMonth() + 1)}-${pad(date.getDate())}`;
   return `${day} ${pad(date.getHours())}:${pad(date.getMinutes())}:${pad(date.getSeconds())}`;
@@ -35,6 +36,9 @@ export function formatTime(at: number): string {
 /** Budgets count whole millionths. */
 export const formatAmount = (millionths: number): string =>
   (millionths / 1_000_000).toLocaleString("en", { maximumFractionDigits: 6 });
+
+/** "1 run", "3 runs". */
+export const plural = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
 
 interface Envelope {
   readonly $codec: unknown;
@@ -45,14 +49,14 @@ interface Envelope {
 const isEnvelope = (json: unknown): json is Envelope =>
   typeof json === "object" && json !== null && !Array.isArray(json) && Object.hasOwn(json, "$codec");
 
-/** A value that JSON cannot hold comes in an envelope: JSON that reads well, and a table of what it stands for. */
+/** A value that JSON cannot hold travels in an envelope: readable JSON, and a table of the types it stands for. */
 export function unwrap(json: unknown): unknown {
   if (!isEnvelope(json)) return json;
   if (json.$codec !== "text" || typeof json.data !== "string") return json.data;
   return unwrap(parseJson(json.data));
 }
 
-/** Text that ought to be JSON, as what it says. */
+/** The parsed text; the text itself if it is not JSON. */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -61,7 +65,7 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** "/at date, /id bigint": what JSON does not say of itself. */
+/** "/at date, /id bigint": the types that an envelope names. */
 export function typesOf(json: unknown): string {
   if (!isEnvelope(json) || json.types === undefined) return "";
   return Object.entries(json.types)
@@ -73,69 +77,78 @@ export function prettyJson(value: unknown): string {
   return value === undefined ? "" : JSON.stringify(unwrap(value), null, 2);
 }
 
-/** "invoice: 7, amount: 1240": the outermost braces and quotes say nothing in a line. */
-function lineOf(value: unknown): string {
-  const plain = (one: unknown): string => (typeof one === "string" ? one : (JSON.stringify(one) ?? ""));
+/** "invoice: 7, amount: 1240": in one line the outermost braces and quotes are noise. */
+function oneLine(value: unknown): string {
+  const plain = (part: unknown): string => (typeof part === "string" ? part : (JSON.stringify(part) ?? ""));
   if (typeof value !== "object" || value === null || Array.isArray(value)) return plain(value);
   return Object.entries(value)
-    .map(([key, one]) => `${key}: ${plain(one)}`)
+    .map(([key, part]) => `${key}: ${plain(part)}`)
     .join(", ");
 }
 
-export function brief(given: unknown, most = 90): string {
-  const value = unwrap(given);
+export function brief(json: unknown, maxChars = 90): string {
+  const value = unwrap(json);
   if (value === undefined || value === null) return "";
-  const text = lineOf(value);
-  return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
+  const text = oneLine(value);
+  return text.length <= maxChars ? text : `${text.slice(0, maxChars - 1)}…`;
 }
 
 export const sentence = (text: string): string =>
   text === "" ? "" : `${text[0]!.toUpperCase()}${text.slice(1)}${/[.…!?]$/.test(text) ? "" : "."}`;
 
-/** Reasons of the journal in words. */
+/** Why an effect has its status. */
 const reasons: Readonly<Record<string, string>> = {
-  ack_lost: "the answer was lost: it may have happened",
-  lease_lost: "its owner lost the lease while it was under way",
-  not_sent: "it was surely not sent",
-  definite: "the other side refused it",
-  returned: "it answered",
-  observed: "somebody looked, and it was there",
-  absent: "somebody looked, and it was not there",
-  inconclusive: "somebody looked, and could not tell",
-  operator: "a person settled it",
-  timeout: "no answer in time: it may have happened",
+  ack_lost: "response lost: it may have happened",
+  lease_lost: "owner lost its lease during the attempt",
+  not_sent: "not sent",
+  definite: "rejected by the upstream",
+  exhausted: "every attempt failed",
+  returned: "response received",
+  observed: "observed: confirmed",
+  absent: "observed: absent",
+  ABSENT: "observed: absent",
+  duplicate: "observed: happened more than once",
+  inconclusive: "observed: inconclusive",
+  unobservable: "cannot be observed",
+  evidence: "settled by late evidence",
+  operator: "resolved by an operator",
+  timeout: "no response in time: it may have happened",
 };
 
 export const describeReason = (reason: string | null | undefined): string =>
   reason === null || reason === undefined ? "" : (reasons[reason] ?? reason.replaceAll("_", " "));
 
-const termReasons: Readonly<Record<string, string>> = {
+/** Why a term started. */
+const startReasons: Readonly<Record<string, string>> = {
   start: "first owner",
   wake: "woken by a note or a timer",
-  release: "handed on by the owner before",
-  stalled: "the owner before made no progress",
-  recovery: "the owner before was gone",
-  timeout: "the time of the owner before ran out",
-  manual: "taken over by a person",
-  cancellation: "a cancel was asked for",
+  release: "released by previous owner",
+  stalled: "previous owner stalled",
+  recovery: "previous owner crashed",
+  timeout: "previous owner's lease expired",
+  manual: "taken over by an operator",
+  cancellation: "cancel requested",
 };
 
-export const describeStart = (reason: string): string => termReasons[reason] ?? reason;
+export const describeStart = (reason: string): string => startReasons[reason] ?? reason;
 
-/** Ends that an owner did not choose: the next term is a takeover. */
-const againstWill: ReadonlySet<string> = new Set(["expired", "manual", "stalled", "superseded"]);
-export const wasTaken = (end: string | undefined): boolean => end !== undefined && againstWill.has(end);
+/** Ends that the owner did not choose: the next term is a takeover. */
+const takeoverEnds: ReadonlySet<string> = new Set(["expired", "manual", "stalled", "superseded"]);
+export const wasTaken = (endReason: string | undefined): boolean =>
+  endReason !== undefined && takeoverEnds.has(endReason);
 
-/** Why a run did not end well: the error it was stored with, and its causes, in one line. */
+const maxCauses = 6;
+
+/** Why a run failed: its stored error and the causes of that, in one line. */
 export function describeFailure(outcome: unknown): string {
   const parts: string[] = [];
-  for (let one = unwrap(outcome); parts.length < 6 && one !== undefined && one !== null; ) {
-    if (typeof one !== "object") return [...parts, String(one)].join("; cause: ");
-    const { name, message, cause } = one as { name?: unknown; message?: unknown; cause?: unknown };
-    if (typeof message !== "string") return [...parts, JSON.stringify(one)].join("; cause: ");
+  for (let error = unwrap(outcome); parts.length < maxCauses && error !== undefined && error !== null; ) {
+    if (typeof error !== "object") return [...parts, String(error)].join("; cause: ");
+    const { name, message, cause } = error as { name?: unknown; message?: unknown; cause?: unknown };
+    if (typeof message !== "string") return [...parts, JSON.stringify(error)].join("; cause: ");
     const text = typeof name === "string" && name !== "TapeError" ? `${name}: ${message}` : message;
     if (!parts.some((part) => part.includes(text))) parts.push(text);
-    one = cause;
+    error = cause;
   }
   return parts.join("; cause: ");
 }

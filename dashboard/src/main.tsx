@@ -14,8 +14,8 @@ escapeInvisible(document.documentElement);
 const client = new QueryClient({
   defaultOptions: {
     queries: {
-      // Hints of the store come at once; this is for those that are lost.
-      refetchInterval: (query) => (query.meta?.settled === true ? false : 5_000),
+      // Wake hints refetch at once; this interval covers lost ones.
+      refetchInterval: (query) => (query.meta?.live === false ? false : 5_000),
       staleTime: 1_000,
       gcTime: 60_000,
       retry: (count, error) => count < 2 && !(error instanceof ApiError && error.status >= 400 && error.status < 500),

@@ -1,4 +1,5 @@
 import { createRootRoute, createRoute, createRouter, Link } from "@tanstack/react-router";
+import type { RunSearch } from "./run-search.ts";
 import { AttentionScreen } from "./screens/attention-screen.tsx";
 import { AuditScreen } from "./screens/audit-screen.tsx";
 import { BudgetsScreen } from "./screens/budgets-screen.tsx";
@@ -15,86 +16,77 @@ import { Shell } from "./shell.tsx";
 import { ErrorMessage } from "./ui/error-message.tsx";
 import { Screen } from "./ui/screen.tsx";
 
-const text = (given: unknown): string | undefined =>
-  typeof given === "string" && given !== "" ? given : typeof given === "number" ? String(given) : undefined;
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
 
 const root = createRootRoute({
   component: Shell,
   notFoundComponent: () => (
-    <Screen title="There is no such page">
+    <Screen title="Page not found">
       <p>
-        <Link to="/">To the overview</Link>
+        <Link to="/">Go to the overview</Link>
       </p>
     </Screen>
   ),
 });
-const at = { getParentRoute: () => root } as const;
+const under = { getParentRoute: () => root } as const;
 
-const overview = createRoute({ ...at, path: "/", component: OverviewScreen });
-export interface RunSearch {
-  readonly status?: string | undefined;
-  readonly workflow?: string | undefined;
-  readonly label?: string | undefined;
-  /** What its id begins with. */
-  readonly prefix?: string | undefined;
-  /** When it started: "24h" back from now, or a moment as "2026-11-16T06:00". */
-  readonly since?: string | undefined;
-  readonly until?: string | undefined;
-  readonly doubt?: true | undefined;
-}
+const overview = createRoute({ ...under, path: "/", component: OverviewScreen });
 const runs = createRoute({
-  ...at,
+  ...under,
   path: "/runs",
   component: RunsScreen,
-  validateSearch: (given: Record<string, unknown>): RunSearch => ({
-    status: text(given.status),
-    workflow: text(given.workflow),
-    label: text(given.label),
-    prefix: text(given.prefix),
-    since: text(given.since),
-    until: text(given.until),
-    doubt: given.doubt === true ? true : undefined,
+  validateSearch: (search: Record<string, unknown>): RunSearch => ({
+    status: text(search.status),
+    workflow: text(search.workflow),
+    label: text(search.label),
+    prefix: text(search.prefix),
+    since: text(search.since),
+    until: text(search.until),
+    inDoubt: search.inDoubt === true ? true : undefined,
   }),
 });
 const run = createRoute({
-  ...at,
+  ...under,
   path: "/runs/$id",
   component: RunScreen,
-  validateSearch: (given: Record<string, unknown>): { tab?: RunTab | undefined } => ({
-    tab: runTabs.find((tab) => tab === given.tab),
+  validateSearch: (search: Record<string, unknown>): { tab?: RunTab | undefined } => ({
+    tab: runTabs.find((tab) => tab === search.tab),
   }),
 });
-const doubt = createRoute({ ...at, path: "/doubt", component: AttentionScreen });
-const gates = createRoute({ ...at, path: "/gates", component: GatesScreen });
-const leases = createRoute({ ...at, path: "/leases", component: LeasesScreen });
-const byStatus = (given: Record<string, unknown>): { status?: string | undefined } => ({ status: text(given.status) });
+const attention = createRoute({ ...under, path: "/attention", component: AttentionScreen });
+const gates = createRoute({ ...under, path: "/gates", component: GatesScreen });
+const leases = createRoute({ ...under, path: "/leases", component: LeasesScreen });
+const byStatus = (search: Record<string, unknown>): { status?: string | undefined } => ({
+  status: text(search.status),
+});
 const effects = createRoute({
-  ...at,
+  ...under,
   path: "/effects",
   component: () => <EffectsScreen of="effect" />,
   validateSearch: byStatus,
 });
 const obligations = createRoute({
-  ...at,
+  ...under,
   path: "/obligations",
   component: () => <EffectsScreen of="compensation" />,
   validateSearch: byStatus,
 });
-const timers = createRoute({ ...at, path: "/timers", component: TimersScreen });
-const values = createRoute({ ...at, path: "/values", component: ValuesScreen });
-const budgets = createRoute({ ...at, path: "/budgets", component: BudgetsScreen });
-const health = createRoute({ ...at, path: "/health", component: HealthScreen });
-const audit = createRoute({ ...at, path: "/audit", component: AuditScreen });
+const timers = createRoute({ ...under, path: "/timers", component: TimersScreen });
+const values = createRoute({ ...under, path: "/values", component: ValuesScreen });
+const budgets = createRoute({ ...under, path: "/budgets", component: BudgetsScreen });
+const health = createRoute({ ...under, path: "/health", component: HealthScreen });
+const audit = createRoute({ ...under, path: "/audit", component: AuditScreen });
 
 export const router = createRouter({
   routeTree: root.addChildren([
-    ...[overview, runs, run, doubt, gates, leases, effects, obligations, timers, values, budgets],
+    ...[overview, runs, run, attention, gates, leases, effects, obligations, timers, values, budgets],
     ...[health, audit],
   ]),
   defaultPreload: false,
-  // Around each screen: what one cannot draw leaves the others, and the way to them, alone.
+  // One boundary per screen: an error in one leaves the navigation and the other screens usable.
   defaultErrorComponent: ({ error, reset }) => (
-    <Screen title="This screen could not be drawn">
+    <Screen title="This screen failed to render">
       <ErrorMessage error={error} />
       <button type="button" onClick={reset}>
         Try again

@@ -1,9 +1,20 @@
-import type { RunSearch } from "./router.tsx";
 import { serverNow } from "./ui/use-now.ts";
+
+/** Filters of the run list, as they stand in the address. */
+export interface RunSearch {
+  readonly status?: string | undefined;
+  readonly workflow?: string | undefined;
+  readonly label?: string | undefined;
+  readonly prefix?: string | undefined;
+  /** When the run started: "24h" before now, or a time as "2026-11-16T06:00". */
+  readonly since?: string | undefined;
+  readonly until?: string | undefined;
+  readonly inDoubt?: true | undefined;
+}
 
 const units: Readonly<Record<string, number>> = { m: 60_000, h: 3_600_000, d: 86_400_000 };
 
-/** "24h": so long before now; else a moment of the person's own clock. Anything else: no bound. */
+/** "24h" is relative to the server's clock; any other time is local to the browser. An invalid one is no bound. */
 function timeOf(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
   const [, count, unit] = /^(\d{1,4})([mhd])$/.exec(text) ?? [];
@@ -12,9 +23,9 @@ function timeOf(text: string | undefined): number | undefined {
   return Number.isNaN(time) ? undefined : time;
 }
 
-/** What the address asks for, as the call wants it. */
-export function runQuery({ status, workflow, label, prefix, since, until, doubt }: RunSearch) {
-  return { status, workflow, label, prefix, doubt, startedSince: timeOf(since), startedUntil: timeOf(until) };
+/** The filters as the query of `runs.list`. */
+export function runQuery({ status, workflow, label, prefix, since, until, inDoubt }: RunSearch) {
+  return { status, workflow, label, prefix, doubt: inDoubt, startedSince: timeOf(since), startedUntil: timeOf(until) };
 }
 
-export const isFiltered = (search: RunSearch): boolean => Object.values(search).some((given) => given !== undefined);
+export const isFiltered = (search: RunSearch): boolean => Object.values(search).some((filter) => filter !== undefined);

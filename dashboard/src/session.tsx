@@ -1,79 +1,80 @@
 import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { createContext, type FormEvent, type ReactNode, useContext, useEffect, useState } from "react";
-import { ApiError, call, type Identity, storedToken, storeToken } from "./api.ts";
+import { ApiError, type Identity, storedToken, storeToken } from "./api.ts";
 import { followStore } from "./follow-store.ts";
+import { whoami } from "./queries.ts";
 import { Logo } from "./ui/logo.tsx";
 
 const Session = createContext<Identity | undefined>(undefined);
 
 export function useIdentity(): Identity {
-  const person = useContext(Session);
-  if (person === undefined) throw new Error("only within <SignedIn>");
-  return person;
+  const identity = useContext(Session);
+  if (identity === undefined) throw new Error("useIdentity needs a SessionProvider above it");
+  return identity;
 }
 
-/** What the server would refuse is not offered. */
+/** Actions that the server would reject are not offered. */
 export function usePermissions(): { readonly start: boolean; readonly operate: boolean; readonly audit: boolean } {
   const { role } = useIdentity();
   const operate = role === "operator" || role === "admin";
   return { start: role !== "reader", operate, audit: operate };
 }
 
-/** Asks who we are; where the server wants a credential, asks the person for a token. */
+/** Identifies the user, and asks for an API token where the server requires one. */
 export function SessionProvider({ children }: { readonly children: ReactNode }) {
   const client = useQueryClient();
-  const who = useQuery({ queryKey: ["whoami"], queryFn: () => call("whoami"), retry: false, meta: { settled: true } });
-  const name = who.data?.name;
+  const identity = useQuery(whoami());
+  const name = identity.data?.name;
   useEffect(() => {
     if (name === undefined) return;
-    // A browser has six connections to a server: pages that nobody looks at must not hold them.
-    let gone = new AbortController();
+    // A browser allows six connections per server: hidden tabs must not hold one.
+    let controller = new AbortController();
     const follow = (): void => {
-      gone.abort();
-      gone = new AbortController();
-      if (document.visibilityState === "visible") followStore(client, gone.signal);
+      controller.abort();
+      controller = new AbortController();
+      if (document.visibilityState === "visible") followStore(client, controller.signal);
     };
     follow();
     document.addEventListener("visibilitychange", follow);
     return () => {
       document.removeEventListener("visibilitychange", follow);
-      gone.abort();
+      controller.abort();
     };
   }, [client, name]);
-  if (who.data !== undefined) return <Session value={who.data}>{children}</Session>;
-  if (who.isPending) return <main className="alone" aria-busy="true" />;
-  const refused = who.error instanceof ApiError && who.error.status === 401;
-  if (!refused) {
+  if (identity.data !== undefined) return <Session value={identity.data}>{children}</Session>;
+  if (identity.isPending) return <main className="centred" aria-busy="true" />;
+  const needsToken = identity.error instanceof ApiError && identity.error.status === 401;
+  if (!needsToken) {
     return (
-      <main className="alone">
+      <main className="centred">
         <div className="card narrow">
           <Logo />
-          <h1>The server does not answer</h1>
-          <p>{who.error.message}</p>
-          <button type="button" onClick={() => void who.refetch()}>
+          <h1>Server unreachable</h1>
+          <p>{identity.error.message}</p>
+          <button type="button" onClick={() => void identity.refetch()}>
             Try again
           </button>
         </div>
       </main>
     );
   }
-  return <SignIn wrong={storedToken() !== null} again={() => void who.refetch()} />;
+  return <SignIn isRejected={storedToken() !== null} onToken={() => void identity.refetch()} />;
 }
 
-function SignIn({ wrong, again }: { readonly wrong: boolean; readonly again: () => void }) {
+function SignIn({ isRejected, onToken }: { readonly isRejected: boolean; readonly onToken: () => void }) {
   const [token, setToken] = useState("");
   const submit = (event: FormEvent): void => {
     event.preventDefault();
     storeToken(token.trim());
-    again();
+    onToken();
   };
   return (
-    <main className="alone">
+    <main className="centred">
       <form className="card narrow" onSubmit={submit}>
         <Logo />
         <h1>Sign in</h1>
         <p className="muted">
-          This server wants an API token. Whoever runs it makes one with <code>durable-tape token create</code>.
+          This server requires an API token. Ask an operator to create one with <code>durable-tape token create</code>.
         </p>
         <label>
           Token
@@ -88,15 +89,15 @@ function SignIn({ wrong, again }: { readonly wrong: boolean; readonly again: () 
             onChange={(event) => setToken(event.target.value)}
           />
         </label>
-        {wrong && (
+        {isRejected && (
           <p role="alert" className="bad-text">
-            The server knows no such token, or it has ended.
+            This token is unknown, revoked or expired.
           </p>
         )}
         <button type="submit" className="primary">
           Sign in
         </button>
-        <p className="muted small">Kept in this tab until it is closed.</p>
+        <p className="muted small">Stored in this tab only, until you close it.</p>
       </form>
     </main>
   );

@@ -2,46 +2,47 @@ import { useQuery } from "@tanstack/react-query";
 import { Link, Outlet, useNavigate } from "@tanstack/react-router";
 import { type FormEvent, useEffect, useState } from "react";
 import { call } from "./api.ts";
-import { useAttention } from "./overview/needs-attention.tsx";
+import { overview } from "./queries.ts";
 import { SignOut, useIdentity, usePermissions } from "./session.tsx";
 import { applyTheme, storedTheme, type Theme } from "./theme.ts";
 import { Logo } from "./ui/logo.tsx";
+import { useAttention } from "./ui/use-attention.ts";
 import { useKeys } from "./ui/use-keys.ts";
 import { setServerNow } from "./ui/use-now.ts";
 
-const places = [
+const screens = [
   ["/", "Overview"],
   ["/runs", "Runs"],
-  ["/doubt", "Doubt"],
+  ["/attention", "Needs attention"],
   ["/gates", "Gates"],
   ["/leases", "Leases"],
   ["/effects", "Effects"],
   ["/obligations", "Obligations"],
-  ["/timers", "Timers"],
+  ["/timers", "Timers and schedules"],
   ["/values", "Values"],
   ["/budgets", "Budgets"],
   ["/health", "Health"],
-  ["/audit", "Audit"],
+  ["/audit", "Audit log"],
 ] as const;
 
 export function Shell() {
   useKeys();
-  const person = useIdentity();
-  const may = usePermissions();
-  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
-  const doubts = useAttention();
-  const now = figures.data?.now;
+  const { name, role, tenant, backend, version } = useIdentity();
+  const permissions = usePermissions();
+  const summary = useQuery(overview()).data;
+  const attention = useAttention();
+  const now = summary?.now;
   useEffect(() => {
     if (now !== undefined) setServerNow(now);
   }, [now]);
   const counts: Partial<Record<string, number>> = {
-    "/doubt": doubts.effects.length + doubts.runs.length,
-    "/gates": figures.data?.gates.count ?? 0,
+    "/attention": attention.count,
+    "/gates": summary?.gates.count ?? 0,
   };
   return (
     <div className="shell">
       <a className="skip" href="#content">
-        To the content
+        Skip to content
       </a>
       <aside>
         <Link to="/" className="brand">
@@ -49,15 +50,15 @@ export function Shell() {
           Tape
         </Link>
         <nav aria-label="Main">
-          {places
-            .filter(([to]) => to !== "/audit" || may.audit)
-            .map(([to, name]) => (
+          {screens
+            .filter(([to]) => to !== "/audit" || permissions.audit)
+            .map(([to, title]) => (
               <Link key={to} to={to} activeOptions={{ exact: to === "/", includeSearch: false }}>
-                {name}
+                {title}
                 {(counts[to] ?? 0) > 0 && (
                   <span className="count">
                     {counts[to]}
-                    <span className="unseen"> waiting</span>
+                    <span className="visually-hidden"> open</span>
                   </span>
                 )}
               </Link>
@@ -65,11 +66,11 @@ export function Shell() {
         </nav>
         <footer>
           <p className="muted small">
-            {person.name} · {person.role}
+            {name} · {role}
             <br />
-            {person.tenant} on {person.backend} · {person.version}
+            tenant {tenant} · {backend} · {version}
           </p>
-          <ThemeSwitch />
+          <ThemeSelect />
           <SignOut />
         </footer>
       </aside>
@@ -83,11 +84,11 @@ export function Shell() {
   );
 }
 
-function ThemeSwitch() {
+function ThemeSelect() {
   const [theme, setTheme] = useState(storedTheme);
   return (
     <label className="theme small">
-      Colours
+      Theme
       <select
         value={theme}
         onChange={(event) => {
@@ -96,25 +97,25 @@ function ThemeSwitch() {
           applyTheme(chosen);
         }}
       >
-        <option value="system">as the system</option>
-        <option value="light">light</option>
-        <option value="dark">dark</option>
+        <option value="system">System</option>
+        <option value="light">Light</option>
+        <option value="dark">Dark</option>
       </select>
     </label>
   );
 }
 
-/** A run by its id or the beginning of it, or by what it did: `effect:business key`. */
+/** Finds a run by its id, by a prefix of it, or by an effect and its business key. */
 function Search() {
-  const go = useNavigate();
+  const navigate = useNavigate();
   const [text, setText] = useState("");
   const submit = async (event: FormEvent): Promise<void> => {
     event.preventDefault();
-    const wanted = text.trim();
-    if (wanted === "") return;
-    const id = await runNamed(wanted);
-    if (id === undefined) await go({ to: "/runs", search: { prefix: wanted } });
-    else await go({ to: "/runs/$id", params: { id } });
+    const term = text.trim();
+    if (term === "") return;
+    const id = await findRun(term);
+    if (id === undefined) await navigate({ to: "/runs", search: { prefix: term } });
+    else await navigate({ to: "/runs/$id", params: { id } });
     setText("");
     (document.activeElement as HTMLElement | null)?.blur();
   };
@@ -124,7 +125,7 @@ function Search() {
         <input
           type="search"
           aria-label="Find a run"
-          placeholder="A run's id, its beginning, or effect:business key"
+          placeholder="Find a run: id, id prefix, or effect:business key"
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
@@ -134,13 +135,13 @@ function Search() {
   );
 }
 
-/** The one run that is meant; undefined: several begin like this. Whoever means none is told so on the run's page. */
-async function runNamed(wanted: string): Promise<string | undefined> {
-  const cut = wanted.indexOf(":");
-  const query = { scope: wanted.slice(0, cut), businessKey: wanted.slice(cut + 1) };
-  const owner = cut < 1 ? undefined : await call("businessKeys.get", { query }).catch(() => undefined);
+/** The run to open; undefined when several ids have this prefix. If none has it, the run's page says "not found". */
+async function findRun(term: string): Promise<string | undefined> {
+  const colon = term.indexOf(":");
+  const query = { scope: term.slice(0, colon), businessKey: term.slice(colon + 1) };
+  const owner = colon < 1 ? undefined : await call("businessKeys.get", { query }).catch(() => undefined);
   if (owner?.claim !== undefined) return owner.claim.runId;
-  const { runs } = await call("runs.list", { query: { prefix: wanted, limit: 2 } });
-  if (runs.some(({ id }) => id === wanted)) return wanted;
-  return runs.length > 1 ? undefined : (runs[0]?.id ?? wanted);
+  const { runs } = await call("runs.list", { query: { prefix: term, limit: 2 } });
+  if (runs.some(({ id }) => id === term)) return term;
+  return runs.length > 1 ? undefined : (runs[0]?.id ?? term);
 }

@@ -1,13 +1,13 @@
 export type Theme = "system" | "light" | "dark";
-const name = "tape.theme";
+const key = "tape.theme";
 
 export function storedTheme(): Theme {
-  const kept = localStorage.getItem(name);
-  return kept === "light" || kept === "dark" ? kept : "system";
+  const theme = localStorage.getItem(key);
+  return theme === "light" || theme === "dark" ? theme : "system";
 }
 
 export function applyTheme(theme: Theme = storedTheme()): void {
-  localStorage.setItem(name, theme);
+  localStorage.setItem(key, theme);
   if (theme === "system") delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
 }

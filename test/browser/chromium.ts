@@ -8,7 +8,10 @@ const installed = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/g
 
 const args = ["--no-sandbox", "--disable-gpu", "--font-render-hinting=none"];
 
-/** The machine's own, or the one from npm, unpacked once into a folder of its own: it takes any binary it finds there. */
+/**
+ * The machine's Chromium, or the one from npm. That one is unpacked once, into a folder of its own: it reuses any binary
+ * that it finds there.
+ */
 export async function openBrowser(): Promise<Browser> {
   const found = installed.find((path) => existsSync(path));
   if (found !== undefined) return chromium.launch({ executablePath: found, args });
@@ -18,7 +21,7 @@ export async function openBrowser(): Promise<Browser> {
   process.env.TMPDIR = folder;
   try {
     const executablePath = await unpacked(folder);
-    // Not its own arguments: they switch off what a browser protects, and put everything into one process.
+    // Not the package's own arguments: they disable protections and put everything into one process.
     return await chromium.launch({ executablePath, args });
   } finally {
     if (before === undefined) delete process.env.TMPDIR;
@@ -26,7 +29,7 @@ export async function openBrowser(): Promise<Browser> {
   }
 }
 
-/** By one worker at a time: another would start a file that is still being written. */
+/** One worker at a time: another would execute a file that is still being written. */
 async function unpacked(folder: string): Promise<string> {
   const lock = `${folder}.lock`;
   for (let tries = 0; ; tries++) {

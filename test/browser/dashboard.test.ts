@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => browser?.close());
 
-describe("for everybody", () => {
+describe("every user", () => {
   const run = "/runs/treasury-2026-11-14";
   const screens = [
     "/",
@@ -23,24 +23,24 @@ describe("for everybody", () => {
     run,
     `${run}?tab=journal`,
     "/runs/trip-204?tab=tree",
-    `${run}?tab=leases`,
-    `${run}?tab=acts`,
+    `${run}?tab=terms`,
+    `${run}?tab=effects`,
     `${run}?tab=result`,
   ];
   const dialogs = [
     [run, "Fork"],
     [run, "decision plan"],
     [run, "Token 1, worker-a, first owner, ended: expired"],
-    ["/runs?workflow=treasury", "Cancel these…"],
-    ["/doubt", "It happened"],
-    ["/doubt", "Compensate"],
+    ["/runs?workflow=treasury", "Cancel matching runs…"],
+    ["/attention", "Confirm"],
+    ["/attention", "Compensate"],
     ["/runs/import-31", "Take over"],
     ["/leases", "nightly-report"],
     ["/values", "rates/eur"],
   ] as const;
   const others = [
     "/runs/payout-77",
-    "/doubt",
+    "/attention",
     "/gates",
     "/leases",
     "/effects",
@@ -50,7 +50,7 @@ describe("for everybody", () => {
     "/budgets",
   ];
 
-  it("axe finds nothing on any screen or dialog, light or dark, wide or narrow", async () => {
+  it("has no axe violations on any screen or dialog, light or dark, wide or narrow", async () => {
     await using stage = disposable(await openStage({}));
     await using watched = disposable(await openPage(browser, stage.serving));
     const { page } = watched;
@@ -71,7 +71,7 @@ describe("for everybody", () => {
       await page.getByRole("button", { name, exact: true }).first().click();
       await page.locator("dialog[open]").waitFor();
       if (name === "Fork") {
-        await page.getByLabel("Go on from").selectOption("2");
+        await page.getByLabel("Fork at").selectOption("2");
         await page.getByRole("group").waitFor();
       }
       await judge(`${path}, ${name}`, "dialog[open]");
@@ -79,7 +79,7 @@ describe("for everybody", () => {
       await page.locator("dialog").waitFor({ state: "detached" });
     }
     await page.setViewportSize({ width: 390, height: 800 });
-    for (const path of ["/", "/runs", run, "/leases", "/doubt"]) {
+    for (const path of ["/", "/runs", run, "/leases", "/attention"]) {
       await follow(page, path);
       expect(await violations(page), `phone ${path}`).toEqual([]);
       expect(await page.evaluate("document.documentElement.scrollWidth"), `phone ${path}`).toBeLessThanOrEqual(390);
@@ -87,7 +87,7 @@ describe("for everybody", () => {
     expect(watched.wrong).toEqual([]);
   }, 120_000);
 
-  it("a token is asked for; a reader sees no deed, an operator does", async () => {
+  it("requires a token, and offers actions to operators but not to readers", async () => {
     await using stage = disposable(await openStage({ credentials: "required" }));
     const secret = "x".repeat(43);
     for (const role of ["reader", "operator"]) {
@@ -96,44 +96,44 @@ describe("for everybody", () => {
     }
     await using watched = disposable(await openPage(browser, stage.serving));
     const { page } = watched;
-    await page.goto("/doubt");
+    await page.goto("/attention");
     expect(await violations(page)).toEqual([]);
-    await page.getByLabel("Token").fill(`nobody.${secret}`);
+    await page.getByLabel("Token").fill(`unknown.${secret}`);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByText("knows no such token").waitFor();
+    await page.getByText("This token is unknown").waitFor();
     await page.getByLabel("Token").fill(`reader.${secret}`);
     await page.getByRole("button", { name: "Sign in" }).click();
     await page.getByRole("article", { name: "bank.wire of payout-77" }).waitFor();
-    for (const path of ["/doubt", "/gates", "/leases", run, "/runs/payout-77", "/runs/import-31"]) {
+    for (const path of ["/attention", "/gates", "/leases", run, "/runs/payout-77", "/runs/import-31"]) {
       await page.goto(path);
       await settled(page);
       const names = await page.locator("main button").allTextContents();
       expect(
         names.filter((name) =>
-          /happened|did not|again|Compensate|Approve|Reject|Fork|Cancel|Redrive|Take over/.test(name),
+          /Confirm|Mark failed|Observe|Retry|Compensate|Approve|Reject|Fork|Cancel|Redrive|Take over/.test(name),
         ),
         path,
       ).toEqual([]);
     }
-    expect(await page.getByRole("link", { name: "Audit" }).count()).toBe(0);
+    expect(await page.getByRole("link", { name: "Audit log" }).count()).toBe(0);
     await page.getByRole("button", { name: "Sign out" }).click();
     await page.getByLabel("Token").fill(`operator.${secret}`);
     await page.getByRole("button", { name: "Sign in" }).click();
-    await page.getByRole("link", { name: "Audit" }).waitFor();
-    await page.goto("/doubt");
-    await page.getByRole("button", { name: "It happened" }).first().waitFor();
+    await page.getByRole("link", { name: "Audit log" }).waitFor();
+    await page.goto("/attention");
+    await page.getByRole("button", { name: "Confirm" }).first().waitFor();
     expect(watched.wrong).toEqual([]);
   });
 });
 
-it("npm start: kill the paying process from the page, and watch the takeover", { timeout: 90_000 }, async () => {
+it("shows the takeover when the payment demo kills its worker", { timeout: 90_000 }, async () => {
   const dev = Dev.inTerminal(["--listen", "127.0.0.1:0"], tmpdir());
   const [, url] = await dev.says(/page +(http:\S+)/);
   const [, file] = await dev.says(/store +sqlite:(\S+)/);
   await using watched = disposable(await openPage(browser, { url: url! }));
   const { page } = watched;
   await page.goto("/");
-  await page.getByRole("button", { name: "Kill its worker" }).click();
+  await page.getByRole("button", { name: "Kill the worker" }).click();
   await soon(() => page.url()).toMatch(/runs\/payment-\d+$/);
   const id = page.url().split("/").at(-1)!;
   await page.locator(".stripe.torn").waitFor({ timeout: 40_000 });

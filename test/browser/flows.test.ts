@@ -1,17 +1,17 @@
 import type { Browser, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
+import { describeAttention } from "./attention.ts";
 import { openBrowser } from "./chromium.ts";
-import { describeDoubts } from "./doubts.ts";
 import { describeLarge } from "./large.ts";
 import { describeLive } from "./live.ts";
 import { describeProcesses } from "./processes.ts";
 import { bound, done, markup } from "./scene.ts";
-import { buildPage, openPage, openStage, type Stage, settled, soon, type Watched } from "./stage.ts";
+import { buildPage, openPage, openStage, type Stage, settled, soon, type WatchedPage } from "./stage.ts";
 
-/** One server, one page: each flow has runs of its own, and judges by the store what a click has done. */
+/** One server, one page. Each flow uses runs of its own, and checks in the store what a click did. */
 let browser: Browser;
 let stage: Stage;
-let watched: Watched;
+let watched: WatchedPage;
 let page: Page;
 beforeAll(async () => {
   buildPage();
@@ -27,13 +27,14 @@ afterAll(async () => {
   await browser?.close();
 });
 
-const give = async (reason: string, label: string): Promise<void> => {
+/** Enters the reason and presses the submit button of the open dialog. */
+const submit = async (reason: string, label: string): Promise<void> => {
   const dialog = page.locator("dialog[open]").last();
-  await dialog.getByLabel("Why").fill(reason);
+  await dialog.getByLabel("Reason").fill(reason);
   await dialog.getByRole("button", { name: label, exact: true }).click();
 };
 
-it("runs: filters are in the address, the search finds a run, the keyboard goes through the rows", async () => {
+it("runs: keeps filters in the address, finds a run, steps through rows by keyboard", async () => {
   await page.goto("/");
   await settled(page);
   await page.getByRole("link", { name: "Runs", exact: true }).click();
@@ -58,24 +59,24 @@ it("runs: filters are in the address, the search finds a run, the keyboard goes 
   await soon(() => page.url()).toMatch(/runs\/payout-77$/);
   await page.getByRole("heading", { name: "payout-77", level: 1 }).waitFor();
   await page.keyboard.press("/");
-  await page.keyboard.type("nobody");
+  await page.keyboard.type("missing");
   await page.keyboard.press("Enter");
-  await page.getByText("There is no run nobody").waitFor();
+  await page.getByText("Run missing not found").waitFor();
 });
 
-it("runs: by time, by doubt and by the beginning of the id, all of it in the address", async () => {
+it("runs: filters by time, in doubt and id prefix, and keeps them in the address", async () => {
   const rows = () => page.locator("tbody a").allTextContents();
   const all = await stage.store.read.runs("default", { limit: 200 });
   await page.goto("/runs");
-  await page.getByLabel("has doubt").check();
-  await soon(() => page.url()).toContain("doubt=true");
+  await page.getByLabel("in doubt only").check();
+  await soon(() => page.url()).toContain("inDoubt=true");
   await soon(rows).toEqual(["payout-80", "payout-77"]);
-  const took = all.find(({ id }) => id === "treasury-2026-11-14")!.createdAt;
-  const [from, until] = [took, took + 9 * 60_000].map((at) => Math.floor(at / 60_000) * 60_000);
+  const startedAt = all.find(({ id }) => id === "treasury-2026-11-14")!.createdAt;
+  const [from, until] = [startedAt, startedAt + 9 * 60_000].map((at) => Math.floor(at / 60_000) * 60_000);
   const local = (at: number): string =>
     new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().slice(0, 16);
-  await page.getByLabel("has doubt").uncheck();
-  await page.getByLabel("Started").selectOption("between…");
+  await page.getByLabel("in doubt only").uncheck();
+  await page.getByLabel("Started").selectOption("custom range…");
   await page.getByLabel("From").fill(local(from!));
   await page.getByLabel("Until").fill(local(until!));
   await soon(() => page.url()).toContain(`until=${encodeURIComponent(local(until!))}`);
@@ -96,9 +97,9 @@ it("runs: by time, by doubt and by the beginning of the id, all of it in the add
   await soon(() => page.url()).toMatch(/runs\/refund-12$/);
 });
 
-it("overview: what it says is what the store holds", async () => {
+it("overview: shows what the store holds", async () => {
   await page.goto("/");
-  const chart = page.getByRole("img", { name: /^Runs in 2 min: / });
+  const chart = page.getByRole("img", { name: /^Runs per 2 min: / });
   await chart.waitFor();
   const now = await stage.store.read.now();
   const since = (Math.floor(now / 120_000) - 29) * 120_000;
@@ -106,33 +107,33 @@ it("overview: what it says is what the store holds", async () => {
   const started = all.filter(({ createdAt }) => createdAt >= since).length;
   const failed = all.filter(({ status, endedAt }) => status === "FAILED" && endedAt! >= since).length;
   expect(await chart.getAttribute("aria-label")).toMatch(
-    new RegExp(`1 h ${started} started, \\d+ ended well, ${failed} failed`),
+    new RegExp(`last 1 h: ${started} started, \\d+ ended without failure, ${failed} failed`),
   );
-  await page.getByRole("img", { name: /^How late the reactors are: now .*recovery/ }).waitFor();
-  const spend = page.getByRole("region", { name: "Spend against budgets" });
-  await spend.getByText("usd: 31.1 spent, of 75 in 3 runs").waitFor();
+  await page.getByRole("img", { name: /^Reactor lag: now .*recovery/ }).waitFor();
+  const spend = page.getByRole("region", { name: "Budget usage" });
+  await spend.getByText("usd: 31.1 of 75 spent (3 runs)").waitFor();
   await page.getByRole("region", { name: "Store and leases" }).getByText("1 without progress").waitFor();
-  const needs = page.getByRole("region", { name: "Needs a person" }).locator("a .mono");
-  const named = ["payout-77", "payout-80", "refund-12", "treasury-2026-11-15", `odd ${markup}`];
-  await soon(async () => (await needs.allTextContents()).toSorted()).toEqual(named.toSorted());
+  const attention = page.getByRole("region", { name: "Needs attention" }).locator("a .mono");
+  const expected = ["payout-77", "payout-80", "refund-12", "treasury-2026-11-15", `odd ${markup}`];
+  await soon(async () => (await attention.allTextContents()).toSorted()).toEqual(expected.toSorted());
   await spend.getByRole("link").click();
-  await page.locator("tr.loud", { hasText: "import-31" }).getByText("94 %").waitFor();
-  expect(await page.locator("tr.loud").count()).toBe(1);
+  await page.locator("tr.highlighted", { hasText: "import-31" }).getByText("94 %").waitFor();
+  expect(await page.locator("tr.highlighted").count()).toBe(1);
 });
 
-it("overview: a quota is shown once most of it is used", async () => {
+it("overview: shows a quota when most of it is used", async () => {
   const { intake, read } = stage.store;
-  const act = { by: "ada", reason: "a drill" };
-  const { used } = await intake.setQuota("default", { schedules: 1, runs: 1_000 }, act);
+  const audit = { by: "ada", reason: "a drill" };
+  const { used } = await intake.setQuota("default", { schedules: 1, runs: 1_000 }, audit);
   await page.goto("/");
   const quotas = page.getByRole("region", { name: "Quotas" });
-  await quotas.getByText(`${used.schedules} of 1 schedules · what comes next is refused`).waitFor();
+  await quotas.getByText(`${used.schedules} of 1 schedules · limit reached, new ones are rejected`).waitFor();
   expect(await quotas.getByText("runs").count()).toBe(0);
-  await intake.setQuota("default", { schedules: null, runs: null }, act);
+  await intake.setQuota("default", { schedules: null, runs: null }, audit);
   expect((await read.quota("default")).limits.runs).toBe(null);
 });
 
-it("run: one stripe for each term, the takeover marked, each record within reach", async () => {
+it("run: shows a stripe per term, marks the takeover, opens every record", async () => {
   await page.goto("/runs/treasury-2026-11-14");
   const terms = await stage.store.read.terms("default", { run: "treasury-2026-11-14" });
   await soon(() => page.locator(".stripe").count()).toBe(terms.length);
@@ -140,42 +141,40 @@ it("run: one stripe for each term, the takeover marked, each record within reach
   expect(await page.locator(".stripe.torn").getAttribute("aria-label")).toBe(
     "Token 1, worker-a, first owner, ended: expired",
   );
-  expect(await page.locator(".stripe.taken").getAttribute("aria-label")).toContain(
-    "the time of the owner before ran out",
-  );
+  expect(await page.locator(".stripe.taken").getAttribute("aria-label")).toContain("previous owner's lease expired");
   await soon(() => page.locator("button.time-name").allInnerTexts()).toEqual([
     ...["run created\ntreasury", "decision\nplan", "gate\ncfo\nreceived"],
     ...["effect\nbank.wire", "step\nbook", "run ended\ncompleted"],
   ]);
-  // What worker-b was given from the journal in each of its two terms; the wire was in doubt, and was not.
+  // worker-b replayed these in each of its two terms; not the wire, which was in doubt until it was observed.
   const hatched = (name: string) => page.locator(".time-row", { hasText: name }).locator(".replayed").count();
   expect(await Promise.all(["plan", "cfo", "bank.wire", "book"].map(hatched))).toEqual([2, 2, 0, 0]);
   await page.getByRole("button", { name: "decision plan" }).click();
-  const decided = page.locator("dialog[open]");
-  await decided.getByText("worker-b at token 2, worker-b at token 4").waitFor();
-  const asked = decided.getByRole("region", { name: "What the model was asked" });
-  expect(await asked.locator("pre").textContent()).toContain('"task": "plan the sweep"');
-  await decided.getByRole("region", { name: "What the model answered" }).getByText('"why"').waitFor();
+  const decision = page.locator("dialog[open]");
+  await decision.getByText("worker-b (token 2), worker-b (token 4)").waitFor();
+  const request = decision.getByRole("region", { name: "Model request" });
+  expect(await request.locator("pre").textContent()).toContain('"task": "plan the sweep"');
+  await decision.getByRole("region", { name: "Model response" }).getByText('"why"').waitFor();
   await page.keyboard.press("Escape");
   await page.locator(".stripe.taken").click();
   await page.getByText("worker-b/1").waitFor();
   await page.keyboard.press("Escape");
   await page.getByRole("button", { name: "effect bank.wire" }).click();
   const drawer = page.locator("dialog[open]");
-  await drawer.getByText("records as they are").click();
+  await drawer.getByText("raw records").click();
   await drawer.getByText("effect.observed").waitFor();
   expect(await drawer.locator("pre").allTextContents()).toContainEqual(expect.stringContaining('"sweep-2026-11-14"'));
   await page.keyboard.press("Escape");
-  await page.getByRole("link", { name: "Leases", exact: true }).last().click();
-  await page.getByRole("cell", { name: "expired" }).waitFor();
+  await page.getByRole("link", { name: "Term history" }).click();
+  await page.getByRole("cell", { name: "expired", exact: true }).waitFor();
   await page.getByRole("link", { name: "Input and result" }).click();
   await page.getByText('"r-118"').waitFor();
-  await page.getByText("usd: 0 spent").waitFor();
+  await page.getByText("usd: 0 of 50 spent").waitFor();
 });
 
-it("text that looks like markup stays text, on every screen that shows it", async () => {
+it("shows markup in names and values as text, on every screen", async () => {
   const odd = `/runs/${encodeURIComponent(`odd ${markup}`)}`;
-  for (const path of ["/", "/runs", "/gates", "/values", odd, `${odd}?tab=journal`, `${odd}?tab=leases`]) {
+  for (const path of ["/", "/runs", "/gates", "/values", odd, `${odd}?tab=journal`, `${odd}?tab=terms`]) {
     await page.goto(path);
     await settled(page);
     await page.getByText("<img src=x").first().waitFor();
@@ -184,14 +183,14 @@ it("text that looks like markup stays text, on every screen that shows it", asyn
   }
 });
 
-describeDoubts(() => ({ page, stage, give }));
+describeAttention(() => ({ page, stage, submit }));
 
-it("gates: an approval carries what it binds", async () => {
+it("gates: sends the fingerprint that the gate is bound to with an approval", async () => {
   const run = "treasury-2026-11-15";
   await page.goto("/gates");
   const card = page.getByRole("article", { name: `Gate cfo of ${run}` });
   await card.getByRole("button", { name: "Approve" }).click();
-  await give("within the limit", "Approve");
+  await submit("within the limit", "Approve");
   await page.locator("dialog").waitFor({ state: "detached" });
   const notes = await stage.store.read.journal("default", { run }, { inbox: true });
   expect(notes.map(({ kind, data }) => ({ kind, data }))).toEqual([
@@ -206,14 +205,14 @@ it("gates: an approval carries what it binds", async () => {
   ]);
 });
 
-it("gates: a card that has gone stale is refused, and says so", async () => {
+it("gates: rejects a decision from a stale card", async () => {
   const run = `odd ${markup}`;
   await page.goto("/gates");
   await page
     .getByRole("article", { name: /^Gate <img/ })
     .getByRole("button", { name: "Reject" })
     .click();
-  // The page hears of nothing any more: it goes on showing the card while the gate's time runs out.
+  // The page gets no more updates: it still shows the card when the gate has timed out.
   await page.route("**/v1/gates?open=true*", () => {});
   const term = await stage.scene.acquire({ run }, "worker-a", "free", { reason: "wake" });
   await stage.scene.write(
@@ -221,20 +220,20 @@ it("gates: a card that has gone stale is refused, and says so", async () => {
     done("gate.resolved", { pos: 1, to: "TIMED_OUT" }),
     done("term.ended", { end: "released", taken: 0 }),
   );
-  await give("no", "Reject");
+  await submit("no", "Reject");
   await page.getByText("This gate is no longer open").waitFor();
   expect(await stage.store.read.journal("default", { run }, { inbox: true })).toEqual([]);
   await page.unroute("**/v1/gates?open=true*");
 });
 
-it("leases: who stalls stands out; a takeover fences the owner in the person's name", async () => {
+it("leases: highlights a stalled holder, and records who took a lease over", async () => {
   await page.goto("/leases");
-  await page.locator("tr.loud", { hasText: "nightly-report" }).waitFor();
-  expect(await page.locator("tr.loud").count()).toBe(1);
+  await page.locator("tr.highlighted", { hasText: "nightly-report" }).waitFor();
+  expect(await page.locator("tr.highlighted").count()).toBe(1);
   const before = await stage.store.read.lease("default", { name: "sweeper" });
   await page.getByRole("button", { name: "sweeper", exact: true }).click();
   await page.getByRole("button", { name: "Take over" }).click();
-  await give("it hangs", "Take over");
+  await submit("it hangs", "Take over");
   await soon(async () => (await stage.store.read.lease("default", { name: "sweeper" }))?.state).toBe("FREE");
   const after = await stage.store.read.lease("default", { name: "sweeper" });
   expect(after!.token).toBeGreaterThan(before!.token);
@@ -244,21 +243,21 @@ it("leases: who stalls stands out; a takeover fences the owner in the person's n
     { begunBy: "manual", why: "it hangs" },
   ]);
   await page.goto("/leases");
-  await page.getByLabel("also free ones").check();
+  await page.getByLabel("include free leases").check();
   await page.getByRole("button", { name: "old-sweeper" }).click();
   await page.getByRole("button", { name: "Resume" }).click();
-  await give("needed again", "Resume");
+  await submit("needed again", "Resume");
   await soon(async () => (await stage.store.read.lease("default", { name: "old-sweeper" }))?.paused).toBe(false);
 });
 
-it("takeover of a run: from its page and from its lease; the owner is fenced at once, and the ledger says by whom", async () => {
+it("takes a run over from its page and its lease, and records the reason", async () => {
   const run = "import-31";
   const owner = await stage.store.read.lease("default", { run });
   expect(owner).toMatchObject({ state: "HELD", label: "worker-b" });
   await page.goto(`/runs/${run}`);
   await page.getByRole("button", { name: "Take over" }).click();
-  await page.getByText("worker-b is fenced at once").waitFor();
-  await give("its machine hangs", "Take over");
+  await page.getByText("worker-b is fenced immediately").waitFor();
+  await submit("its machine hangs", "Take over");
   await page.locator("dialog").waitFor({ state: "detached" });
   expect(await stage.store.read.terms("default", { run })).toMatchObject([
     { label: "worker-b", end: "manual" },
@@ -270,7 +269,7 @@ it("takeover of a run: from its page and from its lease; the owner is fenced at 
   await page.goto("/leases");
   await page.getByRole("button", { name: run }).click();
   await page.getByRole("button", { name: "Take over" }).click();
-  await give("wrong machine", "Take over");
+  await submit("wrong machine", "Take over");
   await soon(async () => (await stage.store.read.lease("default", { run }))?.state).toBe("FREE");
   const terms = await stage.store.read.terms("default", { run });
   expect(terms.slice(2)).toMatchObject([{ label: "worker-c", end: "manual" }, { why: "wrong machine" }]);
@@ -281,41 +280,41 @@ it("takeover of a run: from its page and from its lease; the owner is fenced at 
   ]);
 });
 
-it("runs: a bulk cancel says how many before it does it to those, and to no other", async () => {
+it("runs: shows how many runs a bulk cancel affects, and cancels only those", async () => {
   await page.goto("/runs?workflow=treasury");
-  await page.getByRole("button", { name: "Cancel these" }).click();
-  await page.getByText("1 would be asked to stop").waitFor();
-  await give("the month is closed", "Cancel 1 run");
+  await page.getByRole("button", { name: "Cancel matching runs" }).click();
+  await page.getByText("Requests cancellation of 1 open run.").waitFor();
+  await submit("the month is closed", "Cancel 1 run");
   await page.locator("dialog").waitFor({ state: "detached" });
-  const asked = async (run: string) =>
+  const requests = async (run: string) =>
     (await stage.store.read.journal("default", { run }, { inbox: true })).filter(
       ({ kind }) => kind === "cancel.requested",
     );
-  expect(await asked("treasury-2026-11-15")).toMatchObject([
+  expect(await requests("treasury-2026-11-15")).toMatchObject([
     { kind: "cancel.requested", data: { reason: "the month is closed" } },
   ]);
-  expect(await asked("import-31")).toEqual([]);
+  expect(await requests("import-31")).toEqual([]);
 });
 
-it("fork: an act that would happen twice must be ticked; then there is the new run", async () => {
+it("fork: starts the new run once an effect that would happen twice is ticked", async () => {
   await page.goto("/runs/treasury-2026-11-14");
   await page.getByRole("button", { name: "Fork" }).click();
-  await page.getByLabel("Go on from").selectOption("2");
-  const doIt = page.locator("dialog").getByRole("button", { name: "Fork", exact: true });
-  await page.getByRole("group", { name: "Has already happened in the world" }).waitFor();
-  await page.getByLabel("Why").fill("the books were wrong");
-  expect(await doIt.isDisabled()).toBe(true);
+  await page.getByLabel("Fork at").selectOption("2");
+  const fork = page.locator("dialog").getByRole("button", { name: "Fork", exact: true });
+  await page.getByRole("group", { name: "Already happened upstream" }).waitFor();
+  await page.getByLabel("Reason").fill("the books were wrong");
+  expect(await fork.isDisabled()).toBe(true);
   await page.getByRole("checkbox", { name: /bank\.wire/ }).check();
-  expect(await doIt.isEnabled()).toBe(true);
-  await doIt.click();
+  expect(await fork.isEnabled()).toBe(true);
+  await fork.click();
   await soon(() => page.url()).toMatch(/runs\/[0-9a-f-]{36}$/);
   const id = page.url().split("/").at(-1)!;
-  const [created, acted] = await stage.store.read.journal("default", { run: id });
+  const [created, action] = await stage.store.read.journal("default", { run: id });
   expect(created).toMatchObject({
     kind: "run.created",
     data: { forkedFrom: "treasury-2026-11-14", fork: { pos: 2 } },
   });
-  expect(acted).toMatchObject({ kind: "operator.action", data: { action: "fork", reason: "the books were wrong" } });
+  expect(action).toMatchObject({ kind: "operator.action", data: { action: "fork", reason: "the books were wrong" } });
 });
 
 describeLarge(() => browser);

@@ -2,22 +2,22 @@ import type { Browser, Page } from "playwright-core";
 import { describe, expect, it } from "vitest";
 import { disposable, openPage, openStage } from "./stage.ts";
 
-/** Rows that answers to this call have brought. */
+/** Counts the rows that responses to this call contain. */
 function countRows(page: Page, path: RegExp, field: string): { rows: number; calls: number } {
-  const told = { rows: 0, calls: 0 };
+  const fetched = { rows: 0, calls: 0 };
   page.on("response", async (response) => {
     if (!path.test(response.url())) return;
     const json = (await response.json().catch(() => ({}))) as Record<string, unknown[]>;
-    told.rows += json[field]?.length ?? 0;
-    told.calls += 1;
+    fetched.rows += json[field]?.length ?? 0;
+    fetched.calls += 1;
   });
-  return told;
+  return fetched;
 }
 
-/** With the one browser of all tests, which is there when they run. */
+/** Takes the browser that all tests share. */
 export function describeLarge(browser: () => Browser): void {
   describe("large stores", () => {
-    it("a list of 100 000 runs is read in windows", async () => {
+    it("reads a list of 100 000 runs in windows", async () => {
       await using stage = disposable(await openStage({ made: false }));
       for (let from = 0; from < 100_000; from += 10_000) {
         const ids = Array.from({ length: 10_000 }, (_none, k) => `run-${from + k}`);
@@ -28,7 +28,7 @@ export function describeLarge(browser: () => Browser): void {
       }
       await using watched = disposable(await openPage(browser(), stage.serving));
       const { page } = watched;
-      const told = countRows(page, /\/v1\/runs\?limit=100|\/v1\/runs\?before=/, "runs");
+      const fetched = countRows(page, /\/v1\/runs\?limit=100|\/v1\/runs\?before=/, "runs");
       await page.goto("/runs");
       await page.getByRole("link", { name: "run-99999" }).waitFor();
       const body = page.locator(".run-body");
@@ -37,14 +37,14 @@ export function describeLarge(browser: () => Browser): void {
         await page.getByRole("link", { name: last }).waitFor();
       }
       const rendered = await page.locator("tbody tr").count();
-      console.log(`100 000 runs: ${told.rows} rows fetched in ${told.calls} calls, ${rendered} rendered`);
-      await expect.poll(() => told.rows).toBeGreaterThanOrEqual(300);
-      expect(told.rows).toBeLessThan(2_000);
+      console.log(`100 000 runs: ${fetched.rows} rows fetched in ${fetched.calls} calls, ${rendered} rendered`);
+      await expect.poll(() => fetched.rows).toBeGreaterThanOrEqual(300);
+      expect(fetched.rows).toBeLessThan(2_000);
       expect(rendered).toBeLessThan(60);
       expect(watched.wrong).toEqual([]);
     }, 60_000);
 
-    it("a page that ends early because its rows are large is not taken for the last one", async () => {
+    it("reads on after a page that large rows made short", async () => {
       await using stage = disposable(await openStage({ made: false }));
       const { scene, store } = stage;
       const large = "x".repeat(3 * 2 ** 20);
@@ -63,10 +63,10 @@ export function describeLarge(browser: () => Browser): void {
       expect(watched.wrong).toEqual([]);
     }, 60_000);
 
-    it("gates are shown page by page, to the last one", async () => {
+    it("shows gates page by page, to the last one", async () => {
       await using stage = disposable(await openStage({ made: false }));
       const { scene, store } = stage;
-      const term = await scene.begin("asks", "asks", "worker-a", { ttlMs: 3_600_000 });
+      const term = await scene.begin("approvals", "approvals", "worker-a", { ttlMs: 3_600_000 });
       const gates = Array.from({ length: 130 }, (_none, pos) => ({
         kind: "gate.opened" as const,
         data: { pos, name: `gate-${pos}` },
@@ -81,7 +81,7 @@ export function describeLarge(browser: () => Browser): void {
       expect(watched.wrong).toEqual([]);
     }, 60_000);
 
-    it("a run of 10 000 records is read in windows", async () => {
+    it("reads a run of 10 000 records in windows", async () => {
       await using stage = disposable(await openStage({ made: false }));
       const { scene, store } = stage;
       const term = await scene.begin("long", "long", "worker-a", { ttlMs: 3_600_000 });
@@ -94,12 +94,12 @@ export function describeLarge(browser: () => Browser): void {
       }
       await using watched = disposable(await openPage(browser(), stage.serving));
       const { page } = watched;
-      const told = countRows(page, /\/v1\/runs\/long\/journal/, "records");
+      const fetched = countRows(page, /\/v1\/runs\/long\/journal/, "records");
       await page.goto("/runs/long");
       await page.getByText("records 9801 to 10000 of 10000").waitFor();
       await page.getByRole("button", { name: "step step 9998" }).waitFor();
       expect(await page.locator("[data-time-row]").count()).toBeLessThanOrEqual(200);
-      await expect.poll(() => told.rows).toBe(200);
+      await expect.poll(() => fetched.rows).toBe(200);
       await page.getByRole("button", { name: "Earlier" }).click();
       await page.getByRole("button", { name: "step step 9700" }).waitFor();
       await page.getByRole("link", { name: "Journal" }).click();
@@ -107,8 +107,8 @@ export function describeLarge(browser: () => Browser): void {
       await page.locator(".journal-body").evaluate((box) => box.scrollTo(0, box.scrollHeight));
       await page.getByText("name: step 9998,").waitFor();
       const rendered = await page.locator("tbody tr").count();
-      console.log(`10 000 records: ${told.rows} fetched in ${told.calls} calls, ${rendered} rendered`);
-      expect(told.rows).toBeLessThanOrEqual(1_200);
+      console.log(`10 000 records: ${fetched.rows} fetched in ${fetched.calls} calls, ${rendered} rendered`);
+      expect(fetched.rows).toBeLessThanOrEqual(1_200);
       expect(rendered).toBeLessThan(60);
       expect(watched.wrong).toEqual([]);
     });

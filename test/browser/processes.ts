@@ -7,7 +7,7 @@ import { disposable, openPage, openStage, soon, violations } from "./stage.ts";
 
 const runner = createRunner({ workflows: [] });
 
-/** A program of its own name on the store. */
+/** A program on this store, with a label of its own. */
 async function program(label: string, store: Store, work: boolean): Promise<Tape> {
   const before = process.env.TAPE_REPLICA_ID;
   process.env.TAPE_REPLICA_ID = label;
@@ -19,16 +19,16 @@ async function program(label: string, store: Store, work: boolean): Promise<Tape
   }
 }
 
-/** The store as it looks to somebody whose outbox cannot get at it. */
+/** A store that fails for the outbox alone. */
 function withoutOutbox(store: Store): Store {
   const find: Store["claim"]["find"] = (request) =>
     request.nextReactor === "outbox" ? Promise.reject(new Error("no outbox")) : store.claim.find(request);
   return { ...store, claim: { ...store.claim, find } };
 }
 
-/** Who is there, who stands by and whose reactor fails, as programs that run say it themselves. */
+/** Processes, standbys and failing reactors, from the reports of real programs. */
 export function describeProcesses(browser: () => Browser): void {
-  it("processes: a singleton's holder and standby, the replicas of a reactor and its errors, by name", async () => {
+  it("names the holder and standby of a singleton, and a reactor's replicas and errors", async () => {
     await using stage = disposable(await openStage({ made: false }));
     await using watched = disposable(await openPage(browser(), stage.serving));
     await using one = await program("replica-one", stage.store, false);
@@ -47,7 +47,7 @@ export function describeProcesses(browser: () => Browser): void {
     await soon(async () => (await cells("Processes", "replica-two"))[4]).toBe("sweeper: standby");
     await soon(async () => (await cells("Reactors", "outbox")).at(-1)).toBe("replica-two");
     expect(Number((await cells("Reactors", "outbox"))[4])).toBeGreaterThan(0);
-    expect(await row("Reactors", "outbox").getAttribute("class")).toBe("loud");
+    expect(await row("Reactors", "outbox").getAttribute("class")).toBe("highlighted");
     expect((await cells("Reactors", "timers")).slice(3, 5)).toEqual(["0", "0"]);
     expect(await violations(page)).toEqual([]);
     await page.goto("/leases");
@@ -60,7 +60,7 @@ export function describeProcesses(browser: () => Browser): void {
     await one.close();
     await soon(async () =>
       (await cells("Singletons", "sweeper")).slice(2, 4).map((text) => text.split("\n")[0]),
-    ).toEqual(["replica-two", "nobody"]);
+    ).toEqual(["replica-two", "none"]);
     await page.goto("/health");
     await soon(() => row("Processes", "replica").count()).toBe(1);
     expect(watched.wrong).toEqual([]);

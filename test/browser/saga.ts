@@ -2,7 +2,7 @@ import { strict as assert } from "node:assert";
 import type { Term } from "../../src/model/lease.ts";
 import type { NewRecord } from "../../src/model/records.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import type { PastClock } from "./past.ts";
+import type { PastClock } from "./past-clock.ts";
 import { done, type Scene, tenant } from "./scene.ts";
 
 export const booking = (pos: number, name: string, args: object) => ({
@@ -11,13 +11,13 @@ export const booking = (pos: number, name: string, args: object) => ({
   }),
   sent: done("effect.dispatched", { pos, attempt: 1, sendWithinMs: 10_000 }),
   booked: done("effect.settled", { pos, to: "CONFIRMED", reason: "returned", value: { ref: `${name}-1` } }),
-  owed: done("obligation.armed", {
-    ...{ pos, sub: 1, name, semantics: "idempotent", key: `${name}:${pos}:inverse` },
+  armed: done("obligation.armed", {
+    ...{ pos, sub: 1, name, semantics: "idempotent", key: `${name}:${pos}:compensation` },
     args: { args, result: { ref: `${name}-1` } },
   }),
 });
 
-/** A trip whose car cannot be had: its child, which booked the hotel, and itself are undone, the newest first. */
+/** A trip that finds no car: its child, which booked the hotel, and the trip itself are compensated, newest first. */
 export async function sagaOf(scene: Scene, store: Store, clock: PastClock): Promise<void> {
   const [id, hotel] = ["trip-204", "trip-204.1"];
   const flight = booking(0, "flight.book", { from: "VIE", to: "LIS" });
@@ -25,7 +25,7 @@ export async function sagaOf(scene: Scene, store: Store, clock: PastClock): Prom
   clock.elapse(700);
   await scene.write(
     term,
-    ...[flight.intended, flight.sent, flight.booked, flight.owed],
+    ...[flight.intended, flight.sent, flight.booked, flight.armed],
     done("child.started", { pos: 1, id: hotel, workflow: "hotel", input: { nights: 3 }, inputHash: "h" }),
     done("term.ended", { end: "released", taken: 0 }),
   );
@@ -44,16 +44,18 @@ export async function sagaOf(scene: Scene, store: Store, clock: PastClock): Prom
     done("term.ended", { end: "released", taken: 1 }),
   );
   clock.elapse(900);
-  await undo(scene, store, hotel, (ref) => [
+  await compensate(scene, store, hotel, (ref) => [
     done("effect.dispatched", { ...ref, attempt: 1, sendWithinMs: 10_000 }),
     done("obligation.settled", { ...ref, to: "COMPENSATED", reason: "returned" }),
     done("term.ended", { end: "released", taken: 0 }),
   ]);
   clock.elapse(300);
-  const told = await scene.acquire({ run: id }, "worker-a", "free", { reason: "wake" });
-  await scene.write(told, done("notes.taken", { through: 2 }), done("term.ended", { end: "released", taken: 2 }));
+  const resumed = await scene.acquire({ run: id }, "worker-a", "free", { reason: "wake" });
+  await scene.write(resumed, done("notes.taken", { through: 2 }), done("term.ended", { end: "released", taken: 2 }));
   clock.elapse(600);
-  await undo(scene, store, id, (ref) => [done("effect.dispatched", { ...ref, attempt: 1, sendWithinMs: 10_000 })]);
+  await compensate(scene, store, id, (ref) => [
+    done("effect.dispatched", { ...ref, attempt: 1, sendWithinMs: 10_000 }),
+  ]);
 }
 
 async function child(scene: Scene, id: string, parent: number, clock: PastClock): Promise<void> {
@@ -62,7 +64,7 @@ async function child(scene: Scene, id: string, parent: number, clock: PastClock)
   const room = booking(0, "hotel.book", { nights: 3 });
   await scene.write(
     term,
-    ...[room.intended, room.sent, room.booked, room.owed],
+    ...[room.intended, room.sent, room.booked, room.armed],
     done("run.ended", {
       ...{ status: "COMPLETED", outcome: { ref: "hotel.book-1" }, taken: 0, parent: { journal: parent, pos: 1, id } },
     }),
@@ -71,15 +73,15 @@ async function child(scene: Scene, id: string, parent: number, clock: PastClock)
 
 type Ref = { readonly run: number; readonly pos: number; readonly sub: number };
 
-async function undo(
+async function compensate(
   scene: Scene,
   store: Store,
   run: string,
   records: (ref: Ref) => readonly NewRecord[],
 ): Promise<void> {
-  const [owed] = await store.read.effects(tenant, { run, role: "compensation" });
-  assert.ok(owed?.item);
+  const [obligation] = await store.read.effects(tenant, { run, role: "compensation" });
+  assert.ok(obligation?.item);
   const more = { reactor: "compensation", ttlMs: 7_200_000 };
-  const term = await scene.acquire({ journal: owed.item }, "worker-b", "free", more);
-  await scene.write(term, ...records({ run: owed.run, pos: owed.pos, sub: owed.sub }));
+  const term = await scene.acquire({ journal: obligation.item }, "worker-b", "free", more);
+  await scene.write(term, ...records({ run: obligation.run, pos: obligation.pos, sub: obligation.sub }));
 }

@@ -7,7 +7,7 @@ import { effect } from "../../src/sdk/effect.ts";
 import { outcome } from "../../src/sdk/outcomes.ts";
 import { createRunner } from "../../src/sdk/workflow.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import type { PastClock } from "./past.ts";
+import type { PastClock } from "./past-clock.ts";
 import { sagaOf } from "./saga.ts";
 
 const wire = effect("bank.wire", async (order: { readonly invoice: string }) => ({ receipt: order.invoice }), {
@@ -21,39 +21,39 @@ const charge = effect("card.charge", async (order: { readonly invoice: string })
   compensate: async () => ({ refunded: true }),
 });
 
-/** With it the server knows the effects of the scene, and a person can say that one happened, or has it undone. */
+/** The server needs the scene's effects, so that an operator can confirm or compensate them. */
 export const sceneRunner = createRunner({ workflows: [], effects: [wire, charge] });
 
 export const tenant = "default";
 const hour = 3_600_000;
-/** What the gates bind: an act has a fingerprint. */
+/** The fingerprint that the gates are bound to. */
 export const bound = createHash("sha256").update("bank.wire").digest("hex");
 export const markup = '<img src=x onerror="document.title=1"><script>document.title=2</script>';
 
-/** A history of a few hours, written record by record: what it shows is then exactly what is in the store. */
+/** A history of a few hours, written record by record, so that the store holds exactly what the tests expect. */
 export class Scene {
   readonly #store: Store;
   readonly #clock: PastClock;
-  readonly #rest: (ms: number) => Promise<void>;
+  readonly #pass: (ms: number) => Promise<void>;
   #nonce = 1_000n;
 
-  /** `rest` is how minutes pass in which nothing is told. */
-  constructor(store: Store, clock: PastClock, rest = async (ms: number): Promise<void> => clock.elapse(ms)) {
+  /** `pass` lets minutes pass in which the scene writes nothing. */
+  constructor(store: Store, clock: PastClock, pass = async (ms: number): Promise<void> => clock.elapse(ms)) {
     this.#store = store;
     this.#clock = clock;
-    this.#rest = rest;
+    this.#pass = pass;
   }
 
-  /** `odd`: with text in it that looks like markup. */
+  /** `odd` adds text that looks like markup. */
   async make({ odd }: { readonly odd: boolean }): Promise<void> {
     await this.#days();
     await this.#takeover();
-    await this.doubt("payout-77", { labels: { customer: "acme" } });
-    await this.doubt("payout-80", { open: true });
+    await this.inDoubt("payout-77", { labels: { customer: "acme" } });
+    await this.inDoubt("payout-80", { open: true });
     await this.#stuck();
     await this.#failed();
     await sagaOf(this, this.#store, this.#clock);
-    await this.#rest(20 * 60_000);
+    await this.#pass(20 * 60_000);
     await this.gate("treasury-2026-11-15");
     await this.#held();
     if (odd) await this.#markup();
@@ -62,13 +62,13 @@ export class Scene {
     await this.report();
   }
 
-  /** The two workers say what they are at; they are listed for a minute. */
+  /** Process reports of both workers. The store lists them for a minute. */
   async report(): Promise<void> {
-    const tally = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0, errorsPerMinute: 0 };
+    const stats = { found: 0, done: 0, failed: 0, faults: 0, busy: 0, unserved: 0, lagMs: 0, errorsPerMinute: 0 };
     const names = ["recovery", "reconciler", "outbox", "timers", "compensation"];
     const report = (label: string, rates: readonly number[], failed: number, holds: string, stands: string) => {
-      const tallies = names.map((name, k) => [name, { ...tally, done: rates[k], perMinute: rates[k] }] as const);
-      const outbox = { ...tally, failed, done: rates[2], perMinute: rates[2], errorsPerMinute: failed };
+      const perReactor = names.map((name, k) => [name, { ...stats, done: rates[k], perMinute: rates[k] }] as const);
+      const outbox = { ...stats, failed, done: rates[2], perMinute: rates[2], errorsPerMinute: failed };
       const singletons = [
         { name: holds, state: "holder" },
         { name: stands, state: "standby" },
@@ -76,7 +76,7 @@ export class Scene {
       const startedAt = this.#clock.wall() - 79 * 60_000;
       const body = {
         ...{ startedAt, driving: label === "worker-b" ? 1 : 0, singletons },
-        reactors: { ...Object.fromEntries(tallies), outbox },
+        reactors: { ...Object.fromEntries(perReactor), outbox },
       };
       return this.#store.intake.report(tenant, { owner: `${label}/1`, label, body });
     };
@@ -84,18 +84,18 @@ export class Scene {
     await report("worker-b", [11, 0, 4, 2, 0], 2, "nightly-report", "sweeper");
   }
 
-  /** Quiet days before, one run each. */
+  /** Earlier, quiet days with one run each. */
   async #days(): Promise<void> {
     for (let day = 1; day <= 12; day++) {
       const term = await this.begin(`sync-${String(day).padStart(3, "0")}`, "sync", "worker-a");
       const steps = ["list", "compare", "write"].map((name, pos) => done("step.done", { pos, name, value: pos * day }));
       this.#clock.elapse(900);
       await this.write(term, ...steps, done("run.ended", { status: "COMPLETED", outcome: { written: day }, taken: 0 }));
-      await this.#rest(4 * 60_000);
+      await this.#pass(4 * 60_000);
     }
   }
 
-  /** worker-a dies between the wire and the record of it; worker-b takes over and somebody looks at the bank. */
+  /** worker-a dies between the wire and its record; worker-b takes over, and the reconciler asks the bank. */
   async #takeover(): Promise<void> {
     const id = "treasury-2026-11-14";
     const order = { invoice: "sweep-2026-11-14", account: "reserve", amount: 250_000 };
@@ -128,13 +128,13 @@ export class Scene {
       done("term.ended", { end: "released", taken: 1 }),
     );
     this.#clock.elapse(2_000);
-    const look = await this.#item(id, "worker-b");
+    const item = await this.#item(id, "worker-b");
     this.#clock.elapse(1_400);
     const receipt = { value: { receipt: "r-118" } };
     await this.write(
-      look.term,
-      done("effect.observed", { run: look.run, pos: 2, observation: "confirmed", detail: receipt.value }),
-      done("effect.settled", { run: look.run, pos: 2, to: "CONFIRMED", reason: "observed", ...receipt }),
+      item.term,
+      done("effect.observed", { run: item.run, pos: 2, observation: "confirmed", detail: receipt.value }),
+      done("effect.settled", { run: item.run, pos: 2, to: "CONFIRMED", reason: "observed", ...receipt }),
       done("term.ended", { end: "released", taken: 0 }),
     );
     this.#clock.elapse(200);
@@ -147,11 +147,11 @@ export class Scene {
       done("step.done", { pos: 3, name: "book", value: { entry: 4411n } }),
       done("run.ended", { status: "COMPLETED", outcome: { done: true, receipt: "r-118" }, taken: 2 }),
     );
-    await this.#rest(6 * 60_000);
+    await this.#pass(6 * 60_000);
   }
 
-  /** An act whose answer was lost, and a look that decided nothing; `open`: there will be others. */
-  async doubt(id: string, { name = "bank.wire", open = false, labels }: DoubtOptions = {}): Promise<void> {
+  /** An effect whose response was lost, and an inconclusive observation; with `open` another one will follow. */
+  async inDoubt(id: string, { name = "bank.wire", open = false, labels }: InDoubtOptions = {}): Promise<void> {
     const order = { invoice: `inv-${id}`, account: "supplier", amount: 1_240 };
     const term = await this.begin(id, "payout", "worker-a", labels && { labels });
     this.#clock.elapse(1_200);
@@ -165,23 +165,28 @@ export class Scene {
     );
     this.#clock.elapse(5_000);
     const { term: item, run } = await this.#item(id, "worker-b");
-    const look = done("effect.observed", { run, pos: 1, observation: "inconclusive", detail: "the bank is closed" });
+    const observed = done("effect.observed", {
+      run,
+      pos: 1,
+      observation: "inconclusive",
+      detail: "the bank is closed",
+    });
     if (open) {
       const next = { nextReactor: "reconciler", inMs: 2 * hour };
-      await this.write(item, look, done("term.ended", { end: "released", taken: 0, ...next }));
+      await this.write(item, observed, done("term.ended", { end: "released", taken: 0, ...next }));
       return;
     }
     await this.write(
       item,
-      look,
+      observed,
       done("effect.settled", { run, pos: 1, to: "STUCK", reason: "inconclusive" }),
       done("term.ended", { end: "released", taken: 0 }),
     );
-    const again = await this.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
+    const resumed = await this.acquire({ run: id }, "worker-b", "free", { reason: "wake" });
     await this.write(
-      again,
+      resumed,
       done("notes.taken", { through: 1 }),
-      done("run.stuck", { why: `a person must say what became of ${name}`, on: [{ run, pos: 1, sub: 0 }] }),
+      done("run.stuck", { why: `${name} is in doubt: an operator must resolve it`, on: [{ run, pos: 1, sub: 0 }] }),
       done("term.ended", { end: "released", taken: 1 }),
     );
   }
@@ -204,7 +209,10 @@ export class Scene {
     await this.write(
       term,
       done("step.done", { pos: 0, name: "load order", value: { order: 12 } }),
-      done("run.stuck", { why: "the code asks for step price where the journal has step tax", detail: { pos: 1 } }),
+      done("run.stuck", {
+        why: "at position 1 the journal has step tax, but the code asks for step price",
+        detail: { pos: 1 },
+      }),
       done("term.ended", { end: "released", taken: 0 }),
     );
   }
@@ -219,7 +227,7 @@ export class Scene {
     );
   }
 
-  /** Owners at work: one run, a singleton, and one that renews but gets nowhere. */
+  /** Leases that are held: a run, a singleton, and a singleton that renews without progress. */
   async #held(): Promise<void> {
     const budget = { usd: 20_000_000, tokens: 400_000_000_000 };
     const term = await this.begin("import-31", "import", "worker-b", { ttlMs: hour, budget });
@@ -233,10 +241,10 @@ export class Scene {
       ttlMs: 2 * hour,
       maxStallMs: 60_000,
     });
-    await this.#rest(3 * 60_000);
+    await this.#pass(3 * 60_000);
   }
 
-  /** Text of the user's that would be a deed if anybody read it as markup. */
+  /** Text that would do harm if the page treated it as markup. */
   async #markup(): Promise<void> {
     const term = await this.begin(`odd ${markup}`, markup, markup, { labels: { odd: markup } });
     await this.write(
@@ -284,7 +292,7 @@ export class Scene {
     return (await this.#store.fenced.append(fence, { after, records })).head;
   }
 
-  /** The journal of the run's act in doubt, held by its reconciler. */
+  /** The item of the run's effect in doubt, acquired by the reconciler. */
   async #item(id: string, label: string): Promise<{ readonly term: Term; readonly run: number }> {
     const [row] = await this.#store.read.effects(tenant, { run: id });
     assert.ok(row?.item);
@@ -301,19 +309,19 @@ export class Scene {
     const { reason, reactor = "recovery", ttlMs = 60_000, maxStallMs } = more;
     const claimant = { owner: `${label}/1`, label, reactor, ttlMs, ...(maxStallMs !== undefined && { maxStallMs }) };
     const nonce = this.#nonce++;
-    const answer = await this.#store.claim.acquire(tenant, {
+    const result = await this.#store.claim.acquire(tenant, {
       target,
       claimant,
       nonce,
       expect,
       ...(reason && { reason }),
     });
-    if (!answer.ok) throw answer.error;
-    return answer.term;
+    if (!result.ok) throw result.error;
+    return result.term;
   }
 }
 
-interface DoubtOptions {
+interface InDoubtOptions {
   readonly name?: string;
   readonly open?: boolean;
   readonly labels?: Readonly<Record<string, string>>;

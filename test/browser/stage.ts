@@ -8,13 +8,13 @@ import { expect } from "vitest";
 import { openStore } from "../../src/host/open-store.ts";
 import { type RunningServer, type ServeOptions, serve } from "../../src/host/serve.ts";
 import type { Store } from "../../src/store/contract/store.ts";
-import { PastClock } from "./past.ts";
+import { PastClock } from "./past-clock.ts";
 import { Scene, sceneRunner } from "./scene.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** The page is built from its present sources, in a process of its own: a test runner's settings are not a page's. */
+/** Builds the page from its current sources, in a process of its own: the test runner's settings must not apply. */
 export function buildPage(): void {
   execFileSync(process.execPath, [join(root, "tools/dashboard.ts"), "--if-stale"], { cwd: root, stdio: "inherit" });
 }
@@ -45,14 +45,14 @@ export async function openStage(
   };
 }
 
-/** A page that keeps what it should never have: errors, and requests to anybody else. */
-export interface Watched {
+/** A page that collects what must never occur: errors, and requests to another origin. */
+export interface WatchedPage {
   readonly page: Page;
   readonly wrong: string[];
   close(): Promise<void>;
 }
 
-export async function openPage(browser: Browser, { url }: Pick<RunningServer, "url">): Promise<Watched> {
+export async function openPage(browser: Browser, { url }: Pick<RunningServer, "url">): Promise<WatchedPage> {
   const context = await browser.newContext({
     colorScheme: "light",
     viewport: { width: 1180, height: 760 },
@@ -63,18 +63,18 @@ export async function openPage(browser: Browser, { url }: Pick<RunningServer, "u
   const wrong: string[] = [];
   page.on("pageerror", (error) => wrong.push(String(error)));
   page.on("console", (message) => {
-    // A refusal that the page shows is no fault of the page.
+    // The page shows these errors to the user: they are expected.
     if (message.type() === "error" && !/status of (401|403|404|409)/.test(message.text())) wrong.push(message.text());
   });
   page.on("request", (request) => {
-    if (new URL(request.url()).origin !== new URL(url).origin) wrong.push(`asked ${request.url()}`);
+    if (new URL(request.url()).origin !== new URL(url).origin) wrong.push(`requested ${request.url()}`);
   });
   return { page, wrong, close: () => context.close() };
 }
 
 const standards = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
 
-/** What axe finds against WCAG 2.2 A and AA, as rule and place; `within` a part of the page, or all of it. */
+/** Violations of WCAG 2.2 A and AA that axe finds in `within`, as rule and place. */
 export async function violations(page: Page, only: readonly string[] = standards, within = "html"): Promise<string[]> {
   if (await page.evaluate("typeof axe === 'undefined'")) await page.evaluate(axe);
   return page.evaluate(
@@ -96,7 +96,7 @@ export async function violations(page: Page, only: readonly string[] = standards
   );
 }
 
-/** To another screen as a click on a link would go there: without loading the page anew. */
+/** Goes to another screen as a click on a link does: without a reload. */
 export async function follow(page: Page, path: string): Promise<void> {
   const to = JSON.stringify(path);
   await page.evaluate(`history.pushState({}, "", ${to}); dispatchEvent(new PopStateEvent("popstate"))`);
@@ -104,15 +104,15 @@ export async function follow(page: Page, path: string): Promise<void> {
   await settled(page);
 }
 
-/** Comes true by and by: a busy machine takes its time. */
-export const soon = <T>(look: () => T | Promise<T>) => expect.poll(look, { timeout: 15_000, interval: 50 });
+/** Polls until the expectation holds: a busy machine needs a while. */
+export const soon = <T>(read: () => T | Promise<T>) => expect.poll(read, { timeout: 15_000, interval: 50 });
 
-/** All first answers are drawn. */
+/** Waits until every first response is rendered. */
 export async function settled(page: Page): Promise<void> {
   await page.locator("main :is(h1, .empty)").first().waitFor();
   await page.locator(".loading").first().waitFor({ state: "hidden" });
 }
 
-export function disposable<T extends { close(): Promise<void> }>(one: T): T & AsyncDisposable {
-  return Object.assign(one, { [Symbol.asyncDispose]: () => one.close() });
+export function disposable<T extends { close(): Promise<void> }>(resource: T): T & AsyncDisposable {
+  return Object.assign(resource, { [Symbol.asyncDispose]: () => resource.close() });
 }

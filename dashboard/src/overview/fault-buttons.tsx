@@ -1,81 +1,81 @@
 import { useMutation, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { call } from "../api.ts";
-import { unwrap } from "../format.ts";
+import { devStage } from "../queries.ts";
 import { useIdentity, usePermissions } from "../session.tsx";
 import { ErrorMessage } from "../ui/error-message.tsx";
 
+/** Shared with src/cli/dev/buttons.ts. */
 const stageKey = "tape-dev/stage";
-const deedKey = "tape-dev/deed";
-const names: Readonly<Record<string, string>> = {
-  kill: "Kill its worker",
-  zombie: "Make it a zombie",
-  lose: "Lose the bank's answer",
+const faultKey = "tape-dev/fault";
+const labels: Readonly<Record<string, string>> = {
+  kill: "Kill the worker",
+  zombie: "Pause it past its lease",
+  lose: "Drop the bank's response",
 };
-/** The treasury looks several times a second; a busy machine may need a few of them. */
-const soonMs = 400;
-const looks = 25;
+/** The demo polls several times a second; a busy machine may need several polls. */
+const pollMs = 400;
+const maxPolls = 25;
 
-interface Staged {
-  readonly deeds: readonly string[];
+interface Stage {
+  readonly faults: readonly string[];
   readonly workflow: string;
 }
 
-/** The value is anybody's who may write values: what it says is shown only if it is one of our own deeds. */
-function stagedOf(value: unknown): Staged | null {
-  const { deeds, workflow } = (typeof value === "object" && value !== null ? value : {}) as Partial<Staged>;
-  if (!Array.isArray(deeds) || typeof workflow !== "string") return null;
-  return { deeds: deeds.filter((deed) => typeof deed === "string" && Object.hasOwn(names, deed)), workflow };
+/** Every client that may write values can write this one: only the faults that this page knows are shown. */
+function stageOf(value: unknown): Stage | null {
+  const { faults, workflow } = (typeof value === "object" && value !== null ? value : {}) as Partial<Stage>;
+  if (!Array.isArray(faults) || typeof workflow !== "string") return null;
+  return { faults: faults.filter((fault) => typeof fault === "string" && Object.hasOwn(labels, fault)), workflow };
 }
 
-/** Where `durable-tape dev` plays its payment: its keys, as buttons. A server that is not dev's has none. */
+/** The faults of the payment demo, as buttons. Only `durable-tape dev` has them. */
 export function FaultButtons() {
-  return useIdentity().dev === true ? <Staging /> : null;
+  return useIdentity().dev === true ? <Demo /> : null;
 }
 
-function Staging() {
-  const go = useNavigate();
+function Demo() {
+  const navigate = useNavigate();
   const { start } = usePermissions();
-  const stage = useQuery({
-    queryKey: ["play"],
-    queryFn: async () => {
-      const { value } = await call("values.get", { params: { key: stageKey } });
-      return value === undefined || value.deleted ? null : stagedOf(unwrap(value.value));
-    },
-  });
-  const press = useMutation({
-    mutationFn: async ({ deed, workflow }: { readonly deed: string; readonly workflow: string }) => {
+  const stage = useQuery({ ...devStage(stageKey), select: stageOf }).data ?? null;
+  const inject = useMutation({
+    mutationFn: async ({ fault, workflow }: { readonly fault: string; readonly workflow: string }) => {
       const newest = async () => (await call("runs.list", { query: { workflow, limit: 1 } })).runs[0];
       const before = await newest();
-      const body = { value: { deed }, when: "unconditional" };
-      await call("values.put", { params: { key: deedKey }, body });
-      for (let look = 1; look <= looks; look++) {
-        await new Promise((done) => setTimeout(done, soonMs));
+      await call("values.put", { params: { key: faultKey }, body: { value: { fault }, when: "unconditional" } });
+      for (let poll = 1; poll <= maxPolls; poll++) {
+        await new Promise((resolve) => setTimeout(resolve, pollMs));
         const run = await newest();
-        // A new payment; or the one under way, if there is still none by the second look.
-        const isMeant = run?.journal !== before?.journal || (look > 1 && run?.endedAt === null);
-        if (isMeant) return run;
+        // The fault starts a payment, or hits the open one if no new one appeared by the second poll.
+        const isHit = run?.journal !== before?.journal || (poll > 1 && run?.endedAt === null);
+        if (isHit) return run;
       }
       return undefined;
     },
-    onSuccess: (run) => run !== undefined && go({ to: "/runs/$id", params: { id: run.id } }),
+    onSuccess: (run) => run !== undefined && navigate({ to: "/runs/$id", params: { id: run.id } }),
   });
-  if (stage.data === undefined || stage.data === null || !start) return null;
-  const { deeds, workflow } = stage.data;
+  if (stage === null || !start) return null;
+  const { faults, workflow } = stage;
   return (
-    <section className="card play" aria-labelledby="play">
-      <h2 id="play">A payment, while the bank is being asked</h2>
+    <section className="card demo" aria-labelledby="demo">
+      <h2 id="demo">Payment demo</h2>
       <p className="muted">
-        Do something to the process that pays, and watch who takes over. The money moves once, whatever you press.
+        Inject a fault while the payment waits for the bank, and watch the takeover. The bank pays once, whatever you
+        press.
       </p>
       <div className="actions">
-        {deeds.map((deed) => (
-          <button key={deed} type="button" disabled={press.isPending} onClick={() => press.mutate({ deed, workflow })}>
-            {names[deed]}
+        {faults.map((fault) => (
+          <button
+            key={fault}
+            type="button"
+            disabled={inject.isPending}
+            onClick={() => inject.mutate({ fault, workflow })}
+          >
+            {labels[fault]}
           </button>
         ))}
       </div>
-      {press.error !== null && <ErrorMessage error={press.error} />}
+      {inject.error !== null && <ErrorMessage error={inject.error} />}
     </section>
   );
 }

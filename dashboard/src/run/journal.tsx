@@ -1,43 +1,35 @@
 import { useQueries } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Entry, type Run } from "../api.ts";
+import type { JournalRecord, Run } from "../api.ts";
 import { brief, formatTime } from "../format.ts";
+import { runRecords, windowRows } from "../queries.ts";
 import { Facts } from "../ui/facts.tsx";
 import { Json } from "../ui/json.tsx";
 import { Modal } from "../ui/modal.tsx";
 import { useWindow, VirtualTable } from "../ui/virtual-table.tsx";
-import { windowRows } from "./window.ts";
 
 const rowHeight = 36;
 
-/** Every record, in windows: along a journal seq is dense from 1, so a row's place is its seq. */
+/** Every record, read in windows: seq is dense from 1, so a row's index is its seq minus one. */
 export function Journal({ run, head }: { readonly run: Run; readonly head: number }) {
-  const [chosen, setChosen] = useState<Entry>();
+  const [chosen, setChosen] = useState<JournalRecord>();
   const window = useWindow(head, rowHeight);
   const first = Math.floor(window.first / windowRows);
   const last = Math.floor(window.last / windowRows);
   const windows = Array.from({ length: last - first + 1 }, (_none, k) => first + k);
   const found = useQueries({
-    queries: windows.map((at) => {
-      const through = Math.min(head, (at + 1) * windowRows);
-      const from = at * windowRows + 1;
-      return {
-        queryKey: ["journal", run.id, from, through],
-        queryFn: () => call("runs.journal", { params: { id: run.id }, query: { from, limit: through - from + 1 } }),
-        enabled: head > 0,
-        staleTime: Number.POSITIVE_INFINITY,
-        meta: { settled: true },
-      };
-    }),
+    queries: windows.map((index) =>
+      runRecords(run.id, index * windowRows + 1, Math.min(head, (index + 1) * windowRows)),
+    ),
   });
-  const recordAt = (index: number): Entry | undefined =>
+  const recordAt = (index: number): JournalRecord | undefined =>
     found[Math.floor(index / windowRows) - first]?.data?.records[index % windowRows];
   return (
     <>
       <VirtualTable
         label="Journal"
         kind="journal"
-        columns={["Seq", "At", "Token", "Kind", "What it says"]}
+        columns={["Seq", "Time", "Token", "Kind", "Data"]}
         window={window}
         count={head}
       >
@@ -66,7 +58,7 @@ export function Journal({ run, head }: { readonly run: Run; readonly head: numbe
             of={[
               ["Seq", String(chosen.seq)],
               ["Token", chosen.token],
-              ["At", formatTime(chosen.at)],
+              ["Time", formatTime(chosen.at)],
             ]}
           />
           <Json value={chosen.data} label="Raw record" />

@@ -7,12 +7,12 @@ import type { Scale } from "./scale.ts";
 
 const colours = 6;
 
-/** One colour for each owner, in the order in which they came. */
+/** One colour per owner, in order of their first term. */
 export function colourOf(terms: readonly Term[], { owner }: Term): number {
   return [...new Set(terms.map((term) => term.owner))].indexOf(owner) % colours;
 }
 
-/** Who owned the run when: one stripe for each lease term. A term that was taken from its owner has a torn edge. */
+/** Who owned the run when: one stripe per lease term. A term that was taken from its owner has a torn edge. */
 export function OwnershipBand({
   terms,
   scale,
@@ -28,18 +28,18 @@ export function OwnershipBand({
       {terms.map((term, k) => {
         const from = scale.at(term.begunAt);
         const to = scale.at(term.endedAt ?? now);
-        const taken = wasTaken(terms[k - 1]?.end);
-        const about = `Token ${term.token}, ${term.label}, ${describeStart(term.begunBy)}${
-          term.end === undefined ? ", holds it now" : `, ended: ${term.end.replaceAll("_", " ")}`
+        const isTakeover = wasTaken(terms[k - 1]?.end);
+        const label = `Token ${term.token}, ${term.label}, ${describeStart(term.begunBy)}, ${
+          term.end === undefined ? "current holder" : `ended: ${term.end.replaceAll("_", " ")}`
         }`;
         return (
           <button
             key={term.token}
             type="button"
-            className={`stripe own-${colourOf(terms, term)}${wasTaken(term.end) ? " torn" : ""}${taken ? " taken" : ""}`}
+            className={`stripe own-${colourOf(terms, term)}${wasTaken(term.end) ? " torn" : ""}${isTakeover ? " taken" : ""}`}
             style={{ left: `${from * 100}%`, width: `${Math.max(0, to - from) * 100}%` }}
-            title={about}
-            aria-label={about}
+            title={label}
+            aria-label={label}
             onClick={() => setChosen(term)}
           >
             <span className="stripe-token">{term.token}</span> <span className="stripe-name">{term.label}</span>
@@ -62,38 +62,38 @@ function TermFacts({ term, now }: { readonly term: Term; readonly now: number })
       of={[
         ["Owner", label],
         [
-          "Incarnation",
+          "Owner id",
           <span key="owner" className="mono small">
             {owner}
           </span>,
         ],
         ["Reactor", reactor],
-        ["Began", `${describeStart(begunBy)}, ${formatTime(begunAt)}`],
-        ...(by === undefined ? [] : [["By hand", `${by}: ${why ?? ""}`] as const]),
-        ["Ended", end === undefined ? "holds it now" : `${end.replaceAll("_", " ")}, ${formatTime(endedAt ?? now)}`],
-        ["Held", formatDuration((endedAt ?? now) - begunAt)],
+        ["Started", `${describeStart(begunBy)}, ${formatTime(begunAt)}`],
+        ...(by === undefined ? [] : [["Requested by", `${by}: ${why ?? ""}`] as const]),
+        ["Ended", end === undefined ? "current holder" : `${end.replaceAll("_", " ")}, ${formatTime(endedAt ?? now)}`],
+        ["Held for", formatDuration((endedAt ?? now) - begunAt)],
         ["Renewals", `${renewals}, longest gap ${formatDuration(longestGapMs)}`],
       ]}
     />
   );
 }
 
-const named = 6;
+const maxOwners = 6;
 
-/** The same in words, latest last: who, why, and how it ended. */
+/** The band as text: the latest terms, with the reason why each started. */
 export function OwnerList({ terms }: { readonly terms: readonly Term[] }) {
-  const last = terms.slice(-named);
+  const latest = terms.slice(-maxOwners);
   return (
     <ol className="owners" aria-label="Owners">
-      {terms.length > named && <li className="muted">{terms.length - named} before</li>}
-      {last.map((term) => (
+      {terms.length > maxOwners && <li className="muted">{terms.length - maxOwners} earlier</li>}
+      {latest.map((term) => (
         <li key={term.token}>
           <span className={`swatch own-${colourOf(terms, term)}`} />
           <strong>{term.label}</strong>
           <span className="muted">
             token {term.token}, {term.reactor}: {describeStart(term.begunBy)}
           </span>
-          {wasTaken(term.end) && <span className="bad-text">{`lost it: ${term.end}`}</span>}
+          {wasTaken(term.end) && <span className="bad-text">{`lost the lease: ${term.end}`}</span>}
         </li>
       ))}
     </ol>

@@ -1,32 +1,32 @@
-import type { Entry, Term } from "../api.ts";
+import type { JournalRecord, Term } from "../api.ts";
 import type { Row } from "./timeline-rows.ts";
 
-/** A later term went through what was there already: results were handed back from the journal, no body was called. */
+/** A later term that replayed the journal: recorded results were returned, nothing was executed again. */
 export interface Replay {
   readonly token: string;
   readonly label: string;
   readonly from: number;
-  /** Its first record of its own, or its end: by then it was through. */
+  /** The term's first record of its own, or its end: the replay was over by then. */
   readonly to: number;
 }
 
-/** A run that was woken often has replayed everything as often; the latest say enough. */
-const most = 8;
-const ofLease: ReadonlySet<string> = new Set(["term.started", "term.ended", "notes.taken"]);
+/** A run that was woken often replayed everything each time; the latest replays are enough to see it. */
+const maxReplays = 8;
+const leaseKinds: ReadonlySet<string> = new Set(["term.started", "term.ended", "notes.taken"]);
 
-export function replaysOf(terms: readonly Term[], records: readonly Entry[], now: number): Replay[] {
-  // Whoever took it over by hand wrote that down and drove nothing.
+export function replaysOf(terms: readonly Term[], records: readonly JournalRecord[], now: number): Replay[] {
+  // A manual term only records the takeover; it drives nothing.
   const drives = terms.filter(({ by }) => by === undefined);
   return drives
     .slice(1)
-    .slice(-most)
+    .slice(-maxReplays)
     .map(({ token, label, begunAt, endedAt }) => {
-      const own = records.find((record) => record.token === token && !ofLease.has(record.kind));
+      const own = records.find((record) => record.token === token && !leaseKinds.has(record.kind));
       return { token, label, from: begunAt, to: own?.at ?? endedAt ?? now };
     });
 }
 
-/** Those in which this row's result was handed back. */
-export function replayedIn({ done }: Row, replays: readonly Replay[]): readonly Replay[] {
-  return done === undefined ? [] : replays.filter(({ token }) => BigInt(token) > BigInt(done.token));
+/** The replays that returned this row's result. */
+export function replayedIn({ result }: Row, replays: readonly Replay[]): readonly Replay[] {
+  return result === undefined ? [] : replays.filter(({ token }) => BigInt(token) > BigInt(result.token));
 }

@@ -1,18 +1,18 @@
 import { call } from "../api.ts";
 import { ConfirmAction } from "../ui/confirm-action.tsx";
 
-/** Fences whoever drives the run and sets it free; a recovery reactor has it next. */
+/** Fences the current owner of the run and releases the run to the recovery reactor. */
 export function RunTakeover({ id, owner }: { readonly id: string; readonly owner: string | null }) {
   return (
     <ConfirmAction
       label="Take over"
-      title={`Take ${id} from its owner`}
+      title={`Take over ${id}`}
       danger
       run={({ reason }) => call("runs.takeover", { params: { id }, body: { reason } })}
     >
       <p>
-        {owner ?? "Its owner"} is fenced at once: nothing it still writes is accepted. The run is free, and another
-        worker drives it on from its journal. An act that was under way is then in doubt until somebody has looked.
+        {owner ?? "The current owner"} is fenced immediately; its writes will be rejected. Another worker resumes the
+        run from its journal. An effect in flight is in doubt until it is observed.
       </p>
     </ConfirmAction>
   );

@@ -8,54 +8,52 @@ import { Empty } from "../ui/empty.tsx";
 
 type TreeRun = Tree["runs"][number];
 
-/** The run within its family: children under what started them, and under each run what must be undone, in order. */
-export function RunTree({ tree, here }: { readonly tree: Tree; readonly here: string }) {
+/** The run with its parents and children, and the obligations of each, in the order in which they are compensated. */
+export function RunTree({ tree, current }: { readonly tree: Tree; readonly current: string }) {
   const { runs, obligations, more } = tree;
   const known = new Set(runs.map(({ journal }) => journal));
   const roots = runs.filter(({ parent }) => parent === null || !known.has(parent));
   return (
     <section aria-label="Tree">
       {runs.length === 1 && obligations.length === 0 ? (
-        <Empty title="A run by itself">
-          Children that it starts with <code>tape.spawn(…)</code>, and what must be undone if it fails, will be here.
+        <Empty title="No child runs, no obligations">
+          Children that the run starts with <code>tape.spawn(…)</code>, and compensations that it owes, appear here.
         </Empty>
       ) : (
         <ul className="tree">
           {roots.map((run) => (
             <li key={run.journal}>
-              <Branch {...{ run, tree, here }} />
+              <Branch {...{ run, tree, current }} />
             </li>
           ))}
         </ul>
       )}
-      {obligations.length > 1 && (
-        <p className="muted small">What must be undone is undone from the top: the newest first.</p>
-      )}
-      {more && <p className="muted small">There are more; these are the oldest.</p>}
+      {obligations.length > 1 && <p className="muted small">Compensations run from the top: newest effect first.</p>}
+      {more && <p className="muted small">Only the oldest runs are shown.</p>}
     </section>
   );
 }
 
-/** What was done last is undone first: so they stand. */
-function Branch({ run, tree, here }: { readonly run: TreeRun; readonly tree: Tree; readonly here: string }) {
-  const owed = tree.obligations.filter((one) => one.run === run.journal);
+/** Newest position first, which is the order of compensation. */
+function Branch({ run, tree, current }: { readonly run: TreeRun; readonly tree: Tree; readonly current: string }) {
+  const obligations = tree.obligations.filter((obligation) => obligation.run === run.journal);
   const children = tree.runs.filter(({ parent }) => parent === run.journal);
-  const below = [
-    ...owed.map((effect) => ({
+  const nodes = [
+    ...obligations.map((effect) => ({
       ...{ pos: effect.pos, key: `${effect.pos}.${effect.sub}` },
-      node: <Owed run={run} effect={effect} />,
+      node: <Obligation run={run} effect={effect} />,
     })),
     ...children.map((child) => ({
       ...{ pos: child.parentPos ?? 0, key: child.id },
-      node: <Branch run={child} {...{ tree, here }} />,
+      node: <Branch run={child} {...{ tree, current }} />,
     })),
   ].toSorted((a, b) => b.pos - a.pos);
   return (
     <>
       <div className="node">
         <Badge status={run.status} />
-        {run.id === here ? (
-          <strong className="mono here">{run.id}</strong>
+        {run.id === current ? (
+          <strong className="mono current">{run.id}</strong>
         ) : (
           <Link to="/runs/$id" params={{ id: run.id }} search={{ tab: "tree" }} className="mono" data-row>
             {run.id}
@@ -63,13 +61,13 @@ function Branch({ run, tree, here }: { readonly run: TreeRun; readonly tree: Tre
         )}
         <span className="muted small">
           {run.workflow}
-          {run.parentPos === null ? "" : `, started at ${run.parentPos}`}
+          {run.parentPos === null ? "" : `, started at position ${run.parentPos}`}
           {run.endedAt === null ? "" : `, took ${formatDuration(run.endedAt - run.createdAt)}`}
         </span>
       </div>
-      {below.length > 0 && (
+      {nodes.length > 0 && (
         <ul>
-          {below.map(({ key, node }) => (
+          {nodes.map(({ key, node }) => (
             <li key={key}>{node}</li>
           ))}
         </ul>
@@ -78,32 +76,33 @@ function Branch({ run, tree, here }: { readonly run: TreeRun; readonly tree: Tre
   );
 }
 
-/** "undo flight.book": what the act returned is what the undoing is given. */
-function Owed({ run: { id, status: of, endedAt }, effect }: { readonly run: TreeRun; readonly effect: Effect }) {
+/** "compensate flight.book": its compensation receives the effect's result. */
+function Obligation({ run, effect }: { readonly run: TreeRun; readonly effect: Effect }) {
   const { operate } = usePermissions();
+  const { id, status: runStatus, endedAt } = run;
   const { name, pos, surplus, status, args } = effect;
-  const given = unwrap(args) as { readonly result?: unknown } | undefined;
+  const input = unwrap(args) as { readonly result?: unknown } | undefined;
   return (
-    <div className="node owed">
+    <div className="node">
       <Badge status={status} />
       <span>
-        {surplus ? "undo the surplus" : "undo"} <strong>{name ?? "an act without an inverse"}</strong>
+        {surplus ? "compensate surplus" : "compensate"} <strong>{name ?? "effect without compensate"}</strong>
       </span>
       <span className="muted small">
-        at {pos} {brief(given?.result, 60)}
+        position {pos} {brief(input?.result, 60)}
       </span>
       {operate && status === "ARMED" && endedAt === null && (
         <ConfirmAction
           label="Compensate"
-          title={`Undo ${name} of ${id}`}
+          title={`Compensate ${name} of ${id}`}
           danger
           run={({ reason }) =>
             call("effects.resolve", { params: { id, pos, sub: 0 }, body: { resolution: { as: "compensate" }, reason } })
           }
         >
           <p>
-            It is undone now, although the run has not failed.
-            {of === "RUNNING" && " Whoever drives the run is fenced for that; it goes on at once under a new term."}
+            The compensation runs now, although the run has not failed.
+            {runStatus === "RUNNING" && " This fences the run's current owner; the run resumes at once in a new term."}
           </p>
         </ConfirmAction>
       )}

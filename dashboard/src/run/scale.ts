@@ -1,16 +1,17 @@
-/** Where a time stands on the axis, from 0 to 1, and back. */
+/** Maps a time to its position on the axis, from 0 to 1, and back. */
 export interface Scale {
   readonly at: (time: number) => number;
   readonly timeAt: (share: number) => number;
 }
 
 /**
- * `true`: a second is as wide everywhere. `fitted`: stretches in which nothing happens are narrowed, so that ten quick
- * steps and a night of waiting can be seen in one picture. Order is kept in both.
+ * `linear`: a second has the same width everywhere. `compressed`: idle stretches are narrowed, so that ten quick steps
+ * and a night of waiting fit into one view. Both keep the order.
  */
-export type ScaleKind = "fitted" | "true";
+export type ScaleKind = "compressed" | "linear";
 
-const narrowing = 0.3;
+/** Exponent of a gap's width: at 0.3 an hour is about twelve times as wide as a second. */
+const compression = 0.3;
 
 export function scaleOf(times: readonly number[], kind: ScaleKind): Scale {
   const knots = [...new Set(times)].sort((a, b) => a - b);
@@ -19,10 +20,10 @@ export function scaleOf(times: readonly number[], kind: ScaleKind): Scale {
   if (last === first) return { at: () => 0, timeAt: () => first };
   const widths = knots
     .slice(1)
-    .map((time, k) => (kind === "true" ? time - knots[k]! : (time - knots[k]!) ** narrowing));
-  const whole = widths.reduce((sum, width) => sum + width, 0);
+    .map((time, k) => (kind === "linear" ? time - knots[k]! : (time - knots[k]!) ** compression));
+  const total = widths.reduce((sum, width) => sum + width, 0);
   const shares = [0];
-  for (const width of widths) shares.push(shares.at(-1)! + width / whole);
+  for (const width of widths) shares.push(shares.at(-1)! + width / total);
   const between = (value: number, from: readonly number[], to: readonly number[]): number => {
     if (value <= from[0]!) return to[0]!;
     const next = from.findIndex((knot) => knot >= value);

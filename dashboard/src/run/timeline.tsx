@@ -1,7 +1,8 @@
-import { useQueries, useQuery } from "@tanstack/react-query";
+import { keepPreviousData, useQueries, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call, type Effect, type Run, type Term, type Timer } from "../api.ts";
+import type { Effect, JournalRecord, Run, Term, Timer } from "../api.ts";
 import { formatDuration, formatTime } from "../format.ts";
+import { itemRecords, runRecords, windowRows } from "../queries.ts";
 import { Badge } from "../ui/badge.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { useNow } from "../ui/use-now.ts";
@@ -10,16 +11,14 @@ import { type Replay, replayedIn, replaysOf } from "./replays.ts";
 import { RowDrawer } from "./row-drawer.tsx";
 import { type Scale, type ScaleKind, scaleOf } from "./scale.ts";
 import { type Row, timelineRows } from "./timeline-rows.ts";
-import { windowRows } from "./window.ts";
 
-/** Beyond it a word would leave the axis. */
+/** To the right of this share a label would leave the axis. */
 const nearEnd = 0.93;
 const ticks = [0, 0.2, 0.4, 0.6, 0.8, 1];
-/** Journals of acts that are read along; a run with more shows them in its Journal. */
-const mostItems = 12;
+/** One request each. Effects beyond this show only what the run's own journal has. */
+const maxItems = 12;
 
-const final: ReadonlySet<string> = new Set(["CONFIRMED", "FAILED", "WITHDRAWN"]);
-const said = (purpose: string): string => purpose.replaceAll("_", " ");
+const settled: ReadonlySet<string> = new Set(["CONFIRMED", "FAILED", "WITHDRAWN"]);
 
 export interface TimelineProps {
   readonly run: Run;
@@ -34,18 +33,11 @@ export function Timeline(props: TimelineProps) {
   const [end, setEnd] = useState<number>();
   const to = Math.min(end ?? head, head);
   const from = Math.max(1, to - windowRows + 1);
-  const window = useQuery({
-    queryKey: ["journal", run.id, from, to],
-    queryFn: () => call("runs.journal", { params: { id: run.id }, query: { from, limit: to - from + 1 } }),
-    enabled: head > 0,
-    staleTime: Number.POSITIVE_INFINITY,
-    meta: { settled: true },
-    placeholderData: (before) => before,
-  });
+  const window = useQuery({ ...runRecords(run.id, from, to), placeholderData: keepPreviousData });
   return (
     <>
       {head > windowRows && (
-        <nav className="pager" aria-label="Part of the journal">
+        <nav className="pager" aria-label="Journal window">
           <button type="button" disabled={from <= 1} onClick={() => setEnd(Math.max(windowRows, from - 1))}>
             Earlier
           </button>
@@ -61,12 +53,12 @@ export function Timeline(props: TimelineProps) {
           </button>
         </nav>
       )}
-      <QueryView of={window}>{({ records }) => <Picture {...props} records={records} isLast={to >= head} />}</QueryView>
+      <QueryView of={window}>{({ records }) => <Grid {...props} records={records} isLast={to >= head} />}</QueryView>
     </>
   );
 }
 
-function Picture({
+function Grid({
   run,
   terms,
   effects,
@@ -74,22 +66,17 @@ function Picture({
   records,
   isLast,
 }: TimelineProps & {
-  readonly records: Parameters<typeof timelineRows>[0]["records"];
+  readonly records: readonly JournalRecord[];
   readonly isLast: boolean;
 }) {
   const clock = useNow();
-  const [kind, setKind] = useState<ScaleKind>("fitted");
+  const [kind, setKind] = useState<ScaleKind>("compressed");
   const [chosen, setChosen] = useState<Row>();
   const journals = effects
     .flatMap(({ item, changedAt, status }) => (item === null ? [] : [{ item, changedAt, status }]))
-    .slice(0, mostItems);
+    .slice(0, maxItems);
   const items = useQueries({
-    queries: journals.map(({ item, changedAt, status }) => ({
-      queryKey: ["item records", item, changedAt],
-      queryFn: () => call("store.journal", { body: { target: { journal: item }, limit: 200 } }),
-      // A look that tells nothing is in the act's journal alone: while it is open, it is read again.
-      meta: { settled: final.has(status) },
-    })),
+    queries: journals.map(({ item, changedAt, status }) => itemRecords(item, changedAt, settled.has(status))),
   });
   const rows = timelineRows({
     ...{ records, effects, timers },
@@ -98,24 +85,23 @@ function Picture({
   const started = records[0]?.seq === 1 ? run.createdAt : (records[0]?.at ?? run.createdAt);
   const now = run.endedAt ?? Math.max(clock, records.at(-1)?.at ?? 0);
   const until = isLast ? now : (records.at(-1)?.at ?? now);
-  const inSight = terms.filter(({ begunAt, endedAt }) => begunAt <= until && (endedAt ?? now) >= started);
-  const coming = [
+  const visible = terms.filter(({ begunAt, endedAt }) => begunAt <= until && (endedAt ?? now) >= started);
+  const planned = [
     ...timers
       .filter(({ status }) => status === "SET")
-      .map(({ dueAt, purpose }) => ({ at: dueAt, about: said(purpose) })),
-    ...rows.flatMap(({ what, name, points }) =>
-      points.map(({ at, about }) => ({ at, about: `${what} ${name}, ${about}` })),
+      .map(({ dueAt, purpose }) => ({ at: dueAt, label: purpose.replaceAll("_", " ") })),
+    ...rows.flatMap(({ kind: row, name, points }) =>
+      points.map(({ at, label }) => ({ at, label: `${row} ${name}, ${label}` })),
     ),
   ].filter(({ at }) => isLast && run.endedAt === null && at > now);
-  const first = coming.toSorted((a, b) => a.at - b.at)[0];
-  const next = first?.at;
+  const next = planned.toSorted((a, b) => a.at - b.at)[0];
   const scale = scaleOf(
     [
       ...[started, until],
-      ...(next === undefined ? [] : [next]),
+      ...(next === undefined ? [] : [next.at]),
       ...records.map(({ at }) => at),
-      ...inSight.flatMap(({ begunAt, endedAt }) => [begunAt, endedAt ?? now]),
-    ].filter((time) => time >= started && time <= Math.max(until, next ?? 0)),
+      ...visible.flatMap(({ begunAt, endedAt }) => [begunAt, endedAt ?? now]),
+    ].filter((time) => time >= started && time <= Math.max(until, next?.at ?? 0)),
     kind,
   );
   const replays = replaysOf(terms, records, now).filter(({ from }) => from >= started && from <= until);
@@ -123,14 +109,14 @@ function Picture({
   return (
     <section className="timeline" aria-label="Timeline">
       <div className="timeline-tools">
-        <OwnerList terms={inSight} />
+        <OwnerList terms={visible} />
         <label className="check">
           <input
             type="checkbox"
-            checked={kind === "true"}
-            onChange={(event) => setKind(event.target.checked ? "true" : "fitted")}
+            checked={kind === "linear"}
+            onChange={(event) => setKind(event.target.checked ? "linear" : "compressed")}
           />
-          true time
+          linear time
         </label>
       </div>
       <div className="time-grid">
@@ -149,8 +135,8 @@ function Picture({
             <strong>owner</strong>
           </span>
           <div className="track">
-            <OwnershipBand terms={inSight} scale={scale} now={now} />
-            <NowLine at={nowAt} named />
+            <OwnershipBand terms={visible} scale={scale} now={now} />
+            <NowLine at={nowAt} labelled />
           </div>
         </div>
         {rows.map((row) => (
@@ -161,9 +147,9 @@ function Picture({
             onOpen={() => setChosen(row)}
           />
         ))}
-        {first !== undefined && (
+        {next !== undefined && (
           <p className="muted small next">
-            next by itself: {first.about} in {formatDuration(first.at - now)}
+            Next: {next.label} in {formatDuration(next.at - now)}
           </p>
         )}
         <Legend />
@@ -180,18 +166,18 @@ const placed = (scale: Scale, from: number, to: number) => {
   return { left: `${left * 100}%`, width: `${Math.max(0, scale.at(to) - left) * 100}%` };
 };
 
-/** What the colours say: the words beside the rows say it too. */
+/** Each row also says its status in words, so no reader depends on these colours. */
 const legend = [
-  ["run", "at work"],
-  ["wait", "waits"],
-  ["doubt", "in doubt"],
+  ["run", "running"],
+  ["wait", "waiting"],
+  ["unknown", "in doubt"],
   ["bad", "stuck or failed"],
-  ["replayed", "replayed: handed back from the journal, not done again"],
+  ["replayed", "replayed: result read from the journal, not executed again"],
 ] as const;
 
 function Legend() {
   return (
-    <ul className="legend" aria-label="What the bars mean">
+    <ul className="legend" aria-label="Legend">
       {legend.map(([tone, name]) => (
         <li key={tone}>
           <span className={`span ${tone}`} />
@@ -202,11 +188,11 @@ function Legend() {
   );
 }
 
-function NowLine({ at, named = false }: { readonly at: number | undefined; readonly named?: boolean }) {
+function NowLine({ at, labelled = false }: { readonly at: number | undefined; readonly labelled?: boolean }) {
   if (at === undefined) return null;
   return (
     <span className="now-line" style={{ left: `${at * 100}%` }}>
-      {named && <span className={at > nearEnd ? "before" : ""}>now</span>}
+      {labelled && <span className={at > nearEnd ? "before" : ""}>now</span>}
     </span>
   );
 }
@@ -229,17 +215,17 @@ function TimeRow({
   return (
     <div className="time-row" data-time-row>
       <button type="button" className="time-name" onClick={onOpen} data-row>
-        <span className="what">{row.what}</span>
+        <span className="kind">{row.kind}</span>
         <strong>{row.name}</strong>
         {row.status !== undefined && row.status !== "CONFIRMED" && <Badge status={row.status} />}
       </button>
       <div className="track">
-        {row.spans.map(({ from, to, tone, about }) => (
+        {row.spans.map(({ from, to, tone, label }) => (
           <span
-            key={`${from} ${about}`}
+            key={`${from} ${label}`}
             className={`span ${tone}${to === undefined ? " open" : ""}`}
             style={placed(scale, from, to ?? now)}
-            title={`${about}, ${formatDuration((to ?? now) - from)}`}
+            title={`${label}, ${formatDuration((to ?? now) - from)}`}
           />
         ))}
         {replays.map(({ token, label, from, to }) => (
@@ -247,17 +233,17 @@ function TimeRow({
             key={token}
             className="span replayed"
             style={placed(scale, from, to)}
-            title={`replayed by ${label} at token ${token}: its result came from the journal, nothing was done again`}
+            title={`replayed by ${label} (token ${token}): result read from the journal, not executed again`}
           />
         ))}
         {row.points
           .filter(({ planned, at }) => planned !== true || at > now)
           .map((point) => (
             <span
-              key={`${point.at} ${point.about}`}
+              key={`${point.at} ${point.label}`}
               className={`point ${point.tone}${point.at > now ? " future" : ""}`}
               style={{ left: `${scale.at(point.at) * 100}%` }}
-              title={`${point.about}, ${formatTime(point.at)}`}
+              title={`${point.label}, ${formatTime(point.at)}`}
             />
           ))}
         <NowLine at={nowAt} />

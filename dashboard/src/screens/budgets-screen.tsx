@@ -1,8 +1,8 @@
 import { useQuery } from "@tanstack/react-query";
-import { call } from "../api.ts";
 import { formatAmount } from "../format.ts";
+import { budgets } from "../queries.ts";
 import { Badge } from "../ui/badge.tsx";
-import { BudgetBar, shareOf, tight } from "../ui/budget-bar.tsx";
+import { BudgetBar, shareOf, tightShare } from "../ui/budget-bar.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { Meter } from "../ui/meter.tsx";
 import { QueryView } from "../ui/query-view.tsx";
@@ -11,32 +11,28 @@ import { Screen } from "../ui/screen.tsx";
 import { Table } from "../ui/table.tsx";
 
 export function BudgetsScreen() {
-  const budgets = useQuery({
-    queryKey: ["budgets", "all"],
-    queryFn: () => call("budgets.list", { query: { limit: 200 } }),
-  });
   return (
     <Screen
       title="Budgets"
-      about="What runs that have not ended may spend, and have spent. What would go over a cap is refused before it is spent."
+      about="Spend of runs that have not ended. A reservation beyond the cap is rejected before anything is spent."
     >
-      <QueryView of={budgets}>
+      <QueryView of={useQuery(budgets(200))}>
         {({ budgets: rows, units, more }) =>
           rows.length === 0 ? (
-            <Empty title="No run has a budget">
-              Give one at the start: <code>{"app.start(workflow, input, { budget: { usd: 50 } })"}</code>
+            <Empty title="No budgets">
+              Set one when you start a run: <code>{"app.start(workflow, input, { budget: { usd: 50 } })"}</code>
             </Empty>
           ) : (
             <>
-              <section className="card" aria-label="In all">
-                {units.map(({ runs, ...one }) => (
-                  <BudgetBar key={one.unit} {...one} of={`${runs} ${runs === 1 ? "run" : "runs"}`} />
+              <section className="card" aria-label="Total">
+                {units.map(({ unit, runs, ...amounts }) => (
+                  <BudgetBar key={unit} unit={unit} runs={runs} {...amounts} />
                 ))}
               </section>
               <Table
                 rows={rows}
                 keyOf={({ run, unit }) => `${run} ${unit}`}
-                isHighlighted={(row) => shareOf(row) > tight}
+                isHighlighted={(row) => shareOf(row) > tightShare}
                 columns={[
                   { name: "Run", cell: ({ runId }) => <RunLink id={runId} /> },
                   { name: "Status", cell: ({ status }) => <Badge status={status} /> },
@@ -48,14 +44,14 @@ export function BudgetsScreen() {
                     name: "Used",
                     cell: (row) => (
                       <>
-                        <Meter share={shareOf(row)} tone={shareOf(row) > tight ? "bad" : "run"} label="used" />
+                        <Meter share={shareOf(row)} tone={shareOf(row) > tightShare ? "bad" : "run"} label="used" />
                         <span className="muted small">{Math.round(shareOf(row) * 100)} %</span>
                       </>
                     ),
                   },
                 ]}
               />
-              {more && <p className="muted small">Budgets of older runs are not counted here.</p>}
+              {more && <p className="muted small">Budgets of older runs are not included.</p>}
             </>
           )
         }

@@ -1,5 +1,5 @@
 import { useInfiniteQuery } from "@tanstack/react-query";
-import { call } from "../api.ts";
+import { openGatePages } from "../queries.ts";
 import { Empty } from "../ui/empty.tsx";
 import { GateCard } from "../ui/gate-card.tsx";
 import { LoadMore } from "../ui/load-more.tsx";
@@ -8,24 +8,19 @@ import { Screen } from "../ui/screen.tsx";
 import { useNames } from "../ui/use-names.ts";
 
 export function GatesScreen() {
-  const gates = useInfiniteQuery({
-    queryKey: ["gates", "open", "all"],
-    queryFn: ({ pageParam }) => call("gates.list", { query: { open: true, after: pageParam, limit: 100 } }),
-    initialPageParam: undefined as string | undefined,
-    getNextPageParam: ({ next }) => next,
-    select: ({ pages }) => ({ gates: pages.flatMap((page) => page.gates) }),
-  });
+  const gates = useInfiniteQuery(openGatePages());
   const nameOf = useNames((gates.data?.gates ?? []).map(({ run }) => run));
   return (
     <Screen
       title="Gates"
-      about="Runs that wait for somebody's decision. An answer counts for exactly the act it shows."
+      about="Runs that wait for a signal or an approval. A decision applies only to the effect that the gate is bound to."
     >
       <QueryView of={gates}>
         {({ gates: open }) =>
           open.length === 0 ? (
-            <Empty title="Nobody waits at a gate">
-              A workflow waits with <code>await tape.gate(…)</code>; it will be here until it is answered.
+            <Empty title="No open gates">
+              A workflow opens one with <code>await tape.gate(…)</code>. It stays here until it is answered or times
+              out.
             </Empty>
           ) : (
             <>

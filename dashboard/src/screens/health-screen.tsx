@@ -1,158 +1,77 @@
 import { useQuery } from "@tanstack/react-query";
-import { Link } from "@tanstack/react-router";
-import { call, type Lease, type Wire } from "../api.ts";
-import { formatDuration } from "../format.ts";
-import { useHistory } from "../overview/trends.tsx";
+import type { Lease, Wire } from "../api.ts";
+import { formatDuration, plural } from "../format.ts";
+import { type Health, health, history, leases } from "../queries.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Facts } from "../ui/facts.tsx";
 import { Json } from "../ui/json.tsx";
 import { ProcessTable } from "../ui/process-table.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Screen } from "../ui/screen.tsx";
+import { feedState, StoreState } from "../ui/store-state.tsx";
 import { Table } from "../ui/table.tsx";
-import { namesOf, type Process, useProcesses } from "../ui/use-processes.ts";
-
-interface Told {
-  readonly status: string;
-  readonly version: string;
-  readonly replica: string;
-  readonly backend: string;
-  readonly store: {
-    readonly reachable: boolean;
-    readonly schema?: number;
-    readonly epoch?: number;
-    readonly durable?: boolean;
-  };
-  readonly feed?: { readonly blockedBy: string | null };
-  readonly due?: readonly string[];
-  readonly unserved?: readonly { readonly workflow: string; readonly runs: number; readonly lagMs: number }[];
-}
-
-const useHealth = () =>
-  useQuery({ queryKey: ["healthz"], queryFn: async () => (await call("healthz")) as unknown as Told });
-const useHeld = () =>
-  useQuery({
-    queryKey: ["leases", false],
-    queryFn: () => call("leases.list", { query: { held: true, limit: 200 } }),
-  });
-
-/** Store and leases at a glance. */
-export function HealthSummary() {
-  const health = useHealth();
-  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
-  return (
-    <section className="card" aria-labelledby="wellbeing">
-      <header>
-        <h2 id="wellbeing">Store and leases</h2>
-        <Link to="/health" className="small">
-          all of it
-        </Link>
-      </header>
-      <QueryView of={health}>
-        {(told) => (
-          <Facts
-            of={[
-              ["Store", <State key="store" told={told} />],
-              ["Feed", told.feed?.blockedBy == null ? "flows" : `held back by ${told.feed.blockedBy}`],
-              ["Leases", figures.data === undefined ? "…" : <LeaseState key="leases" {...figures.data.leases} />],
-              ["Unserved", unservedOf(told)],
-            ]}
-          />
-        )}
-      </QueryView>
-    </section>
-  );
-}
-
-function State({ told }: { readonly told: Told }) {
-  return (
-    <>
-      <Badge status={told.store.reachable ? "CONFIRMED" : "FAILED"} label={told.status} /> {told.backend},{" "}
-      {told.store.durable === true ? "durable" : "a power cut may lose the last writes"}
-    </>
-  );
-}
-
-function LeaseState({ held, expired, stalling }: Wire<"overview">["leases"]) {
-  if (expired + stalling === 0) return <>{held} held, all moving</>;
-  const wrong = [
-    ...(stalling > 0 ? [`${stalling} without progress`] : []),
-    ...(expired > 0 ? [`${expired} whose time has run out`] : []),
-  ];
-  return (
-    <>
-      {held + expired} held, <span className="bad-text">{wrong.join(", ")}</span>
-    </>
-  );
-}
-
-function unservedOf({ unserved = [] }: Told): string {
-  if (unserved.length === 0) return "every run has somebody who can drive it";
-  return `${unserved.map(({ workflow }) => workflow).join(", ")}: start a worker that has it`;
-}
+import { labelsOf, type Process, useProcesses } from "../ui/use-processes.ts";
 
 export function HealthScreen() {
-  const health = useHealth();
-  const held = useHeld();
-  const history = useHistory();
-  const leases = held.data?.leases ?? [];
+  const lags = useQuery(history()).data;
+  const held = useQuery(leases(false)).data?.leases ?? [];
   const processes = useProcesses();
   return (
-    <Screen title="Health" about="The store, the reactors and what waits for them.">
-      <QueryView of={health}>
-        {(told) => (
+    <Screen title="Health" about="The store, the reactors and the processes that run them.">
+      <QueryView of={useQuery(health())}>
+        {(report) => (
           <div className="halves">
             <section className="card" aria-labelledby="store">
               <h2 id="store">Store</h2>
               <Facts
                 of={[
-                  ["State", <State key="state" told={told} />],
-                  ["Schema", String(told.store.schema ?? "")],
-                  ["Epoch", String(told.store.epoch ?? "")],
-                  ["Feed", told.feed?.blockedBy == null ? "flows" : `held back by ${told.feed.blockedBy}`],
-                  ["Server", `${told.replica}, ${told.version}`],
+                  ["State", <StoreState key="state" health={report} />],
+                  ["Schema", String(report.store.schema ?? "")],
+                  ["Epoch", String(report.store.epoch ?? "")],
+                  ["Feed", feedState(report)],
+                  ["Server", `${report.replica}, version ${report.version}`],
                 ]}
               />
             </section>
             <section className="card" aria-labelledby="unserved">
-              <h2 id="unserved">Workflows that nobody serves</h2>
-              {(told.unserved ?? []).length === 0 ? (
-                <p className="muted">None: every run has somebody who can drive it.</p>
+              <h2 id="unserved">Unserved workflows</h2>
+              {(report.unserved ?? []).length === 0 ? (
+                <p className="muted">Every workflow is served.</p>
               ) : (
-                <Unserved of={told.unserved!} />
+                <Unserved of={report.unserved!} />
               )}
             </section>
             <section className="card across" aria-labelledby="reactors">
               <h2 id="reactors">Reactors</h2>
               <Table
-                rows={reactorsOf(told, history.data, leases, processes)}
+                rows={reactorRows(report, lags, held, processes)}
                 keyOf={({ reactor }) => reactor}
                 isHighlighted={({ lagMs, errors, perMinute }) => (lagMs ?? 0) > lateMs || errors > perMinute}
                 columns={[
                   { name: "Reactor", cell: ({ reactor }) => reactor },
-                  { name: "Work", cell: ({ due }) => (due ? "is due" : "none") },
+                  { name: "Work due", cell: ({ due }) => (due ? "yes" : "no") },
                   {
-                    name: "Late by",
-                    cell: ({ lagMs }) => (lagMs === undefined ? "" : lagMs === 0 ? "on time" : formatDuration(lagMs)),
+                    name: "Lag",
+                    cell: ({ lagMs }) => (lagMs === undefined ? "" : lagMs === 0 ? "none" : formatDuration(lagMs)),
                   },
-                  { name: "Done per minute", cell: ({ perMinute, who }) => (who.length === 0 ? "" : perMinute) },
+                  { name: "Done per min", cell: ({ perMinute, replicas }) => (replicas.length === 0 ? "" : perMinute) },
                   {
-                    name: "Errors per minute",
-                    cell: ({ errors, who }) =>
-                      who.length === 0 ? "" : <span className={errors > 0 ? "bad-text" : ""}>{errors}</span>,
+                    name: "Errors per min",
+                    cell: ({ errors, replicas }) =>
+                      replicas.length === 0 ? "" : <span className={errors > 0 ? "bad-text" : ""}>{errors}</span>,
                   },
-                  { name: "Holds", cell: ({ holds }) => holds },
+                  { name: "Leases", cell: ({ leaseCount }) => leaseCount },
                   {
                     name: "Replicas",
-                    cell: ({ who }) => who.join(", ") || <span className="muted">nobody reports it</span>,
+                    cell: ({ replicas }) => replicas.join(", ") || <span className="muted">none reported</span>,
                   },
                 ]}
               />
             </section>
-            <ProcessTable leases={leases} processes={processes} />
+            <ProcessTable leases={held} processes={processes} />
             <details className="card across">
-              <summary>All of it, as the server tells it</summary>
-              <Json value={told} label="healthz" />
+              <summary>Raw response</summary>
+              <Json value={report} label="healthz" />
             </details>
           </div>
         )}
@@ -161,35 +80,34 @@ export function HealthScreen() {
   );
 }
 
-/** Later than this a person would notice. */
+/** A lag that users notice. */
 const lateMs = 30_000;
 const builtIn = ["recovery", "reconciler", "outbox", "timers", "compensation"];
 
-function reactorsOf(
-  { due = [] }: Told,
-  history: Wire<"overview.history"> | undefined,
-  leases: readonly Lease[],
+function reactorRows(
+  { due = [] }: Health,
+  lags: Wire<"overview.history"> | undefined,
+  held: readonly Lease[],
   processes: readonly Process[],
 ) {
-  const samples = history?.reactors ?? [];
-  const told = processes.flatMap(({ label, reactors }) => reactors.map((one) => ({ label, ...one })));
-  const names = new Set([...builtIn, ...samples.map(({ reactor }) => reactor), ...told.map(({ name }) => name)]);
+  const samples = lags?.reactors ?? [];
+  const reported = processes.flatMap(({ label, reactors }) => reactors.map((stats) => ({ label, ...stats })));
+  const names = new Set([...builtIn, ...samples.map(({ reactor }) => reactor), ...reported.map(({ name }) => name)]);
   return [...names].map((reactor) => {
-    const held = leases.filter((lease) => lease.reactor === reactor && lease.state === "HELD");
-    const own = told.filter(({ name }) => name === reactor);
+    const own = reported.filter(({ name }) => name === reactor);
     return {
       reactor,
       due: due.includes(reactor),
-      lagMs: samples.find((one) => one.reactor === reactor)?.samples.at(-1)?.lagMs,
-      holds: held.length,
+      lagMs: samples.find((sample) => sample.reactor === reactor)?.samples.at(-1)?.lagMs,
+      leaseCount: held.filter((lease) => lease.reactor === reactor && lease.state === "HELD").length,
       perMinute: own.reduce((sum, { perMinute }) => sum + perMinute, 0),
       errors: own.reduce((sum, { errorsPerMinute }) => sum + errorsPerMinute, 0),
-      who: namesOf(own),
+      replicas: labelsOf(own),
     };
   });
 }
 
-function Unserved({ of }: { readonly of: NonNullable<Told["unserved"]> }) {
+function Unserved({ of }: { readonly of: NonNullable<Health["unserved"]> }) {
   return (
     <ul className="lines">
       {of.map(({ workflow, runs, lagMs }) => (
@@ -198,7 +116,7 @@ function Unserved({ of }: { readonly of: NonNullable<Told["unserved"]> }) {
           <span className="line-text">
             <strong>{workflow}</strong>
             <span className="muted small whole">
-              {runs} {runs === 1 ? "run" : "runs"}, the oldest for {formatDuration(lagMs)}: start a worker that has it
+              {plural(runs, "run")} waiting, the oldest for {formatDuration(lagMs)}. Start a worker that serves it.
             </span>
           </span>
         </li>

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 import { call, type Lease } from "../api.ts";
 import { describeStart, formatDuration } from "../format.ts";
+import { leases as leasesQuery, leaseTerms } from "../queries.ts";
 import { RunTakeover } from "../run/run-takeover.tsx";
 import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
@@ -18,11 +19,11 @@ import { TermTable } from "../ui/term-table.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { standbysOf, useProcesses } from "../ui/use-processes.ts";
 
-const kinds: Readonly<Record<string, string>> = { run: "run", item: "act", name: "singleton", store: "store" };
-/** Renewals without progress for so many times the lease look like a wedged owner. */
-const stallTimes = 3;
+const kinds: Readonly<Record<string, string>> = { run: "run", item: "item", name: "singleton", store: "store" };
+/** Without a maxStall of its own, a lease without progress for this many TTLs counts as stalled. */
+const stallTtls = 3;
 
-const stallLimit = ({ maxStallMs, ttlMs }: Lease): number => maxStallMs ?? stallTimes * ttlMs;
+const stallLimit = ({ maxStallMs, ttlMs }: Lease): number => maxStallMs ?? stallTtls * ttlMs;
 const isStalling = (lease: Lease): boolean => lease.state === "HELD" && lease.progressAgoMs > stallLimit(lease);
 const isHighlighted = (lease: Lease): boolean =>
   isStalling(lease) || lease.state === "EXPIRED" || lease.state === "DOOMED";
@@ -30,36 +31,32 @@ const isHeld = (lease: Lease): boolean => lease.state !== "FREE";
 const stateOf = (lease: Lease): string => (lease.paused ? "PAUSED" : isStalling(lease) ? "STALLING" : lease.state);
 
 export function LeasesScreen() {
-  const [all, setAll] = useState(false);
+  const [includeFree, setIncludeFree] = useState(false);
   const [chosen, setChosen] = useState<number>();
-  const leases = useQuery({
-    queryKey: ["leases", all],
-    queryFn: () => call("leases.list", { query: { held: all ? undefined : true, limit: 200 } }),
-    refetchInterval: 1_000,
-  });
+  const leases = useQuery({ ...leasesQuery(includeFree), refetchInterval: 1_000 });
   const processes = useProcesses();
   const standbys = ({ name, owner }: Lease): string => standbysOf(processes, name, owner).join(", ");
   const found = leases.data?.leases ?? [];
-  const lease = found.find(({ journal }) => journal === chosen);
+  const open = found.find(({ journal }) => journal === chosen);
   const nameOf = useNames(found.filter(({ kind }) => kind === "item").map(({ run }) => run));
-  const titleOf = (one: Lease): string =>
-    one.name ?? (nameOf(one.run) === undefined ? `journal ${one.journal}` : `an act of ${nameOf(one.run)}`);
+  const titleOf = ({ name, run, journal }: Lease): string =>
+    name ?? (nameOf(run) === undefined ? `journal ${journal}` : `effect of ${nameOf(run)}`);
   return (
     <Screen
       title="Leases"
-      about="Who owns what right now. An owner that renews but gets nowhere stands out."
+      about="The current holder of each run, item and singleton. A holder that renews without progress is highlighted."
       actions={
         <label className="check">
-          <input type="checkbox" checked={all} onChange={(event) => setAll(event.target.checked)} />
-          also free ones
+          <input type="checkbox" checked={includeFree} onChange={(event) => setIncludeFree(event.target.checked)} />
+          include free leases
         </label>
       }
     >
       <QueryView of={leases}>
         {({ leases: rows }) =>
           rows.length === 0 ? (
-            <Empty title="Nobody holds anything">
-              A lease is held while somebody drives a run, settles an act, or runs a singleton.
+            <Empty title="No leases held">
+              A process holds a lease while it drives a run, settles an effect or runs a singleton.
             </Empty>
           ) : (
             <>
@@ -69,7 +66,7 @@ export function LeasesScreen() {
                 {...{ titleOf, standbys, onOpen: setChosen }}
               />
               <LeaseTable
-                title="Runs and acts"
+                title="Runs and items"
                 rows={rows.filter(({ kind }) => kind !== "name")}
                 {...{ titleOf, onOpen: setChosen }}
               />
@@ -77,11 +74,11 @@ export function LeasesScreen() {
           )
         }
       </QueryView>
-      {lease !== undefined && (
+      {open !== undefined && (
         <LeaseDrawer
-          lease={lease}
-          title={titleOf(lease)}
-          standbys={standbys(lease)}
+          lease={open}
+          title={titleOf(open)}
+          standbys={standbys(open)}
           onClose={() => setChosen(undefined)}
         />
       )}
@@ -99,7 +96,7 @@ function LeaseTable({
   readonly title: string;
   readonly rows: readonly Lease[];
   readonly titleOf: (lease: Lease) => string;
-  /** Who stands by, where somebody can. */
+  /** Only singletons have standbys. */
   readonly standbys?: (lease: Lease) => string;
   readonly onOpen: (journal: number) => void;
 }) {
@@ -107,7 +104,7 @@ function LeaseTable({
   const columns: readonly Column<Lease>[] = [
     { name: "State", cell: (lease) => <Badge status={stateOf(lease)} /> },
     {
-      name: "What",
+      name: "Lease",
       cell: (lease) => (
         <>
           <button type="button" className="link mono" onClick={() => onOpen(lease.journal)} data-row>
@@ -118,10 +115,10 @@ function LeaseTable({
       ),
     },
     {
-      name: "Owner",
+      name: "Holder",
       cell: (lease) => (
         <>
-          {isHeld(lease) ? lease.label : <span className="muted">nobody</span>}
+          {isHeld(lease) ? lease.label : <span className="muted">none</span>}
           <span className="muted small block">
             {isHeld(lease) ? `${lease.reactor} · ` : ""}token {lease.token}
           </span>
@@ -130,10 +127,10 @@ function LeaseTable({
     },
     ...(standbys === undefined
       ? []
-      : [{ name: "Standbys", cell: (lease: Lease) => standbys(lease) || <span className="muted">nobody</span> }]),
+      : [{ name: "Standbys", cell: (lease: Lease) => standbys(lease) || <span className="muted">none</span> }]),
     { name: "Time left", cell: (lease) => isHeld(lease) && <TimeLeft lease={lease} /> },
     { name: "Last progress", cell: (lease) => isHeld(lease) && <Progress lease={lease} /> },
-    { name: "Held", look: "when", cell: (lease) => (isHeld(lease) ? formatDuration(lease.heldMs) : "") },
+    { name: "Held for", className: "when", cell: (lease) => (isHeld(lease) ? formatDuration(lease.heldMs) : "") },
   ];
   return (
     <section aria-label={title}>
@@ -147,7 +144,7 @@ function TimeLeft({ lease: { remainingMs, ttlMs } }: { readonly lease: Lease }) 
   return (
     <>
       <Meter share={remainingMs / ttlMs} tone={remainingMs < ttlMs / 4 ? "bad" : "run"} label="time left" />
-      <span className="muted small block">{remainingMs === 0 ? "run out" : formatDuration(remainingMs)}</span>
+      <span className="muted small block">{remainingMs === 0 ? "expired" : formatDuration(remainingMs)}</span>
     </>
   );
 }
@@ -159,7 +156,7 @@ function Progress({ lease }: { readonly lease: Lease }) {
     <>
       <Meter share={progressAgoMs / stallLimit(lease)} tone={stalled ? "bad" : "idle"} label="since progress" />
       <span className={stalled ? "bad-text small block" : "muted small block"}>
-        {progress === 0 ? "none yet, for " : ""}
+        {progress === 0 ? "none for " : ""}
         {formatDuration(progressAgoMs)}
         {progress === 0 ? "" : " ago"}
         {progressNote === null ? "" : `: ${progressNote}`}
@@ -180,28 +177,21 @@ function LeaseDrawer({
   readonly onClose: () => void;
 }) {
   const { operate } = usePermissions();
-  const { name, kind, journal, reason, renewals, longestGapMs, progressNote, ttlMs } = lease;
-  const terms = useQuery({
-    queryKey: ["terms", journal, lease.token, lease.state],
-    queryFn: () =>
-      kind === "name"
-        ? call("leases.terms", { params: { name: name! } })
-        : call("runs.terms", { params: { id: name! } }),
-    enabled: name !== null && (kind === "name" || kind === "run"),
-  });
+  const { name, kind, reason, renewals, longestGapMs, progressNote, ttlMs } = lease;
+  const terms = useQuery(leaseTerms(lease));
   return (
     <Modal side title={title} onClose={onClose}>
       <Facts
         of={[
           ["State", <Badge key="state" status={stateOf(lease)} />],
           ...(kind === "run" && name !== null ? [["Run", <RunLink key="run" id={name} />] as const] : []),
-          ["Holder", isHeld(lease) ? `${lease.label} (${lease.reactor})` : "nobody"],
-          ...(kind === "name" ? [["Standbys", standbys || "nobody"] as const] : []),
+          ["Holder", isHeld(lease) ? `${lease.label} (${lease.reactor})` : "none"],
+          ...(kind === "name" ? [["Standbys", standbys || "none"] as const] : []),
           ["Token", lease.token],
-          ["Lease of", formatDuration(ttlMs)],
-          ["Began", reason === null ? "" : describeStart(reason)],
+          ["TTL", formatDuration(ttlMs)],
+          ["Started", reason === null ? "" : describeStart(reason)],
           ["Renewals", `${renewals}, longest gap ${formatDuration(longestGapMs)}`],
-          ...(progressNote === null ? [] : [["Says", progressNote] as const]),
+          ...(progressNote === null ? [] : [["Progress note", progressNote] as const]),
         ]}
       />
       {operate && kind === "name" && <SingletonActions lease={lease} />}
@@ -212,12 +202,12 @@ function LeaseDrawer({
       )}
       {kind === "item" && (
         <p className="muted">
-          A person takes an act over by settling it: on the screen AttentionScreen, or at its run.
+          An item cannot be taken over. Resolve its effect instead: on Needs attention, or on its run.
         </p>
       )}
       {terms.data !== undefined && (
         <>
-          <h3>Terms</h3>
+          <h3>Term history</h3>
           <TermTable terms={terms.data.terms} />
         </>
       )}
@@ -226,27 +216,33 @@ function LeaseDrawer({
 }
 
 function SingletonActions({ lease: { name, paused } }: { readonly lease: Lease }) {
-  const body = (why: string) => ({ params: { name: name ?? "" }, body: { reason: why } });
+  const options = (reason: string) => ({ params: { name: name ?? "" }, body: { reason } });
   return (
     <div className="actions">
       <ConfirmAction
         label="Take over"
         title={`Take over ${name}`}
         danger
-        run={({ reason: why }) => call("leases.takeover", body(why))}
+        run={({ reason }) => call("leases.takeover", options(reason))}
       >
-        <p>The owner is fenced at once: nothing it still writes is accepted. Whoever stands by takes the lease.</p>
+        <p>The current holder is fenced immediately; its writes will be rejected. A standby acquires the lease.</p>
       </ConfirmAction>
       {paused ? (
         <ConfirmAction
           label="Resume"
           title={`Resume ${name}`}
           primary
-          run={({ reason: why }) => call("leases.resume", body(why))}
-        />
+          run={({ reason }) => call("leases.resume", options(reason))}
+        >
+          <p>Processes may acquire the lease again.</p>
+        </ConfirmAction>
       ) : (
-        <ConfirmAction label="Pause" title={`Pause ${name}`} run={({ reason: why }) => call("leases.pause", body(why))}>
-          <p>Nobody may hold it until it is resumed; its owner is fenced at once.</p>
+        <ConfirmAction
+          label="Pause"
+          title={`Pause ${name}`}
+          run={({ reason }) => call("leases.pause", options(reason))}
+        >
+          <p>The current holder is fenced immediately. No process can acquire the lease until it is resumed.</p>
         </ConfirmAction>
       )}
     </div>

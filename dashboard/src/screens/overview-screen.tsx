@@ -1,28 +1,30 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { call, type Wire } from "../api.ts";
+import type { Wire } from "../api.ts";
 import { formatDuration } from "../format.ts";
+import { BudgetSummary } from "../overview/budget-summary.tsx";
 import { FaultButtons } from "../overview/fault-buttons.tsx";
+import { HealthSummary } from "../overview/health-summary.tsx";
 import { NeedsAttention } from "../overview/needs-attention.tsx";
 import { QuotaWarnings } from "../overview/quota-warnings.tsx";
-import { BudgetSummary, Trends } from "../overview/trends.tsx";
+import { Trends } from "../overview/trends.tsx";
+import { latestRuns, overview } from "../queries.ts";
 import { Badge, type Tone } from "../ui/badge.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { Screen } from "../ui/screen.tsx";
 import { TimeAgo } from "../ui/time-ago.tsx";
-import { HealthSummary } from "./health-screen.tsx";
 
-type Counted = { readonly count: number; readonly more: boolean };
-const said = ({ count, more }: Counted): string => `${count}${more ? "+" : ""}`;
-const live = ["RUNNING", "RUNNABLE", "ENDING", "COMPENSATING"];
+/** Counts stop at a bound: `more` means that there are others. */
+type Count = { readonly count: number; readonly more: boolean };
+const format = ({ count, more }: Count): string => `${count}${more ? "+" : ""}`;
+const runningStatuses = ["RUNNING", "RUNNABLE", "ENDING", "COMPENSATING"];
 
 export function OverviewScreen() {
-  const figures = useQuery({ queryKey: ["overview"], queryFn: () => call("overview") });
   return (
-    <Screen title="Overview" about="What runs, what waits for a person, and who owns it.">
+    <Screen title="Overview" about="Activity, health, and everything that needs an operator.">
       <FaultButtons />
-      <QueryView of={figures}>{(data) => <Summary {...data} />}</QueryView>
+      <QueryView of={useQuery(overview())}>{(data) => <Summary {...data} />}</QueryView>
       <div className="halves">
         <NeedsAttention />
         <div className="stack">
@@ -38,43 +40,40 @@ export function OverviewScreen() {
 }
 
 function Summary({ runs, failedLately, doubts, obligations, gates, leases }: Wire<"overview">) {
-  const of = (status: string): Counted => runs.find((one) => one.status === status) ?? { count: 0, more: false };
-  const sum = (statuses: readonly string[]): Counted => ({
-    count: statuses.reduce((total, status) => total + of(status).count, 0),
-    more: statuses.some((status) => of(status).more),
-  });
+  const of = (status: string): Count => runs.find((entry) => entry.status === status) ?? { count: 0, more: false };
+  const running = {
+    count: runningStatuses.reduce((total, status) => total + of(status).count, 0),
+    more: runningStatuses.some((status) => of(status).more),
+  };
   const stuck = of("STUCK");
+  const toneIf = (tone: Tone, { count }: Count): Tone => (count > 0 ? tone : "idle");
+  const held = { count: leases.held + leases.expired, more: leases.more };
   return (
-    <section className="figures" aria-label="Figures">
-      <SummaryTile to="/runs" search={{ status: live.join(",") }} name="running" value={said(sum(live))} tone="run" />
-      <SummaryTile to="/runs" search={{ status: "WAITING" }} name="waiting" value={said(of("WAITING"))} tone="wait" />
-      <SummaryTile to="/gates" name="gates open" value={said(gates)} tone={gates.count > 0 ? "wait" : "idle"} />
-      <SummaryTile to="/doubt" name="in doubt" value={said(doubts)} tone={doubts.count > 0 ? "doubt" : "idle"} />
-      <SummaryTile to="/doubt" name="stuck" value={said(stuck)} tone={stuck.count > 0 ? "bad" : "idle"} />
-      <SummaryTile
+    <section className="tiles" aria-label="Summary">
+      <Tile to="/runs" search={{ status: runningStatuses.join(",") }} name="running" value={running} tone="run" />
+      <Tile to="/runs" search={{ status: "WAITING" }} name="waiting" value={of("WAITING")} tone="wait" />
+      <Tile to="/gates" name="open gates" value={gates} tone={toneIf("wait", gates)} />
+      <Tile to="/attention" name="in doubt" value={doubts} tone={toneIf("unknown", doubts)} />
+      <Tile to="/attention" name="stuck" value={stuck} tone={toneIf("bad", stuck)} />
+      <Tile
         to="/runs"
         search={{ status: "FAILED" }}
         name="failed in 24 h"
-        value={said(failedLately)}
-        tone={failedLately.count > 0 ? "bad" : "idle"}
+        value={failedLately}
+        tone={toneIf("bad", failedLately)}
       />
-      <SummaryTile
-        to="/obligations"
-        name="owed"
-        value={said(obligations)}
-        tone={obligations.count > 0 ? "doubt" : "idle"}
-      />
-      <SummaryTile
+      <Tile to="/obligations" name="obligations due" value={obligations} tone={toneIf("unknown", obligations)} />
+      <Tile
         to="/leases"
-        name={leases.stalling > 0 ? `leases, ${leases.stalling} stalling` : "leases held"}
-        value={said({ count: leases.held + leases.expired, more: leases.more })}
+        name={leases.stalling > 0 ? `leases, ${leases.stalling} stalled` : "leases held"}
+        value={held}
         tone={leases.stalling > 0 || leases.expired > 0 ? "bad" : "run"}
       />
     </section>
   );
 }
 
-function SummaryTile({
+function Tile({
   to,
   search,
   name,
@@ -84,31 +83,27 @@ function SummaryTile({
   readonly to: string;
   readonly search?: Readonly<Record<string, string>>;
   readonly name: string;
-  readonly value: string;
+  readonly value: Count;
   readonly tone: Tone;
 }) {
   return (
-    <Link to={to} search={search ?? {}} className={`figure ${tone}`} data-row>
-      <span className="figure-value">{value}</span>
-      <span className="figure-name">{name}</span>
+    <Link to={to} search={search ?? {}} className={`tile ${tone}`} data-row>
+      <span className="tile-value">{format(value)}</span>
+      <span className="tile-name">{name}</span>
     </Link>
   );
 }
 
-const shown = 8;
+const maxRuns = 8;
 
 function LatestRuns() {
-  const runs = useQuery({
-    queryKey: ["runs", "latest"],
-    queryFn: () => call("runs.list", { query: { limit: shown } }),
-  });
   return (
     <section className="card" aria-labelledby="latest">
       <h2 id="latest">Latest runs</h2>
-      <QueryView of={runs}>
+      <QueryView of={useQuery(latestRuns(maxRuns))}>
         {({ runs: rows }) =>
           rows.length === 0 ? (
-            <Empty title="No run yet">
+            <Empty title="No runs yet">
               Start one: <code>durable-tape start my-workflow</code>
             </Empty>
           ) : (

@@ -3,6 +3,7 @@ import { Link, useParams, useSearch } from "@tanstack/react-router";
 import { useState } from "react";
 import { ApiError, call, type Run } from "../api.ts";
 import { describeFailure, formatDuration, unwrap } from "../format.ts";
+import * as queries from "../queries.ts";
 import { ForkDialog } from "../run/fork-dialog.tsx";
 import { Journal } from "../run/journal.tsx";
 import { RunTakeover } from "../run/run-takeover.tsx";
@@ -12,6 +13,7 @@ import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { BudgetBar } from "../ui/budget-bar.tsx";
 import { ConfirmAction } from "../ui/confirm-action.tsx";
+import { EffectTable } from "../ui/effect-table.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { ErrorMessage } from "../ui/error-message.tsx";
 import { Facts } from "../ui/facts.tsx";
@@ -21,38 +23,32 @@ import { Json } from "../ui/json.tsx";
 import { QueryView } from "../ui/query-view.tsx";
 import { RunLink } from "../ui/run-link.tsx";
 import { Screen } from "../ui/screen.tsx";
+import { StuckCard } from "../ui/stuck-card.tsx";
 import { TermTable } from "../ui/term-table.tsx";
 import { TimeAgo } from "../ui/time-ago.tsx";
 import { useNames } from "../ui/use-names.ts";
 import { useNow } from "../ui/use-now.ts";
-import { StuckCard } from "./attention-screen.tsx";
-import { EffectTable } from "./effects-screen.tsx";
 
-export const runTabs = ["timeline", "journal", "tree", "leases", "acts", "result"] as const;
+export const runTabs = ["timeline", "journal", "tree", "terms", "effects", "result"] as const;
 export type RunTab = (typeof runTabs)[number];
 const tabNames: Readonly<Record<RunTab, string>> = {
   timeline: "Timeline",
   journal: "Journal",
   tree: "Tree",
-  leases: "Leases",
-  acts: "Acts and obligations",
+  terms: "Term history",
+  effects: "Effects",
   result: "Input and result",
 };
 
 export function RunScreen() {
   const { id } = useParams({ from: "/runs/$id" });
-  const run = useQuery({
-    queryKey: ["run", id],
-    queryFn: () => call("runs.get", { params: { id } }),
-    refetchInterval: (query) => (query.state.data?.endedAt === null ? 2_000 : 10_000),
-  });
+  const run = useQuery(queries.run(id));
   if (run.data !== undefined) return <RunView key={id} run={run.data} />;
   if (run.error instanceof ApiError && run.error.code === "TAPE_RUN_NOT_FOUND") {
     return (
-      <Screen title={`There is no run ${id}`}>
+      <Screen title={`Run ${id} not found`}>
         <p>
-          None begins like this either. <Link to="/runs">Look through the runs</Link>, or search for effect:business
-          key.
+          No run id starts with it either. <Link to="/runs">Browse all runs</Link>, or search for effect:business key.
         </p>
       </Screen>
     );
@@ -65,112 +61,92 @@ export function RunScreen() {
 }
 
 function RunView({ run }: { readonly run: Run }) {
-  const { id } = run;
+  const { id, status, endedAt, outcome } = run;
   const { tab = "timeline" } = useSearch({ from: "/runs/$id" });
-  const live = run.endedAt === null ? 2_000 : 10_000;
-  const asked = { params: { id } };
-  const extent = useQuery({
-    queryKey: ["extent", id],
-    queryFn: () => call("runs.head", asked),
-    refetchInterval: live,
-  });
-  const terms = useQuery({
-    queryKey: ["run terms", id],
-    queryFn: () => call("runs.terms", asked),
-    refetchInterval: live,
-  });
-  const effects = useQuery({
-    queryKey: ["effects of", id],
-    queryFn: () => call("effects.list", { query: { run: id, limit: 500 } }),
-  });
-  const gates = useQuery({
-    queryKey: ["gates of", id],
-    queryFn: () => call("gates.list", { query: { run: id, open: true } }),
-  });
-  const doubts = useQuery({
-    queryKey: ["doubts of", id],
-    queryFn: () => call("inDoubt.list", { query: { run: id, limit: 50 } }),
-  });
-  const timers = useQuery({ queryKey: ["timers of", id], queryFn: () => call("timers.list", { query: { run: id } }) });
-  const head = extent.data?.head ?? 0;
-  const inDoubt = doubts.data?.doubts ?? [];
-  const open = gates.data?.gates ?? [];
+  const head = useQuery(queries.runHead(run)).data?.head ?? 0;
+  const terms = useQuery(queries.runTerms(run));
+  const effects = useQuery(queries.runEffects(id));
+  const timers = useQuery(queries.runTimers(id)).data?.timers ?? [];
   return (
     <>
       <Head run={run} />
-      {run.endedAt !== null && run.status !== "COMPLETED" && describeFailure(run.outcome) !== "" && (
-        <section className="error-message" aria-label="Why it ended so">
-          <strong>{run.status}</strong>
-          <p>{describeFailure(run.outcome)}</p>
+      {endedAt !== null && status !== "COMPLETED" && describeFailure(outcome) !== "" && (
+        <section className="error-message" aria-label="Why the run ended">
+          <strong>{status}</strong>
+          <p>{describeFailure(outcome)}</p>
         </section>
       )}
-      {(inDoubt.length > 0 || open.length > 0 || run.status === "STUCK") && (
-        <section className="cards" aria-label="Needs a person">
-          {inDoubt.map((doubt) => (
-            <InDoubtCard key={`${doubt.effect.pos} ${doubt.effect.sub}`} doubt={doubt} />
-          ))}
-          {open.map((gate) => (
-            <GateCard key={gate.pos} gate={gate} run={id} />
-          ))}
-          {run.status === "STUCK" && doubts.data?.doubts.length === 0 && <StuckCard run={run} />}
-        </section>
-      )}
+      <AttentionCards run={run} />
       <nav className="tabs" aria-label="Views of the run">
-        {runTabs.map((one) => (
+        {runTabs.map((name) => (
           <Link
-            key={one}
+            key={name}
             to="/runs/$id"
             params={{ id }}
-            search={{ tab: one }}
+            search={{ tab: name }}
             replace
-            {...(tab === one ? { "aria-current": "page" as const, className: "current" } : { className: "" })}
+            {...(tab === name ? { "aria-current": "page" as const, className: "current" } : { className: "" })}
           >
-            {tabNames[one]}
+            {tabNames[name]}
           </Link>
         ))}
       </nav>
       {tab === "timeline" && (
         <Timeline
-          {...{ run, head }}
+          {...{ run, head, timers }}
           terms={terms.data?.terms ?? []}
           effects={(effects.data?.effects ?? []).filter(({ sub }) => sub === 0)}
-          timers={timers.data?.timers ?? []}
         />
       )}
       {tab === "journal" && <Journal run={run} head={head} />}
-      {tab === "tree" && <TreeOf id={id} />}
-      {tab === "leases" && <QueryView of={terms}>{(data) => <TermTable terms={data.terms} />}</QueryView>}
-      {tab === "acts" && (
+      {tab === "tree" && <TreeTab id={id} />}
+      {tab === "terms" && <QueryView of={terms}>{(data) => <TermTable terms={data.terms} />}</QueryView>}
+      {tab === "effects" && (
         <QueryView of={effects}>
           {(data) =>
-            data.effects.length === 0 ? (
-              <Empty title="This run has done nothing to the world" />
-            ) : (
-              <EffectTable effects={data.effects} />
-            )
+            data.effects.length === 0 ? <Empty title="No effects" /> : <EffectTable effects={data.effects} />
           }
         </QueryView>
       )}
-      {tab === "result" && <Result run={run} />}
+      {tab === "result" && <ResultTab run={run} />}
     </>
   );
 }
 
-function TreeOf({ id }: { readonly id: string }) {
-  const tree = useQuery({ queryKey: ["tree", id], queryFn: () => call("runs.tree", { params: { id } }) });
-  return <QueryView of={tree}>{(data) => <RunTree tree={data} here={id} />}</QueryView>;
+/** Effects in doubt and open gates of this run, and why it is stuck. */
+function AttentionCards({ run }: { readonly run: Run }) {
+  const { id, status } = run;
+  const inDoubt = useQuery(queries.runInDoubt(id)).data?.doubts;
+  const gates = useQuery(queries.runGates(id)).data?.gates ?? [];
+  if ((inDoubt ?? []).length === 0 && gates.length === 0 && status !== "STUCK") return null;
+  return (
+    <section className="cards" aria-label="Needs attention">
+      {inDoubt?.map((entry) => (
+        <InDoubtCard key={`${entry.effect.pos} ${entry.effect.sub}`} entry={entry} />
+      ))}
+      {gates.map((gate) => (
+        <GateCard key={gate.pos} gate={gate} run={id} />
+      ))}
+      {status === "STUCK" && inDoubt?.length === 0 && <StuckCard run={run} />}
+    </section>
+  );
 }
 
-/** Others have been decided already. */
-const stoppable: ReadonlySet<string> = new Set(["RUNNABLE", "RUNNING", "WAITING", "STUCK"]);
+function TreeTab({ id }: { readonly id: string }) {
+  return <QueryView of={useQuery(queries.runTree(id))}>{(data) => <RunTree tree={data} current={id} />}</QueryView>;
+}
+
+/** In every other status the outcome is decided already. */
+const cancellable: ReadonlySet<string> = new Set(["RUNNABLE", "RUNNING", "WAITING", "STUCK"]);
 
 function Head({ run }: { readonly run: Run }) {
-  const may = usePermissions();
+  const permissions = usePermissions();
   const now = useNow();
   const [forking, setForking] = useState(false);
   const { id, status, workflow, version, createdAt, endedAt, lease, labels, root, journal } = run;
   const nameOf = useNames(root === journal ? [] : [root]);
-  const owner = lease.state === "FREE" ? "nobody" : `${lease.label} (${lease.reactor}, token ${lease.token})`;
+  const owner =
+    lease.state === "FREE" ? "no owner" : `owned by ${lease.label} (${lease.reactor}, token ${lease.token})`;
   return (
     <>
       <header className="screen-head">
@@ -182,12 +158,11 @@ function Head({ run }: { readonly run: Run }) {
             {workflow}
             {version === null ? "" : ` ${version}`}, started <TimeAgo at={createdAt} />
             {endedAt === null
-              ? `, for ${formatDuration(now - createdAt)}`
+              ? `, open for ${formatDuration(now - createdAt)}, ${owner}`
               : `, took ${formatDuration(endedAt - createdAt)}`}
-            {endedAt === null && <>, owned by {owner}</>}
             {root !== journal && nameOf(root) !== undefined && (
               <>
-                , part of <RunLink id={nameOf(root)!} />
+                , root run <RunLink id={nameOf(root)!} />
               </>
             )}
           </p>
@@ -198,20 +173,22 @@ function Head({ run }: { readonly run: Run }) {
           ))}
         </div>
         <div className="actions">
-          {may.operate && (
+          {permissions.operate && (
             <button type="button" onClick={() => setForking(true)}>
               Fork
             </button>
           )}
-          {may.operate && lease.state !== "FREE" && <RunTakeover id={id} owner={lease.label} />}
-          {may.start && stoppable.has(status) && (
+          {permissions.operate && lease.state !== "FREE" && <RunTakeover id={id} owner={lease.label} />}
+          {permissions.start && cancellable.has(status) && (
             <ConfirmAction
               label="Cancel"
+              submitLabel="Cancel run"
+              dismissLabel="Keep running"
               title={`Cancel ${id}`}
               danger
               run={({ reason, key }) => call("runs.cancel", { params: { id }, body: { reason }, key })}
             >
-              <p>It is asked to stop; what it owes is undone.</p>
+              <p>Requests cancellation. Compensations that the run owes will run.</p>
             </ConfirmAction>
           )}
         </div>
@@ -221,14 +198,10 @@ function Head({ run }: { readonly run: Run }) {
   );
 }
 
-function Result({ run }: { readonly run: Run }) {
+function ResultTab({ run }: { readonly run: Run }) {
   const { id } = run;
-  const first = useQuery({
-    queryKey: ["journal", id, 1, 1],
-    queryFn: () => call("runs.journal", { params: { id }, query: { from: 1, limit: 1 } }),
-    meta: { settled: true },
-  });
-  const budgets = useQuery({ queryKey: ["budgets", id], queryFn: () => call("runs.budgets", { params: { id } }) });
+  const first = useQuery(queries.runRecords(id, 1, 1));
+  const budgets = useQuery(queries.runBudgets(id)).data?.budgets ?? [];
   const created = unwrap(first.data?.records[0]?.data) as
     | { input?: unknown; forkedFrom?: string; schedule?: string }
     | undefined;
@@ -250,11 +223,11 @@ function Result({ run }: { readonly run: Run }) {
         <h2 id="result">{run.endedAt === null ? "No result yet" : "Result"}</h2>
         {run.endedAt !== null && <Json value={run.outcome ?? null} label="Result" />}
       </section>
-      {(budgets.data?.budgets.length ?? 0) > 0 && (
+      {budgets.length > 0 && (
         <section className="card" aria-labelledby="budgets">
           <h2 id="budgets">Budgets</h2>
-          {budgets.data!.budgets.map((one) => (
-            <BudgetBar key={one.unit} {...one} />
+          {budgets.map(({ unit, cap, spent, reserved }) => (
+            <BudgetBar key={unit} {...{ unit, cap, spent, reserved }} />
           ))}
         </section>
       )}

@@ -1,10 +1,10 @@
 import { useQueries } from "@tanstack/react-query";
 import { Link, useNavigate, useSearch } from "@tanstack/react-router";
 import { useEffect, useState } from "react";
-import { call, type Run } from "../api.ts";
-import { formatDuration } from "../format.ts";
-import type { RunSearch } from "../router.tsx";
-import { isFiltered, runQuery } from "../run-search.ts";
+import type { Run } from "../api.ts";
+import { formatDuration, plural } from "../format.ts";
+import { runPage } from "../queries.ts";
+import { isFiltered, type RunSearch } from "../run-search.ts";
 import { usePermissions } from "../session.tsx";
 import { Badge } from "../ui/badge.tsx";
 import { BulkCancel } from "../ui/bulk-cancel.tsx";
@@ -18,7 +18,7 @@ const pageRows = 100;
 const rowHeight = 44;
 
 const statuses = [
-  ["", "any status"],
+  ["", "any"],
   ["RUNNING,RUNNABLE,ENDING,COMPENSATING", "running"],
   ["WAITING", "waiting"],
   ["STUCK", "stuck"],
@@ -30,9 +30,9 @@ const statuses = [
 
 const spans = [
   ["", "any time"],
-  ["1h", "in the last hour"],
-  ["24h", "in the last 24 hours"],
-  ["7d", "in the last 7 days"],
+  ["1h", "last hour"],
+  ["24h", "last 24 hours"],
+  ["7d", "last 7 days"],
 ] as const;
 const isSpan = (since: string | undefined): boolean => spans.some(([value]) => value === (since ?? ""));
 
@@ -42,7 +42,7 @@ export function RunsScreen() {
   return (
     <Screen
       title="Runs"
-      about={search.prefix === undefined ? "Newest first." : `Whose ids begin with ${search.prefix}, in their order.`}
+      about={search.prefix === undefined ? "Newest first." : `Ids that start with ${search.prefix}, in id order.`}
       actions={isFiltered(search) && start ? <BulkCancel search={search} /> : undefined}
     >
       <Filters search={search} />
@@ -52,10 +52,11 @@ export function RunsScreen() {
 }
 
 function Filters({ search }: { readonly search: RunSearch }) {
-  const go = useNavigate({ from: "/runs" });
-  const set = (changed: RunSearch): void => void go({ search: (before) => ({ ...before, ...changed }), replace: true });
-  const known = statuses.some(([value]) => value === (search.status ?? ""));
-  const [between, setBetween] = useState(!isSpan(search.since) || search.until !== undefined);
+  const navigate = useNavigate({ from: "/runs" });
+  const set = (changed: RunSearch): void =>
+    void navigate({ search: (before) => ({ ...before, ...changed }), replace: true });
+  const isListed = statuses.some(([value]) => value === (search.status ?? ""));
+  const [isCustom, setCustom] = useState(!isSpan(search.since) || search.until !== undefined);
   return (
     <form className="filters" onSubmit={(event) => event.preventDefault()}>
       <label>
@@ -66,17 +67,17 @@ function Filters({ search }: { readonly search: RunSearch }) {
               {name}
             </option>
           ))}
-          {!known && <option value={search.status}>{search.status?.toLowerCase()}</option>}
+          {!isListed && <option value={search.status}>{search.status?.toLowerCase()}</option>}
         </select>
       </label>
       <label>
         Started
         <select
-          value={between ? "between" : (search.since ?? "")}
+          value={isCustom ? "custom" : (search.since ?? "")}
           onChange={(event) => {
             const chosen = event.target.value;
-            setBetween(chosen === "between");
-            set({ since: chosen === "between" ? undefined : chosen || undefined, until: undefined });
+            setCustom(chosen === "custom");
+            set({ since: chosen === "custom" ? undefined : chosen || undefined, until: undefined });
           }}
         >
           {spans.map(([value, name]) => (
@@ -84,10 +85,10 @@ function Filters({ search }: { readonly search: RunSearch }) {
               {name}
             </option>
           ))}
-          <option value="between">between…</option>
+          <option value="custom">custom range…</option>
         </select>
       </label>
-      {between && (
+      {isCustom && (
         <>
           <TimeFilter name="From" value={search.since} onChange={(since) => set({ since })} />
           <TimeFilter name="Until" value={search.until} onChange={(until) => set({ until })} />
@@ -100,14 +101,14 @@ function Filters({ search }: { readonly search: RunSearch }) {
         value={search.label}
         onChange={(label) => set({ label: label?.includes(":") === true ? label : undefined })}
       />
-      <TextFilter name="Id begins with" value={search.prefix} onChange={(prefix) => set({ prefix })} />
+      <TextFilter name="Id prefix" value={search.prefix} onChange={(prefix) => set({ prefix })} />
       <label className="check">
         <input
           type="checkbox"
-          checked={search.doubt === true}
-          onChange={(event) => set({ doubt: event.target.checked || undefined })}
+          checked={search.inDoubt === true}
+          onChange={(event) => set({ inDoubt: event.target.checked || undefined })}
         />
-        has doubt
+        in doubt only
       </label>
     </form>
   );
@@ -120,7 +121,7 @@ function TimeFilter({
 }: {
   readonly name: string;
   readonly value: string | undefined;
-  readonly onChange: (moment: string | undefined) => void;
+  readonly onChange: (time: string | undefined) => void;
 }) {
   return (
     <label>
@@ -134,7 +135,7 @@ function TimeFilter({
   );
 }
 
-/** Asks when the person is done typing. */
+/** Applies on Enter and on blur, not on every key. */
 function TextFilter({
   name,
   value,
@@ -147,7 +148,7 @@ function TextFilter({
   readonly onChange: (text: string | undefined) => void;
 }) {
   const [text, setText] = useState(value ?? "");
-  const done = (): void => onChange(text.trim() === "" ? undefined : text.trim());
+  const apply = (): void => onChange(text.trim() === "" ? undefined : text.trim());
   return (
     <label>
       {name}
@@ -155,16 +156,16 @@ function TextFilter({
         value={text}
         placeholder={placeholder ?? "any"}
         onChange={(event) => setText(event.target.value)}
-        onBlur={done}
-        onKeyDown={(event) => event.key === "Enter" && done()}
+        onBlur={apply}
+        onKeyDown={(event) => event.key === "Enter" && apply()}
       />
     </label>
   );
 }
 
 /**
- * A listing continues behind the last row of the page before. Only pages with rows in sight are asked for, and asked for
- * again when something changes; how many there are in all nobody counts.
+ * A page starts after the last row of the page before it. Only pages with visible rows are fetched, and refetched when
+ * something changes. The total is never counted.
  */
 function RunTable({ search }: { readonly search: RunSearch }) {
   const [cursors, setCursors] = useState<readonly (number | undefined)[]>([undefined]);
@@ -172,20 +173,15 @@ function RunTable({ search }: { readonly search: RunSearch }) {
   const starts = lengths.map((_length, page) => lengths.slice(0, page).reduce((sum, length) => sum + length, 0));
   const count = lengths.reduce((sum, length) => sum + length, 0);
   const window = useWindow(count, rowHeight);
-  // Whatever lies behind the rows that are known is on the page that comes next.
+  // A row beyond those that were read is on the next page.
   const pageAt = (index: number): number =>
     index >= count ? cursors.length - 1 : starts.findLastIndex((start) => start <= index);
   const first = pageAt(window.first);
   const last = Math.max(first, pageAt(window.last + 1));
-  const inSight = cursors.map((_cursor, page) => page).filter((page) => page >= first && page <= last);
-  const pages = useQueries({
-    queries: inSight.map((page) => ({
-      queryKey: ["runs", search, cursors[page]],
-      queryFn: () => call("runs.list", { query: { ...runQuery(search), before: cursors[page], limit: pageRows } }),
-    })),
-  });
-  const answerOf = (page: number) => pages[inSight.indexOf(page)]?.data;
-  const end = answerOf(cursors.length - 1);
+  const visible = cursors.map((_cursor, page) => page).filter((page) => page >= first && page <= last);
+  const pages = useQueries({ queries: visible.map((page) => runPage(search, cursors[page], pageRows)) });
+  const dataOf = (page: number) => pages[visible.indexOf(page)]?.data;
+  const end = dataOf(cursors.length - 1);
   const endJournal = end?.runs.at(-1)?.journal;
   const endLength = end?.runs.length;
   const endMore = end?.more === true;
@@ -193,14 +189,14 @@ function RunTable({ search }: { readonly search: RunSearch }) {
   useEffect(() => {
     if (endLength === undefined) return;
     setLengths((before) => (before[endPage] === endLength ? before : [...before.slice(0, endPage), endLength]));
-    // A page has a bound in bytes too: a short one is not the last one.
+    // A page is also bounded in bytes: a short page is not necessarily the last one.
     if (endMore && endJournal !== undefined) setCursors((before) => [...before.slice(0, endPage + 1), endJournal]);
   }, [endPage, endLength, endJournal, endMore]);
-  const newest = answerOf(0);
+  const newest = dataOf(0);
   const seam = newest?.more === true ? newest.runs.at(-1)?.journal : undefined;
   const newestLength = newest?.runs.length ?? 0;
   useEffect(() => {
-    // New runs have pushed others over the edge of the first page: what follows begins elsewhere now.
+    // New runs pushed older ones off the first page, so the second page starts at another row now.
     if (seam === undefined || cursors.length < 2 || cursors[1] === seam) return;
     setCursors([undefined, seam]);
     setLengths([newestLength]);
@@ -209,7 +205,7 @@ function RunTable({ search }: { readonly search: RunSearch }) {
   if (error !== undefined) return <ErrorMessage error={error} />;
   if (cursors.length === 1 && endLength === 0) {
     return (
-      <Empty title={isFiltered(search) ? "No run is like this" : "No run yet"}>
+      <Empty title={isFiltered(search) ? "No runs match" : "No runs yet"}>
         {isFiltered(search) ? (
           <Link to="/runs">Show all runs</Link>
         ) : (
@@ -220,25 +216,24 @@ function RunTable({ search }: { readonly search: RunSearch }) {
       </Empty>
     );
   }
-  // As long as a page with more behind it was the last one read, a further one is expected.
   const more = lengths.length < cursors.length;
   return (
     <div className="runs">
       <VirtualTable
         label="Runs"
         kind="run"
-        columns={["Status", "Run", "Workflow", "Owner", "Started", "Took"]}
+        columns={["Status", "Run", "Workflow", "Owner", "Started", "Duration"]}
         window={window}
         count={more ? undefined : count}
       >
         {(index) => {
           const page = pageAt(index);
-          const run = answerOf(page)?.runs[index - (starts[page] ?? count)];
+          const run = dataOf(page)?.runs[index - (starts[page] ?? count)];
           return run === undefined ? <td className="ghost" /> : <RunCells run={run} />;
         }}
       </VirtualTable>
       <p className="muted small" role="status">
-        {more ? `${Math.max(count, pageRows)} or more runs; further ones are read as you scroll` : `${count} runs`}
+        {more ? `${Math.max(count, pageRows)} runs or more; scroll to load the next ones` : plural(count, "run")}
       </p>
     </div>
   );

@@ -1,6 +1,6 @@
 import { useQuery } from "@tanstack/react-query";
-import { call } from "../api.ts";
 import { brief, formatDuration, formatTime, parseJson } from "../format.ts";
+import * as queries from "../queries.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Empty } from "../ui/empty.tsx";
 import { RunLink } from "../ui/run-link.tsx";
@@ -11,59 +11,61 @@ import { useNow } from "../ui/use-now.ts";
 
 export function TimersScreen() {
   const now = useNow();
-  const timers = useQuery({ queryKey: ["timers"], queryFn: () => call("timers.list", { query: { limit: 200 } }) });
-  const schedules = useQuery({ queryKey: ["schedules"], queryFn: () => call("schedules.list") });
+  const timers = useQuery(queries.timers());
   const nameOf = useNames((timers.data?.timers ?? []).map(({ run }) => run));
   const due = (at: number): string =>
-    at <= now ? `${formatDuration(now - at)} late` : `in ${formatDuration(at - now)}`;
+    at <= now ? `overdue by ${formatDuration(now - at)}` : `in ${formatDuration(at - now)}`;
   return (
-    <Screen title="Timers" about="What will happen by itself: sleeps, time limits and retries of runs, and schedules.">
-      <QueryTable
-        of={timers}
-        rows={({ timers: rows }) => rows}
-        keyOf={({ run, pos, purpose }) => `${run} ${pos} ${purpose}`}
-        empty={<Empty title="No timer is set">Runs that sleep or wait with a time limit will be here.</Empty>}
-        columns={[
-          { name: "Status", cell: ({ status }) => <Badge status={status} /> },
-          { name: "Run", cell: ({ run }) => (nameOf(run) === undefined ? "…" : <RunLink id={nameOf(run)!} />) },
-          {
-            name: "For",
-            cell: ({ purpose, pos }) => (
-              <>
-                {purpose.replaceAll("_", " ")} <span className="muted small">at {pos}</span>
-              </>
-            ),
-          },
-          {
-            name: "Due",
-            cell: ({ status, dueAt }) => (
-              <>
-                {status === "SET" ? due(dueAt) : ""}
-                <span className="muted small block">{formatTime(dueAt)}</span>
-              </>
-            ),
-          },
-        ]}
-      />
+    <Screen title="Timers and schedules" about="Sleeps, timeouts and retries of runs, and schedules that start runs.">
+      <section aria-labelledby="timers">
+        <h2 id="timers">Timers</h2>
+        <QueryTable
+          of={timers}
+          rows={({ timers: rows }) => rows}
+          keyOf={({ run, pos, purpose }) => `${run} ${pos} ${purpose}`}
+          empty={<Empty title="No timers">Runs that sleep, wait with a timeout or retry appear here.</Empty>}
+          columns={[
+            { name: "Status", cell: ({ status }) => <Badge status={status} /> },
+            { name: "Run", cell: ({ run }) => (nameOf(run) === undefined ? "…" : <RunLink id={nameOf(run)!} />) },
+            {
+              name: "Purpose",
+              cell: ({ purpose, pos }) => (
+                <>
+                  {purpose.replaceAll("_", " ")} <span className="muted small">position {pos}</span>
+                </>
+              ),
+            },
+            {
+              name: "Due",
+              cell: ({ status, dueAt }) => (
+                <>
+                  {status === "SET" ? due(dueAt) : ""}
+                  <span className="muted small block">{formatTime(dueAt)}</span>
+                </>
+              ),
+            },
+          ]}
+        />
+      </section>
       <section aria-labelledby="schedules">
         <h2 id="schedules">Schedules</h2>
         <QueryTable
-          of={schedules}
+          of={useQuery(queries.schedules())}
           rows={({ schedules: rows }) => rows}
           keyOf={({ id }) => id}
           empty={
-            <Empty title="No schedule">
-              Make one with <code>app.schedules.create(…)</code>.
+            <Empty title="No schedules">
+              Create one with <code>app.schedules.create(…)</code>.
             </Empty>
           }
           columns={[
-            { name: "Schedule", look: "mono", cell: ({ id }) => id },
+            { name: "Schedule", className: "mono", cell: ({ id }) => id },
             {
-              name: "Next",
+              name: "Next run",
               cell: ({ paused, nextAt }) =>
                 paused ? <Badge status="PAUSED" /> : nextAt === null ? "never" : due(nextAt),
             },
-            { name: "What", look: "mono small", cell: ({ spec }) => brief(parseJson(spec), 160) },
+            { name: "Definition", className: "mono small", cell: ({ spec }) => brief(parseJson(spec), 160) },
           ]}
         />
       </section>

@@ -1,7 +1,7 @@
 import { useQuery } from "@tanstack/react-query";
 import { useState } from "react";
-import { call } from "../api.ts";
 import { brief, formatTime } from "../format.ts";
+import * as queries from "../queries.ts";
 import { Empty } from "../ui/empty.tsx";
 import { Json } from "../ui/json.tsx";
 import { Modal } from "../ui/modal.tsx";
@@ -10,35 +10,28 @@ import { Screen } from "../ui/screen.tsx";
 import { QueryTable } from "../ui/table.tsx";
 import { TimeAgo } from "../ui/time-ago.tsx";
 
-const versions = 20;
-
 export function ValuesScreen() {
   const [prefix, setPrefix] = useState("");
   const [chosen, setChosen] = useState<{ readonly name: string; readonly version: number }>();
-  const values = useQuery({
-    queryKey: ["values", prefix],
-    queryFn: () => call("values.list", { query: { prefix, limit: 200 } }),
-    placeholderData: (before) => before,
-  });
   return (
     <Screen
       title="Values"
-      about="Shared values with versions. A write counts only if nobody wrote in between."
+      about="Shared, versioned values. A conditional write succeeds only if the version has not changed."
       actions={
         <label>
-          Begins with
+          Key prefix
           <input value={prefix} placeholder="any" onChange={(event) => setPrefix(event.target.value)} />
         </label>
       }
     >
       <QueryTable
-        of={values}
+        of={useQuery(queries.values(prefix))}
         rows={({ values: rows }) => rows}
         keyOf={({ key }) => key}
         empty={
-          <Empty title="No value">
-            RunsScreen write them with <code>tape.values.put(…)</code>, programs over HTTP with{" "}
-            <code>PUT /v1/values/KEY</code>.
+          <Empty title={prefix === "" ? "No values yet" : "No values match"}>
+            Workflows write them with <code>tape.values.put(…)</code>, other programs with{" "}
+            <code>updateValue(store, …)</code> or <code>PUT /v1/values/KEY</code>.
           </Empty>
         }
         columns={[
@@ -53,18 +46,18 @@ export function ValuesScreen() {
           { name: "Version", cell: ({ version }) => version },
           {
             name: "Value",
-            look: "mono small",
+            className: "mono small",
             cell: ({ deleted, value }) => (deleted ? "deleted" : brief(value, 120)),
           },
-          { name: "Written", look: "muted when", cell: ({ at }) => <TimeAgo at={at} /> },
+          { name: "Written", className: "muted when", cell: ({ at }) => <TimeAgo at={at} /> },
         ]}
       />
-      {chosen !== undefined && <History {...chosen} onClose={() => setChosen(undefined)} />}
+      {chosen !== undefined && <Versions {...chosen} onClose={() => setChosen(undefined)} />}
     </Screen>
   );
 }
 
-function History({
+function Versions({
   name,
   version,
   onClose,
@@ -73,23 +66,15 @@ function History({
   readonly version: number;
   readonly onClose: () => void;
 }) {
-  const history = useQuery({
-    queryKey: ["value", name, version],
-    queryFn: () =>
-      call("values.history", {
-        params: { key: name },
-        query: { after: Math.max(0, version - versions), limit: versions },
-      }),
-  });
   return (
     <Modal side title={name} onClose={onClose}>
-      <QueryView of={history}>
+      <QueryView of={useQuery(queries.valueVersions(name, version))}>
         {({ values }) => (
           <ol className="evidence">
-            {values.toReversed().map((one) => (
-              <li key={one.version}>
-                <strong>version {one.version}</strong> <span className="muted small">{formatTime(one.at)}</span>
-                {one.deleted ? <p>deleted</p> : <Json value={one.value} label={`version ${one.version}`} />}
+            {values.toReversed().map((entry) => (
+              <li key={entry.version}>
+                <strong>Version {entry.version}</strong> <span className="muted small">{formatTime(entry.at)}</span>
+                {entry.deleted ? <p>Deleted</p> : <Json value={entry.value} label={`Version ${entry.version}`} />}
               </li>
             ))}
           </ol>

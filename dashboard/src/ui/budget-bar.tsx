@@ -1,4 +1,4 @@
-import { formatAmount } from "../format.ts";
+import { formatAmount, plural } from "../format.ts";
 import { Meter } from "./meter.tsx";
 
 export interface Amounts {
@@ -7,25 +7,25 @@ export interface Amounts {
   readonly reserved: number;
 }
 
-/** Close to the cap the next reservation is refused. */
-export const tight = 0.9;
+/** From this share on the next reservation may exceed the cap and be rejected. */
+export const tightShare = 0.9;
 
 export function shareOf({ cap, spent, reserved }: Amounts): number {
   return cap === 0 ? 1 : (spent + reserved) / cap;
 }
 
-/** What is spent and reserved of a cap, in words and as a bar. */
-export function BudgetBar({ unit, of, ...amounts }: Amounts & { readonly unit: string; readonly of?: string }) {
+/** "usd: 31.1 of 75 spent, 2 reserved (3 runs)", and a bar. */
+export function BudgetBar({ unit, runs, ...amounts }: Amounts & { readonly unit: string; readonly runs?: number }) {
   const { cap, spent, reserved } = amounts;
   const share = shareOf(amounts);
   return (
     <div className="budget">
       <span>
-        {unit}: {formatAmount(spent)} spent{reserved > 0 ? `, ${formatAmount(reserved)} reserved` : ""}, of{" "}
-        {formatAmount(cap)}
-        {of !== undefined && <span className="muted small"> in {of}</span>}
+        {unit}: {formatAmount(spent)} of {formatAmount(cap)} spent
+        {reserved > 0 ? `, ${formatAmount(reserved)} reserved` : ""}
+        {runs !== undefined && <span className="muted small"> ({plural(runs, "run")})</span>}
       </span>
-      <Meter share={share} tone={share > tight ? "bad" : "run"} label={`${unit} used`} />
+      <Meter share={share} tone={share > tightShare ? "bad" : "run"} label={`${unit} used`} />
     </div>
   );
 }

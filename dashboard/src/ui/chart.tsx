@@ -4,36 +4,36 @@ import type { Tone } from "./badge.tsx";
 export interface Series {
   readonly name: string;
   readonly tone: Tone;
-  /** Bars stand on each other; lines are drawn over them. A gap: nobody knows. */
+  /** Bars are stacked; lines are drawn over them. null is a gap: no sample. */
   readonly kind: "bar" | "line";
   readonly values: readonly (number | null)[];
 }
 
 const height = 100;
-/** Lines are told apart without colours too. */
+/** Lines differ without colour too. */
 const dashes = ["", "6 3", "2 3", "10 3 2 3", "4 6"];
 
-/** What can be read off. */
-const counts = [1, 10, 100, 1_000, 10_000, 100_000].flatMap((step) => [step, 2 * step, 5 * step]);
-export const durations = [
+/** Round numbers at which an axis may end. */
+const countTops = [1, 10, 100, 1_000, 10_000, 100_000].flatMap((step) => [step, 2 * step, 5 * step]);
+export const durationTops = [
   ...[1_000, 2_000, 5_000, 10_000, 30_000, 60_000, 120_000, 300_000, 600_000, 1_800_000],
   ...[3_600_000, 7_200_000, 21_600_000, 86_400_000],
 ];
 
-/** A small picture of the last stretch of time: what it says in one sentence is its accessible name. */
+/** A small chart of the recent past. Title and summary are its accessible name. */
 export function Chart({
   title,
   series,
   spanMs,
   format,
-  tops = counts,
+  tops = countTops,
   summary,
 }: {
   readonly title: string;
   readonly series: readonly Series[];
   readonly spanMs: number;
   readonly format: (value: number) => string;
-  /** Where the axis may end, rising. */
+  /** Where the axis may end, ascending. */
   readonly tops?: readonly number[];
   readonly summary: string;
 }) {
@@ -45,8 +45,8 @@ export function Chart({
     ...columns.map((column) => column.reduce((sum, value) => sum + value, 0)),
     ...lines.flatMap(({ values }) => values.map((value) => value ?? 0)),
   );
-  const whole = tops.find((nice) => nice >= top) ?? top;
-  const y = (value: number): number => height - (value / whole) * height;
+  const axisEnd = tops.find((end) => end >= top) ?? top;
+  const y = (value: number): number => height - (value / axisEnd) * height;
   return (
     <figure className="chart">
       <figcaption>
@@ -67,7 +67,7 @@ export function Chart({
         </ul>
       </figcaption>
       <div className="plot">
-        <span className="plot-top">{format(whole)}</span>
+        <span className="plot-top">{format(axisEnd)}</span>
         <span className="plot-zero">0</span>
         <svg
           viewBox={`0 0 ${width} ${height}`}
@@ -86,7 +86,7 @@ export function Chart({
       </div>
       <div className="plot-times muted small" aria-hidden="true">
         <span>{formatDuration(spanMs)} ago</span>
-        <span>{formatDuration(spanMs / 2)}</span>
+        <span>{formatDuration(spanMs / 2)} ago</span>
         <span>now</span>
       </div>
     </figure>
@@ -96,13 +96,13 @@ export function Chart({
 const dashOf = (lines: readonly Series[], name: string): string =>
   dashes[lines.findIndex((line) => line.name === name) % dashes.length]!;
 
-/** Each bar of one kind, standing on those before it. */
+/** The bars of one series, stacked on the series before it. */
 function barsOf(columns: readonly (readonly number[])[], level: number, y: (value: number) => number): string {
   return columns
     .map((column, k) => {
-      const under = column.slice(0, level).reduce((sum, value) => sum + value, 0);
+      const base = column.slice(0, level).reduce((sum, value) => sum + value, 0);
       const value = column[level]!;
-      return value === 0 ? "" : `M${k + 0.12} ${y(under)}V${y(under + value)}h0.76V${y(under)}Z`;
+      return value === 0 ? "" : `M${k + 0.12} ${y(base)}V${y(base + value)}h0.76V${y(base)}Z`;
     })
     .join("");
 }

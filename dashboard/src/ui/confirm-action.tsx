@@ -3,21 +3,33 @@ import { ApiError } from "../api.ts";
 import { ReasonDialog } from "./reason-dialog.tsx";
 
 export interface ConfirmActionProps {
-  /** On the button that opens it and the one that does it. */
+  /** Label of the button that opens the dialog, and of the submit button. */
   readonly label: string;
+  /** Label of the submit button, where it differs. */
+  readonly submitLabel?: string;
+  readonly dismissLabel?: string;
   readonly title: string;
   readonly children?: ReactNode;
-  /** A value that goes along, as JSON. */
+  /** A value to send, entered as JSON. */
   readonly value?: { readonly label: string; readonly initial: string };
   readonly danger?: boolean;
   readonly primary?: boolean;
-  readonly run: (deed: { readonly reason: string; readonly value: unknown; readonly key: string }) => Promise<unknown>;
-  readonly onDone?: () => void;
+  readonly run: (input: { readonly reason: string; readonly value: unknown; readonly key: string }) => Promise<unknown>;
 }
 
-/** A button, and behind it the question why. */
+/** A button that opens the dialog of an operator action. */
 export function ConfirmAction(props: ConfirmActionProps) {
-  const { label, title, children, value, danger = false, primary = false, run, onDone } = props;
+  const {
+    label,
+    submitLabel = label,
+    dismissLabel,
+    title,
+    children,
+    value,
+    danger = false,
+    primary = false,
+    run,
+  } = props;
   const [open, setOpen] = useState(false);
   const [text, setText] = useState(value?.initial ?? "");
   return (
@@ -27,9 +39,11 @@ export function ConfirmAction(props: ConfirmActionProps) {
       </button>
       {open && (
         <ReasonDialog
-          {...{ label, title, danger, onDone }}
+          {...{ title, danger }}
+          {...(dismissLabel === undefined ? {} : { dismissLabel })}
+          label={submitLabel}
           onClose={() => setOpen(false)}
-          give={async (reason, key) => run({ reason, value: parsed(text), key })}
+          run={async (reason, key) => run({ reason, value: jsonOf(text), key })}
         >
           {children}
           {value !== undefined && (
@@ -44,12 +58,12 @@ export function ConfirmAction(props: ConfirmActionProps) {
   );
 }
 
-function parsed(text: string): unknown {
+function jsonOf(text: string): unknown {
   if (text.trim() === "") return undefined;
   try {
     return JSON.parse(text);
   } catch (error) {
     const detail = error instanceof Error ? error.message : String(error);
-    throw new ApiError({ status: 0, code: "This is not valid JSON", detail, next: 'Text wants quotes: "like this".' });
+    throw new ApiError({ status: 0, code: "Invalid JSON", detail, next: 'Put text in quotes: "like this".' });
   }
 }

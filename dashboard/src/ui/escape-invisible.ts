@@ -1,33 +1,33 @@
 import { hasSteering, visible } from "../../../src/base/text.ts";
 
-/** Line breaks of a text that is shown as it is written are its own. */
-const shown = (text: string): string => text.split("\n").map(visible).join("\n");
+/** Line breaks of preformatted text stay. */
+const escaped = (text: string): string => text.split("\n").map(visible).join("\n");
 const attributes = ["title", "aria-label", "alt", "placeholder"];
-const untouched: ReadonlySet<string> = new Set(["TEXTAREA", "SCRIPT", "STYLE"]);
+const skipped: ReadonlySet<string> = new Set(["TEXTAREA", "SCRIPT", "STYLE"]);
 
 /**
- * Names and values of strangers stand on every screen. A bidirectional mark in one of them reverses what an approver
- * reads, an invisible letter makes two names look the same: here, the one place, such letters are written out as they
- * come into the page, before anything is painted.
+ * Every screen shows names and values that come from outside. A bidirectional mark in one of them can reverse what an
+ * approver reads, and an invisible character can make two names look equal. This one observer writes such characters
+ * out as escapes as they enter the page, before anything is painted.
  */
 export function escapeInvisible(root: Node): void {
-  const clean = (node: Node): void => {
+  const escapeNode = (node: Node): void => {
     if (node.nodeType === Node.TEXT_NODE) {
       const text = node.nodeValue ?? "";
-      if (hasSteering(text) && !untouched.has(node.parentNode?.nodeName ?? "")) {
-        const safe = shown(text);
+      if (hasSteering(text) && !skipped.has(node.parentNode?.nodeName ?? "")) {
+        const safe = escaped(text);
         if (safe !== text) node.nodeValue = safe;
       }
       return;
     }
-    if (node instanceof Element) for (const name of attributes) cleanAttribute(node, name);
-    if (!untouched.has(node.nodeName)) for (const child of node.childNodes) clean(child);
+    if (node instanceof Element) for (const name of attributes) escapeAttribute(node, name);
+    if (!skipped.has(node.nodeName)) for (const child of node.childNodes) escapeNode(child);
   };
   new MutationObserver((changes) => {
     for (const { type, target, addedNodes, attributeName } of changes) {
-      if (type === "attributes" && target instanceof Element) cleanAttribute(target, attributeName!);
-      else if (type === "characterData") clean(target);
-      else for (const node of addedNodes) clean(node);
+      if (type === "attributes" && target instanceof Element) escapeAttribute(target, attributeName!);
+      else if (type === "characterData") escapeNode(target);
+      else for (const node of addedNodes) escapeNode(node);
     }
   }).observe(root, {
     subtree: true,
@@ -38,9 +38,9 @@ export function escapeInvisible(root: Node): void {
   });
 }
 
-function cleanAttribute(element: Element, name: string): void {
+function escapeAttribute(element: Element, name: string): void {
   const text = element.getAttribute(name);
   if (text === null || !hasSteering(text)) return;
-  const safe = shown(text);
+  const safe = escaped(text);
   if (safe !== text) element.setAttribute(name, safe);
 }

@@ -8,24 +8,24 @@ import { Json } from "./json.tsx";
 import { RunLink } from "./run-link.tsx";
 import { useNow } from "./use-now.ts";
 
-/** A decision that a run waits for. What is sent is bound to what this card shows: a stale card opens nothing. */
+/** An open gate. The signal carries the fingerprint that this card shows, so a stale card resolves nothing. */
 export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: string | undefined }) {
   const { start } = usePermissions();
   const now = useNow();
   const { name, pos, payload, binds, openedAt } = gate;
-  const { role, name: me } = useIdentity();
+  const identity = useIdentity();
   const approvers = gate.approvers as Approvers | null;
-  const closed = approvers === null ? undefined : whyClosed(approvers, role, me);
+  const refusal = approvers === null ? undefined : refusalFor(approvers, identity);
   const send = async (value: unknown, reason: string, key: string): Promise<void> => {
     const { gates } = await call("gates.list", { query: { run: run ?? "", open: true } });
-    const still = gates.find((one) => one.pos === pos && one.binds === binds);
-    if (still === undefined) throw new Error("This gate is no longer open: somebody was faster, or its time ran out.");
-    const given = typeof value === "object" && value !== null && !Array.isArray(value);
+    const isOpen = gates.some((other) => other.pos === pos && other.binds === binds);
+    if (!isOpen) throw new Error("This gate is no longer open: it has been answered, or it timed out.");
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
     await call("runs.signal", {
       params: { id: run ?? "" },
       body: {
         name,
-        value: given ? { note: reason, ...value } : value,
+        value: isObject ? { note: reason, ...value } : value,
         key: `page-${key}`,
         ...(binds === null ? {} : { binds }),
       },
@@ -34,7 +34,7 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
   return (
     <article className="card gate-card" aria-label={`Gate ${name} of ${run ?? "a run"}`}>
       <header>
-        <Badge status="OPEN" label="waits" />
+        <Badge status="OPEN" />
         <h2>{name}</h2>
         <span className="muted small">for {formatDuration(now - openedAt)}</span>
       </header>
@@ -42,41 +42,41 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
         of={[
           ["Run", run === undefined ? "…" : <RunLink key="run" id={run} />],
           [
-            "Binds",
+            "Bound to",
             binds === null ? (
-              "no act: any signal of this name opens it"
+              "no effect: any signal with this name resolves it"
             ) : (
               <span key="binds" title={binds}>
-                exactly one act, with the fingerprint <span className="mono">{binds.slice(0, 16)}…</span>
+                one effect, fingerprint <span className="mono">{binds.slice(0, 16)}…</span>
               </span>
             ),
           ],
-          ["Approvers", approvers === null ? "whoever may send signals" : wordsOf(approvers)],
+          ["Approvers", approvers === null ? "everyone who may send signals" : describeApprovers(approvers)],
         ]}
       />
-      {payload !== null && <Json value={payload} label="What it shows" />}
-      {start && closed !== undefined && (
+      {payload !== null && <Json value={payload} label="Payload" />}
+      {start && refusal !== undefined && (
         <p className="muted small">
           <button type="button" disabled>
             Approve
           </button>{" "}
-          {closed}
+          {refusal}
         </p>
       )}
-      {start && closed === undefined && run !== undefined && (
+      {start && refusal === undefined && run !== undefined && (
         <footer className="actions">
           <ConfirmAction
             label="Approve"
             title={`Approve ${name}`}
             primary
-            value={{ label: "What the run is told, as JSON", initial: '{"approved": true}' }}
+            value={{ label: "Value sent to the run, as JSON", initial: '{"approved": true}' }}
             run={({ reason, value, key }) => send(value, reason, key)}
           />
           <ConfirmAction
             label="Reject"
             title={`Reject ${name}`}
             danger
-            value={{ label: "What the run is told, as JSON", initial: '{"approved": false}' }}
+            value={{ label: "Value sent to the run, as JSON", initial: '{"approved": false}' }}
             run={({ reason, value, key }) => send(value, reason, key)}
           />
         </footer>
@@ -85,7 +85,7 @@ export function GateCard({ gate, run }: { readonly gate: Gate; readonly run: str
   );
 }
 
-/** As the gate's definition has it; the server decides, this page only does not offer what it would refuse. */
+/** As in the gate's definition. The server decides; the card only does not offer what the server would reject. */
 interface Approvers {
   readonly role?: string;
   readonly tokens?: readonly string[];
@@ -93,20 +93,25 @@ interface Approvers {
   readonly not?: "starter";
 }
 
-function wordsOf({ role, tokens, by, not }: Approvers): string {
+function describeApprovers({ role, tokens, by, not }: Approvers): string {
   const named = [...(by ?? []), ...(tokens ?? []).map((id) => `token ${id}`)];
   const parts = [
-    ...(role === undefined ? [] : [`the role ${role}`]),
+    ...(role === undefined ? [] : [`role ${role}`]),
     ...(named.length === 0 ? [] : [named.join(" or ")]),
-    ...(not === undefined ? [] : ["not who started the run"]),
+    ...(not === undefined ? [] : ["not the starter of the run"]),
   ];
   return parts.join(", ");
 }
 
-function whyClosed({ role, tokens, by }: Approvers, mine: string, me: string): string | undefined {
-  if (role !== undefined && mine !== role && mine !== "admin" && role !== "starter" && role !== "reader") {
-    return `It needs the role ${role}; you have ${mine}.`;
+/** Why this user cannot approve; undefined if they can. */
+function refusalFor(
+  { role, tokens, by }: Approvers,
+  user: { readonly role: string; readonly name: string },
+): string | undefined {
+  if (role !== undefined && user.role !== role && user.role !== "admin" && role !== "starter" && role !== "reader") {
+    return `Requires role ${role}; yours is ${user.role}.`;
   }
-  if (by !== undefined && tokens === undefined && !by.includes(me)) return `It is for ${by.join(" or ")}.`;
+  if (by !== undefined && tokens === undefined && !by.includes(user.name))
+    return `Only ${by.join(" or ")} may approve.`;
   return undefined;
 }

@@ -1,28 +1,29 @@
 import { useQuery } from "@tanstack/react-query";
-import { type ReactNode, useState } from "react";
-import { call, type Effect, type Entry, type InDoubt } from "../api.ts";
-import { ago, brief, describeReason, formatDuration, formatTime, sentence } from "../format.ts";
+import { useState } from "react";
+import { call, type Effect, type InDoubt } from "../api.ts";
+import { ago, brief, describeReason, formatDuration, formatTime, plural, sentence } from "../format.ts";
+import { itemEvidence } from "../queries.ts";
 import { usePermissions } from "../session.tsx";
 import { Badge } from "./badge.tsx";
 import { ConfirmAction } from "./confirm-action.tsx";
-import { Facts } from "./facts.tsx";
+import { type Fact, Facts } from "./facts.tsx";
 import { Json } from "./json.tsx";
 import { RunLink } from "./run-link.tsx";
 import { useNow } from "./use-now.ts";
 
-/** An act or an undoing of which nobody knows whether it happened: what is known, and what a person may say. */
-export function InDoubtCard({ doubt }: { readonly doubt: InDoubt }) {
+/** An effect or a compensation in doubt: what is known about it, and how an operator can resolve it. */
+export function InDoubtCard({ entry }: { readonly entry: InDoubt }) {
   const { operate } = usePermissions();
   const now = useNow();
   const [open, setOpen] = useState(false);
-  const { effect, runId } = doubt;
+  const { effect, runId } = entry;
   const { status, reason, semantics, businessKey, attempt, args, changedAt } = effect;
-  const what = nameOf(effect);
+  const name = nameOf(effect);
   return (
-    <article className="card doubt-card" aria-label={`${what} of ${runId}`}>
+    <article className="card attention-card" aria-label={`${name} of ${runId}`}>
       <header>
         <Badge status={status} />
-        <h2>{what}</h2>
+        <h2>{name}</h2>
         <span className="muted small">for {formatDuration(now - changedAt)}</span>
       </header>
       <p>{sentence(describeReason(reason))}</p>
@@ -30,143 +31,133 @@ export function InDoubtCard({ doubt }: { readonly doubt: InDoubt }) {
         of={[
           ["Run", <RunLink key="run" id={runId} />],
           [
-            "Asked for",
+            "Arguments",
             <span key="args" className="mono">
               {brief(args, 160)}
             </span>,
           ],
           ...(businessKey === null ? [] : [["Business key", businessKey] as const]),
-          ["Kind", `${semantics.replaceAll("_", "-")}, ${attempt} ${attempt === 1 ? "attempt" : "attempts"}`],
-          ...observed(doubt, now),
+          ["Semantics", `${semantics.replaceAll("_", "-")}, ${plural(attempt, "attempt")}`],
+          ...observationFacts(entry, now),
         ]}
       />
       <details onToggle={(event) => setOpen(event.currentTarget.open)}>
-        <summary>All that was recorded</summary>
+        <summary>Records</summary>
         {open && <Evidence effect={effect} />}
       </details>
-      {operate && <ResolveActions doubt={doubt} what={what} />}
+      {operate && <ResolveActions entry={entry} name={name} />}
     </article>
   );
 }
 
-const nameOf = ({ name, role }: Effect): string => name ?? (role === "compensation" ? "an undoing" : "an act");
+const nameOf = ({ name, role }: Effect): string => name ?? (role === "compensation" ? "compensation" : "effect");
 
-const seen: Readonly<Record<string, string>> = {
-  confirmed: "it was there",
-  absent: "it was not there",
-  duplicate: "it was there more than once",
-  inconclusive: "could not tell",
-  error: "the look failed",
+const observations: Readonly<Record<string, string>> = {
+  confirmed: "it happened",
+  absent: "it did not happen",
+  duplicate: "it happened more than once",
+  inconclusive: "inconclusive",
+  error: "observe failed",
 };
 
-/** What was seen so far, when somebody looks next, and what a person asked for last. */
-function observed({ looks, lastLook, evidence, asked, nextInMs, looker, effect }: InDoubt, now: number) {
-  const told = evidence.at(-1);
-  const facts: (readonly [string, ReactNode])[] = [
+/** Observations so far, the next one, late evidence, and the last request of an operator. */
+function observationFacts({ looks, lastLook, evidence, asked, nextInMs, looker, effect }: InDoubt, now: number) {
+  const latest = evidence.at(-1);
+  const facts: Fact[] = [
     [
-      "Looks",
+      "Observations",
       lastLook === null
-        ? "nobody has looked yet"
-        : `${looks}; the last ${ago(lastLook.at, now)}: ${seen[lastLook.observation] ?? lastLook.observation}${
+        ? "none yet"
+        : `${looks}, last ${ago(lastLook.at, now)}: ${observations[lastLook.observation] ?? lastLook.observation}${
             brief(lastLook.detail) === "" ? "" : `, ${brief(lastLook.detail, 120)}`
           }`,
     ],
-    ["Next look", nextOf(nextInMs, looker, effect.status)],
+    ["Next observation", nextObservation(nextInMs, looker, effect.status)],
   ];
-  if (told !== undefined) {
-    const word = told.happened ? "happened" : "did not happen";
-    facts.push(["Evidence", `attempt ${told.attempt} came back later and said that it ${word}`]);
+  if (latest !== undefined) {
+    const outcome = latest.happened ? "happened" : "did not happen";
+    facts.push(["Evidence", `attempt ${latest.attempt} reported late that it ${outcome}`]);
   }
-  if (asked !== null) facts.push(["Asked by", `${asked.who}, ${ago(asked.at, now)}: ${asked.reason}`]);
+  if (asked !== null) facts.push(["Requested by", `${asked.who}, ${ago(asked.at, now)}: ${asked.reason}`]);
   return facts;
 }
 
-function nextOf(nextInMs: number | null, looker: string | null, status: string): string {
-  if (looker !== null) return `${looker} looks now`;
-  if (nextInMs === null) return status === "STUCK" ? "none: a person must say" : "none";
-  return nextInMs === 0 ? "is due" : `in ${formatDuration(nextInMs)}`;
+function nextObservation(nextInMs: number | null, observer: string | null, status: string): string {
+  if (observer !== null) return `in progress on ${observer}`;
+  if (nextInMs === null) return status === "STUCK" ? "none: an operator must resolve it" : "none";
+  return nextInMs === 0 ? "due now" : `in ${formatDuration(nextInMs)}`;
 }
 
-function ResolveActions({ doubt: { effect, runId }, what }: { readonly doubt: InDoubt; readonly what: string }) {
+function ResolveActions({ entry: { effect, runId }, name }: { readonly entry: InDoubt; readonly name: string }) {
   const { pos, sub, semantics, role } = effect;
   const resolve = (resolution: object, reason: string): Promise<unknown> =>
     call("effects.resolve", { params: { id: runId, pos, sub }, body: { resolution, reason } });
-  const given = (value: unknown) => (value === undefined ? {} : { value });
-  const returned = { label: "What it returned, as JSON (may be empty)", initial: "" };
+  const withValue = (value: unknown) => (value === undefined ? {} : { value });
+  const returnValue = { label: "Return value as JSON (optional)", initial: "" };
   return (
     <footer className="actions">
       <ConfirmAction
-        label="It happened"
-        title={`${what} happened`}
+        label="Confirm"
+        title={`Confirm ${name}`}
         primary
-        value={returned}
-        run={({ reason, value }) => resolve({ as: "confirmed", ...given(value) }, reason)}
+        value={returnValue}
+        run={({ reason, value }) => resolve({ as: "confirmed", ...withValue(value) }, reason)}
       >
-        <p>You looked in the world and it is there. The run goes on with this result.</p>
+        <p>You checked the upstream: it happened. The run continues with this return value.</p>
       </ConfirmAction>
       <ConfirmAction
-        label="It did not"
-        title={`${what} did not happen`}
+        label="Mark failed"
+        title={`Mark ${name} failed`}
         run={({ reason }) => resolve({ as: "failed" }, reason)}
       >
-        <p>You looked in the world and it is not there, and will not come. The run is told that it failed.</p>
+        <p>You checked the upstream: it did not happen and will not. The run continues with a failure.</p>
       </ConfirmAction>
       <ConfirmAction
-        label="Look again"
-        title={`Look at ${what} again`}
+        label="Observe now"
+        title={`Observe ${name} now`}
         run={({ reason }) => resolve({ as: "observe" }, reason)}
       >
-        <p>The reconciler looks at once. Nothing is settled by that unless it sees something.</p>
+        <p>The reconciler calls observe at once. Only a conclusive observation settles the effect.</p>
       </ConfirmAction>
       {role === "effect" && (
         <ConfirmAction
           label="Compensate"
-          title={`${what} happened, and must be undone`}
-          value={returned}
-          run={({ reason, value }) => resolve({ as: "compensate", ...given(value) }, reason)}
+          title={`Compensate ${name}`}
+          value={returnValue}
+          run={({ reason, value }) => resolve({ as: "compensate", ...withValue(value) }, reason)}
         >
-          <p>You looked in the world and it is there, but it must not stay. It is taken as done, and undone at once.</p>
+          <p>You checked the upstream: it happened, but must not stay. It is confirmed, then compensated at once.</p>
         </ConfirmAction>
       )}
       <ConfirmAction
-        label="Do it again"
-        title={`Have ${what} done again`}
+        label="Retry"
+        title={`Retry ${name}`}
         danger
         run={({ reason }) => resolve({ as: "retry" }, reason)}
       >
         <p>
           {semantics === "non_idempotent"
-            ? "If it did happen, it happens twice. Choose this only when you are sure, or when twice does no harm."
-            : "It is sent again under the same key."}
+            ? "If it did happen, it happens twice. Retry only if you are sure that it did not, or if a duplicate does no harm."
+            : "Sends it again with the same idempotency key."}
         </p>
       </ConfirmAction>
     </footer>
   );
 }
 
-const telling: ReadonlySet<string> = new Set([
+const evidenceKinds: ReadonlySet<string> = new Set([
   ...["effect.dispatched", "effect.settled", "effect.observed", "effect.evidence", "operator.action"],
   ...["obligation.settled", "obligation.armed", "obligation.surplus"],
 ]);
 
 function Evidence({ effect: { item, run } }: { readonly effect: Effect }) {
-  const journal = item ?? run;
-  const found = useQuery({
-    queryKey: ["item", journal],
-    queryFn: async () => {
-      const target = { journal };
-      const [main, notes] = await Promise.all([
-        call("store.journal", { body: { target, limit: 200 } }),
-        call("store.journal", { body: { target, limit: 200, inbox: true } }),
-      ]);
-      return [...main.records, ...notes.records].filter(({ kind }) => telling.has(kind)).sort((a, b) => a.at - b.at);
-    },
-  });
-  if (found.data === undefined) return <p className="muted">…</p>;
-  if (found.data.length === 0) return <p className="muted">Nobody has looked yet.</p>;
+  const { data } = useQuery(itemEvidence(item ?? run));
+  if (data === undefined) return <p className="muted">…</p>;
+  const records = data.filter(({ kind }) => evidenceKinds.has(kind)).sort((a, b) => a.at - b.at);
+  if (records.length === 0) return <p className="muted">No records yet.</p>;
   return (
     <ol className="evidence">
-      {found.data.map((record: Entry) => (
+      {records.map((record) => (
         <li key={`${record.kind} ${record.seq}`}>
           <span className="muted small">{formatTime(record.at)}</span> <strong>{record.kind}</strong>
           <Json value={record.data} label={record.kind} />

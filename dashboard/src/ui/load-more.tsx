@@ -5,12 +5,12 @@ interface PagedQuery {
 }
 
 /** Loads the next page of a list. Hidden when there is none. */
-export function LoadMore({ of: list, label = "Load more" }: { readonly of: PagedQuery; readonly label?: string }) {
+export function LoadMore({ of: list }: { readonly of: PagedQuery }) {
   if (!list.hasNextPage) return null;
   return (
     <p>
       <button type="button" disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
-        {label}
+        Load more
       </button>
     </p>
   );

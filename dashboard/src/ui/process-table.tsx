@@ -4,27 +4,29 @@ import { Table } from "./table.tsx";
 import { TimeAgo } from "./time-ago.tsx";
 import type { Process } from "./use-processes.ts";
 
-/** Two reports are missing. */
+/** Processes report every 15 s: after this long two reports are missing. */
 const silentMs = 35_000;
 
 interface Row extends Partial<Process> {
   readonly owner: string;
   readonly label: string;
-  readonly holds: string;
+  readonly leases: string;
 }
 
-/** Who is there: those that report, and those that hold something without a word. */
+/** Processes that report, then those that hold a lease without a report. */
 function rowsOf(processes: readonly Process[], leases: readonly Lease[]): Row[] {
   const held = leases.filter(({ state }) => state === "HELD");
-  const holdsOf = (owner: string): string => {
+  const leasesOf = (owner: string): string => {
     const reactors = held.filter((lease) => lease.owner === owner).map(({ reactor }) => reactor ?? "");
-    return [...new Set(reactors)].map((one) => `${one} ${reactors.filter((other) => other === one).length}`).join(", ");
+    return [...new Set(reactors)]
+      .map((reactor) => `${reactor} ${reactors.filter((other) => other === reactor).length}`)
+      .join(", ");
   };
-  const mute = new Map(held.map(({ owner, label }) => [owner ?? "", label ?? ""] as const));
-  for (const { owner } of processes) mute.delete(owner);
+  const silent = new Map(held.map(({ owner, label }) => [owner ?? "", label ?? ""] as const));
+  for (const { owner } of processes) silent.delete(owner);
   return [
-    ...processes.map((one) => ({ ...one, holds: holdsOf(one.owner) })),
-    ...[...mute].map(([owner, label]) => ({ owner, label, holds: holdsOf(owner) })),
+    ...processes.map((process) => ({ ...process, leases: leasesOf(process.owner) })),
+    ...[...silent].map(([owner, label]) => ({ owner, label, leases: leasesOf(owner) })),
   ];
 }
 
@@ -40,7 +42,7 @@ export function ProcessTable({
     <section className="card across" aria-labelledby="processes">
       <h2 id="processes">Processes</h2>
       {rows.length === 0 ? (
-        <p className="muted">None has reported within the last minute, and nobody holds anything.</p>
+        <p className="muted">No process reported within the last minute, and no lease is held.</p>
       ) : (
         <Table
           rows={rows}
@@ -49,7 +51,7 @@ export function ProcessTable({
           columns={[
             {
               name: "Process",
-              look: "when",
+              className: "when",
               cell: ({ label, owner }) => (
                 <>
                   {label}
@@ -58,21 +60,21 @@ export function ProcessTable({
               ),
             },
             {
-              name: "Since",
-              look: "when",
+              name: "Started",
+              className: "when",
               cell: ({ startedAt }) => startedAt !== undefined && <TimeAgo at={startedAt} />,
             },
-            { name: "Drives", look: "when", cell: ({ driving }) => driving !== undefined && runsOf(driving) },
-            { name: "Holds, by reactor", cell: ({ holds }) => holds || "nothing" },
+            { name: "Runs", cell: ({ driving }) => driving },
+            { name: "Leases by reactor", cell: ({ leases: held }) => held || "none" },
             {
               name: "Singletons",
               cell: ({ singletons = [] }) =>
                 singletons.map(({ name, state }) => <span key={name} className="block">{`${name}: ${state}`}</span>),
             },
             {
-              name: "Heard of",
-              look: "when",
-              cell: ({ agoMs }) => (agoMs === undefined ? "does not report" : heardOf(agoMs)),
+              name: "Last seen",
+              className: "when",
+              cell: ({ agoMs }) => (agoMs === undefined ? "does not report" : lastSeen(agoMs)),
             },
           ]}
         />
@@ -81,5 +83,4 @@ export function ProcessTable({
   );
 }
 
-const heardOf = (agoMs: number): string => (agoMs < 1_000 ? "just now" : `${formatDuration(agoMs)} ago`);
-const runsOf = (driving: number): string => (driving === 1 ? "1 run" : `${driving} runs`);
+const lastSeen = (agoMs: number): string => (agoMs < 1_000 ? "just now" : `${formatDuration(agoMs)} ago`);

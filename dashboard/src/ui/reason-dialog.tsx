@@ -5,57 +5,59 @@ import { Modal } from "./modal.tsx";
 
 export interface ReasonDialogProps<T> {
   readonly title: string;
-  /** On the button that does it. */
+  /** Label of the submit button. */
   readonly label: string;
+  /** Label of the other button: "Cancel" would be ambiguous where the action cancels a run. */
+  readonly dismissLabel?: string;
   readonly children?: ReactNode;
   readonly danger?: boolean;
-  /** Whether what else it needs has been given. */
+  /** False while another required input is missing. */
   readonly ready?: boolean;
-  /** The key makes a repeated click, or a second try after a lost answer, the same deed. */
-  readonly give: (reason: string, key: string) => Promise<T>;
-  readonly onDone?: ((made: T) => void) | undefined;
+  /** The key makes a second click, or a retry after a lost response, the same action. */
+  readonly run: (reason: string, key: string) => Promise<T>;
+  readonly onDone?: ((result: T) => void) | undefined;
   readonly onClose: () => void;
 }
 
-/** The dialog of everything that a person does: it asks why, since the audit keeps it, and shows what was refused. */
+/** The dialog of every operator action: it requires a reason for the audit log, and shows the error if one occurs. */
 export function ReasonDialog<T>(props: ReasonDialogProps<T>) {
-  const { title, label, children, danger = false, ready = true, give, onDone, onClose } = props;
+  const { title, label, dismissLabel = "Cancel", children, danger = false, ready = true, run, onDone, onClose } = props;
   const client = useQueryClient();
   const [reason, setReason] = useState("");
   const [key] = useState(() => crypto.randomUUID());
-  const deed = useMutation({
-    mutationFn: () => give(reason.trim(), key),
-    onSuccess: async (made) => {
+  const action = useMutation({
+    mutationFn: () => run(reason.trim(), key),
+    onSuccess: async (result) => {
       await client.invalidateQueries();
       onClose();
-      onDone?.(made);
+      onDone?.(result);
     },
   });
   const submit = (event: FormEvent): void => {
     event.preventDefault();
-    deed.mutate();
+    action.mutate();
   };
   return (
     <Modal title={title} onClose={onClose}>
-      <form onSubmit={submit} className="deed">
+      <form onSubmit={submit} className="reason-form">
         {children}
         <label>
-          Why
+          Reason
           <input
             required
             name="reason"
             maxLength={400}
-            placeholder="kept in the audit"
+            placeholder="recorded in the audit log"
             value={reason}
             onChange={(event) => setReason(event.target.value)}
           />
         </label>
-        {deed.error !== null && <ErrorMessage error={deed.error} />}
+        {action.error !== null && <ErrorMessage error={action.error} />}
         <footer>
           <button type="button" onClick={onClose}>
-            Leave it
+            {dismissLabel}
           </button>
-          <button type="submit" className={danger ? "danger" : "primary"} disabled={!ready || deed.isPending}>
+          <button type="submit" className={danger ? "danger" : "primary"} disabled={!ready || action.isPending}>
             {label}
           </button>
         </footer>

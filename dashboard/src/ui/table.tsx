@@ -4,18 +4,17 @@ import { QueryView } from "./query-view.tsx";
 export interface Column<T> {
   readonly name: string;
   readonly cell: (row: T) => ReactNode;
-  readonly look?: string;
+  readonly className?: string;
 }
 
 export interface TableProps<T> {
   readonly columns: readonly Column<T>[];
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string | number;
-  /** A row that must not be overlooked. */
   readonly isHighlighted?: (row: T) => boolean;
 }
 
-/** Rows of anything. On a phone each row is a block of its own, with the names of the columns before what they hold. */
+/** On a narrow screen each row becomes a block, with the column's name in front of each cell. */
 export function Table<T>({ columns, rows, keyOf, isHighlighted }: TableProps<T>) {
   return (
     <div className="scroll">
@@ -31,9 +30,9 @@ export function Table<T>({ columns, rows, keyOf, isHighlighted }: TableProps<T>)
         </thead>
         <tbody>
           {rows.map((row) => (
-            <tr key={keyOf(row)} className={isHighlighted?.(row) === true ? "loud" : ""}>
-              {columns.map(({ name, cell, look = "" }) => (
-                <td key={name} className={look} data-name={name}>
+            <tr key={keyOf(row)} className={isHighlighted?.(row) === true ? "highlighted" : ""}>
+              {columns.map(({ name, cell, className = "" }) => (
+                <td key={name} className={className} data-name={name}>
                   {cell(row)}
                 </td>
               ))}
@@ -45,7 +44,7 @@ export function Table<T>({ columns, rows, keyOf, isHighlighted }: TableProps<T>)
   );
 }
 
-/** The answer to a query as a table, or what it means that there is nothing. */
+/** The rows of a query as a table, or its empty state. */
 export function QueryTable<D, T>({
   of,
   rows,

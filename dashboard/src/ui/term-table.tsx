@@ -3,14 +3,14 @@ import { describeStart, formatDuration, formatTime, wasTaken } from "../format.t
 import { Table } from "./table.tsx";
 import { serverNow } from "./use-now.ts";
 
-/** The ledger: who held it, from when to when, and why each term began and ended. Newest first. */
+/** The term history of a lease, newest first. */
 export function TermTable({ terms }: { readonly terms: readonly Term[] }) {
   return (
     <Table
       rows={terms.toReversed()}
       keyOf={({ token }) => token}
       columns={[
-        { name: "Token", look: "mono", cell: ({ token }) => token },
+        { name: "Token", className: "mono", cell: ({ token }) => token },
         {
           name: "Owner",
           cell: ({ label, reactor }) => (
@@ -21,7 +21,7 @@ export function TermTable({ terms }: { readonly terms: readonly Term[] }) {
           ),
         },
         {
-          name: "Began",
+          name: "Started",
           cell: ({ begunBy, by, why, begunAt }) => (
             <>
               {describeStart(begunBy)}
@@ -34,11 +34,11 @@ export function TermTable({ terms }: { readonly terms: readonly Term[] }) {
             </>
           ),
         },
-        { name: "Held", cell: ({ begunAt, endedAt }) => formatDuration((endedAt ?? serverNow()) - begunAt) },
+        { name: "Held for", cell: ({ begunAt, endedAt }) => formatDuration((endedAt ?? serverNow()) - begunAt) },
         {
           name: "Ended",
           cell: ({ end }) => (
-            <span className={wasTaken(end) ? "bad-text" : ""}>{end?.replaceAll("_", " ") ?? "holds it now"}</span>
+            <span className={wasTaken(end) ? "bad-text" : ""}>{end?.replaceAll("_", " ") ?? "current holder"}</span>
           ),
         },
         {

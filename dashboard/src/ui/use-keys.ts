@@ -3,7 +3,7 @@ import { useEffect } from "react";
 const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement && /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName);
 
-/** `/` searches, j and k go through the rows; enter opens what has the focus, escape closes: the browser does those. */
+/** `/` focuses the search, j and k step through the rows. The browser itself handles enter and escape. */
 export function useKeys(): void {
   useEffect(() => {
     const onKey = (event: KeyboardEvent): void => {
@@ -14,17 +14,17 @@ export function useKeys(): void {
         event.preventDefault();
         document.querySelector<HTMLInputElement>("input[type=search]")?.focus();
       }
-      if (event.key === "j" || event.key === "k") step(event.key === "j" ? 1 : -1);
+      if (event.key === "j" || event.key === "k") focusRow(event.key === "j" ? 1 : -1);
     };
     addEventListener("keydown", onKey);
     return () => removeEventListener("keydown", onKey);
   }, []);
 }
 
-function step(by: number): void {
+function focusRow(by: number): void {
   const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
-  const at = rows.indexOf(document.activeElement as HTMLElement);
-  const next = at < 0 ? rows[0] : rows[at + by];
+  const focused = rows.indexOf(document.activeElement as HTMLElement);
+  const next = focused < 0 ? rows[0] : rows[focused + by];
   next?.focus();
   next?.scrollIntoView({ block: "nearest" });
 }

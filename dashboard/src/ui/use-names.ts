@@ -1,18 +1,11 @@
 import { useQuery } from "@tanstack/react-query";
-import { call } from "../api.ts";
+import { journalNames } from "../queries.ts";
 
-const most = 200;
+const maxNames = 200;
 
-/** Rows name runs by the number of their journal; people by their ids, which never change. */
+/** Rows refer to a run by the number of its journal; this looks up the run ids. */
 export function useNames(journals: readonly number[]): (journal: number) => string | undefined {
-  const wanted = [...new Set(journals)].sort((a, b) => a - b).slice(0, most);
-  const { data } = useQuery({
-    queryKey: ["names", wanted],
-    queryFn: () => call("journals.names", { query: { of: wanted.join(",") } }),
-    enabled: wanted.length > 0,
-    staleTime: Number.POSITIVE_INFINITY,
-    meta: { settled: true },
-    placeholderData: (before) => before,
-  });
-  return (journal) => data?.journals.find((one) => one.journal === journal)?.name;
+  const wanted = [...new Set(journals)].sort((a, b) => a - b).slice(0, maxNames);
+  const { data } = useQuery(journalNames(wanted));
+  return (journal) => data?.journals.find((entry) => entry.journal === journal)?.name;
 }

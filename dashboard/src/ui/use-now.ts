@@ -1,30 +1,30 @@
 import { useSyncExternalStore } from "react";
 
-/** The server's clock as this page knows it: ages must not depend on how the person's own clock is set. */
-let ahead = 0;
-let shown = Math.floor(Date.now() / 1_000) * 1_000;
+/** Offset to the server's clock: ages must not depend on how the browser's clock is set. */
+let offsetMs = 0;
+let current = Math.floor(Date.now() / 1_000) * 1_000;
 const listeners = new Set<() => void>();
-let beat: ReturnType<typeof setInterval> | undefined;
+let interval: ReturnType<typeof setInterval> | undefined;
 
 export function setServerNow(now: number): void {
-  ahead = now - Date.now();
+  offsetMs = now - Date.now();
 }
 
-export const serverNow = (): number => Date.now() + ahead;
+export const serverNow = (): number => Date.now() + offsetMs;
 
 function subscribe(listener: () => void): () => void {
   listeners.add(listener);
-  beat ??= setInterval(() => {
-    shown = serverNow();
-    for (const one of listeners) one();
+  interval ??= setInterval(() => {
+    current = serverNow();
+    for (const notify of listeners) notify();
   }, 1_000);
   return () => {
     listeners.delete(listener);
     if (listeners.size > 0) return;
-    clearInterval(beat);
-    beat = undefined;
+    clearInterval(interval);
+    interval = undefined;
   };
 }
 
-/** Once a second. */
-export const useNow = (): number => useSyncExternalStore(subscribe, () => shown);
+/** The server's time, updated once a second. */
+export const useNow = (): number => useSyncExternalStore(subscribe, () => current);

@@ -1,8 +1,9 @@
 import { useQuery } from "@tanstack/react-query";
-import { call, type Wire } from "../api.ts";
+import type { Wire } from "../api.ts";
 import { unwrap } from "../format.ts";
+import { processes } from "../queries.ts";
 
-/** A process that lately said what it is at. */
+/** A process that reported within the last minute. */
 export interface Process {
   readonly owner: string;
   readonly label: string;
@@ -13,50 +14,44 @@ export interface Process {
   readonly singletons: readonly { readonly name: string; readonly state: string }[];
 }
 
-const object = (given: unknown): Readonly<Record<string, unknown>> =>
-  typeof given === "object" && given !== null ? (given as Readonly<Record<string, unknown>>) : {};
-const count = (given: unknown): number => (typeof given === "number" ? given : 0);
+const object = (value: unknown): Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+const count = (value: unknown): number => (typeof value === "number" ? value : 0);
 
-/** What it says is its own: another version, or another program, may say something else. */
+/** The body is free-form: another version of Tape, or another program, may report other fields. */
 function processOf({ owner, label, agoMs, body }: Wire<"processes.list">["processes"][number]): Process {
   const { startedAt, driving, reactors, singletons } = object(unwrap(body));
   return {
     ...{ owner, label, agoMs, driving: count(driving) },
     startedAt: typeof startedAt === "number" ? startedAt : undefined,
-    reactors: Object.entries(object(reactors)).map(([name, tally]) => ({
+    reactors: Object.entries(object(reactors)).map(([name, stats]) => ({
       name,
-      perMinute: count(object(tally).perMinute),
-      errorsPerMinute: count(object(tally).errorsPerMinute),
+      perMinute: count(object(stats).perMinute),
+      errorsPerMinute: count(object(stats).errorsPerMinute),
     })),
-    singletons: (Array.isArray(singletons) ? singletons : []).map((one) => ({
-      name: String(object(one).name),
-      state: String(object(one).state),
+    singletons: (Array.isArray(singletons) ? singletons : []).map((singleton) => ({
+      name: String(object(singleton).name),
+      state: String(object(singleton).state),
     })),
   };
 }
 
-/** Nothing in the feed tells of them: they are looked for. */
 export function useProcesses(): readonly Process[] {
-  const processes = useQuery({
-    queryKey: ["processes"],
-    queryFn: async () => (await call("processes.list")).processes.map(processOf),
-    refetchInterval: 5_000,
-  });
-  return processes.data ?? [];
+  return useQuery(processes()).data?.processes.map(processOf) ?? [];
 }
 
-/** Those who would take the singleton if its holder were gone. */
-export const standbysOf = (processes: readonly Process[], name: string | null, holder: string | null): string[] =>
-  namesOf(
-    processes.filter(
+/** Labels of the processes that would acquire the singleton if its holder crashed. */
+export const standbysOf = (all: readonly Process[], name: string | null, holder: string | null): string[] =>
+  labelsOf(
+    all.filter(
       ({ owner, singletons }) =>
-        owner !== holder && singletons.some((one) => one.name === name && one.state !== "stopped"),
+        owner !== holder && singletons.some((singleton) => singleton.name === name && singleton.state !== "stopped"),
     ),
   );
 
-/** Labels; one that several have says how many. */
-export function namesOf(processes: readonly { readonly label: string }[]): string[] {
+/** "worker-a, worker-b ×2": each label once, with a count if several processes share it. */
+export function labelsOf(all: readonly { readonly label: string }[]): string[] {
   const counts = new Map<string, number>();
-  for (const { label } of processes) counts.set(label, (counts.get(label) ?? 0) + 1);
-  return [...counts].map(([label, many]) => (many === 1 ? label : `${label} ×${many}`));
+  for (const { label } of all) counts.set(label, (counts.get(label) ?? 0) + 1);
+  return [...counts].map(([label, total]) => (total === 1 ? label : `${label} ×${total}`));
 }

@@ -1,7 +1,7 @@
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type ReactNode, useRef } from "react";
 
-/** Rows of one height, of which only those in sight are drawn. */
+/** Rows of equal height, of which only the visible ones are rendered. */
 export function useWindow(count: number, rowHeight: number) {
   const box = useRef<HTMLDivElement>(null);
   const rows = useVirtualizer({
@@ -30,11 +30,11 @@ export function VirtualTable({
   children,
 }: {
   readonly label: string;
-  /** How its rows are laid out. */
+  /** Selects the row layout in the style sheet. */
   readonly kind: "run" | "journal";
   readonly columns: readonly string[];
   readonly window: ReturnType<typeof useWindow>;
-  /** undefined: nobody knows how many there are. */
+  /** undefined while the total is unknown. */
   readonly count: number | undefined;
   readonly children: (index: number) => ReactNode;
 }) {

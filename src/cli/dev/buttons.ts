@@ -3,7 +3,7 @@ import type { Fault } from "./treasury.ts";
 
 /** What the dashboard looks for, to offer its buttons, and where it says which was pressed. */
 const stageKey = "tape-dev/stage";
-const faultKey = "tape-dev/deed";
+const faultKey = "tape-dev/fault";
 const faults: readonly Fault[] = ["kill", "zombie", "lose"];
 
 /** The keys of `dev` as buttons of its page, by way of two values: the page needs no call of its own for them. */
@@ -20,7 +20,7 @@ export class Buttons {
   }
 
   async show(): Promise<void> {
-    await this.#store.intake.putValue(this.#tenant, stageKey, { deeds: faults, workflow: "treasury" }, "unconditional");
+    await this.#store.intake.putValue(this.#tenant, stageKey, { faults, workflow: "treasury" }, "unconditional");
   }
 
   /** Does what was pressed last since the look before. */
@@ -28,7 +28,7 @@ export class Buttons {
     const pressed = await this.#store.read.value(this.#tenant, faultKey);
     if (pressed === undefined || pressed.version <= this.#heard) return;
     this.#heard = pressed.version;
-    const wanted = (pressed.value as { readonly deed?: unknown } | null)?.deed;
+    const wanted = (pressed.value as { readonly fault?: unknown } | null)?.fault;
     const deed = faults.find((one) => one === wanted);
     if (deed !== undefined) this.#press(deed);
   }

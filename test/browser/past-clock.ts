@@ -1,21 +1,21 @@
 import { type Clock, systemClock } from "../../src/base/clock.ts";
 
-/** The machine's clock, some time ago: a history is written in a moment, and by its end it is now. */
+/** The machine's clock, set back: tests write a history in an instant, and catch up with the present at its end. */
 export class PastClock implements Clock {
-  readonly #whole: number;
-  #back: number;
+  readonly #totalMs: number;
+  #backMs: number;
 
-  constructor(back: number) {
-    this.#whole = back;
-    this.#back = back;
+  constructor(backMs: number) {
+    this.#totalMs = backMs;
+    this.#backMs = backMs;
   }
 
   wall(): number {
-    return systemClock.wall() - this.#back;
+    return systemClock.wall() - this.#backMs;
   }
 
   mono(): number {
-    return systemClock.mono() + this.#whole - this.#back;
+    return systemClock.mono() + this.#totalMs - this.#backMs;
   }
 
   boot(): string {
@@ -35,11 +35,11 @@ export class PastClock implements Clock {
   }
 
   elapse(ms: number): void {
-    this.#back = Math.max(0, this.#back - ms);
+    this.#backMs = Math.max(0, this.#backMs - ms);
   }
 
-  /** The present. */
+  /** Catches up with the present. */
   arrive(): void {
-    this.#back = 0;
+    this.#backMs = 0;
   }
 }

@@ -1,0 +1,65 @@
+import { Link } from "@tanstack/react-router";
+import type { ReactNode } from "react";
+import { formatDuration, plural } from "../format.ts";
+import { Badge } from "./badge.tsx";
+import { TimeAgo } from "./time-ago.tsx";
+import type { useAttention } from "./use-attention.ts";
+
+export interface AttentionItem {
+  readonly key: string;
+  readonly at: number;
+  /** The screen where an operator deals with it. */
+  readonly to: string;
+  readonly badge: ReactNode;
+  readonly text: string;
+  /** Name of the run, workflow or effect; undefined until it is known. */
+  readonly subject: string | undefined;
+}
+
+export function AttentionList({ items }: { readonly items: readonly AttentionItem[] }) {
+  return (
+    <ul className="lines attention">
+      {items.map(({ key, to, badge, text, subject, at }) => (
+        <li key={key}>
+          <Link to={to} className="line" data-row>
+            {badge}
+            <span className="line-text">
+              <span className="whole">{text}</span>
+              <span className="muted mono small">{subject ?? "…"}</span>
+            </span>
+            <span className="muted small">
+              <TimeAgo at={at} />
+            </span>
+          </Link>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Problems that are fixed at a process rather than on a card: hung runs, unserved workflows and effects. */
+export function systemItems({
+  now,
+  hung,
+  unserved,
+  unservedEffects,
+}: Pick<ReturnType<typeof useAttention>, "now" | "hung" | "unserved" | "unservedEffects">): readonly AttentionItem[] {
+  const suggestion = (name: string | undefined): string => (name === undefined ? "" : `; did you mean ${name}?`);
+  return [
+    ...unserved.map(({ workflow, runs, meant }) => ({
+      ...{ key: `workflow ${workflow}`, at: now, to: "/runs", subject: workflow },
+      badge: <Badge status="STALLING" label="unserved" />,
+      text: `${plural(runs, "run")} waiting: no process serves this workflow${suggestion(meant)}`,
+    })),
+    ...unservedEffects.map(({ effect, items, meant }) => ({
+      ...{ key: `effect ${effect}`, at: now, to: "/effects", subject: effect },
+      badge: <Badge status="STALLING" label="unserved" />,
+      text: `${plural(items, "call")} waiting: no process serves this effect${suggestion(meant)}`,
+    })),
+    ...hung.map(({ run, forMs, owner }) => ({
+      ...{ key: `hung ${run}`, at: now - forMs, to: `/runs/${encodeURIComponent(run)}`, subject: run },
+      badge: <Badge status="STALLING" label="may be hung" />,
+      text: `no record for ${formatDuration(forMs)}${owner === null ? "" : `, held by ${owner}`}`,
+    })),
+  ];
+}
