@@ -4,32 +4,32 @@ import { isTapeError } from "../src/model/errors.ts";
 import { gate } from "../src/sdk/gate.ts";
 import type { Rewind } from "./plan-faults.ts";
 import type { PlannedRun, PlannedSignal } from "./plan-runs.ts";
-import type { PlannedUnbegun } from "./plan-visitors.ts";
+import type { PlannedUnstarted } from "./plan-visitors.ts";
 import type { programs } from "./program.ts";
 import { type Stage, tenant } from "./stage.ts";
 
-/** Something that a client was told is done. */
+/** A call that a client knows to have succeeded. */
 export interface AcknowledgedCall {
   readonly what: "run" | "signal" | "cancel";
   readonly run: string;
-  /** Of a signal. */
+  /** The key of a signal. */
   readonly key?: string;
-  /** Wall time at which it was asked for, and at which the answer came. */
-  readonly asked: number;
+  /** Wall time of the request, and of the response. */
+  readonly requestedAt: number;
   readonly at: number;
 }
 
-/** A signal without a key: its sender sends it once. */
+/** A signal without a key, sent once. */
 export interface KeylessSignal {
   readonly run: string;
   readonly text: string;
   acknowledged: boolean;
-  /** Wall time at which it was sent, and at which the sender knew, or gave up. */
-  readonly asked: number;
-  answered: number;
+  /** Wall time of the request, and of the response or the timeout. */
+  readonly requestedAt: number;
+  answeredAt: number;
 }
 
-/** What somebody is told in a world where replicas die and the store is away: to be tried again. */
+/** Errors to retry while replicas die and the store is unreachable. */
 const transient: ReadonlySet<string> = new Set([
   "TAPE_STORE_UNREACHABLE",
   "TAPE_STORE_BUSY",
@@ -38,22 +38,22 @@ const transient: ReadonlySet<string> = new Set([
   "TAPE_OVERLOADED",
 ]);
 
-/** A replica that does not answer by then is dead or stopped: another may be asked. */
+/** After this, the replica counts as dead or paused, and the client calls another. */
 const answerMs = 3_000;
 
-/** After the last fault: whoever is put off for longer is put off for ever. */
-const patienceMs = 1_200_000;
+/** After the last fault: a call that fails for longer would fail forever. */
+const clientTimeoutMs = 1_200_000;
 
 export type ClientReport<T> = { readonly value: T } | { readonly error: unknown } | undefined;
 
-/** People and programs outside: they ask whoever is up, and insist. */
+/** Clients outside the system: they call any replica that is up, and retry. */
 export class Clients {
   readonly acknowledged: AcknowledgedCall[] = [];
   readonly faults: string[] = [];
-  /** Codes of refusals that were in order. */
-  readonly met = new Set<string>();
-  /** What keyless signals said: each was sent once. */
-  readonly said: KeylessSignal[] = [];
+  /** Codes of expected refusals. */
+  readonly refusalCodes = new Set<string>();
+  /** Every signal without a key; each was sent once. */
+  readonly keylessSignals: KeylessSignal[] = [];
   readonly #stage: Stage;
   readonly #tapes: () => readonly Tape[];
   readonly #workflows: ReturnType<typeof programs>;
@@ -66,26 +66,26 @@ export class Clients {
     this.#random = seededRandom(`clients ${stage.plan.seed}`);
   }
 
-  /** Asks one of those that are up. undefined: nobody is, or nobody has answered in time. */
-  async ask<T>(work: (tape: Tape) => Promise<T>): Promise<ClientReport<T>> {
+  /** Calls a random replica that is up. undefined: none is up, or none responded in time. */
+  async call<T>(work: (tape: Tape) => Promise<T>): Promise<ClientReport<T>> {
     const up = this.#tapes();
     const tape = up[this.#random.int(Math.max(1, up.length))];
     if (tape === undefined) return undefined;
-    const asked = work(tape).then(
+    const requestedAt = work(tape).then(
       (value): ClientReport<T> => ({ value }),
       (error: unknown): ClientReport<T> => ({ error }),
     );
-    return Promise.race([asked, this.#stage.time.sleep(answerMs).then(() => undefined)]);
+    return Promise.race([requestedAt, this.#stage.time.sleep(answerMs).then(() => undefined)]);
   }
 
-  /** Until somebody says yes, or something that no repetition changes: then its code. */
-  async insist<T>(work: (tape: Tape) => Promise<T>, fine: readonly string[] = []): Promise<T | undefined> {
+  /** Retries until the call succeeds or fails with an error that no retry changes. `fine` lists expected codes. */
+  async retry<T>(work: (tape: Tape) => Promise<T>, fine: readonly string[] = []): Promise<T | undefined> {
     for (;;) {
-      const told = await this.ask(work);
-      if (told !== undefined && "value" in told) return told.value;
-      if (told !== undefined && !this.isTransient(told.error)) {
-        if (isTapeError(told.error) && fine.includes(told.error.code)) return undefined;
-        this.faults.push(`a client was told: ${String(told.error)}`);
+      const response = await this.call(work);
+      if (response !== undefined && "value" in response) return response.value;
+      if (response !== undefined && !this.isTransient(response.error)) {
+        if (isTapeError(response.error) && fine.includes(response.error.code)) return undefined;
+        this.faults.push(`a client got: ${String(response.error)}`);
         return undefined;
       }
       await this.#stage.time.sleep(500);
@@ -96,24 +96,24 @@ export class Clients {
     return isTapeError(error) && transient.has(error.code);
   }
 
-  /** Everybody of the plan who starts, signals and cancels. */
-  everybody(): Promise<unknown> {
+  /** Runs every planned start, signal and cancellation. */
+  run(): Promise<unknown> {
     const { plan } = this.#stage;
     return Promise.all([
       ...plan.runs.flatMap((run) => [this.#start(run), this.#startAgain(run), this.#cancel(run)]),
       ...plan.signals.map((signal) => this.#signal(signal)),
-      ...(plan.unbegun === undefined ? [] : [this.#unbegun(plan.unbegun)]),
+      ...(plan.unstarted === undefined ? [] : [this.#startUnheld(plan.unstarted)]),
     ]);
   }
 
-  /** Started by a program that has the store and no worker: nobody holds the run. */
-  async #unbegun({ id: run, workflow, program, atMs, cancelAfterMs }: PlannedUnbegun): Promise<void> {
+  /** Creates the run without a worker, so that no process holds it. */
+  async #startUnheld({ id: run, workflow, program, atMs, cancelAfterMs }: PlannedUnstarted): Promise<void> {
     const { time, shared, plan } = this.#stage;
     const create = async (): Promise<void> => {
       while (shared.away) await time.sleep(500);
-      const asked = time.wall();
+      const requestedAt = time.wall();
       await shared.store.intake.createRuns(tenant, [{ id: run, workflow, input: program }]);
-      this.acknowledge({ what: "run", run, asked });
+      this.acknowledge({ what: "run", run, requestedAt });
     };
     await time.sleep(atMs);
     await create();
@@ -126,55 +126,59 @@ export class Clients {
     await cancel;
   }
 
-  /** Whoever sees that it is still there, although it was cancelled, says it once more. */
+  /** Cancels the run again if it is still open. */
   async cancelAgain(): Promise<void> {
-    const { plan, lookout } = this.#stage;
-    if (plan.unbegun === undefined) return;
-    const { id: run, workflow } = plan.unbegun;
-    const { runs } = await lookout.look();
+    const { plan, orphanWatch } = this.#stage;
+    if (plan.unstarted === undefined) return;
+    const { id: run, workflow } = plan.unstarted;
+    const { runs } = await orphanWatch.read();
     if (workflow === "once" || !runs.some(({ id, endedAt }) => id === run && endedAt === null)) return;
-    await this.ask((tape) => tape.cancel(run, { reason: "it is still there" }));
+    await this.call((tape) => tape.cancel(run, { reason: "it is still there" }));
   }
 
   async #start(run: PlannedRun): Promise<void> {
     const { time, plan } = this.#stage;
     await time.sleep(run.atMs);
-    await this.#begin(run);
+    await this.#startRun(run);
     if (plan.rewind === undefined) return;
     await this.#afterRewind(plan.rewind);
-    await this.#begin(run);
+    await this.#startRun(run);
   }
 
-  /** Whoever hears that the store has forgotten something says it again: the same id is the same run. */
+  /** After a rewind, a client repeats its start: the same id is the same run. */
   async #afterRewind({ atMs, awayMs }: Rewind): Promise<void> {
     const { time } = this.#stage;
     await time.sleep(Math.max(0, atMs + awayMs + 1_000 - time.now));
   }
 
-  async #begin(run: PlannedRun): Promise<void> {
-    const asked = this.#stage.time.wall();
+  async #startRun(run: PlannedRun): Promise<void> {
+    const requestedAt = this.#stage.time.wall();
     const options = { id: run.id, ...(run.usd === undefined ? {} : { budget: { usd: run.usd } }) };
-    await this.insist((tape) => tape.start(this.#workflows[run.workflow], run.program, options));
-    this.acknowledge({ what: "run", run: run.id, asked });
+    await this.retry((tape) => tape.start(this.#workflows[run.workflow], run.program, options));
+    this.acknowledge({ what: "run", run: run.id, requestedAt });
   }
 
-  /** The same id once more: the same run, or a refusal where something else is asked for. */
+  /** Starts the same id again: it must return the same run, or refuse a different input. */
   async #startAgain(run: PlannedRun): Promise<void> {
     const { time } = this.#stage;
     if (run.again === undefined) return;
     await time.sleep(run.atMs + run.again.atMs);
     const known = this.acknowledged.some(({ what, run: id }) => what === "run" && id === run.id);
     const { other } = run.again;
-    // It would be the first, or the first that a store knows which has gone back.
+    // It would be the first start, or the first that the rewound store knows.
     if (other && (!known || this.#stage.plan.rewind !== undefined)) return;
     const program = other ? { ...run.program, attempts: 7 } : run.program;
     const options = { id: run.id, ...(run.usd === undefined ? {} : { budget: { usd: run.usd } }) };
-    const told = await this.ask((tape) => tape.start(this.#workflows[run.workflow], program, options));
-    if (told === undefined || this.#stage.plan.rewind !== undefined) return;
-    if ("error" in told && isTapeError(told.error)) this.met.add(told.error.code);
-    if (other && "value" in told) this.faults.push(`${run.id} was started again as something else`);
-    if ("error" in told && !this.isTransient(told.error) && !(other && isTapeError(told.error, "TAPE_RUN_CONFLICT")))
-      this.faults.push(`who started ${run.id} again was told: ${String(told.error)}`);
+    const response = await this.call((tape) => tape.start(this.#workflows[run.workflow], program, options));
+    if (response === undefined || this.#stage.plan.rewind !== undefined) return;
+    if ("error" in response && isTapeError(response.error)) this.refusalCodes.add(response.error.code);
+    if (other && "value" in response) this.faults.push(`${run.id} was started again with another input`);
+    if (
+      "error" in response &&
+      !this.isTransient(response.error) &&
+      !(other && isTapeError(response.error, "TAPE_RUN_CONFLICT"))
+    )
+      this.faults.push(`starting ${run.id} again failed: ${String(response.error)}`);
   }
 
   async #signal(signal: PlannedSignal): Promise<void> {
@@ -188,19 +192,19 @@ export class Clients {
       });
       return;
     }
-    const text = `said ${this.said.length}`;
+    const text = `keyless ${this.keylessSignals.length}`;
     const { time } = this.#stage;
-    const said: KeylessSignal = {
+    const sent: KeylessSignal = {
       run,
       text,
       acknowledged: false,
-      asked: time.wall(),
-      answered: Number.POSITIVE_INFINITY,
+      requestedAt: time.wall(),
+      answeredAt: Number.POSITIVE_INFINITY,
     };
-    this.said.push(said);
-    const told = await this.ask((tape) => tape.signal(run, gate(name), { key: text }));
-    said.acknowledged = told !== undefined && "value" in told;
-    said.answered = time.wall();
+    this.keylessSignals.push(sent);
+    const response = await this.call((tape) => tape.signal(run, gate(name), { key: text }));
+    sent.acknowledged = response !== undefined && "value" in response;
+    sent.answeredAt = time.wall();
   }
 
   async #cancel({ id: run, cancelAtMs }: PlannedRun): Promise<void> {
@@ -212,21 +216,21 @@ export class Clients {
   async #whenThere(
     run: string,
     work: (tape: Tape) => Promise<void>,
-    done: Omit<AcknowledgedCall, "at" | "asked">,
+    done: Omit<AcknowledgedCall, "at" | "requestedAt">,
   ): Promise<void> {
-    const asked = this.#stage.time.wall();
+    const requestedAt = this.#stage.time.wall();
     for (;;) {
-      const told = await this.ask(work);
-      if (told !== undefined && "value" in told) return this.acknowledge({ ...done, asked });
-      const error = told?.error;
+      const response = await this.call(work);
+      if (response !== undefined && "value" in response) return this.acknowledge({ ...done, requestedAt });
+      const error = response?.error;
       if (isTapeError(error, "TAPE_RUN_ENDED")) return;
       if (error !== undefined && !this.isTransient(error) && !isTapeError(error, "TAPE_RUN_NOT_FOUND")) {
-        this.faults.push(`a client of ${run} was told: ${String(error)}`);
+        this.faults.push(`a client of ${run} got: ${String(error)}`);
         return;
       }
-      if (this.#stage.time.now > this.#stage.plan.healAtMs + patienceMs) {
+      if (this.#stage.time.now > this.#stage.plan.healAtMs + clientTimeoutMs) {
         this.faults.push(
-          `a client of ${run} has asked for ${patienceMs} ms and more, and is still told: ${String(error)}`,
+          `a client of ${run} has retried for more than ${clientTimeoutMs} ms, and still gets: ${String(error)}`,
         );
         return;
       }

@@ -4,36 +4,39 @@ import { AckLost, DefiniteFailure, NotSent, type Observation, outcome } from "..
 import { type RequestFault, WorldLedger } from "../testkit/kit/world.ts";
 
 /**
- * `late`: the sender is told nothing, and long after its deadline the request is carried out nevertheless. `twice`: where
- * the other side is careless it carries one request out two times, and its answer gets lost.
+ * `late`: the sender gets no response, and the request is applied long after its deadline. `twice`: a careless upstream
+ * applies the request twice, and its response is lost.
  */
-export type SimulatedTrouble = RequestFault | "late" | "twice" | "ok";
+export type SimulatedFault = RequestFault | "late" | "twice" | "ok";
 
-/** What an act is asked to do, and what becomes of each attempt: part of the input, so that a seed says it all. */
-export interface ActArgs {
+/**
+ * What an effect does and what happens to each attempt. It is part of the run's input, so that the seed decides all of
+ * it.
+ */
+export interface EffectArgs {
   readonly id: string;
   readonly businessKey: string;
-  /** By attempt; beyond the list all is well. */
-  readonly troubles: readonly SimulatedTrouble[];
-  readonly undoTroubles: readonly SimulatedTrouble[];
-  /** Every answer of the act comes too late, for ever. */
-  readonly stubborn: boolean;
-  /** By look. */
-  readonly looks: readonly ("inconclusive" | "throws" | "ok")[];
+  /** By attempt; attempts beyond the list succeed. */
+  readonly faults: readonly SimulatedFault[];
+  readonly compensateFaults: readonly SimulatedFault[];
+  /** Every response is lost. */
+  readonly unresponsive: boolean;
+  /** By observation. */
+  readonly observations: readonly ("inconclusive" | "throws" | "ok")[];
   readonly travelMs: number;
   readonly answerMs: number;
 }
 
 export type SimulatedResult = { readonly done: string };
-type SimulatedEffect = Effect<ActArgs, SimulatedResult>;
+type SimulatedEffect = Effect<EffectArgs, SimulatedResult>;
 
-/** Longer than a request travels at most, so that "absent" after the deadline and the settle delay is the truth. */
+/** Longer than any request travels, so that "absent" after the deadline and the settle delay is true. */
 const settle = "12s";
 const lateMs = 9_000;
 const timeout = "4s";
 const secondOf = (key: string): string => `${key}#2`;
 
-const definitions: Readonly<Record<string, EffectOptions<ActArgs, SimulatedResult>>> = {
+const definitions: Readonly<Record<string, EffectOptions<EffectArgs, SimulatedResult>>> = {
   "idempotent.inline": { semantics: "idempotent" },
   "idempotent.outbox": { semantics: "idempotent", dispatch: "outbox" },
   "read.inline": { semantics: "read" },
@@ -49,14 +52,14 @@ const definitions: Readonly<Record<string, EffectOptions<ActArgs, SimulatedResul
 
 export const effectNames = Object.keys(definitions);
 
-/** Effects of each class on one ledger, each with trouble as its arguments say. */
+/** Effects of every kind on one ledger. Their arguments decide what goes wrong. */
 export class SimulatedEffects {
   readonly ledger: WorldLedger;
   readonly all: readonly SimulatedEffect[];
   readonly #clock: Clock;
   readonly #byName = new Map<string, SimulatedEffect>();
-  readonly #looks = new Map<string, number>();
-  /** Keys refused for good: whatever comes under them later is refused too. */
+  readonly #observations = new Map<string, number>();
+  /** Keys that were refused: every later request under them is refused too. */
   readonly #refused = new Set<string>();
 
   constructor(clock: Clock) {
@@ -70,72 +73,73 @@ export class SimulatedEffects {
     return this.#byName.get(name)!;
   }
 
-  #define(name: string, options: EffectOptions<ActArgs, SimulatedResult>): SimulatedEffect {
+  #define(name: string, options: EffectOptions<EffectArgs, SimulatedResult>): SimulatedEffect {
     const dedupes = options.semantics === "idempotent";
     const observed = name.startsWith("observed") || (name.startsWith("undone") && name !== "undone.idempotent");
-    const undone = name.startsWith("undone") || name.startsWith("blind");
-    const more: EffectOptions<ActArgs, SimulatedResult> = {
+    const compensable = name.startsWith("undone") || name.startsWith("blind");
+    const more: EffectOptions<EffectArgs, SimulatedResult> = {
       ...options,
       timeout,
       settle,
       retry: { attempts: 3, base: "500ms", cap: "2s" },
       ...(observed && {
-        businessKey: (args: ActArgs) => args.businessKey,
-        observe: async (args: ActArgs, fx: EffectContext) => this.#look(name, args, fx),
+        businessKey: (args: EffectArgs) => args.businessKey,
+        observe: async (args: EffectArgs, fx: EffectContext) => this.#observe(name, args, fx),
       }),
-      ...(undone && {
+      ...(compensable && {
         compensate: {
           semantics: name === "undone.idempotent" ? "idempotent" : "non_idempotent",
-          run: (args: ActArgs, _: SimulatedResult, fx: EffectContext) =>
-            this.#request(`undo ${name}`, args, args.undoTroubles, fx, name === "undone.idempotent"),
+          run: (args: EffectArgs, _: SimulatedResult, fx: EffectContext) =>
+            this.#request(`undo ${name}`, args, args.compensateFaults, fx, name === "undone.idempotent"),
           ...(name !== "blind.inline" && {
-            observe: async ({ args }: { args: ActArgs }, fx: EffectContext) => this.#look(`undo ${name}`, args, fx),
+            observe: async ({ args }: { args: EffectArgs }, fx: EffectContext) =>
+              this.#observe(`undo ${name}`, args, fx),
           }),
         },
       }),
     };
-    return effect(name, (args: ActArgs, fx) => this.#request(name, args, args.troubles, fx, dedupes), more);
+    return effect(name, (args: EffectArgs, fx) => this.#request(name, args, args.faults, fx, dedupes), more);
   }
 
-  /** The request travels, is carried out, and its answer travels back: in the world's time, whatever its sender does. */
+  /** The request travels, is applied, and its response travels back, whatever its sender does meanwhile. */
   async #request(
     name: string,
-    args: ActArgs,
-    troubles: readonly SimulatedTrouble[],
+    args: EffectArgs,
+    faults: readonly SimulatedFault[],
     fx: EffectContext,
     dedupes: boolean,
   ): Promise<SimulatedResult> {
     const careless = name === "undone.careless";
-    const stubborn = args.stubborn && dedupes && !name.startsWith("undo ");
-    const planned = stubborn ? "lost" : (troubles[fx.attempt - 1] ?? "ok");
-    const trouble = planned === "twice" && !careless ? "lost" : planned;
-    if (trouble === "not_sent") throw new NotSent();
+    const unresponsive = args.unresponsive && dedupes && !name.startsWith("undo ");
+    const planned = unresponsive ? "lost" : (faults[fx.attempt - 1] ?? "ok");
+    const fault = planned === "twice" && !careless ? "lost" : planned;
+    if (fault === "not_sent") throw new NotSent();
     await this.#clock.sleep(args.travelMs);
     const known = dedupes && this.ledger.seen.some((one) => one.name === name && one.key === fx.key);
-    if (trouble === "refused" && !known) this.#refused.add(fx.key); // who dedupes does not refuse what it has done
+    if (fault === "refused" && !known) this.#refused.add(fx.key); // an upstream that deduplicates does not refuse what it has applied
     if (this.#refused.has(fx.key)) throw new DefiniteFailure("refused");
-    if (trouble === "vanished") throw new AckLost("the connection broke");
+    if (fault === "vanished") throw new AckLost("the connection broke");
     const done = { done: args.id };
-    const carryOut = (): SimulatedResult =>
+    const apply = (): SimulatedResult =>
       dedupes ? this.ledger.applyOnce(name, fx, args.id, () => done) : this.ledger.apply(name, fx, args.id, () => done);
-    if (trouble === "late") {
+    if (fault === "late") {
       this.#clock.after(lateMs, () => {
-        if (!this.#refused.has(fx.key)) carryOut();
+        if (!this.#refused.has(fx.key)) apply();
       });
       throw new AckLost("the connection broke, the request did not");
     }
-    const result = carryOut();
+    const result = apply();
     await this.#clock.sleep(fx.attempt > 3 ? 5 : args.answerMs); // an upstream that is always too slow is no fair test
-    if (trouble === "twice") this.ledger.apply(name, { ...fx, key: secondOf(fx.key) }, args.id, () => done);
-    if (trouble === "lost" || trouble === "twice") throw new AckLost();
+    if (fault === "twice") this.ledger.apply(name, { ...fx, key: secondOf(fx.key) }, args.id, () => done);
+    if (fault === "lost" || fault === "twice") throw new AckLost();
     return result;
   }
 
-  async #look(name: string, args: ActArgs, fx: EffectContext): Promise<Observation<SimulatedResult>> {
-    const look = this.#looks.get(fx.key) ?? 0;
-    this.#looks.set(fx.key, look + 1);
+  async #observe(name: string, args: EffectArgs, fx: EffectContext): Promise<Observation<SimulatedResult>> {
+    const count = this.#observations.get(fx.key) ?? 0;
+    this.#observations.set(fx.key, count + 1);
     await this.#clock.sleep(args.answerMs / 4);
-    const how = args.looks[look] ?? "ok";
+    const how = args.observations[count] ?? "ok";
     if (how === "throws") throw new Error("the observer failed");
     if (how === "inconclusive") return outcome.inconclusive("the index is behind");
     const of = (key: string) => this.ledger.seen.find((one) => one.applied && one.name === name && one.key === key);

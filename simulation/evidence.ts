@@ -5,35 +5,35 @@ import type { BodyCall } from "../testkit/kit/runner.ts";
 import type { WorldLedger, WorldRequest } from "../testkit/kit/world.ts";
 import { checkProjection } from "../testkit/projection.ts";
 import type { AcknowledgedCall, KeylessSignal } from "./clients.ts";
-import type { GuardedStory } from "./guarded.ts";
-import type { Handed } from "./lanes.ts";
-import { type KeyHistory, keptOf, type Measured, type QuotaStory } from "./neighbours.ts";
+import type { GuardedCall } from "./guarded-clients.ts";
+import type { LaneResult } from "./lanes.ts";
+import { type ByteCount, type KeyHistory, keptOf, type QuotaCheck } from "./neighbours.ts";
 import type { OperatorAction } from "./operator.ts";
 import type { Plan } from "./plan.ts";
-import type { Lost } from "./rewinder.ts";
-import type { ScheduleStory } from "./schedule-clients.ts";
+import type { RewindLoss } from "./rewinder.ts";
+import type { ScheduleHistory } from "./schedule-clients.ts";
 import { type SeenRenewal, wholeFeed } from "./shared-store.ts";
 import { type FaultHit, type Stage, tenant } from "./stage.ts";
 import { unstepped } from "./stepped-clock.ts";
-import type { StrangerStory } from "./strangers.ts";
-import type { Knock, Sweep } from "./sweeper.ts";
+import type { StrangerCall } from "./strangers.ts";
+import type { FenceEvent, Sweep } from "./sweeper.ts";
 import { neighbourTenant } from "./tenants.ts";
 import type { ValueOperation } from "./value-clients.ts";
-import type { WalkStory } from "./walkers.ts";
+import type { WalkResult } from "./walkers.ts";
 
 /** What the clients of a simulation know. */
 export interface ClientView {
   readonly acknowledged: readonly AcknowledgedCall[];
-  /** What keyless signals said. */
-  readonly said: readonly Readonly<KeylessSignal>[];
+  /** Signals without a key. */
+  readonly keylessSignals: readonly Readonly<KeylessSignal>[];
   readonly results: readonly { readonly run: string; readonly status: string; readonly outcome: string }[];
-  /** Codes of refusals that were in order. */
-  readonly met: ReadonlySet<string>;
-  /** What went wrong on the way. */
+  /** Codes of expected refusals. */
+  readonly refusalCodes: ReadonlySet<string>;
+  /** Unexpected errors. */
   readonly faults: readonly string[];
 }
 
-/** Everything that the invariants are judged by, after the end. */
+/** Everything the invariants are judged by, collected after the end. */
 export interface Evidence {
   readonly plan: Plan;
   readonly feed: readonly FeedRecord[];
@@ -47,73 +47,73 @@ export interface Evidence {
     readonly reserved: number;
     readonly spent: number;
   }[];
-  /** What the world carried out. */
+  /** Requests that the fake upstream received. */
   readonly world: readonly WorldRequest[];
-  /** Every call of a body, an observer or an inverse. */
+  /** Every call of an effect, an observer or a compensation. */
   readonly calls: readonly BodyCall[];
-  readonly bites: readonly FaultHit[];
-  /** What branches in lanes were handed. */
-  readonly handed: readonly Handed[];
-  /** Codes with which the store refused somebody, and how often. */
+  readonly faultHits: readonly FaultHit[];
+  /** Results that branches in lanes received. */
+  readonly laneResults: readonly LaneResult[];
+  /** Error codes that the store returned, with counts. */
   readonly refusals: ReadonlyMap<string, number>;
   readonly client: ClientView;
   readonly projection: readonly string[];
   readonly orphans: readonly string[];
-  readonly deeds: readonly OperatorAction[];
+  readonly actions: readonly OperatorAction[];
   /** Newest first. */
   readonly audit: readonly AuditEntry[];
   readonly values: readonly ValueOperation[];
   readonly watched: readonly (readonly ValueTransition[])[];
-  /** What is left of the keys that clients have written. */
+  /** Remaining history of the keys that clients wrote. */
   readonly valueLogs: readonly { readonly key: string; readonly found: readonly StoredValue[] }[];
-  readonly schedules: readonly ScheduleStory[];
-  readonly strangers: readonly StrangerStory[];
-  readonly guarded: readonly GuardedStory[];
-  readonly quotas: readonly QuotaStory[];
-  readonly measured: Measured | undefined;
+  readonly schedules: readonly ScheduleHistory[];
+  readonly strangers: readonly StrangerCall[];
+  readonly guarded: readonly GuardedCall[];
+  readonly quotas: readonly QuotaCheck[];
+  readonly measured: ByteCount | undefined;
   readonly keptValues: readonly KeyHistory[];
-  readonly walks: readonly WalkStory[];
+  readonly walks: readonly WalkResult[];
   readonly sweeps: readonly Sweep[];
-  readonly knocks: readonly Knock[];
+  readonly fenceEvents: readonly FenceEvent[];
   readonly renewals: readonly SeenRenewal[];
-  /** Named leases by their journals. */
+  /** Names of named leases, by journal. */
   readonly named: ReadonlyMap<number, string>;
-  readonly lost: Lost | undefined;
-  /** Wall time from which nothing went wrong, and at which all had come to rest. */
+  readonly lost: RewindLoss | undefined;
+  /** Wall time of the heal, and of the moment when everything had settled. */
   readonly healedAt: number | undefined;
   readonly settledAt: number | undefined;
   readonly virtualMs: number;
   readonly events: number;
 }
 
-/** Everybody who took part, as far as they are asked afterwards. */
+/** The participants' records that become evidence. */
 export interface Witnesses extends Pick<ClientView, "results" | "faults">, Pick<Evidence, "healedAt" | "settledAt"> {
-  readonly clients: Pick<ClientView, "acknowledged" | "said" | "met">;
-  readonly operator: Pick<Evidence, "deeds">;
+  readonly clients: Pick<ClientView, "acknowledged" | "keylessSignals" | "refusalCodes">;
+  readonly operator: Pick<Evidence, "actions">;
   readonly values: { readonly history: Evidence["values"]; readonly watched: Evidence["watched"] };
-  readonly schedules: { readonly stories: Evidence["schedules"] };
-  readonly strangers: { readonly stories: Evidence["strangers"] };
-  readonly guarded: { readonly stories: Evidence["guarded"] };
+  readonly schedules: { readonly histories: Evidence["schedules"] };
+  readonly strangers: { readonly calls: Evidence["strangers"] };
+  readonly guarded: { readonly signals: Evidence["guarded"] };
   readonly neighbours: {
-    readonly stories: Evidence["quotas"];
+    readonly quotaChecks: Evidence["quotas"];
     readonly histories: Evidence["keptValues"];
     readonly measured: Evidence["measured"];
   };
-  readonly walkers: { readonly stories: Evidence["walks"] };
+  readonly walkers: { readonly walks: Evidence["walks"] };
   readonly rewinder: Pick<Evidence, "lost">;
 }
 
-export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses): Promise<Evidence> {
-  const { plan, shared, lookout, time, calls, bites, handed, refusals, sweeper } = stage;
+export async function collectEvidence(stage: Stage, ledger: WorldLedger, witnesses: Witnesses): Promise<Evidence> {
+  const { plan, shared, orphanWatch, time, calls, faultHits, laneResults, refusals, sweeper } = stage;
   const { store } = shared;
-  const { runs, effects, timers, leases } = await lookout.look();
+  const { runs, effects, timers, leases } = await orphanWatch.read();
   const budgets: Evidence["budgets"][number][] = [];
   for (const { id, parent } of runs) {
-    if (parent !== null) continue; // a child spends what its root has
+    if (parent !== null) continue; // a child spends from its root's budget
     budgets.push(...(await store.read.budgets(tenant, id)).map((row) => ({ ...row, run: id })));
   }
-  const { acknowledged, said, met } = play.clients;
-  const { results, faults, healedAt, settledAt } = play;
+  const { acknowledged, keylessSignals, refusalCodes } = witnesses.clients;
+  const { results, faults, healedAt, settledAt } = witnesses;
   const right = unstepped(plan.wallStep);
   return {
     plan,
@@ -125,29 +125,29 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
     budgets,
     world: ledger.seen,
     calls,
-    bites,
-    handed,
+    faultHits,
+    laneResults,
     refusals,
-    client: { acknowledged, said, met, results, faults },
+    client: { acknowledged, keylessSignals, refusalCodes, results, faults },
     projection: await checkProjection(store, [tenant]),
-    orphans: await lookout.orphans(),
-    deeds: play.operator.deeds,
-    audit: play.operator.deeds.length === 0 ? [] : await store.read.audit(tenant),
-    values: play.values.history,
-    watched: play.values.watched,
+    orphans: await orphanWatch.orphans(),
+    actions: witnesses.operator.actions,
+    audit: witnesses.operator.actions.length === 0 ? [] : await store.read.audit(tenant),
+    values: witnesses.values.history,
+    watched: witnesses.values.watched,
     valueLogs: await valueLogs(stage),
-    schedules: play.schedules.stories,
-    strangers: play.strangers.stories,
-    guarded: play.guarded.stories,
-    quotas: play.neighbours.stories,
-    measured: play.neighbours.measured,
-    keptValues: play.neighbours.histories,
-    walks: play.walkers.stories,
+    schedules: witnesses.schedules.histories,
+    strangers: witnesses.strangers.calls,
+    guarded: witnesses.guarded.signals,
+    quotas: witnesses.neighbours.quotaChecks,
+    measured: witnesses.neighbours.measured,
+    keptValues: witnesses.neighbours.histories,
+    walks: witnesses.walkers.walks,
     sweeps: sweeper.sweeps,
-    knocks: sweeper.knocks,
+    fenceEvents: sweeper.fenceEvents,
     renewals: shared.renewals,
     named: new Map(leases.flatMap(({ kind, journal, name }) => (kind === "name" ? [[journal, name ?? ""]] : []))),
-    lost: play.rewinder.lost,
+    lost: witnesses.rewinder.lost,
     healedAt,
     settledAt,
     virtualMs: time.now,
@@ -155,10 +155,10 @@ export async function gather(stage: Stage, ledger: WorldLedger, play: Witnesses)
   };
 }
 
-/** Without what the neighbours wrote: they are judged by what they were told. */
+/** Without the neighbours' records: neighbours are judged by the responses they got. */
 async function feedOf({ plan, shared: { store } }: Stage): Promise<FeedRecord[]> {
   const feed = await wholeFeed(store);
-  if (plan.neighbours.deeds.length === 0) return feed;
+  if (plan.neighbours.actions.length === 0) return feed;
   const theirs = new Set((await store.read.leases(neighbourTenant)).map(({ journal }) => journal));
   return feed.filter(({ journal }) => !theirs.has(journal));
 }

@@ -1,6 +1,6 @@
 import { type GateDefinition, gate } from "../src/sdk/gate.ts";
 
-/** A gate that one person may answer, and only with a number. */
+/** A gate that one approver may answer, with a number only. */
 export const guardedName = "guarded";
 export const approver = "ada";
 
@@ -10,7 +10,7 @@ export const guardedGate: GateDefinition<number> = gate(guardedName, {
     "~standard": {
       version: 1,
       vendor: "simulation",
-      validate: (value) => (typeof value === "number" ? { value } : { issues: [{ message: "it is no number" }] }),
+      validate: (value) => (typeof value === "number" ? { value } : { issues: [{ message: "not a number" }] }),
     },
   },
 });

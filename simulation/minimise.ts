@@ -3,38 +3,38 @@ import type { Plan } from "./plan.ts";
 import { describeFault, rightClock } from "./plan-faults.ts";
 import { noNeighbours } from "./plan-neighbours.ts";
 
-/** Whoever waits for a failure to be explained wants it soon, not perfect. */
+/** An explanation should come soon; it need not be minimal. */
 const boundMs = 20_000;
 
-/** The plan without one of its parts, for each part that it can do without. Those that matter least come first. */
+/** The plan without one of its parts, for each optional part. Least relevant parts come first. */
 function* smaller(plan: Plan): Generator<Plan> {
-  const { values, schedules, singleton, rewind, deeds, signals, faults, runs, remote, clocks } = plan;
+  const { values, schedules, singleton, rewind, actions, signals, faults, runs, remote, clocks } = plan;
   if (values.length > 0) yield { ...plan, values: [] };
   if (schedules.length > 0) yield { ...plan, schedules: [] };
   if (plan.strangers.length > 0) yield { ...plan, strangers: [] };
   if (plan.neighbours !== noNeighbours) yield { ...plan, neighbours: noNeighbours };
-  if (plan.unbegun !== undefined) yield { ...plan, unbegun: undefined };
+  if (plan.unstarted !== undefined) yield { ...plan, unstarted: undefined };
   if (plan.wallStep !== undefined) yield { ...plan, wallStep: undefined };
   if (singleton !== undefined) yield { ...plan, singleton: undefined };
   if (rewind !== undefined) yield { ...plan, rewind: undefined };
   if (remote.includes(true)) yield { ...plan, remote: remote.map(() => false) };
   if (clocks.some((clock) => clock !== rightClock)) yield { ...plan, clocks: clocks.map(() => rightClock) };
-  if (plan.deafness > 0) yield { ...plan, deafness: 0 };
+  if (plan.hintLoss > 0) yield { ...plan, hintLoss: 0 };
   if (plan.travelMs > 0) yield { ...plan, travelMs: 0 };
   for (const run of runs) {
     if (runs.length === 1) break;
     const others = { runs: runs.filter((one) => one !== run), signals: signals.filter((one) => one.run !== run.id) };
-    yield { ...plan, ...others, deeds: deeds.filter((one) => one.run !== run.id) };
+    yield { ...plan, ...others, actions: actions.filter((one) => one.run !== run.id) };
   }
-  for (const deed of deeds) yield { ...plan, deeds: deeds.filter((one) => one !== deed) };
+  for (const action of actions) yield { ...plan, actions: actions.filter((one) => one !== action) };
   for (const signal of signals) yield { ...plan, signals: signals.filter((one) => one !== signal) };
   for (const signal of plan.guarded) yield { ...plan, guarded: plan.guarded.filter((one) => one !== signal) };
-  const { deeds: theirs, walks } = plan.neighbours;
-  for (const deed of theirs) {
-    yield { ...plan, neighbours: { walks, deeds: theirs.filter((one) => one !== deed) } };
+  const { actions: neighbourActions, walks } = plan.neighbours;
+  for (const action of neighbourActions) {
+    yield { ...plan, neighbours: { walks, actions: neighbourActions.filter((one) => one !== action) } };
   }
   for (const walk of walks)
-    yield { ...plan, neighbours: { deeds: theirs, walks: walks.filter((one) => one !== walk) } };
+    yield { ...plan, neighbours: { actions: neighbourActions, walks: walks.filter((one) => one !== walk) } };
   for (const fault of faults) yield { ...plan, faults: faults.filter((one) => one !== fault) };
   for (const run of runs) {
     const { ops } = run.program;
@@ -48,48 +48,48 @@ function* smaller(plan: Plan): Generator<Plan> {
   }
 }
 
-/** The smallest plan found in time that still breaks: taking one part away at a time for as long as that goes well. */
+/** The smallest plan found in time that still fails: removes one part at a time while the failure remains. */
 export async function minimise(plan: Plan, breaks: (plan: Plan) => Promise<boolean>): Promise<Plan> {
   const until = systemClock.mono() + boundMs;
-  let least = plan;
+  let smallest = plan;
   for (let shrunk = true; shrunk; ) {
     shrunk = false;
-    for (const candidate of smaller(least)) {
-      if (systemClock.mono() > until) return least;
+    for (const candidate of smaller(smallest)) {
+      if (systemClock.mono() > until) return smallest;
       if (!(await breaks(candidate))) continue;
-      least = candidate;
+      smallest = candidate;
       shrunk = true;
       break;
     }
   }
-  return least;
+  return smallest;
 }
 
-/** A plan in words, for whoever has to find out why it failed. */
+/** Describes a plan, to explain a failure. */
 export function describePlan(plan: Plan): string[] {
-  const { replicas, remote, clocks, ttlMs, travelMs, deafness, rewind, singleton } = plan;
+  const { replicas, remote, clocks, ttlMs, travelMs, hintLoss, rewind, singleton } = plan;
   const connected = remote.flatMap((one, k) => (one ? [k] : []));
   const wrong = clocks.flatMap((clock, k) => (clock === rightClock ? [] : [`${k} ${JSON.stringify(clock)}`]));
   const lines = [
-    `${replicas} replicas, TTL ${ttlMs}, travel ${travelMs}, deafness ${deafness}`,
-    `${plan.heals ? "healed" : "cut off"} at ${plan.healAtMs}, ${plan.person ? "a person" : "nobody"} looks after doubts`,
+    `${replicas} replicas, TTL ${ttlMs}, travel ${travelMs}, hint loss ${hintLoss}`,
+    `${plan.heals ? "healed" : "cut off"} at ${plan.healAtMs}, ${plan.resolver ? "with" : "without"} a resolver`,
     connected.length > 0 ? `over the wire: ${connected.join(", ")}` : "",
     wrong.length > 0 ? `wrong clocks: ${wrong.join("; ")}` : "",
     rewind === undefined ? "" : `at ${rewind.atMs} back to ${rewind.snapshotAtMs}, away for ${rewind.awayMs} ms`,
     singleton === undefined ? "" : `a singleton every ${singleton.everyMs} ms`,
     ...plan.schedules.map((one) => `schedule ${JSON.stringify(one)}`),
-    ...(plan.values.length > 0 ? [`${plan.values.length} deeds on values`] : []),
+    ...(plan.values.length > 0 ? [`${plan.values.length} writes of values`] : []),
     ...plan.runs.map((run) => `run ${JSON.stringify(run)}`),
     ...plan.signals.map(({ run, gate, atMs, key }) => `at ${atMs} signal ${gate} to ${run}, ${key ?? "no key"}`),
     ...plan.guarded.map((one) => `at ${one.atMs} signal guarded to ${one.run} by ${one.by}: ${one.value}`),
-    ...plan.neighbours.deeds.map(({ atMs, what, n }) => `at ${atMs} a neighbour: ${what} (${n})`),
+    ...plan.neighbours.actions.map(({ atMs, what, n }) => `at ${atMs} a neighbour: ${what} (${n})`),
     ...plan.neighbours.walks.map((walk) => `at ${walk.atMs} a walk ${JSON.stringify(walk)}`),
     ...plan.strangers.map(({ atMs, what }) => `at ${atMs} a stranger: ${what}`),
-    plan.unbegun === undefined ? "" : `unbegun ${JSON.stringify(plan.unbegun)}`,
+    plan.unstarted === undefined ? "" : `unstarted ${JSON.stringify(plan.unstarted)}`,
     plan.wallStep === undefined
       ? ""
       : `at ${plan.wallStep.atMs} the store's wall clock is set by ${plan.wallStep.byMs}`,
-    ...plan.deeds.map(({ atMs, what, run }) => `at ${atMs} an operator: ${what} (${run})`),
+    ...plan.actions.map(({ atMs, what, run }) => `at ${atMs} an operator: ${what} (${run})`),
     ...plan.faults.map(describeFault),
   ];
   return lines.filter((line) => line !== "");

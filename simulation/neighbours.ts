@@ -4,58 +4,58 @@ import { type QuotaLimits, unlimited } from "../src/model/quota.ts";
 import type { NewRecord } from "../src/model/records.ts";
 import type { RunSpec, RunView, Store, StoredValue } from "../src/store/contract/store.ts";
 import { scheduleSpec } from "../testkit/conformance/frame.ts";
-import type { NeighbourDeed } from "./plan-neighbours.ts";
+import type { NeighbourAction } from "./plan-neighbours.ts";
 import { wholeFeed } from "./shared-store.ts";
 import type { Stage } from "./stage.ts";
 import { neighbourTenant as tenant } from "./tenants.ts";
 
-/** What a deed under a quota came to. Nobody else writes for this tenant meanwhile. */
-export interface QuotaStory {
-  readonly what: NeighbourDeed["what"];
+/** The result of an action under a quota. No other client writes for this tenant meanwhile. */
+export interface QuotaCheck {
+  readonly what: NeighbourAction["what"];
   readonly at: number;
   readonly limits: QuotaLimits;
-  /** Roots or schedules that are new, and how many of either were refused for a quota. */
+  /** New roots or schedules, and the quotas that refused others. */
   readonly fresh: number;
   readonly refused: readonly string[];
-  /** A refusal with any other code. */
+  /** Errors with any other code. */
   readonly other: readonly string[];
-  /** How many there are: runs that have not ended, runs that ended or children that began within the last second. */
+  /** Actual counts: open runs, runs that ended and children that started within the last second. */
   readonly open: number;
   readonly justEnded: number;
   readonly justBorn: number;
   readonly schedules: number;
-  /** What the store says of them. */
+  /** Usage according to the store. */
   readonly used: { readonly runs: number; readonly bytes: number | null; readonly schedules: number };
 }
 
-/** What is left of a key, and what should be. */
+/** The remaining history of a key, and the expected one. */
 export interface KeyHistory {
   readonly key: string;
   readonly expected: readonly Pick<StoredValue, "version" | "value" | "deleted">[];
   readonly found: readonly StoredValue[];
 }
 
-/** Bytes of the neighbours' records: as the quota has counted them, and one by one. */
-export interface Measured {
+/** Bytes of the neighbours' records: counted by the quota, and summed record by record. */
+export interface ByteCount {
   readonly counted: number | null;
   readonly found: number;
 }
 
-/** What the neighbours' values begin with. */
-export const neighbourWord = "neighbours'";
+/** Prefix of the neighbours' values. */
+export const neighbourPrefix = "neighbours'";
 
-const act = { by: "landlord", reason: "the plan says so" };
+const audit = { by: "landlord", reason: "the plan says so" };
 const keys = ["x", "y"] as const;
-/** Nothing of a neighbour is ever so large. */
+/** Neighbours never write this much. */
 const plenty = 1_000_000_000;
-/** Runs are counted again after so long: what has ended or begun since may not be in the count. */
+/** Runs are recounted after this time: those that ended or started since may be missing from the count. */
 const recountMs = 1_000;
 
-/** Does what the plan says, one thing after the other, and counts for itself. */
+/** Performs the planned actions one after another, and keeps its own counts. */
 export class Neighbours {
-  readonly stories: QuotaStory[] = [];
+  readonly quotaChecks: QuotaCheck[] = [];
   readonly histories: KeyHistory[] = [];
-  measured: Measured | undefined;
+  measured: ByteCount | undefined;
   readonly #stage: Stage;
   readonly #kept = new Map<string, KeyHistory["expected"]>();
   readonly #endings: number[] = [];
@@ -67,37 +67,37 @@ export class Neighbours {
     this.#stage = stage;
   }
 
-  async everything(): Promise<void> {
+  async run(): Promise<void> {
     const { plan, time, shared } = this.#stage;
-    const { deeds } = plan.neighbours;
-    if (deeds.length === 0) return;
-    await shared.store.intake.setQuota(tenant, { runs: 2, schedules: 1, bytes: plenty }, act);
-    for (const deed of deeds) {
-      await time.sleep(Math.max(0, deed.atMs - time.now));
-      await this.#do(deed);
+    const { actions } = plan.neighbours;
+    if (actions.length === 0) return;
+    await shared.store.intake.setQuota(tenant, { runs: 2, schedules: 1, bytes: plenty }, audit);
+    for (const action of actions) {
+      await time.sleep(Math.max(0, action.atMs - time.now));
+      await this.#perform(action);
     }
-    await this.#close();
+    await this.#finish();
   }
 
-  async #do({ what, n }: NeighbourDeed): Promise<void> {
+  async #perform({ what, n }: NeighbourAction): Promise<void> {
     const { read, intake } = this.#stage.shared.store;
     const { limits } = await read.quota(tenant);
-    const told = { fresh: 0, refused: [] as string[], other: [] as string[] };
+    const outcome = { fresh: 0, refused: [] as string[], other: [] as string[] };
     const refuse = (error: unknown): void => {
       const quota = isTapeError(error, "TAPE_QUOTA");
-      (quota ? told.refused : told.other).push(quota ? String(error.details.quota) : String(error));
+      (quota ? outcome.refused : outcome.other).push(quota ? String(error.details.quota) : String(error));
     };
     const start = async (...specs: RunSpec[]): Promise<void> => {
       for (const verdict of await intake.createRuns(tenant, specs)) {
         if (!verdict.ok) refuse(verdict.error);
-        else if (verdict.fresh) told.fresh++;
+        else if (verdict.fresh) outcome.fresh++;
       }
     };
     const runs = await read.runs(tenant);
     const roots = runs.filter(({ parent }) => parent === null);
     const open = runs.filter(({ endedAt }) => endedAt === null);
     const run = open[n % Math.max(1, open.length)];
-    // A run ends after its children, and a child tells its parent: both need more than one word.
+    // A run ends after its children, and a child notifies its parent: both need more than one record.
     const childless = open.filter((one) => one.parent === null && !runs.some(({ parent }) => parent === one.journal));
     const ripe = childless[n % Math.max(1, childless.length)];
     const key = keys[n % keys.length]!;
@@ -120,14 +120,14 @@ export class Neighbours {
       case "limit": {
         const runsLimit = [0, 1, 2, 3, 4, unlimited, null][n % 7]!;
         const bytes = n % 2 === 0 ? 200 : plenty;
-        await intake.setQuota(tenant, { runs: runsLimit, schedules: n % 3, bytes }, act);
+        await intake.setQuota(tenant, { runs: runsLimit, schedules: n % 3, bytes }, audit);
         break;
       }
       case "schedule": {
         const known = (await read.schedules(tenant)).some(({ id }) => id === `nightly ${n % 3}`);
         const row = { id: `nightly ${n % 3}`, spec: scheduleSpec(), nextAt: null, paused: false };
         const put = await intake.putSchedule(tenant, row).then(() => true, refuse);
-        if (put === true && !known) told.fresh++;
+        if (put === true && !known) outcome.fresh++;
         break;
       }
       case "unschedule":
@@ -138,16 +138,16 @@ export class Neighbours {
         break;
       case "put":
       case "delete":
-        await this.#value(key, what === "put" ? `${neighbourWord} ${n}` : undefined);
+        await this.#value(key, what === "put" ? `${neighbourPrefix} ${n}` : undefined);
     }
-    await this.#note(what, what === "limit" ? (await read.quota(tenant)).limits : limits, told);
+    await this.#recordCheck(what, what === "limit" ? (await read.quota(tenant)).limits : limits, outcome);
   }
 
   #spec(): RunSpec {
     return specOf(`n-${++this.#runs}`);
   }
 
-  /** Takes the run, writes, and gives it back; with nothing to write it ends it. */
+  /** Acquires the run, appends, and releases it; without records it ends the run. */
   async #write({ id, notes }: RunView, ...records: NewRecord[]): Promise<void> {
     const { claim, fenced } = this.#stage.shared.store;
     const claimant = { owner: "neighbour/1", label: "neighbour", reactor: "agent", ttlMs: 20_000 };
@@ -176,10 +176,10 @@ export class Neighbours {
     }
   }
 
-  async #note(
-    what: NeighbourDeed["what"],
+  async #recordCheck(
+    what: NeighbourAction["what"],
     limits: QuotaLimits,
-    told: Pick<QuotaStory, "fresh" | "refused" | "other">,
+    outcome: Pick<QuotaCheck, "fresh" | "refused" | "other">,
   ): Promise<void> {
     const { time, shared } = this.#stage;
     const { read } = shared.store;
@@ -192,13 +192,13 @@ export class Neighbours {
     const lately = (times: readonly number[]): number => times.filter((at) => at >= time.now - recountMs).length;
     const [justEnded, justBorn] = [lately(this.#endings), lately(this.#births)];
     const counts = { open, justEnded, justBorn, schedules: schedules.length, used };
-    this.stories.push({ what, at: time.now, limits, ...told, ...counts });
+    this.quotaChecks.push({ what, at: time.now, limits, ...outcome, ...counts });
   }
 
-  /** At rest: what is left is looked at one by one. */
-  async #close(): Promise<void> {
+  /** Once idle, compares what remains item by item. */
+  async #finish(): Promise<void> {
     const { read, intake } = this.#stage.shared.store;
-    const { used } = await intake.setQuota(tenant, { bytes: plenty }, act).then(() => read.quota(tenant));
+    const { used } = await intake.setQuota(tenant, { bytes: plenty }, audit).then(() => read.quota(tenant));
     const feed = await wholeFeed(this.#stage.shared.store, tenant);
     const found = feed.reduce((sum, { data }) => sum + Buffer.byteLength(encodeBody(data)), 0);
     this.measured = { counted: used.bytes, found };
@@ -208,7 +208,7 @@ export class Neighbours {
   }
 }
 
-/** Whatever is left of a key; nothing, where the store says that it has thrown a part of it away. */
+/** The remaining history of a key; empty if the store has compacted a part of it. */
 export async function keptOf({ read }: Pick<Store, "read">, of: string, key: string): Promise<readonly StoredValue[]> {
   return read.valueHistory(of, key, 0).catch((error: unknown) => {
     if (isTapeError(error, "TAPE_VALUE_COMPACTED")) return [];

@@ -1,10 +1,12 @@
 import { seededRandom } from "../src/base/random.ts";
 import { chance, pick, times } from "./draw.ts";
-import { type PlannedValueWrite, valueWritesOf } from "./plan-others.ts";
+import { type PlannedValueWrite, valueWritesOf } from "./plan-actions.ts";
 
-/** Another tenant of the same store, with a quota and values of the same names as ours; and those who walk through lists. */
+/**
+ * Another tenant of the same store, with a quota and the same value keys as ours, and clients that page through lists.
+ */
 export interface PlannedNeighbours {
-  readonly deeds: readonly NeighbourDeed[];
+  readonly actions: readonly NeighbourAction[];
   readonly walks: readonly PlannedWalk[];
 }
 
@@ -25,16 +27,16 @@ const whats = [
   "delete",
 ] as const;
 
-export interface NeighbourDeed {
+export interface NeighbourAction {
   readonly atMs: number;
   readonly what: (typeof whats)[number];
-  /** Which run, key or limit. */
+  /** Selects the run, key or limit. */
   readonly n: number;
 }
 
 export const walkedLists = ["runs", "runs by name", "values", "feed", "audit"] as const;
 
-/** A list is read page by page, with a pause between them in which others write. */
+/** Reads a list page by page, with a pause between pages in which other clients write. */
 export interface PlannedWalk {
   readonly atMs: number;
   readonly list: (typeof walkedLists)[number];
@@ -43,19 +45,19 @@ export interface PlannedWalk {
   readonly pauseMs: number;
 }
 
-/** Of the worlds, those with neighbours. */
+/** Share of plans with neighbours. */
 const neighbourShare = 0.06;
 
-export const noNeighbours: PlannedNeighbours = { deeds: [], walks: [] };
+export const noNeighbours: PlannedNeighbours = { actions: [], walks: [] };
 
-/** Not in a store that goes back: what neighbours and walkers have seen would be worth nothing then. */
+/** Not with a store that goes back: it would lose what neighbours and walkers have seen. */
 export function withNeighbours<P extends { readonly rewind: unknown; readonly values: readonly PlannedValueWrite[] }>(
   seed: number | string,
   plan: P,
 ): P & { readonly neighbours: PlannedNeighbours } {
   const random = seededRandom(`neighbours ${seed}`);
   if (plan.rewind !== undefined || !chance(random, neighbourShare)) return { ...plan, neighbours: noNeighbours };
-  const deeds = times(14 + random.int(12), () => ({
+  const actions = times(14 + random.int(12), () => ({
     atMs: random.int(12_000),
     what: pick(random, whats),
     n: random.int(60),
@@ -67,6 +69,6 @@ export function withNeighbours<P extends { readonly rewind: unknown; readonly va
     rows: 1 + random.int(3),
     pauseMs: pick(random, [50, 700, 700]),
   }));
-  const values = plan.values.length > 0 ? plan.values : valueWritesOf(random); // of the same keys as the neighbours'
-  return { ...plan, values, neighbours: { deeds: deeds.toSorted((a, b) => a.atMs - b.atMs), walks } };
+  const values = plan.values.length > 0 ? plan.values : valueWritesOf(random); // the same keys as the neighbours'
+  return { ...plan, values, neighbours: { actions: actions.toSorted((a, b) => a.atMs - b.atMs), walks } };
 }

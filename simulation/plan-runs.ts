@@ -1,6 +1,6 @@
 import { type Random, seededRandom } from "../src/base/random.ts";
 import { chance, pick, times } from "./draw.ts";
-import { type ActArgs, effectNames, type SimulatedTrouble } from "./effects.ts";
+import { type EffectArgs, effectNames, type SimulatedFault } from "./effects.ts";
 import type { LanesOp } from "./lanes.ts";
 import type { Op, Program } from "./program.ts";
 import type { Size } from "./size.ts";
@@ -12,7 +12,7 @@ export interface PlannedRun {
   readonly atMs: number;
   readonly cancelAtMs: number | undefined;
   readonly usd: number | undefined;
-  /** Somebody starts it once more then: the same, or something else under the same id. */
+  /** When it is started again: with the same input, or with another under the same id. */
   readonly again: { readonly atMs: number; readonly other: boolean } | undefined;
 }
 
@@ -20,13 +20,13 @@ export interface PlannedSignal {
   readonly run: string;
   readonly gate: string;
   readonly atMs: number;
-  /** Absent: it is sent once by somebody who does not know how to repeat it. */
+  /** Absent: sent once, and never repeated. */
   readonly key: string | undefined;
 }
 
 export function runOf(random: Random, id: string, size: Size): PlannedRun {
   const retried = chance(random, 0.2);
-  const ops = chance(random, 0.04) ? [familyOf(random)] : opsOf(random, 1 + random.int(size.ops), size.depth);
+  const ops = chance(random, 0.04) ? [grandchildOf(random)] : opsOf(random, 1 + random.int(size.ops), size.depth);
   return {
     id,
     workflow: retried ? "thrice" : "once",
@@ -38,10 +38,10 @@ export function runOf(random: Random, id: string, size: Size): PlannedRun {
   };
 }
 
-/** Of the worlds, those with lanes. */
+/** Share of plans with lanes. */
 const laneShare = 0.06;
 
-/** Drawn by itself, so that the worlds without lanes are what they were before there were any. */
+/** Drawn from a generator of its own, so that plans without lanes stay unchanged. */
 export function withLanes(seed: number | string, runs: readonly PlannedRun[]): readonly PlannedRun[] {
   const random = seededRandom(`side by side ${seed}`);
   if (!chance(random, laneShare)) return runs;
@@ -61,16 +61,16 @@ function lanesOf(random: Random): LanesOp {
   return { op: "lanes", lanes, restMs: chance(random, 0.5) ? 500 + random.int(9_000) : undefined };
 }
 
-/** Three generations, of which the youngest owes something. */
-function familyOf(random: Random): Op {
-  const act = owingOf(random);
-  return { op: "child", ops: [{ op: "child", ops: [act], awaited: true }, { op: "fail" }], awaited: true };
+/** Three generations; the youngest has an effect to compensate. */
+function grandchildOf(random: Random): Op {
+  const effect = compensableOf(random);
+  return { op: "child", ops: [{ op: "child", ops: [effect], awaited: true }, { op: "fail" }], awaited: true };
 }
 
-/** An act that goes well, and is to be undone where its run does not. */
-export function owingOf(random: Random): Op {
+/** An effect that succeeds and is compensated if its run fails. */
+export function compensableOf(random: Random): Op {
   const effect = pick(random, ["undone.inline", "undone.outbox", "undone.idempotent"]);
-  return { op: "act", effect, args: { ...argsOf(random), troubles: [] }, caught: false };
+  return { op: "effect", effect, args: { ...argsOf(random), faults: [] }, caught: false };
 }
 
 export function opsOf(random: Random, count: number, depth: number): Op[] {
@@ -78,13 +78,25 @@ export function opsOf(random: Random, count: number, depth: number): Op[] {
 }
 
 function opOf(random: Random, depth: number): Op {
-  const kinds = ["act", "act", "act", "act", "act", "step", "sample", "gate", "sleep", "spend", "put"] as const;
+  const kinds = [
+    "effect",
+    "effect",
+    "effect",
+    "effect",
+    "effect",
+    "step",
+    "sample",
+    "gate",
+    "sleep",
+    "spend",
+    "put",
+  ] as const;
   const nested = ["all", "race", "child", "child", "tidy", "tidy", "rush"] as const;
   const op = depth > 0 && chance(random, 0.25) ? pick(random, nested) : pick(random, kinds);
   switch (op) {
     case "step":
       return { op, fails: chance(random, 0.05) };
-    case "act":
+    case "effect":
       return { op, effect: pick(random, effectNames), args: argsOf(random), caught: chance(random, 0.6) };
     case "gate":
       return {
@@ -101,7 +113,7 @@ function opOf(random: Random, depth: number): Op {
     case "all":
     case "race":
       return { op, branches: times(2 + random.int(2), () => opsOf(random, 1 + random.int(2), depth - 1)) };
-    case "rush": // three at the same time, for which together there is no room
+    case "rush": // three at once, together beyond the budget
       return { op: "all", branches: times(3, () => [{ op: "spend", usd: 4, cost: 2, ms: 500 + random.int(4_000) }]) };
     case "spend":
       return { op, usd: 1 + random.int(4), cost: random.int(3), ms: random.int(6_000) };
@@ -112,19 +124,19 @@ function opOf(random: Random, depth: number): Op {
   }
 }
 
-function argsOf(random: Random): ActArgs {
+function argsOf(random: Random): EffectArgs {
   const id = `act-${random.bits63().toString(36)}`;
   const bad = ["not_sent", "refused", "lost", "lost", "vanished", "vanished", "late", "twice", "twice", "ok"] as const;
   const some = <T>(share: number, from: readonly T[]): T[] =>
     chance(random, share) ? times(1 + random.int(3), () => pick(random, from)) : [];
   return {
     id,
-    // Now and then two acts mean the same thing: the second asker is refused.
+    // Sometimes two effects share a business key: the second is refused.
     businessKey: chance(random, 0.4) ? "shared" : id,
-    troubles: some<SimulatedTrouble>(0.35, bad),
-    undoTroubles: some<SimulatedTrouble>(0.25, ["not_sent", "lost", "vanished", "late", "ok"]),
-    stubborn: chance(random, 0.06),
-    looks: some(0.3, ["inconclusive", "throws", "ok"] as const),
+    faults: some<SimulatedFault>(0.35, bad),
+    compensateFaults: some<SimulatedFault>(0.25, ["not_sent", "lost", "vanished", "late", "ok"]),
+    unresponsive: chance(random, 0.06),
+    observations: some(0.3, ["inconclusive", "throws", "ok"] as const),
     travelMs: pick(random, [0, 5, 50, 900]),
     answerMs: pick(random, [0, 5, 50, 900, 5_000]),
   };
@@ -138,7 +150,7 @@ export function signalsOf(random: Random, run: PlannedRun): PlannedSignal[] {
     const key = chance(random, 0.35) ? undefined : `signal ${k}`;
     const signal = { run: run.id, gate: gates[k]!, atMs: random.int(14_000), key };
     signals.push(signal);
-    // Sent twice: known by its key.
+    // Sent twice: its key identifies it.
     if (key !== undefined && chance(random, 0.3)) signals.push({ ...signal, atMs: signal.atMs + random.int(5_000) });
   }
   return signals;
@@ -149,6 +161,6 @@ function gatesIn(ops: readonly Op[]): string[] {
     if (op.op === "gate") return [op.name];
     if (op.op === "all" || op.op === "race") return op.branches.flatMap(gatesIn);
     if (op.op === "tidy") return gatesIn(op.ops);
-    return []; // children have ids that only the run knows; they are answered when all is healed
+    return []; // the ids of children are not known here; their gates are answered after the heal
   });
 }

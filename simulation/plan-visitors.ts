@@ -1,13 +1,11 @@
 import { seededRandom } from "../src/base/random.ts";
 import { chance, pick, times } from "./draw.ts";
 import { approver } from "./guarded-gate.ts";
-import type { PlannedAction, PlannedSchedule } from "./plan-others.ts";
-import { opsOf, owingOf, type PlannedRun } from "./plan-runs.ts";
+import type { PlannedAction, PlannedSchedule } from "./plan-actions.ts";
+import { compensableOf, opsOf, type PlannedRun } from "./plan-runs.ts";
 import type { Op, Program } from "./program.ts";
 
-/**
- * What came into the worlds later. Each is drawn by itself, so that the worlds without it are what they were before.
- */
+/** Later additions to plans. Each is drawn from a generator of its own, so that plans without it stay unchanged. */
 
 const calls = [
   "append",
@@ -23,15 +21,15 @@ const calls = [
   "read",
 ] as const;
 
-export interface StrangerDeed {
+export interface StrangerAction {
   readonly atMs: number;
   readonly what: (typeof calls)[number];
 }
 
-/** Of the worlds, those with strangers. */
+/** Share of plans with strangers. */
 const strangerShare = 0.06;
 
-export function strangersOf(seed: number | string): StrangerDeed[] {
+export function strangersOf(seed: number | string): StrangerAction[] {
   const random = seededRandom(`strangers ${seed}`);
   if (!chance(random, strangerShare)) return [];
   return times(6 + random.int(8), () => ({ atMs: random.int(12_000), what: pick(random, calls) }));
@@ -45,7 +43,7 @@ export interface GuardedSignal {
   readonly key: string;
 }
 
-/** Of the worlds, those with a guarded gate. */
+/** Share of plans with a guarded gate. */
 const guardedShare = 0.06;
 
 export function withGuarded<P extends { readonly runs: readonly PlannedRun[] }>(
@@ -66,24 +64,24 @@ export function withGuarded<P extends { readonly runs: readonly PlannedRun[] }>(
   return { ...plan, runs: plan.runs.map((run) => (run === chosen ? { ...run, program } : run)), guarded };
 }
 
-/** A run that a program without a worker starts, and that somebody cancels before anybody may have begun it. */
-export interface PlannedUnbegun {
+/** A run that is created without a worker and may be cancelled before its first term. */
+export interface PlannedUnstarted {
   readonly id: string;
-  /** One that no process has, or one that all have. */
+  /** A workflow that no process has, or one that all have. */
   readonly workflow: "nowhere" | "once";
   readonly program: Program;
   readonly atMs: number;
   readonly cancelAfterMs: number;
 }
 
-/** Of the worlds, those with one that may never begin. */
-const unbegunShare = 0.06;
+/** Share of plans with a run that may never start. */
+const unstartedShare = 0.06;
 
-export function unbegunOf(seed: number | string): PlannedUnbegun | undefined {
+export function unstartedOf(seed: number | string): PlannedUnstarted | undefined {
   const random = seededRandom(`unbegun ${seed}`);
-  if (!chance(random, unbegunShare)) return undefined;
+  if (!chance(random, unstartedShare)) return undefined;
   return {
-    id: "unbegun",
+    id: "unstarted",
     workflow: chance(random, 0.5) ? "nowhere" : "once",
     program: { ops: opsOf(random, 1 + random.int(3), 1), attempts: 1 },
     atMs: random.int(6_000),
@@ -91,19 +89,18 @@ export function unbegunOf(seed: number | string): PlannedUnbegun | undefined {
   };
 }
 
-/** Of the worlds, those in which somebody forks a run and names nothing that was undone. */
+/** Share of plans in which an operator forks a run and names no compensated effect. */
 const forkShare = 0.05;
 
-/** The run owes something from its beginning. */
-export function withForks<P extends { readonly runs: readonly PlannedRun[]; readonly deeds: readonly PlannedAction[] }>(
-  seed: number | string,
-  plan: P,
-): P {
+/** The run has an obligation from its first operation on. */
+export function withForks<
+  P extends { readonly runs: readonly PlannedRun[]; readonly actions: readonly PlannedAction[] },
+>(seed: number | string, plan: P): P {
   const random = seededRandom(`forks ${seed}`);
   if (!chance(random, forkShare)) return plan;
   const chosen = pick(random, plan.runs);
   const end: Op[] = chance(random, 0.6) ? [{ op: "fail" }] : [];
-  const program = { ...chosen.program, ops: [owingOf(random), ...chosen.program.ops, ...end] };
+  const program = { ...chosen.program, ops: [compensableOf(random), ...chosen.program.ops, ...end] };
   const forks = times(1 + random.int(2), () => ({
     atMs: 2_000 + random.int(20_000),
     what: "fork unnamed" as const,
@@ -112,7 +109,7 @@ export function withForks<P extends { readonly runs: readonly PlannedRun[]; read
   return {
     ...plan,
     runs: plan.runs.map((run) => (run === chosen ? { ...run, program } : run)),
-    deeds: [...plan.deeds, ...forks],
+    actions: [...plan.actions, ...forks],
   };
 }
 
@@ -122,15 +119,12 @@ export interface WallStep {
   readonly byMs: number;
 }
 
-/** Of the worlds, those whose store's clock is set. */
+/** Share of plans in which the store's clock is set. */
 const stepShare = 0.05;
-/** Longer than any simulation lasts: of every time one can tell whether it was read before the step or after. */
+/** Longer than any simulation lasts, so that every time shows whether it was read before or after the step. */
 export const dayMs = 86_400_000;
 
-/**
- * What goes by the calendar is left out of such a world: a sleep until a moment that is a day away would
- * be right, and would never end.
- */
+/** Calendar-based operations are left out: a sleep until a date one day away would be correct, and would never end. */
 export function withWallStep<
   P extends {
     readonly runs: readonly PlannedRun[];

@@ -1,7 +1,5 @@
 import { type Random, seededRandom } from "../src/base/random.ts";
 import { chance, pick, times } from "./draw.ts";
-import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
-import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import {
   actionsOf,
   type PlannedAction,
@@ -10,14 +8,16 @@ import {
   type PlannedValueWrite,
   scheduleOf,
   valueWritesOf,
-} from "./plan-others.ts";
+} from "./plan-actions.ts";
+import { clockOf, type Fault, faultOf, type Rewind, rewindOf, rightClock, type WrongClock } from "./plan-faults.ts";
+import { type PlannedNeighbours, withNeighbours } from "./plan-neighbours.ts";
 import { type PlannedRun, type PlannedSignal, runOf, signalsOf, withLanes } from "./plan-runs.ts";
 import {
   type GuardedSignal,
-  type PlannedUnbegun,
-  type StrangerDeed,
+  type PlannedUnstarted,
+  type StrangerAction,
   strangersOf,
-  unbegunOf,
+  unstartedOf,
   type WallStep,
   withForks,
   withGuarded,
@@ -29,36 +29,36 @@ import { sizes } from "./size.ts";
 export interface Plan {
   readonly seed: number | string;
   readonly replicas: number;
-  /** Which of them are connected to a server instead of having the store themselves. */
+  /** Which replicas are connected to a server instead of opening the store themselves. */
   readonly remote: readonly boolean[];
   readonly clocks: readonly WrongClock[];
   readonly ttlMs: number;
-  /** Requests to the store and answers travel up to so long. */
+  /** Longest travel time of requests to the store and of responses. */
   readonly travelMs: number;
-  /** The share of hints that get lost. */
-  readonly deafness: number;
+  /** Share of hints that are lost. */
+  readonly hintLoss: number;
   readonly runs: readonly PlannedRun[];
   readonly signals: readonly PlannedSignal[];
   readonly schedules: readonly PlannedSchedule[];
   readonly values: readonly PlannedValueWrite[];
   readonly singleton: PlannedSingleton | undefined;
-  readonly deeds: readonly PlannedAction[];
-  /** What another tenant tries with the numbers, names and secrets of ours. */
-  readonly strangers: readonly StrangerDeed[];
-  /** Signals to a gate that is for one person and takes numbers only. */
+  readonly actions: readonly PlannedAction[];
+  /** What another tenant tries with our numbers, names and secrets. */
+  readonly strangers: readonly StrangerAction[];
+  /** Signals to a gate with one approver, which takes numbers only. */
   readonly guarded: readonly GuardedSignal[];
   readonly neighbours: PlannedNeighbours;
-  readonly unbegun: PlannedUnbegun | undefined;
-  /** Somebody sets the wall clock of the store's machine. */
+  readonly unstarted: PlannedUnstarted | undefined;
+  /** The wall clock of the store's machine is set. */
   readonly wallStep: WallStep | undefined;
   readonly faults: readonly Fault[];
   readonly rewind: Rewind | undefined;
-  /** From here on nothing goes wrong any more. */
+  /** No faults happen from here on. */
   readonly healAtMs: number;
-  /** false: the dead stay dead and the stopped stopped, and it is cut off at some moment: only safety is judged. */
+  /** false: crashed and paused processes stay so, the simulation is cut off, and only safety is judged. */
   readonly heals: boolean;
-  /** Whether somebody looks after what only a person can settle. */
-  readonly person: boolean;
+  /** Whether a simulated operator resolves effects in doubt. */
+  readonly resolver: boolean;
 }
 
 export function planOf(seed: number | string): Plan {
@@ -72,27 +72,27 @@ export function planOf(seed: number | string): Plan {
   const singleton = some(random, 0.07, () => ({ everyMs: 200 + random.int(1_500), throws: chance(random, 0.2) }));
   const skewed = chance(random, 0.15);
   const shape = { replicas, remote, ttlMs, singleton };
-  const struck = chance(random, 0.1) ? 0 : 1 + random.int(size.faults);
+  const faultCount = chance(random, 0.1) ? 0 : 1 + random.int(size.faults);
   const plan = {
     seed,
     ...shape,
     clocks: times(replicas, () => (skewed ? clockOf(random, size.lastsMs) : rightClock)),
     travelMs: pick(random, [0, 2, 40, 400]),
-    deafness: pick(random, [0, 0, 0.3, 1]),
+    hintLoss: pick(random, [0, 0, 0.3, 1]),
     runs: withLanes(seed, runs),
     signals: runs.flatMap((run) => signalsOf(random, run)),
     schedules: some(random, 0.05, () => [scheduleOf(random)]) ?? [],
     values: some(random, 0.06, () => valueWritesOf(random)) ?? [],
-    deeds:
+    actions:
       some(random, singleton === undefined ? 0.1 : 0.7, () => actionsOf(random, runs, singleton !== undefined)) ?? [],
     strangers: strangersOf(seed),
-    unbegun: unbegunOf(seed),
-    faults: times(struck, () => faultOf(random, shape)),
+    unstarted: unstartedOf(seed),
+    faults: times(faultCount, () => faultOf(random, shape)),
     rewind: some(random, 0.05, () => rewindOf(random)),
-    // Not before somebody who was stopped early has been replaced: the heal lets everybody go on.
+    // Late enough for an early paused holder to be replaced: the heal resumes every process.
     healAtMs: ttlMs + 12_000 + random.int(size.lastsMs),
     heals: !chance(random, 0.12),
-    person: chance(random, 0.75),
+    resolver: chance(random, 0.75),
   };
   return withWallStep(seed, withGuarded(seed, withForks(seed, withNeighbours(seed, plan))));
 }

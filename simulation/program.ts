@@ -2,14 +2,14 @@ import type { TapeContext } from "../src/sdk/context.ts";
 import { gate } from "../src/sdk/gate.ts";
 import { type Workflow, workflow } from "../src/sdk/workflow.ts";
 import { beginning } from "../testkit/kit/virtual-time.ts";
-import type { ActArgs, SimulatedEffects } from "./effects.ts";
+import type { EffectArgs, SimulatedEffects } from "./effects.ts";
 import { guardedGate } from "./guarded-gate.ts";
-import type { LanesOp, LocalWork } from "./lanes.ts";
+import type { LanesOp, LaneWork } from "./lanes.ts";
 
 export type Op =
   | { readonly op: "step"; readonly fails: boolean }
   | { readonly op: "sample" }
-  | { readonly op: "act"; readonly effect: string; readonly args: ActArgs; readonly caught: boolean }
+  | { readonly op: "effect"; readonly effect: string; readonly args: EffectArgs; readonly caught: boolean }
   | { readonly op: "gate"; readonly name: string; readonly timeoutMs?: number }
   | { readonly op: "guarded" }
   | { readonly op: "sleep"; readonly ms: number }
@@ -30,17 +30,17 @@ export interface Program {
 /** The workflow that all simulated runs execute: an interpreter of {@link Op}. */
 export function programs(
   effects: SimulatedEffects,
-  local: LocalWork,
+  local: LaneWork,
 ): {
   readonly once: Workflow<Program, unknown>;
   readonly thrice: Workflow<Program, unknown>;
 } {
-  const perform = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
+  const runOps = async (tape: TapeContext, ops: readonly Op[]): Promise<unknown[]> => {
     const results: unknown[] = [];
-    for (const op of ops) results.push(await one(tape, op));
+    for (const op of ops) results.push(await runOp(tape, op));
     return results;
   };
-  const one = async (tape: TapeContext, op: Op): Promise<unknown> => {
+  const runOp = async (tape: TapeContext, op: Op): Promise<unknown> => {
     switch (op.op) {
       case "step":
         return tape.step("step", () => {
@@ -49,10 +49,10 @@ export function programs(
         });
       case "sample":
         return [await tape.sample("dice", () => 4), tape.now(), tape.uuid(), tape.random()];
-      case "act": {
-        const act = effects.named(op.effect).with(op.args);
-        if (!op.caught) return tape.effect(act);
-        const attempted = await tape.attempt(act);
+      case "effect": {
+        const call = effects.named(op.effect).with(op.args);
+        if (!op.caught) return tape.effect(call);
+        const attempted = await tape.attempt(call);
         return attempted.status === "confirmed" ? attempted.value : attempted.reason;
       }
       case "gate":
@@ -60,27 +60,27 @@ export function programs(
       case "guarded":
         return tape.gate(guardedGate);
       case "sleep":
-        // A moment of the world's calendar, come or to come: one reckoned by a wrong clock would be an hour away.
+        // A date in the world's calendar. One computed from a wrong clock would be an hour away.
         return op.ms % 2 === 0 ? tape.sleep(op.ms) : tape.sleepUntil(beginning + 3 * op.ms);
       case "child": {
         const child = await tape.spawn(once, { ops: op.ops, attempts: 1 });
         return op.awaited ? child.result() : child.id;
       }
       case "all":
-        return Promise.all(op.branches.map((branch) => perform(tape, branch)));
+        return Promise.all(op.branches.map((branch) => runOps(tape, branch)));
       case "race":
-        return tape.race(op.branches.map((branch) => perform(tape, branch)));
+        return tape.race(op.branches.map((branch) => runOps(tape, branch)));
       case "lanes":
-        return local.sideBySide(tape, op);
+        return local.runLanes(tape, op);
       case "tidy":
         try {
-          return await perform(tape, op.ops);
+          return await runOps(tape, op.ops);
         } finally {
           await tape.step("tidy", () => {});
         }
       case "spend":
         return tape.budget.spend({ usd: op.usd }, async () => {
-          await tape.sleep(op.ms); // somebody may cancel, fail or die before it is charged
+          await tape.sleep(op.ms); // the run may be cancelled, fail or crash before it is charged
           return { cost: { usd: op.cost }, value: "bought" };
         });
       case "put": {
@@ -91,8 +91,8 @@ export function programs(
         throw new Error("the program fails");
     }
   };
-  const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => perform(tape, program.ops));
-  const thrice = workflow("thrice", (tape, program: Program) => perform(tape, program.ops), {
+  const once: Workflow<Program, unknown> = workflow("once", (tape, program: Program) => runOps(tape, program.ops));
+  const thrice = workflow("thrice", (tape, program: Program) => runOps(tape, program.ops), {
     retry: { attempts: 3, base: "2s" },
   });
   return { once, thrice };

@@ -11,7 +11,7 @@ import { type Stage, tenant } from "./stage.ts";
 import { sweeperName } from "./sweeper.ts";
 import { wireTo } from "./wire.ts";
 
-/** One place where a process runs: crashed, it starts anew under another identity; paused, it goes on as it was. */
+/** One replica. After a crash it restarts as a new incarnation; after a pause it resumes. */
 export class Replica {
   readonly #stage: Stage;
   readonly #index: number;
@@ -26,7 +26,7 @@ export class Replica {
     this.#index = index;
   }
 
-  /** undefined while it is dead or not yet up. */
+  /** undefined while crashed, paused or not yet open. */
   get tape(): Tape | undefined {
     return this.#process?.state === "running" ? this.#tape : undefined;
   }
@@ -39,7 +39,7 @@ export class Replica {
     return this.#stage.plan.remote[this.#index] === true;
   }
 
-  /** Begins anew. Whoever crashes on the way never comes up, so nobody waits for it. */
+  /** Starts a new incarnation. It may crash before it is open, so the caller does not wait for it. */
   boot(): void {
     const { plan, time, shared } = this.#stage;
     const name = `${this.#index}.${++this.#incarnation}`;
@@ -48,25 +48,25 @@ export class Replica {
       name,
       clock: time,
       store: shared.store,
-      strike: (boundary) => this.#strike(boundary),
+      strike: (boundary) => this.#crashPointAt(boundary),
       wallOffMs: () => this.#wallOffMs(),
       travelMs: this.connected ? () => 0 : this.#travel(name),
-      hears: () => hints.float() >= plan.deafness,
+      hears: () => hints.float() >= plan.hintLoss,
     });
     this.#process = process;
     this.#tape = undefined;
     this.#remote = undefined;
-    void this.#come(process);
+    void this.#open(process);
   }
 
-  /** Nothing goes wrong any more. Whoever was dead for ever stays so, unless nobody else is left. */
-  heal(onlyHope: boolean): void {
+  /** Resumes or restarts it. A replica that crashed without restart stays down, unless no other is left. */
+  heal(noneAlive: boolean): void {
     this.#process?.resume();
-    const forever = this.#process?.state === "crashed" && !onlyHope;
-    if (!this.alive && !forever) this.boot();
+    const staysDown = this.#process?.state === "crashed" && !noneAlive;
+    if (!this.alive && !staysDown) this.boot();
   }
 
-  /** Cut off: nothing of it is heard of again. */
+  /** Cuts it off for good. */
   cut(): void {
     this.#process?.crash();
   }
@@ -77,7 +77,7 @@ export class Replica {
     await this.#remote?.close();
   }
 
-  async #come(process: TestProcess): Promise<void> {
+  async #open(process: TestProcess): Promise<void> {
     const { plan, runnerOn, calls, log, sweeper } = this.#stage;
     const random = seededRandom(`replica ${plan.seed} ${process.name}`);
     const store = this.connected ? await this.#connect(process) : process.store;
@@ -91,7 +91,7 @@ export class Replica {
         return;
       } catch (error) {
         if (!isTapeError(error)) throw error;
-        await process.clock.sleep(500); // the store was away
+        await process.clock.sleep(500); // the store was unreachable
       }
     }
   }
@@ -104,7 +104,7 @@ export class Replica {
       exchange: server.exchange,
       time,
       travelMs: this.#travel(name),
-      fate: (request) => this.#fate(request),
+      faultOf: (request) => this.#wireFault(request),
     });
     for (;;) {
       try {
@@ -131,39 +131,40 @@ export class Replica {
     return offMs + Math.round((drift * time.now) / 1_000) + stepped;
   }
 
-  #strike(boundary: Boundary): CrashPoint {
+  #crashPointAt(boundary: Boundary): CrashPoint {
     const { refusals, time } = this.#stage;
     const { answer } = boundary;
     if (isTapeError(answer)) refusals.set(answer.code, (refusals.get(answer.code) ?? 0) + 1);
     const at = kindOf(boundary);
     const fault = at === undefined ? undefined : this.#due(at, boundary.edge, boundary.name);
     if (fault === undefined) return undefined;
-    const { strike, forMs } = fault;
+    const { kind, forMs } = fault;
     const process = this.#process!;
-    if (forMs !== undefined && (strike === "crash" || strike === "pause")) {
+    if (forMs !== undefined && (kind === "crash" || kind === "pause")) {
       time.after(forMs, () => {
         if (process !== this.#process) return;
         if (process.state === "crashed") this.boot();
         else process.resume();
       });
     }
-    if (strike === "hang") return { hangMs: forMs ?? 0 };
-    return strike === "crash" || strike === "pause" || strike === "fail" || strike === "busy" ? strike : undefined;
+    if (kind === "hang") return { hangMs: forMs ?? 0 };
+    return kind === "crash" || kind === "pause" || kind === "fail" || kind === "busy" ? kind : undefined;
   }
 
-  #fate(request: WireRequest): Fault | undefined {
-    if (request.url === "/v1/store/wake-hints") return undefined; // hints are lost by themselves
-    const asked = /\/(signals|cancel)$|^\/v1\/(runs|values)/.test(request.url) && request.method !== "GET";
+  #wireFault(request: WireRequest): Fault | undefined {
+    if (request.url === "/v1/store/wake-hints") return undefined; // hints have a loss rate of their own
+    const fromClient = /\/(signals|cancel)$|^\/v1\/(runs|values)/.test(request.url) && request.method !== "GET";
     for (const edge of ["before", "after"] as const) {
-      const fault = (asked ? this.#due("ask", edge, request.url) : undefined) ?? this.#due("wire", edge, request.url);
+      const fault =
+        (fromClient ? this.#due("client", edge, request.url) : undefined) ?? this.#due("wire", edge, request.url);
       if (fault !== undefined) return fault;
     }
     return undefined;
   }
 
-  /** The fault that the plan has for this place, where it has one. */
+  /** The planned fault at this boundary, if any. */
   #due(at: Fault["at"], edge: Fault["edge"], boundary: string): Fault | undefined {
-    const { plan, time, bites, healed, log } = this.#stage;
+    const { plan, time, faultHits, healed, log } = this.#stage;
     const n = (this.#counts.get(`${at} ${edge}`) ?? 0) + 1;
     this.#counts.set(`${at} ${edge}`, n);
     if (healed) return undefined;
@@ -171,16 +172,16 @@ export class Replica {
       (one) => one.replica === this.#index && one.at === at && one.edge === edge && one.n === n,
     );
     if (fault === undefined) return undefined;
-    bites.push({ fault, at: time.now, boundary: `${edge} ${boundary}` });
+    faultHits.push({ fault, at: time.now, boundary: `${edge} ${boundary}` });
     log("info", "simulation.fault", { fault: describeFault(fault), boundary });
     return fault;
   }
 }
 
-/** Looks for work that find none are not worth a fault: they would eat most of them. */
+/** Polls that find no work are not counted: they would use up most faults. */
 function kindOf(boundary: Boundary): Fault["at"] | undefined {
   const { what, name, edge, answer } = boundary;
-  if (what === "act") return "act";
+  if (what === "act") return "effect";
   if (name === "fenced.append") return "append";
   if (name.startsWith("intake.")) return "intake";
   if (name === "claim.renew") return "renew";

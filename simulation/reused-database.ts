@@ -1,30 +1,30 @@
 import { DatabaseSync, type StatementSync } from "node:sqlite";
 
-/** Inside the one transaction that is never committed, the store's own transactions are these. */
-const turn = "turn";
-const word = (...words: string[]): string => words.join(" ");
+/** The store's own transactions are savepoints inside one transaction that is never committed. */
+const savepoint = "turn";
+const sql = (...parts: string[]): string => parts.join(" ");
 
 /**
- * A database in memory that is blank again when it is closed, with everything that was prepared on it: opening one anew
- * and preparing its statements would cost a third of a small simulation. What a store commits is kept inside one outer
- * transaction; closing rolls that back, and SQLite itself sees to it that every page is as it was.
+ * An in-memory database that is blank again once closed, with all its statements still prepared. Opening a new one and
+ * preparing its statements would take a third of a small simulation. What a store commits stays inside one outer
+ * transaction; closing rolls it back, so that SQLite restores every page.
  */
 export class ReusedDatabase extends DatabaseSync {
   readonly #prepared = new Map<string, StatementSync>();
   readonly #settings = new Set<string>();
-  readonly #put: StatementSync;
-  readonly #keep: StatementSync;
-  readonly #undo: StatementSync;
+  readonly #savepoint: StatementSync;
+  readonly #releaseSavepoint: StatementSync;
+  readonly #rollbackToSavepoint: StatementSync;
   readonly #release: () => void;
-  #begun = false;
+  #inTransaction = false;
   #inside = false;
 
   constructor(blank: Uint8Array, release: (database: ReusedDatabase) => void) {
     super(":memory:", { timeout: 0 });
     super.deserialize(blank);
-    this.#put = super.prepare(word("savepoint", turn));
-    this.#keep = super.prepare(word("release", turn));
-    this.#undo = super.prepare(word("rollback", "to", turn));
+    this.#savepoint = super.prepare(sql("savepoint", savepoint));
+    this.#releaseSavepoint = super.prepare(sql("release", savepoint));
+    this.#rollbackToSavepoint = super.prepare(sql("rollback", "to", savepoint));
     this.#release = () => release(this);
   }
 
@@ -41,13 +41,13 @@ export class ReusedDatabase extends DatabaseSync {
   }
 
   override close(): void {
-    if (this.#begun) super.exec("rollback");
-    this.#begun = false;
+    if (this.#inTransaction) super.exec("rollback");
+    this.#inTransaction = false;
     this.#inside = false;
     this.#release();
   }
 
-  /** Whoever opens it sets what is set already, and after some settings SQLite prepares every statement anew. */
+  /** Skips settings that are already set: after some settings SQLite prepares every statement again. */
   #set(text: string): void {
     if (!this.#settings.has(text)) super.exec(text);
     this.#settings.add(text);
@@ -60,22 +60,22 @@ export class ReusedDatabase extends DatabaseSync {
   }
 
   #begin(text: string): void {
-    if (!this.#begun) super.exec(text);
-    this.#begun = true;
+    if (!this.#inTransaction) super.exec(text);
+    this.#inTransaction = true;
     this.#inside = true;
-    this.#put.run();
+    this.#savepoint.run();
   }
 
   #commit(): void {
-    this.#keep.run();
+    this.#releaseSavepoint.run();
     this.#inside = false;
   }
 
-  /** As far as the store knows: it asks for this only where it has begun. */
+  /** The store calls this only inside a transaction of its own. */
   #rollBack(): void {
     if (!this.#inside) return;
-    this.#undo.run();
-    this.#keep.run();
+    this.#rollbackToSavepoint.run();
+    this.#releaseSavepoint.run();
     this.#inside = false;
   }
 }

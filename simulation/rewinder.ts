@@ -3,24 +3,24 @@ import { wholeFeed } from "./shared-store.ts";
 import type { Stage } from "./stage.ts";
 
 /** What was lost when the store went back. */
-export interface Lost {
-  /** Wall time of the moment to which it went back, and of the one at which it did. */
+export interface RewindLoss {
+  /** Wall time of the snapshot, and of the moment when the store went back to it. */
   readonly from: number;
   readonly to: number;
-  /** Records that were committed, and perhaps acknowledged, in between. */
+  /** Records committed, and perhaps acknowledged, in between. */
   readonly feed: readonly FeedRecord[];
 }
 
-/** Lets the store go back to what it was, as after a failover to a standby that was behind, and declares it restored. */
+/** Rewinds the store to a snapshot, as after a failover to a lagging standby, and declares it restored. */
 export class Rewinder {
   readonly #stage: Stage;
-  lost: Lost | undefined;
+  lost: RewindLoss | undefined;
 
   constructor(stage: Stage) {
     this.#stage = stage;
   }
 
-  async everything(): Promise<void> {
+  async run(): Promise<void> {
     const { plan, time, shared } = this.#stage;
     if (plan.rewind === undefined) return;
     const { snapshotAtMs, atMs, awayMs } = plan.rewind;

@@ -11,13 +11,13 @@ import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import { ReusedDatabase } from "./reused-database.ts";
 import { tenant } from "./tenants.ts";
 
-/** Calls that write only now and then, and by whose answer one can tell. */
+/** Calls that do not always write; their result shows whether they did. */
 const mayWrite = new Set(["claim.find", "intake.fireTimer", "intake.fireSchedule"]);
 
 const memory = "sqlite::memory:";
 const free: ReusedDatabase[] = [];
 
-/** A freshly migrated database, as bytes: to copy it is twenty times as fast as to migrate anew. */
+/** A migrated database as bytes: copying it is twenty times as fast as migrating. */
 let blank: Promise<Uint8Array> | undefined;
 
 async function makeBlank(): Promise<Uint8Array> {
@@ -40,46 +40,46 @@ export interface SeenRenewal {
   readonly ok: boolean;
 }
 
-/** The real SQLite store in memory, which all processes of one simulation share as if it were a server. */
+/** The real SQLite store in memory, shared by all processes of a simulation as if it were a server. */
 export class SharedStore {
-  /** What the processes see. They are many: nobody has it for itself. */
+  /** The store as the processes see it. It is shared, so it is not exclusive. */
   readonly store: Store;
   readonly #time: VirtualTime;
   readonly #random: Random;
   readonly #listeners = new Map<(wake: WakeHint) => void, () => void>();
   #db: DatabaseSync;
-  #behind: Store;
+  #inner: Store;
   #away = false;
-  /** Writes so far: whoever has looked since need not look again. */
+  /** Number of writes so far: without a new one, a reader need not read again. */
   changes = 0;
-  /** The last fence that somebody came with, of each journal. */
+  /** The last fence used for each journal. */
   readonly fences = new Map<number, Fence>();
-  /** Every renewal that reached the store, and whether it agreed. */
+  /** Every renewal that reached the store, and whether it was granted. */
   readonly renewals: SeenRenewal[] = [];
 
   private constructor(time: VirtualTime, random: Random, db: DatabaseSync, behind: Store) {
     this.#time = time;
     this.#random = random;
     this.#db = db;
-    this.#behind = behind;
+    this.#inner = behind;
     const { backend, limits, transactionBoundMs } = behind;
     this.store = {
       backend,
       limits,
       transactionBoundMs,
       exclusive: false,
-      intake: this.#through("intake"),
-      claim: this.#through("claim"),
-      fenced: this.#through("fenced"),
-      read: this.#through("read"),
-      once: (key) => this.#counted("intake", () => this.#behind.once(key)),
-      health: () => this.#behind.health(),
+      intake: this.#group("intake"),
+      claim: this.#group("claim"),
+      fenced: this.#group("fenced"),
+      read: this.#group("read"),
+      once: (key) => this.#proxy("intake", () => this.#inner.once(key)),
+      health: () => this.#inner.health(),
       onWake: (listener) => this.#onWake(listener),
       close: async () => {},
     };
   }
 
-  /** `fresh`: in a database of its own, which alone can tell what was committed and go back to it. */
+  /** `fresh`: uses a database of its own. Only such a database can be serialized and rewound. */
   static async open(time: VirtualTime, random: Random, fresh: boolean, clock: Clock = time): Promise<SharedStore> {
     blank ??= makeBlank();
     const bytes = await blank;
@@ -91,24 +91,24 @@ export class SharedStore {
     return new SharedStore(time, random, db, await openStore(memory, { clock, random, open: () => db }));
   }
 
-  /** Everything that is committed at this moment. */
+  /** Everything committed at this moment. */
   snapshot(): Uint8Array {
     return this.#db.serialize();
   }
 
   /**
-   * From here on the store is what it was then: as after a failover to a standby that was behind, or a restore. Nobody
-   * reaches it until `declare`, what its operator does first, is done. Answers the feed as it was.
+   * Replaces the store by its snapshot, as after a restore or a failover to a lagging standby. It is unreachable until
+   * `declare`, the operator's first step, is done. Returns the feed as it was before.
    */
   async rewind(snapshot: Uint8Array, declare: (store: Store) => Promise<void>): Promise<FeedRecord[]> {
     this.#away = true;
-    await this.#time.sleep(1); // what it has taken it commits
-    const before = this.#behind;
+    await this.#time.sleep(1); // it commits what it has accepted
+    const before = this.#inner;
     const feed = await wholeFeed(before);
     const { db, store } = await openOn(snapshot, this.#time, this.#random);
     await declare(store);
     this.#db = db;
-    this.#behind = store;
+    this.#inner = store;
     this.#away = false;
     this.changes++;
     for (const [listener, unsubscribe] of this.#listeners) {
@@ -119,28 +119,28 @@ export class SharedStore {
     return feed;
   }
 
-  /** true: nobody reaches it. */
+  /** true while the store is unreachable. */
   get away(): boolean {
     return this.#away;
   }
 
   close(): Promise<void> {
-    return this.#behind.close();
+    return this.#inner.close();
   }
 
   #onWake(listener: (wake: WakeHint) => void): () => void {
-    this.#listeners.set(listener, this.#behind.onWake(listener));
+    this.#listeners.set(listener, this.#inner.onWake(listener));
     return () => {
       this.#listeners.get(listener)?.();
       this.#listeners.delete(listener);
     };
   }
 
-  #through<G extends "intake" | "claim" | "fenced" | "read">(group: G): Store[G] {
-    return this.#counted(group, () => this.#behind[group]);
+  #group<G extends "intake" | "claim" | "fenced" | "read">(group: G): Store[G] {
+    return this.#proxy(group, () => this.#inner[group]);
   }
 
-  #counted<T extends object>(group: string, target: () => T): T {
+  #proxy<T extends object>(group: string, target: () => T): T {
     const methods = new Map<string, unknown>();
     return new Proxy(target(), {
       get: (_, key) => {
@@ -152,18 +152,18 @@ export class SharedStore {
     });
   }
 
-  /** The newest at the end. */
-  #notice(fence: Fence): void {
+  /** Keeps the newest fence last. */
+  #rememberFence(fence: Fence): void {
     if (fence.tenant !== tenant) return;
     this.fences.delete(fence.journal);
     this.fences.set(fence.journal, fence);
   }
 
-  async #renewed(asked: readonly RenewRequest[], answer: Promise<RenewResult[]>): Promise<RenewResult[]> {
+  async #recordRenewals(requests: readonly RenewRequest[], answer: Promise<RenewResult[]>): Promise<RenewResult[]> {
     const verdicts = await answer;
     const at = this.#time.wall();
-    for (const [k, { fence }] of asked.entries()) {
-      this.#notice(fence);
+    for (const [k, { fence }] of requests.entries()) {
+      this.#rememberFence(fence);
       this.renewals.push({ journal: fence.journal, token: fence.token, at, ok: verdicts[k]?.ok === true });
     }
     return verdicts;
@@ -171,18 +171,20 @@ export class SharedStore {
 
   #method<T extends object>(name: string, key: string, target: () => T): unknown {
     const call = (args: unknown[]): unknown => {
-      if (this.#away) return Promise.reject(new TapeError("TAPE_STORE_UNREACHABLE", "the store is away (injected)"));
+      if (this.#away)
+        return Promise.reject(new TapeError("TAPE_STORE_UNREACHABLE", "the store is unreachable (injected)"));
       const on = target();
       return Reflect.apply(Reflect.get(on, key) as (...all: unknown[]) => unknown, on, args);
     };
-    // A renewal moves nothing but the end of a term.
+    // A renewal changes only the expiry of a term.
     if (name === "claim.renew") {
-      return (asked: readonly RenewRequest[]) => this.#renewed(asked, call([asked]) as Promise<RenewResult[]>);
+      return (requests: readonly RenewRequest[]) =>
+        this.#recordRenewals(requests, call([requests]) as Promise<RenewResult[]>);
     }
     if (name.startsWith("read.")) return (...args: unknown[]) => call(args);
     return async (...args: unknown[]) => {
-      if (name === "fenced.append") this.#notice(args[0] as Fence);
-      if (name === "fenced.appendAll") for (const [fence] of args[0] as [Fence][]) this.#notice(fence);
+      if (name === "fenced.append") this.#rememberFence(args[0] as Fence);
+      if (name === "fenced.appendAll") for (const [fence] of args[0] as [Fence][]) this.#rememberFence(fence);
       const answer = await call(args);
       const idle = mayWrite.has(name) && (answer === false || (Array.isArray(answer) && answer.length === 0));
       if (!idle) this.changes++;
@@ -191,7 +193,7 @@ export class SharedStore {
   }
 }
 
-/** Every record there is, or every one of a tenant, in order. */
+/** Every record in order, of all tenants or of one. */
 export async function wholeFeed(store: Store, of?: string): Promise<FeedRecord[]> {
   const feed: FeedRecord[] = [];
   for await (const page of feedPages(store.read, { tenant: of })) feed.push(...page);

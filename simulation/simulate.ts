@@ -9,17 +9,17 @@ import { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import type { WorldLedger } from "../testkit/kit/world.ts";
 import { Clients } from "./clients.ts";
 import { SimulatedEffects } from "./effects.ts";
-import { type Evidence, gather, type Witnesses } from "./evidence.ts";
-import { GuardedClients } from "./guarded.ts";
+import { collectEvidence, type Evidence, type Witnesses } from "./evidence.ts";
+import { GuardedClients } from "./guarded-clients.ts";
 import { approver, guardedName } from "./guarded-gate.ts";
-import { type Handed, LocalWork } from "./lanes.ts";
-import { type OrphanReport, OrphanWatch } from "./lookout.ts";
+import { type LaneResult, LaneWork } from "./lanes.ts";
 import { Neighbours } from "./neighbours.ts";
 import { SimulatedOperator } from "./operator.ts";
-import { SimulatedResolver } from "./person.ts";
+import { type OrphanReport, OrphanWatch } from "./orphan-watch.ts";
 import type { Plan } from "./plan.ts";
 import { programs } from "./program.ts";
 import { Replica } from "./replica.ts";
+import { SimulatedResolver } from "./resolver.ts";
 import { Rewinder } from "./rewinder.ts";
 import { ScheduleClients } from "./schedule-clients.ts";
 import { SharedStore } from "./shared-store.ts";
@@ -32,26 +32,28 @@ import { Walkers } from "./walkers.ts";
 
 export interface SimulateOptions {
   readonly log?: Log;
-  /** In a database of its own, not in one that others have used. */
+  /** Uses a new database instead of a reused one. */
   readonly fresh?: boolean;
 }
 
-/** After the last fault: ten looks of the reconciler with back-off, a few terms of dead holders, and room. */
-const patienceMs = 1_200_000;
-/** How often the tables are looked at while things go wrong. */
-const inspectMs = 6_000;
-/** How often they are looked at while all comes to rest, and people answer what waits for them. */
+/**
+ * After the last fault: ten observations of the reconciler with back-off, a few terms of dead holders, and a margin.
+ */
+const settleTimeoutMs = 1_200_000;
+/** Interval between checks of the tables while faults happen. */
+const checkEveryMs = 6_000;
+/** Interval between checks while everything settles and operators act. */
 const settleMs = 2_500;
 /** Longer than a drain. */
 const closeMs = 60_000;
 
-/** Plays a plan to its end in virtual time, on the real SQLite store in memory, and gathers what can be said about it. */
+/** Simulates a plan in virtual time, on the real SQLite store in memory, and collects the evidence. */
 export async function simulate(plan: Plan, options: SimulateOptions = {}): Promise<Evidence> {
   const time = new VirtualTime();
   const effects = new SimulatedEffects(time);
-  const handed: Handed[] = [];
+  const laneResults: LaneResult[] = [];
   const programsOn = ({ name, clock }: Pick<TestProcess, "name" | "clock">): ReturnType<typeof programs> =>
-    programs(effects, new LocalWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), handed));
+    programs(effects, new LaneWork(name, clock, seededRandom(`local ${plan.seed} ${name}`), laneResults));
   const runnerOf = ({ once, thrice }: ReturnType<typeof programs>): Runner =>
     createRunner({ workflows: [once, thrice], effects: effects.all });
   const workflows = programsOn({ name: "server", clock: time });
@@ -64,26 +66,26 @@ export async function simulate(plan: Plan, options: SimulateOptions = {}): Promi
   const stage: Stage = {
     ...deps,
     runnerOn: (process) => runnerOf(programsOn(process)),
-    lookout: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
+    orphanWatch: new OrphanWatch(shared, tenant, unstepped(plan.wallStep)),
     server: serverOn(deps),
     sweeper: new Sweeper(time, plan.seed),
     calls: [],
-    bites: [],
-    handed,
+    faultHits: [],
+    laneResults,
     refusals: new Map(),
     log: options.log ? log : silentLog,
     healed: false,
   };
-  const play = new SimulationRun(stage, workflows, effects.ledger);
+  const simulation = new SimulationRun(stage, workflows, effects.ledger);
   try {
-    await time.during(play.run());
-    return await time.during(gather(stage, effects.ledger, play));
+    await time.during(simulation.run());
+    return await time.during(collectEvidence(stage, effects.ledger, simulation));
   } finally {
-    await time.during(shared.close()); // what was under way when everybody was cut off is still written
+    await time.during(shared.close()); // writes in flight at the cut-off are still committed
   }
 }
 
-/** One simulation: the replicas, everybody around them, and time. */
+/** One simulation: the replicas, the clients around them, and time. */
 class SimulationRun implements Witnesses {
   readonly clients: Clients;
   readonly operator: SimulatedOperator;
@@ -96,13 +98,13 @@ class SimulationRun implements Witnesses {
   readonly rewinder: Rewinder;
   readonly results: { readonly run: string; readonly status: string; readonly outcome: string }[] = [];
   readonly faults: string[] = [];
-  /** When nothing went wrong any more, and when all had come to rest after that. */
+  /** When the last fault was healed, and when everything had settled after that. */
   healedAt: number | undefined;
   settledAt: number | undefined;
   readonly #stage: Stage;
   readonly #replicas: Replica[];
-  readonly #person: SimulatedResolver;
-  #noted: OrphanReport | undefined;
+  readonly #resolver: SimulatedResolver;
+  #lastRecorded: OrphanReport | undefined;
 
   constructor(stage: Stage, workflows: ReturnType<typeof programs>, ledger: WorldLedger) {
     this.#stage = stage;
@@ -116,7 +118,7 @@ class SimulationRun implements Witnesses {
     this.neighbours = new Neighbours(stage);
     this.walkers = new Walkers(stage);
     this.rewinder = new Rewinder(stage);
-    this.#person = new SimulatedResolver(stage, ledger, this.operator);
+    this.#resolver = new SimulatedResolver(stage, ledger, this.operator);
   }
 
   get #tapes(): readonly Tape[] {
@@ -124,32 +126,32 @@ class SimulationRun implements Witnesses {
   }
 
   async run(): Promise<void> {
-    await this.#play();
+    await this.#run();
     this.faults.push(...this.clients.faults, ...this.operator.faults);
   }
 
-  async #play(): Promise<void> {
-    const { plan, time, bites } = this.#stage;
+  async #run(): Promise<void> {
+    const { plan, time, faultHits } = this.#stage;
     for (const replica of this.#replicas) replica.boot();
-    let waiting = true;
-    const everybody = Promise.all([
-      this.clients.everybody(),
-      this.operator.everything(),
-      this.values.everything(),
-      this.schedules.everything(),
-      this.strangers.everything(),
-      this.guarded.everything(),
-      this.neighbours.everything(),
-      this.walkers.everything(),
-      this.rewinder.everything(),
+    let clientsBusy = true;
+    const allClients = Promise.all([
+      this.clients.run(),
+      this.operator.run(),
+      this.values.run(),
+      this.schedules.run(),
+      this.strangers.run(),
+      this.guarded.run(),
+      this.neighbours.run(),
+      this.walkers.run(),
+      this.rewinder.run(),
     ]).then(() => {
-      waiting = false;
+      clientsBusy = false;
     });
     while (time.now < plan.healAtMs) {
-      await time.sleep(inspectMs);
-      await this.#inspect();
-      const busy = await this.#person.round();
-      if (!waiting && !busy && (await this.#stage.lookout.quiet())) break;
+      await time.sleep(checkEveryMs);
+      await this.#checkOrphans();
+      const busy = await this.#resolver.round();
+      if (!clientsBusy && !busy && (await this.#stage.orphanWatch.quiet())) break;
     }
     if (!plan.heals) {
       for (const replica of this.#replicas) replica.cut();
@@ -158,70 +160,70 @@ class SimulationRun implements Witnesses {
     this.#stage.healed = true;
     this.healedAt = time.wall();
     for (const replica of this.#replicas) replica.heal(!this.#replicas.some(({ alive }) => alive));
-    await everybody;
-    if (!(await this.#settle())) return;
+    await allClients;
+    if (!(await this.#waitUntilSettled())) return;
     this.settledAt = time.wall();
-    // Whoever was stopped, cut off or delayed may come late, or be missed late.
-    if (bites.some(({ fault }) => fault.strike !== "fail" && fault.strike !== "busy") || plan.rewind !== undefined) {
+    // A paused or delayed process may act late.
+    if (faultHits.some(({ fault }) => fault.kind !== "fail" && fault.kind !== "busy") || plan.rewind !== undefined) {
       await time.sleep(2 * plan.ttlMs);
-      if (!(await this.#settle())) return;
+      if (!(await this.#waitUntilSettled())) return;
     }
     const closing = Promise.all(this.#replicas.map((replica) => replica.close())).then(() => true);
     const closed = await Promise.race([closing, time.sleep(closeMs).then(() => false)]);
     if (!closed) this.faults.push(`a replica did not close within ${closeMs} ms`);
   }
 
-  /** Until nothing can happen any more. People answer whatever still waits for them. */
-  async #settle(): Promise<boolean> {
-    const { time, lookout } = this.#stage;
-    for (const until = time.now + patienceMs; time.now < until; ) {
-      await this.#answer();
-      await this.#clear();
+  /** Waits until nothing can happen any more. Clients answer the gates that are still open. */
+  async #waitUntilSettled(): Promise<boolean> {
+    const { time, orphanWatch } = this.#stage;
+    for (const until = time.now + settleTimeoutMs; time.now < until; ) {
+      await this.#answerGates();
+      await this.#deleteSchedules();
       await this.clients.cancelAgain();
-      const busy = await this.#person.round();
-      await this.#note();
-      if (!busy && (await lookout.quiet())) return true;
+      const busy = await this.#resolver.round();
+      await this.#recordResults();
+      if (!busy && (await orphanWatch.quiet())) return true;
       await time.sleep(settleMs);
     }
-    this.faults.push(`not settled ${patienceMs} ms after the last fault`);
+    this.faults.push(`not settled ${settleTimeoutMs} ms after the last fault`);
     return false;
   }
 
-  /** A schedule that somebody made late, when it had been deleted already, would go on for ever. */
-  async #clear(): Promise<void> {
-    const { lookout, shared } = this.#stage;
-    const { schedules } = await lookout.look();
+  /** A schedule created late, after its deletion, would fire forever. */
+  async #deleteSchedules(): Promise<void> {
+    const { orphanWatch, shared } = this.#stage;
+    const { schedules } = await orphanWatch.read();
     for (const { id } of schedules) await shared.store.intake.deleteSchedule(tenant, id);
   }
 
-  /** What a client would have been told by now. */
-  async #note(): Promise<void> {
-    const sight = await this.#stage.lookout.look();
-    if (sight === this.#noted) return;
-    this.#noted = sight;
-    for (const { id, endedAt, status, outcome } of sight.runs) {
+  /** Records the results that a client would have received by now. */
+  async #recordResults(): Promise<void> {
+    const report = await this.#stage.orphanWatch.read();
+    if (report === this.#lastRecorded) return;
+    this.#lastRecorded = report;
+    for (const { id, endedAt, status, outcome } of report.runs) {
       if (endedAt !== null) this.results.push({ run: id, status, outcome: fingerprint(outcome) });
     }
   }
 
-  async #answer(): Promise<void> {
-    const { lookout, shared, time } = this.#stage;
-    const { gates, runs } = await lookout.look();
+  async #answerGates(): Promise<void> {
+    const { orphanWatch, shared, time } = this.#stage;
+    const { gates, runs } = await orphanWatch.read();
     for (const { run, pos, name } of gates) {
       const id = runs.find(({ journal }) => journal === run)!.id;
       const key = `answer ${pos}`;
       try {
         const answer = name === guardedName ? { value: pos, by: approver } : { value: { key } };
         await shared.store.intake.signal(tenant, id, { name, ...answer, key });
-        this.clients.acknowledge({ what: "signal", run: id, key, asked: time.wall() });
+        this.clients.acknowledge({ what: "signal", run: id, key, requestedAt: time.wall() });
       } catch (error) {
         if (!isTapeError(error, "TAPE_RUN_ENDED")) throw error;
       }
     }
   }
 
-  async #inspect(): Promise<void> {
-    const found = await this.#stage.lookout.orphans();
+  async #checkOrphans(): Promise<void> {
+    const found = await this.#stage.orphanWatch.orphans();
     this.faults.push(...found.map((fault) => `at ${this.#stage.time.now}: ${fault}`));
   }
 }

@@ -1,17 +1,17 @@
-/** How large a world may be. */
+/** Limits of a plan's size. */
 export interface Size {
-  /** Of what is left after those before it. */
+  /** Share of the plans that remain after the previous sizes. */
   readonly share: number;
   readonly replicas: readonly number[];
   readonly runs: number;
   readonly ops: number;
-  /** How deep operations contain others. */
+  /** Nesting depth of operations. */
   readonly depth: number;
   readonly faults: number;
   readonly lastsMs: number;
 }
 
-/** Most are small: what breaks at all breaks in a small world as a rule, and a hundred of those cost no more than five. */
+/** Most plans are small: most bugs show in a small world, and a hundred of those cost no more than five large ones. */
 export const sizes: readonly Size[] = [
   { share: 0.62, replicas: [1, 2], runs: 1, ops: 2, depth: 1, faults: 2, lastsMs: 10_000 },
   { share: 0.76, replicas: [1, 2, 2], runs: 1, ops: 4, depth: 2, faults: 3, lastsMs: 20_000 },

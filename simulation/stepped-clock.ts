@@ -2,7 +2,7 @@ import type { Clock } from "../src/base/clock.ts";
 import { beginning, type VirtualTime } from "../testkit/kit/virtual-time.ts";
 import { dayMs, type WallStep } from "./plan-visitors.ts";
 
-/** The clock that the store sees: steady in what counts from the boot, and set in what people read. */
+/** The store's clock: monotonic time is steady, and wall time jumps at the step. */
 export function steppedClock(time: VirtualTime, step: WallStep | undefined): Clock {
   if (step === undefined) return time;
   return {
@@ -15,7 +15,7 @@ export function steppedClock(time: VirtualTime, step: WallStep | undefined): Clo
   };
 }
 
-/** A time that the store has told, as a clock has it that was never set. */
+/** Converts a time of the store to what a clock without the step would show. */
 export function unstepped(step: WallStep | undefined): (ms: number) => number {
   if (step === undefined) return (ms) => ms;
   return (ms) => (Math.abs(ms - beginning - step.byMs) < dayMs / 2 ? ms - step.byMs : ms);

@@ -6,60 +6,60 @@ import { isTapeError } from "../src/model/errors.ts";
 import type { TestProcess } from "../testkit/kit/process.ts";
 import type { VirtualTime } from "../testkit/kit/virtual-time.ts";
 import { chance } from "./draw.ts";
-import type { PlannedSingleton } from "./plan-others.ts";
+import type { PlannedSingleton } from "./plan-actions.ts";
 
-/** One thing that the singleton's body did, as the world saw it. */
+/** One event of the singleton's body, as an outside observer sees it. */
 export interface Sweep {
   readonly process: string;
   readonly token: bigint;
   readonly at: number;
-  /** begin, end: of a body; swept: it was certain of its lease and acted; refused: the resource knew a newer token. */
-  readonly what: "begin" | "swept" | "refused" | "end";
+  /** start, end: of a body; swept: it asserted its lease and wrote; refused: the resource had seen a newer token. */
+  readonly what: "start" | "swept" | "refused" | "end";
 }
 
-/** A request at the service's door, as the service saw it, in this order. */
-export interface Knock {
+/** An event of the service's request fence, in order. */
+export interface FenceEvent {
   readonly token: bigint;
-  /** came: it arrived; in, out: its work began and ended; refused: by its token; failed: the guard table did. */
-  readonly what: "came" | "in" | "out" | "refused" | "failed";
+  /** arrived; admitted, done: its work started and ended; refused: by its token; failed: the guard table failed. */
+  readonly what: "arrived" | "admitted" | "done" | "refused" | "failed";
 }
 
 export const sweeperName = "sweeper";
 
-/** Of a holder's rounds, those that send the service a request; a request travels and is worked on for so long at most. */
-const knockShare = 0.5;
+/** Share of a holder's rounds that send a request, and the longest travel and work times of a request. */
+const requestShare = 0.5;
 const travelMs = 6_000;
 const workMs = 1_500;
 
-/** A background job of which one replica at a time may do the work, and the resource and the service that it works on. */
+/** A background job that one replica at a time may do, with the resource and the service that it works on. */
 export class Sweeper {
   readonly sweeps: Sweep[] = [];
-  readonly knocks: Knock[] = [];
+  readonly fenceEvents: FenceEvent[] = [];
   readonly #time: VirtualTime;
   readonly #random;
-  readonly #door: RequestFence;
-  /** The resource takes no token lower than the highest that it has seen. */
+  readonly #fence: RequestFence;
+  /** The resource accepts no token below the highest it has seen. */
   #highest = -1n;
   #thrown = 0;
 
   constructor(time: VirtualTime, seed: number | string) {
     this.#time = time;
     this.#random = seededRandom(`door ${seed}`);
-    this.#door = new RequestFence(this.#guards());
+    this.#fence = new RequestFence(this.#guardTable());
   }
 
   body(process: TestProcess, { everyMs, throws }: PlannedSingleton): SingletonBody {
     return async ({ token, abortSignal, assert, sleep }) => {
       const note = (what: Sweep["what"]): void =>
         void this.sweeps.push({ process: process.name, token, at: process.at, what });
-      note("begin");
+      note("start");
       try {
         for (; !abortSignal.aborted; await sleep(everyMs)) {
           assert();
           const stale = token < this.#highest;
           if (!stale) this.#highest = token;
           note(stale ? "refused" : "swept");
-          if (chance(this.#random, knockShare)) void this.#arrive(token);
+          if (chance(this.#random, requestShare)) void this.#sendRequest(token);
           if (throws && ++this.#thrown % 7 === 0) throw new Error("the sweeper trips");
         }
       } catch (error) {
@@ -70,21 +70,21 @@ export class Sweeper {
     };
   }
 
-  /** A request that was sent is on its way, whatever becomes of its sender. */
-  async #arrive(token: bigint): Promise<void> {
+  /** A sent request arrives, whatever becomes of its sender. */
+  async #sendRequest(token: bigint): Promise<void> {
     const time = this.#time;
-    const note = (what: Knock["what"]): void => void this.knocks.push({ token, what });
+    const note = (what: FenceEvent["what"]): void => void this.fenceEvents.push({ token, what });
     const headers = fenceHeaders({ name: sweeperName, token });
     const [travels, works] = [this.#random.int(travelMs), this.#random.int(workMs)];
     await time.sleep(travels);
-    note("came");
+    note("arrived");
     try {
-      await this.#door.run(
+      await this.#fence.run(
         (name) => headers[name],
         async () => {
-          note("in");
+          note("admitted");
           await time.sleep(works);
-          note("out");
+          note("done");
         },
       );
     } catch (error) {
@@ -92,16 +92,16 @@ export class Sweeper {
     }
   }
 
-  /** Takes its time, and fails now and then: before it has written, or after. */
-  #guards(): GuardTable {
+  /** A slow guard table that sometimes fails, before or after it has written. */
+  #guardTable(): GuardTable {
     const table = memoryGuardTable();
     return {
       raise: async (scope, token) => {
         const [before, after] = [chance(this.#random, 0.04), chance(this.#random, 0.04)];
         await this.#time.sleep(this.#random.int(200));
-        if (before) throw new Error("the guard table is away");
+        if (before) throw new Error("the guard table is unreachable");
         const highest = await table.raise(scope, token);
-        if (after) throw new Error("the guard table's answer was lost");
+        if (after) throw new Error("the guard table's response was lost");
         return highest;
       },
     };

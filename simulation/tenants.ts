@@ -1,7 +1,7 @@
 export const tenant = "simulated";
 
-/** Another tenant of the same store, who knows every number, name and secret of ours. */
+/** Another tenant of the same store, who knows our numbers, names and secrets. */
 export const strangerTenant = "strangers";
 
-/** A third one, which has things of its own and a quota. */
+/** A third tenant, with its own data and a quota. */
 export const neighbourTenant = "neighbours";

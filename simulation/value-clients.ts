@@ -4,7 +4,7 @@ import type { Store, StoredValue, ValueCondition } from "../src/store/contract/s
 import { updateValue, type ValueTransition, watchValue } from "../src/store/values.ts";
 import type { Operation } from "../testkit/linearizable.ts";
 import type { Clients } from "./clients.ts";
-import type { PlannedValueWrite } from "./plan-others.ts";
+import type { PlannedValueWrite } from "./plan-actions.ts";
 import { type Stage, tenant } from "./stage.ts";
 
 export type ValueInput =
@@ -12,25 +12,25 @@ export type ValueInput =
   | { readonly op: "delete"; readonly key: string; readonly version: number }
   | { readonly op: "read"; readonly key: string };
 
-/** `conflict`: refused, nothing written. Else the version, and what a read found (undefined: there is none). */
+/** `conflict`: refused, nothing written. Otherwise the version, and the value that a read found (undefined: none). */
 export type ValueOutput = "conflict" | { readonly version: number; readonly value?: unknown };
 
 export interface ValueOperation extends Operation<ValueInput, ValueOutput> {
-  /** Wall time at which it was asked for, and at which the answer came. */
-  readonly asked: number;
-  readonly answered: number;
+  /** Wall time of the request and of the response. */
+  readonly requestedAt: number;
+  readonly answeredAt: number;
 }
 
-/** Clients from outside that write values at the same time, and a history of what each of them was told. */
+/** Clients that write values concurrently, and the history of their results. */
 export class ValueClients {
   readonly history: ValueOperation[] = [];
-  /** What each watcher saw: one that was not heard of for long is not waited for, and another begins. */
+  /** Transitions seen by each watcher. A watcher that stays silent for too long is replaced by another. */
   readonly watched: ValueTransition[][] = [];
   readonly #stage: Stage;
   readonly #clients: Clients;
   readonly #random;
   #writes = 0;
-  /** Counts calls and answers as they come: two in one millisecond have an order too. */
+  /** Orders calls and responses: two in the same millisecond have an order too. */
   #order = 0;
 
   constructor(stage: Stage, clients: Clients) {
@@ -39,7 +39,7 @@ export class ValueClients {
     this.#random = seededRandom(`values ${stage.plan.seed}`);
   }
 
-  async everything(): Promise<void> {
+  async run(): Promise<void> {
     const { values } = this.#stage.plan;
     if (values.length === 0) return;
     void this.#watch();
@@ -49,26 +49,26 @@ export class ValueClients {
 
   async #watch(): Promise<void> {
     const { time } = this.#stage;
-    await this.#clients.insist(async (tape) => {
+    await this.#clients.retry(async (tape) => {
       const start = await tape.store.read.value(tenant, "x");
       void (async () => {
         const options = { after: start?.version ?? 0 };
-        const mine: ValueTransition[] = [];
-        this.watched.push(mine);
-        for await (const seen of watchValue(tape.store, time, tenant, "x", options)) mine.push(seen);
-      })().catch(() => {}); // whoever watches dies with its process
+        const own: ValueTransition[] = [];
+        this.watched.push(own);
+        for await (const seen of watchValue(tape.store, time, tenant, "x", options)) own.push(seen);
+      })().catch(() => {}); // a watcher dies with its process
     });
   }
 
-  async #client(deeds: readonly PlannedValueWrite[]): Promise<void> {
+  async #client(actions: readonly PlannedValueWrite[]): Promise<void> {
     const { time } = this.#stage;
-    for (const deed of [...deeds].sort((a, b) => a.atMs - b.atMs)) {
-      await time.sleep(Math.max(0, deed.atMs - time.now));
-      await this.#clients.ask((tape) => this.#do(deed, this.#recording(tape.store)));
+    for (const action of [...actions].sort((a, b) => a.atMs - b.atMs)) {
+      await time.sleep(Math.max(0, action.atMs - time.now));
+      await this.#clients.call((tape) => this.#perform(action, this.#recording(tape.store)));
     }
   }
 
-  async #do({ key, what }: PlannedValueWrite, store: Pick<Store, "read" | "intake">): Promise<void> {
+  async #perform({ key, what }: PlannedValueWrite, store: Pick<Store, "read" | "intake">): Promise<void> {
     const value = `write ${++this.#writes}`;
     const { read, intake } = store;
     switch (what) {
@@ -94,26 +94,26 @@ export class ValueClients {
     }
   }
 
-  /** The same store, every call of which goes into the history. */
+  /** The same store, with every call recorded in the history. */
   #recording(store: Store): Pick<Store, "read" | "intake"> {
     const recorded = async <T>(
       input: ValueInput,
       work: () => Promise<T>,
-      told: (answer: T) => ValueOutput,
+      outputOf: (answer: T) => ValueOutput,
     ): Promise<T> => {
       const { time } = this.#stage;
       const never = Number.POSITIVE_INFINITY;
-      const one = { call: ++this.#order, ret: never, input, asked: time.wall(), answered: never };
+      const one = { call: ++this.#order, ret: never, input, requestedAt: time.wall(), answeredAt: never };
       const at = this.history.push(one) - 1;
-      const answered = (output: ValueOutput): void => {
-        this.history[at] = { ...one, ret: ++this.#order, answered: time.wall(), output };
+      const answeredAt = (output: ValueOutput): void => {
+        this.history[at] = { ...one, ret: ++this.#order, answeredAt: time.wall(), output };
       };
       try {
         const answer = await work();
-        answered(told(answer));
+        answeredAt(outputOf(answer));
         return answer;
       } catch (error) {
-        if (isTapeError(error, "TAPE_VERSION_CONFLICT")) answered("conflict");
+        if (isTapeError(error, "TAPE_VERSION_CONFLICT")) answeredAt("conflict");
         throw error;
       }
     };

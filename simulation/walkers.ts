@@ -1,22 +1,22 @@
 import type { ReadOps } from "../src/store/contract/store.ts";
-import { neighbourWord } from "./neighbours.ts";
+import { neighbourPrefix } from "./neighbours.ts";
 import type { PlannedWalk } from "./plan-neighbours.ts";
 import { tenant as ours, type Stage } from "./stage.ts";
 import { neighbourTenant } from "./tenants.ts";
 
-/** What somebody saw who read a list page by page. */
-export interface WalkStory extends PlannedWalk {
+/** The result of reading a list page by page. */
+export interface WalkResult extends PlannedWalk {
   readonly seen: readonly string[];
-  /** The whole list just before the first page, and just after the last. */
+  /** The whole list just before the first page and just after the last. */
   readonly before: readonly string[];
   readonly after: readonly string[];
-  /** Of what was seen: what belongs to another tenant. */
+  /** Items that belong to another tenant. */
   readonly foreign: readonly string[];
 }
 
 interface Page<Cursor> {
   readonly items: readonly { readonly id: string; readonly foreign: boolean }[];
-  /** Absent: this was the last one. */
+  /** Absent on the last page. */
   readonly next?: Cursor;
 }
 
@@ -46,7 +46,7 @@ const readers: Readonly<Record<PlannedWalk["list"], Reader>> = {
   "runs by name": runPage(true),
   async values(read, tenant, limit, above) {
     const page = await read.values(tenant, "", limit, above === undefined ? undefined : String(above));
-    const isTheirs = (value: unknown): boolean => String(value).startsWith(neighbourWord);
+    const isTheirs = (value: unknown): boolean => String(value).startsWith(neighbourPrefix);
     const items = page.map(({ key, value }) => ({
       id: key,
       foreign: isTheirs(value) !== (tenant === neighbourTenant),
@@ -76,16 +76,16 @@ const readers: Readonly<Record<PlannedWalk["list"], Reader>> = {
   },
 };
 
-/** Those who read lists page by page while others write. */
+/** Reads lists page by page while other clients write. */
 export class Walkers {
-  readonly stories: WalkStory[] = [];
+  readonly walks: WalkResult[] = [];
   readonly #stage: Stage;
 
   constructor(stage: Stage) {
     this.#stage = stage;
   }
 
-  everything(): Promise<unknown> {
+  run(): Promise<unknown> {
     return Promise.all(this.#stage.plan.neighbours.walks.map((walk) => this.#walk(walk)));
   }
 
@@ -100,12 +100,12 @@ export class Walkers {
     const seen: Page<Cursor>["items"][number][] = [];
     for (let at: Cursor | undefined; ; await time.sleep(walk.pauseMs)) {
       const { items, next } = await page(walk.rows, at);
-      const again = items.some(({ id }) => seen.some((one) => one.id === id));
+      const repeated = items.some(({ id }) => seen.some((one) => one.id === id));
       seen.push(...items);
-      if (next === undefined || next === at || again) break; // a cursor that stands still would never end
+      if (next === undefined || next === at || repeated) break; // a cursor that does not advance would never end
       at = next;
     }
     const foreign = seen.filter((one) => one.foreign).map(({ id }) => id);
-    this.stories.push({ ...walk, seen: seen.map(({ id }) => id), before, after: await whole(), foreign });
+    this.walks.push({ ...walk, seen: seen.map(({ id }) => id), before, after: await whole(), foreign });
   }
 }

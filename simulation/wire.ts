@@ -8,17 +8,17 @@ export interface WireOptions {
   readonly exchange: Transport;
   readonly time: VirtualTime;
   readonly travelMs: () => number;
-  /** What happens to the next request. */
-  readonly fate: (request: WireRequest) => Fault | undefined;
+  /** The planned fault of the next request. */
+  readonly faultOf: (request: WireRequest) => Fault | undefined;
 }
 
-/** What a client waits at most for an answer, as over sockets. */
+/** Longest wait of a client for a response, as over sockets. */
 const answerMs = 35_000;
 
-/** The way to the server: requests and answers take their time, and each of them can go wrong by itself. */
+/** The connection to the server: requests and responses take time, and each can fail. */
 export function wireTo(options: WireOptions): Transport {
-  const { exchange, time, travelMs, fate } = options;
-  /** Arrives whatever its sender is told. */
+  const { exchange, time, travelMs, faultOf } = options;
+  /** Delivers a request later, whatever its sender was answered. */
   const later = (request: WireRequest, ms: number): void =>
     void time.after(ms, () => void exchange(request).catch(() => {}));
   const carried = async (request: WireRequest): Promise<WireResponse> => {
@@ -28,9 +28,9 @@ export function wireTo(options: WireOptions): Transport {
     return answer;
   };
   return async (request) => {
-    const fault = fate(request);
+    const fault = faultOf(request);
     const { edge, forMs = 0 } = fault ?? {};
-    switch (fault?.strike) {
+    switch (fault?.kind) {
       case "fail":
         if (edge === "after") await carried(request);
         else await time.sleep(travelMs());
@@ -39,7 +39,7 @@ export function wireTo(options: WireOptions): Transport {
         if (edge === "before") await time.sleep(Math.min(forMs, answerMs));
         const answer = await carried(request);
         if (edge === "after") await time.sleep(Math.min(forMs, answerMs));
-        if (forMs > answerMs) throw new Error(`no answer within ${answerMs} ms`);
+        if (forMs > answerMs) throw new Error(`no response within ${answerMs} ms`);
         return answer;
       }
       case "double":

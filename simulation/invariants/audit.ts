@@ -1,33 +1,34 @@
 import { checkAudit } from "../../src/store/audit.ts";
-import { each, exempt, type Invariant, mayBeForgotten, together } from "./judge.ts";
+import { combine, each, exempt, type Invariant, mayBeForgotten } from "./judge.ts";
 
-/** Every manual action that was acknowledged is in the audit once, with who did it and why; no other deed is in it. */
-export const actionsAreAudited: Invariant = ({ deeds, audit, lost }) => {
-  const acknowledged = each(deeds, ({ who, what, at, asked, remote }) => {
+/**
+ * Every acknowledged operator action has exactly one audit entry, with operator and reason. There are no other entries.
+ */
+export const actionsAreAudited: Invariant = ({ actions, audit, lost }) => {
+  const acknowledged = each(actions, ({ who, what, at, requestedAt, remote }) => {
     const found = audit.filter((entry) => entry.who === who);
-    if (found.some(({ reason }) => reason === "")) return [`${who}: "${what}" has no reason in the audit`];
-    const gone = mayBeForgotten(lost, asked, at ?? 0);
-    // What asks a run's owner (a signal, a cancellation) and what makes a new run explain themselves.
-    // Who pauses what is paused changes nothing, and is not written down.
-    const idle = what === "pause the singleton" && audit.some(({ action }) => action === "lease.pause");
-    // Over the wire a takeover or a redrive whose answer got lost is asked for again, and where there is again something
-    // to do, happens again: each of them is a deed.
+    if (found.some(({ reason }) => reason === "")) return [`${who}: "${what}" has an audit entry without a reason`];
+    const gone = mayBeForgotten(lost, requestedAt, at ?? 0);
+    // Forks explain themselves in the new run. Pausing what is already paused changes nothing and is not recorded.
+    const unchanged = what === "pause the singleton" && audit.some(({ action }) => action === "lease.pause");
+    // Over the wire, a takeover or redrive whose response was lost is requested again. If it succeeds again, each one
+    // is an action.
     if (/^(take|redrive)/.test(what) && remote && found.length > 1) return exempt;
-    if (what.startsWith("fork") || at === undefined || gone || idle)
-      return found.length > 1 ? [twice(who, what, found.length)] : exempt;
-    return found.length === 1 ? [] : [twice(who, what, found.length)];
+    if (what.startsWith("fork") || at === undefined || gone || unchanged)
+      return found.length > 1 ? [wrongCount(who, what, found.length)] : exempt;
+    return found.length === 1 ? [] : [wrongCount(who, what, found.length)];
   });
-  const known = new Set(deeds.map(({ who }) => who));
+  const known = new Set(actions.map(({ who }) => who));
   const entries = each(audit, ({ who, action }) => {
-    if (who.endsWith(" again") || who === "rewinder") return exempt; // they do as the plan says, and are no operators
-    return known.has(who) ? [] : [`the audit has ${action} by ${who}, who did nothing`];
+    if (who.endsWith(" again") || who === "rewinder") return exempt; // they follow the plan and are no operators
+    return known.has(who) ? [] : [`the audit has ${action} by ${who}, who took no action`];
   });
-  return together([acknowledged, entries]);
+  return combine([acknowledged, entries]);
 };
 
-const twice = (who: string, what: string, times: number): string => `${who}: "${what}" is in the audit ${times} times`;
+const wrongCount = (who: string, what: string, times: number): string => `${who}: "${what}" has ${times} audit entries`;
 
-/** Every entry of the audit is sealed, in one chain; and a word that is changed in any of them would be noticed. */
+/** Every audit entry is sealed in one chain, and a change to any field of an entry breaks the chain. */
 export const auditIsSealed: Invariant = ({ audit }) => {
   const entries = audit.toReversed();
   const { faults, checked } = checkAudit(entries);
@@ -37,6 +38,8 @@ export const auditIsSealed: Invariant = ({ audit }) => {
     (change) =>
       entries.length > 0 && checkAudit([{ ...entries[0]!, ...change }, ...entries.slice(1)]).faults.length === 0,
   );
-  const couldChange = unnoticed.map((change) => `${Object.keys(change).join()} could be changed unnoticed`);
+  const couldChange = unnoticed.map(
+    (change) => `${Object.keys(change).join()} can be changed without breaking the chain`,
+  );
   return { judged: entries.length, faults: [...faults, ...unsealed, ...couldChange] };
 };

@@ -2,9 +2,9 @@ import type { EffectRow } from "../../src/model/rows.ts";
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
 import { inboxOf, mainJournals, recordsOf } from "./journal.ts";
-import { across, comesToRest, each, exempt, type Invariant, nothing, together } from "./judge.ts";
+import { across, combine, each, exempt, type Invariant, notApplicable, settles } from "./judge.ts";
 
-const inverses = ({ effects }: Evidence, run: number): EffectRow[] =>
+const obligations = ({ effects }: Evidence, run: number): EffectRow[] =>
   effects.filter((effect) => effect.run === run && effect.role === "compensation" && !effect.surplus);
 
 /** The run, its parent, and so on up to the root. */
@@ -16,36 +16,36 @@ const lineOf = (runs: Evidence["runs"], journal: number): Evidence["runs"] => {
 export const compensatedExactly: Invariant = (evidence) =>
   across(evidence.runs, ({ id, journal, status }) => {
     const line = lineOf(evidence.runs, journal);
-    // A run that has undone its work has undone what its children did, too.
-    const undone = line.some((above) => above.status === "COMPENSATED");
+    // A run that was compensated has compensated what its children did, too.
+    const compensated = line.some((above) => above.status === "COMPENSATED");
     const endedBadly = status === "FAILED" || status === "CANCELLED";
     const endedWell = line.every((above) => above.status === "COMPLETED");
-    if (!undone && !endedBadly && !endedWell) return nothing;
-    return each(inverses(evidence, journal), ({ key, name, status: is }) => {
+    if (!compensated && !endedBadly && !endedWell) return notApplicable;
+    return each(obligations(evidence, journal), ({ key, name, status: is }) => {
       const faults: string[] = [];
-      if (undone && is !== "COMPENSATED") faults.push(`${id} is COMPENSATED, but ${name} is ${is}`);
+      if (compensated && is !== "COMPENSATED") faults.push(`${id} is COMPENSATED, but ${name} is ${is}`);
       if (endedBadly && is !== "COMPENSATED" && is !== "DISCHARGED")
         faults.push(`${id} is ${status} and still owes ${name} (${is})`);
       if (endedWell && is !== "DISCHARGED") faults.push(`${id} ended well, but ${name} is still ${is}`);
       if (endedWell && evidence.calls.some((call) => call.role === "compensation" && call.key === key))
-        faults.push(`${id} ended well, but ${name} was undone`);
+        faults.push(`${id} ended well, but ${name} was compensated`);
       return faults;
     });
   });
 
-/** Every confirmed act that can be undone has its obligation from the same moment. */
+/** Every confirmed effect with a compensate has an obligation, armed in the same transaction. */
 export const obligationsArmed: Invariant = ({ effects }) =>
   each(effects, ({ role, status, name, key, run, pos }) => {
     if (role !== "effect" || status !== "CONFIRMED" || !/^(undone|blind)/.test(name ?? "")) return exempt;
     return effects.some((other) => other.role === "compensation" && other.run === run && other.pos === pos)
       ? []
-      : [`${name} (${key}) is confirmed, and nothing would undo it`];
+      : [`${name} (${key}) is confirmed, and has no obligation`];
   });
 
-/** In a run that has undone several things. */
+/** Applies to runs with several compensations. */
 export const newestFirst: Invariant = (evidence) =>
   each(evidence.runs, ({ id, journal }) => {
-    const keys = new Map(inverses(evidence, journal).map(({ key, pos }) => [key, pos]));
+    const keys = new Map(obligations(evidence, journal).map(({ key, pos }) => [key, pos]));
     const order = [
       ...new Set(
         evidence.calls.filter((call) => call.role === "compensation" && keys.has(call.key)).map(({ key }) => key),
@@ -55,10 +55,10 @@ export const newestFirst: Invariant = (evidence) =>
     const positions = order.map((key) => keys.get(key)!);
     return positions.every((pos, k) => k === 0 || pos < positions[k - 1]!)
       ? []
-      : [`${id} undid in the order ${positions.join(", ")}`];
+      : [`${id} compensated in the order ${positions.join(", ")}`];
   });
 
-/** The timer that this record fires: by a note, or by the holder of the run itself. */
+/** The timer that this record fires: by a note, or by the run's driver. */
 function firedBy(record: FeedRecord): string | undefined {
   if (record.kind === "timer.fired" && record.in === "inbox") return `${record.data.pos} ${record.data.purpose}`;
   if (record.kind === "sleep.ended" && record.data.fired) return `${record.data.pos} sleep`;
@@ -76,7 +76,7 @@ export const timersNeverEarly: Invariant = (evidence) =>
     }
     const fired = new Set<string>();
     const own = evidence.feed.filter((record) => record.journal === journal);
-    return together([
+    return combine([
       each(own, (record) => {
         const timer = firedBy(record);
         if (timer === undefined) return exempt;
@@ -85,14 +85,14 @@ export const timersNeverEarly: Invariant = (evidence) =>
         const early = record.at < (due.get(timer) ?? Number.POSITIVE_INFINITY);
         return early ? [...faults, `${id}: timer ${timer} fired early`] : faults;
       }),
-      each(comesToRest(evidence) ? evidence.timers : [], ({ run, status, pos, purpose }) => {
+      each(settles(evidence) ? evidence.timers : [], ({ run, status, pos, purpose }) => {
         if (run !== journal) return exempt;
         return status === "SET" ? [`${id}: timer ${pos} ${purpose} never fired`] : [];
       }),
     ]);
   });
 
-/** Signals that gates of one name took, and signals that were sent under a key. */
+/** Gates of one name take signals in order; a signal sent under a key enters the inbox once. */
 export const signalsOnceInOrder: Invariant = (evidence) =>
   across(evidence.runs, ({ id, journal }) => {
     const notes = new Map(inboxOf(evidence, journal).map((record) => [record.seq, record]));
@@ -100,7 +100,7 @@ export const signalsOnceInOrder: Invariant = (evidence) =>
       kind === "gate.resolved" && data.note !== undefined ? [notes.get(data.note)!] : [],
     );
     const keys = [...notes.values()].flatMap((note) => (note.kind === "signal.sent" ? (note.data.key ?? []) : []));
-    return together([
+    return combine([
       each(["left", "right"], (gate) => {
         const seqs = taken
           .filter((note) => note.kind === "signal.sent" && note.data.name === gate)
@@ -112,12 +112,12 @@ export const signalsOnceInOrder: Invariant = (evidence) =>
       }),
       each(
         Map.groupBy(keys, (key) => key),
-        ([key, same]) => (same.length > 1 ? [`${id}: the signal "${key}" is in its inbox ${same.length} times`] : []),
+        ([key, same]) => (same.length > 1 ? [`${id}: the signal "${key}" entered its inbox ${same.length} times`] : []),
       ),
     ]);
   });
 
-/** A parent ends after its children, never before. */
+/** A parent ends after its children. */
 export const parentsOutliveChildren: Invariant = ({ runs, feed }) => {
   const ends = new Map<number, number>();
   for (const [k, record] of feed.entries()) {
@@ -128,13 +128,11 @@ export const parentsOutliveChildren: Invariant = ({ runs, feed }) => {
     const above = parent === null ? undefined : ends.get(parent);
     if (above === undefined) return exempt;
     const parentId = runs.find((run) => run.journal === parent)?.id;
-    return (ends.get(journal) ?? Number.POSITIVE_INFINITY) > above
-      ? [`${parentId} has ended, its child ${id} lived on`]
-      : [];
+    return (ends.get(journal) ?? Number.POSITIVE_INFINITY) > above ? [`${parentId} ended before its child ${id}`] : [];
   });
 };
 
-/** Never more than the cap, at any moment; and exactly what live runs hold is reserved. */
+/** Reserved and spent amounts never exceed the cap, and open runs hold exactly what is reserved. */
 export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
   each(budgets, ({ run, cap, reserved, spent }) => {
     const root = runs.find(({ id }) => id === run)!.journal;
@@ -163,7 +161,7 @@ export const budgetsHold: Invariant = ({ budgets, runs, feed }) =>
     return uses === 0 && faults.length === 0 ? exempt : faults;
   });
 
-/** What was decided is what it ends as; undone or not. */
+/** A run ends as it was decided, compensated or not. */
 export const endsAsDecided: Invariant = (evidence) =>
   each(mainJournals(evidence), ({ id, records }) => {
     const decided = records.find(({ kind }) => kind === "run.decided");

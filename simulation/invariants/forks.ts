@@ -1,16 +1,16 @@
 import { mainJournals } from "./journal.ts";
-import { across, each, exempt, type Invariant, nothing } from "./judge.ts";
+import { across, each, exempt, type Invariant, notApplicable } from "./judge.ts";
 
 /**
- * A fork goes on as if what it keeps stood. So it keeps nothing that the run it comes from has undone, or may still undo,
- * unless whoever made it has named that; these did not.
+ * A fork assumes that the effects it keeps stand. It keeps no effect that its source run has compensated, or may still
+ * compensate, unless the caller names it; these callers did not.
  */
 export const forksKeepWhatStands: Invariant = (evidence) =>
   across(mainJournals(evidence), ({ id, records }) => {
     const [created] = records;
     const fork = created?.kind === "run.created" ? created.data.fork : undefined;
-    const by = evidence.deeds.find(({ who }) => who === fork?.by);
-    if (fork === undefined || by?.what !== "fork unnamed") return nothing;
+    const by = evidence.actions.find(({ who }) => who === fork?.by);
+    if (fork === undefined || by?.what !== "fork unnamed") return notApplicable;
     const kept = new Set(
       records
         .flatMap((one) => (one.kind === "fork.kept" ? one.data.records : []))
@@ -18,6 +18,6 @@ export const forksKeepWhatStands: Invariant = (evidence) =>
     );
     return each(evidence.effects, ({ run, role, surplus, pos, name, status }) => {
       if (run !== fork.journal || role !== "compensation" || surplus || !kept.has(pos)) return exempt;
-      return status === "DISCHARGED" ? [] : [`${id} keeps ${name} at ${pos}, whose undoing is ${status}`];
+      return status === "DISCHARGED" ? [] : [`${id} keeps ${name} at ${pos}, whose compensation is ${status}`];
     });
   });

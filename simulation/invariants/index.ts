@@ -52,15 +52,15 @@ export const invariants: Readonly<Record<string, Invariant>> = {
   ...wire,
 };
 
-/** What the invariants say of one simulation. */
-export interface Judged {
-  /** What does not hold, each with the name of its invariant. */
+/** The results of all invariants for one simulation. */
+export interface InvariantReport {
+  /** Each violation, prefixed with the name of its invariant. */
   readonly broken: readonly string[];
-  /** To how many objects each of them applied. */
+  /** How many objects each invariant applied to. */
   readonly judged: Readonly<Record<string, number>>;
 }
 
-export function judge(of: Evidence): Judged {
+export function judge(of: Evidence): InvariantReport {
   const evidence = remembered(of);
   const broken: string[] = [];
   const judged: Record<string, number> = {};

@@ -2,7 +2,7 @@ import type { EffectRow } from "../../src/model/rows.ts";
 import { mainJournals } from "./journal.ts";
 import { across, each, exempt, type Invariant } from "./judge.ts";
 
-/** Whoever acts acts under the key of a decision that the journal knows. */
+/** Every call uses the key of an intent that a journal holds. */
 export const keysHaveIntents: Invariant = ({ calls, effects }) => {
   const known = new Set(effects.map(({ key }) => key));
   return each(calls, ({ effect, key }) =>
@@ -10,19 +10,23 @@ export const keysHaveIntents: Invariant = ({ calls, effects }) => {
   );
 };
 
-/** What it did, or may have done, stands: the claim to its business key is not free yet. */
-const claims = new Set(["PENDING", "DISPATCHED", "UNKNOWN", "STUCK", "CONFIRMED"]);
+/** Statuses in which the effect happened or may happen, so that its business key is not free. */
+const standing = new Set(["PENDING", "DISPATCHED", "UNKNOWN", "STUCK", "CONFIRMED"]);
 
-/** At most one act at a time means the same thing. */
+/** At most one effect at a time holds a business key. */
 export const businessKeysHold: Invariant = ({ effects }) => {
   const owners = new Map<string, EffectRow>();
   return each(effects, (effect) => {
     const { role, status, businessKey, run, pos } = effect;
-    const undone = effects.some(
+    const compensated = effects.some(
       (other) =>
-        other.role === "compensation" && other.run === run && other.pos === pos && !other.surplus && isUndone(other),
+        other.role === "compensation" &&
+        other.run === run &&
+        other.pos === pos &&
+        !other.surplus &&
+        isCompensated(other),
     );
-    if (role !== "effect" || businessKey === null || !claims.has(status) || undone) return exempt;
+    if (role !== "effect" || businessKey === null || !standing.has(status) || compensated) return exempt;
     const name = `${effect.connector ?? effect.name} ${businessKey}`;
     const owner = owners.get(name);
     owners.set(name, effect);
@@ -30,19 +34,19 @@ export const businessKeysHold: Invariant = ({ effects }) => {
   });
 };
 
-const isUndone = ({ status }: EffectRow): boolean => status === "COMPENSATED";
+const isCompensated = ({ status }: EffectRow): boolean => status === "COMPENSATED";
 
-/** From the moment an inline act is in doubt its item decides: the run writes nothing about it but what it was told. */
+/** Once an inline effect is in doubt, its item has the authority: the run's journal writes no outcome of its own. */
 export const onlyAuthorityWrites: Invariant = (evidence) =>
   across(mainJournals(evidence), ({ journal, records }) => {
     const writes = records.filter((one) => one.kind === "effect.settled" || one.kind === "effect.dispatched");
     const effects = Map.groupBy(writes, ({ data: { pos, sub = 0 } }) => `${pos}.${sub}`);
     return each(effects, ([effect, own]) => {
-      const handed = own.findIndex(({ kind, data }) => kind === "effect.settled" && data.to === "UNKNOWN");
-      if (handed < 0) return exempt;
+      const laneResults = own.findIndex(({ kind, data }) => kind === "effect.settled" && data.to === "UNKNOWN");
+      if (laneResults < 0) return exempt;
       return own
-        .slice(handed + 1)
-        .map(({ seq, kind }) => `journal ${journal}, ${seq}: ${kind} of ${effect}, which is its item's`);
+        .slice(laneResults + 1)
+        .map(({ seq, kind }) => `journal ${journal}, ${seq}: ${kind} of ${effect}, which belongs to its item`);
     });
   });
 

@@ -1,11 +1,11 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
-import { across, comesToRest, each, exempt, type Invariant, nothing } from "./judge.ts";
+import { across, each, exempt, type Invariant, notApplicable, settles } from "./judge.ts";
 
 type Journals = Readonly<Record<FeedRecord["in"], ReadonlyMap<number, readonly FeedRecord[]>>>;
 const sorted = new WeakMap<readonly FeedRecord[], Journals>();
 
-/** The records of each journal, and of each inbox: sorted once for all who ask. */
+/** The records of each journal and each inbox, sorted once for all invariants. */
 function byJournal(feed: readonly FeedRecord[], inside: FeedRecord["in"]): ReadonlyMap<number, readonly FeedRecord[]> {
   const known = sorted.get(feed);
   if (known !== undefined) return known[inside];
@@ -27,7 +27,7 @@ export const mainJournals = ({
   return runs.map(({ id, journal }) => ({ id, journal, records: journals.get(journal) ?? [] }));
 };
 
-/** The records of any journal: of a run, of an item. */
+/** The records of any journal, of a run or an item. */
 export const recordsOf = ({ feed }: Evidence, journal: number): readonly FeedRecord[] =>
   byJournal(feed, "journal").get(journal) ?? [];
 
@@ -47,13 +47,13 @@ export const oneStartOneEnd: Invariant = (evidence) =>
     const begins = records.filter(({ kind }) => kind === "run.created").length;
     const ends = records.filter(({ kind }) => kind === "run.ended").length;
     const faults: string[] = [];
-    if (begins !== 1 || records[0]?.kind !== "run.created") faults.push(`${id} does not begin with its creation`);
-    if (ends > 1 || (ends === 1 && records.at(-1)?.kind !== "run.ended")) faults.push(`${id} goes on after its end`);
+    if (begins !== 1 || records[0]?.kind !== "run.created") faults.push(`${id} does not start with its creation`);
+    if (ends > 1 || (ends === 1 && records.at(-1)?.kind !== "run.ended")) faults.push(`${id} continues after its end`);
     return faults;
   });
 
-/** In a journal that had several terms. */
-export const tokensRise: Invariant = ({ feed }) =>
+/** Applies to journals with more than one term. */
+export const tokensIncrease: Invariant = ({ feed }) =>
   each(byJournal(feed, "journal"), ([journal, records]) => {
     const faults: string[] = [];
     const owners = new Map<bigint, string>();
@@ -65,7 +65,7 @@ export const tokensRise: Invariant = ({ feed }) =>
       if (kind !== "term.started") continue;
       const before = owners.get(token);
       if (before !== undefined)
-        faults.push(`journal ${journal}: token ${token} was given to ${before} and ${data.owner}`);
+        faults.push(`journal ${journal}: token ${token} was issued to ${before} and ${data.owner}`);
       owners.set(token, data.owner);
     }
     return terms > 1 ? faults : exempt;
@@ -87,13 +87,13 @@ export const acknowledgedIsPresent: Invariant = ({ client, runs, feed }) =>
 
 const keyOf = (record: FeedRecord): string | undefined => (record.data as { key?: string }).key;
 
-/** Whatever a client has once been told of a run's end. */
+/** The end of a run, once a client has received it, never changes. */
 export const resultsAreFinal: Invariant = ({ client, runs }) =>
   each(
     Map.groupBy(client.results, ({ run }) => run),
     ([run, results]) => {
-      const said = [...new Set(results.map(({ status, outcome }) => `${status} ${outcome}`))];
-      const faults = said.slice(1).map((now, k) => `${run} was ${said[k]}, then ${now}`);
+      const distinct = [...new Set(results.map(({ status, outcome }) => `${status} ${outcome}`))];
+      const faults = distinct.slice(1).map((now, k) => `${run} was ${distinct[k]}, then ${now}`);
       const status = runs.find(({ id }) => id === run)?.status;
       const last = results.at(-1)!;
       if (status !== undefined && status !== last.status)
@@ -111,26 +111,26 @@ const resultKinds: ReadonlySet<string> = new Set([
   "effect.received",
 ]);
 
-/** Every operation has one result: replay would not know which to hand out. */
+/** Every operation has one result, otherwise replay could not choose. */
 export const oneResult: Invariant = (evidence) =>
   across(mainJournals(evidence), ({ id, records }) => {
-    const told = new Map<number, string>();
+    const results = new Map<number, string>();
     return each(records, ({ kind, data, seq }) => {
-      if (kind === "run.retried") told.clear();
+      if (kind === "run.retried") results.clear();
       if (!resultKinds.has(kind)) return exempt;
       const { pos } = data as { pos: number };
-      const before = told.get(pos);
-      told.set(pos, kind);
+      const before = results.get(pos);
+      results.set(pos, kind);
       return before === undefined ? [] : [`${id}, ${seq}: position ${pos} got ${before}, then ${kind}`];
     });
   });
 
-/** In a run that has taken its cancellation. */
+/** Applies to runs that have taken their cancellation. */
 export const noIntentAfterCancel: Invariant = (evidence) =>
   each(mainJournals(evidence), ({ id, journal, records }) => {
-    const asked = inboxOf(evidence, journal).find(({ kind }) => kind === "cancel.requested")?.seq;
-    if (asked === undefined) return exempt;
-    const taken = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= asked);
+    const cancelSeq = inboxOf(evidence, journal).find(({ kind }) => kind === "cancel.requested")?.seq;
+    if (cancelSeq === undefined) return exempt;
+    const taken = records.findIndex((record) => record.kind === "notes.taken" && record.data.through >= cancelSeq);
     if (taken < 0) return exempt;
     return records
       .slice(taken)
@@ -138,25 +138,25 @@ export const noIntentAfterCancel: Invariant = (evidence) =>
       .map(({ seq }) => `${id}, ${seq}: an intent after the cancellation`);
   });
 
-/** Every row is what the records make it. */
+/** Every row equals the fold of the records. */
 export const projectionMatches: Invariant = ({ projection, runs, effects, timers, gates, budgets }) => ({
   judged: runs.length + effects.length + timers.length + gates.length + budgets.length,
   faults: projection,
 });
 
-/** Whatever lives is held, is wanted, or waits for something. */
+/** Every open run is held, queued, or waits for something. */
 export const noRunForgotten: Invariant = ({ orphans, runs }) => ({
   judged: runs.filter(({ endedAt }) => endedAt === null).length,
   faults: orphans,
 });
 
-/** Clients and operators get what they asked for, or a refusal that is in order. */
-export const clientCallsAnswered: Invariant = ({ client, deeds }) => ({
-  judged: client.acknowledged.length + client.said.length + deeds.length,
+/** Clients and operators get what they requested, or an expected refusal. */
+export const clientCallsAnswered: Invariant = ({ client, actions }) => ({
+  judged: client.acknowledged.length + client.keylessSignals.length + actions.length,
   faults: client.faults,
 });
 
-/** A run sticks for a doubt that nobody can settle, and names it; never because code and journal disagree. */
+/** A run is STUCK because of effects in doubt, which it names; never because code and journal disagree. */
 export const stuckHasReason: Invariant = ({ feed }) =>
   each(feed, (record) => {
     if (record.kind !== "run.stuck") return exempt;
@@ -171,12 +171,12 @@ export const stuckHasReason: Invariant = ({ feed }) =>
           (data.sub ?? 0) === sub,
       ),
     );
-    return on.length > 0 && inDoubt ? [] : [`journal ${record.journal} is stuck: ${why}`];
+    return on.length > 0 && inDoubt ? [] : [`journal ${record.journal} is STUCK: ${why}`];
   });
 
-/** A person's word sets a run free by itself: whoever is stuck at the end is stuck on something. */
+/** Resolving its effects unsticks a run, so a run that is STUCK at the end names an open effect. */
 export const stuckNamesItsEffects: Invariant = (evidence) => {
-  if (!comesToRest(evidence)) return nothing;
+  if (!settles(evidence)) return notApplicable;
   return each(evidence.runs, ({ id, journal, status }) => {
     if (status !== "STUCK") return exempt;
     const last = recordsOf(evidence, journal).findLast(({ kind }) => kind === "run.stuck");
@@ -184,6 +184,6 @@ export const stuckNamesItsEffects: Invariant = (evidence) => {
     const open = on.some(({ run, pos, sub }) =>
       evidence.effects.some((e) => e.run === run && e.pos === pos && e.sub === sub && e.status === "STUCK"),
     );
-    return open ? [] : [`${id} is stuck on what has been resolved`];
+    return open ? [] : [`${id} is STUCK, and all its effects are resolved`];
   });
 };

@@ -1,9 +1,9 @@
 import { each, type Invariant } from "./judge.ts";
 
-/** No branch is ever handed what was recorded for another, nor what was recorded for another of its own questions. */
-export const lanesKeepTheirAnswers: Invariant = ({ handed }) =>
-  each(handed, ({ run, lane, turn, answer }) => {
-    const of = answer as { readonly lane?: unknown; readonly turn?: unknown } | null;
+/** A branch only gets results recorded for its own lane and its own turn. */
+export const lanesKeepTheirAnswers: Invariant = ({ laneResults }) =>
+  each(laneResults, ({ run, lane, turn, result }) => {
+    const of = result as { readonly lane?: unknown; readonly turn?: unknown } | null;
     if (of?.lane === lane && of.turn === turn) return [];
-    return [`${run}: ${lane}, turn ${turn} was handed ${JSON.stringify(answer)}`];
+    return [`${run}: ${lane}, turn ${turn} got ${JSON.stringify(result)}`];
   });

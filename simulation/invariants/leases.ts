@@ -3,29 +3,31 @@ import type { Evidence } from "../evidence.ts";
 import { recordsOf } from "./journal.ts";
 import { each, exempt, type Invariant } from "./judge.ts";
 
-/** A term that begins while the one before it lasts is somebody's decision, and names them. */
+/**
+ * A term that starts before the previous one expired is an operator's decision, and names the operator and the reason.
+ */
 export const takeoversHaveReasons: Invariant = ({ feed }) =>
   each(feed, (record) => {
     if (record.kind !== "term.started" || record.data.reason !== "manual") return exempt;
     const { by, why, owner } = record.data;
     return by !== undefined && why !== undefined
       ? []
-      : [`journal ${record.journal}: ${owner} took token ${record.token} before its time, and nobody had asked`];
+      : [`journal ${record.journal}: ${owner} took token ${record.token} before expiry, without an operator's request`];
   });
 
-/** A renewal is granted to the present term alone: not after it was replaced, and not after it was given back. */
+/** Only the current term is renewed: not after it was replaced, and not after it was released. */
 export const onlyCurrentTermRenews: Invariant = (evidence) =>
   each(evidence.renewals, ({ ok, journal, token, at }) => {
     if (!ok) return exempt;
     const over = (r: FeedRecord): boolean => r.token > token || (r.token === token && endsTerm(r));
     return recordsOf(evidence, journal).some((record) => over(record) && record.at < Math.floor(at))
-      ? [`journal ${journal} was renewed under ${token}, whose term was over`]
+      ? [`journal ${journal} was renewed under ${token}, whose term had ended`]
       : [];
   });
 
 const endsTerm = ({ kind }: FeedRecord): boolean => kind === "term.ended" || kind === "run.ended";
 
-/** Who takes over because time has run out waits until it has: a TTL from the grant, or from the last renewal. */
+/** A takeover after expiry waits a full TTL from the grant or the last renewal. */
 export const takeoversWaitForExpiry: Invariant = (evidence) =>
   each(evidence.feed, (record) => {
     if (record.kind !== "term.started" || record.data.previous === undefined) return exempt;
@@ -40,7 +42,7 @@ export const takeoversWaitForExpiry: Invariant = (evidence) =>
     const until = Math.floor(Math.max(before.at, renewed?.at ?? 0)) + before.ttlMs;
     return record.at >= until
       ? []
-      : [`journal ${record.journal}: ${owner} took over ${until - record.at} ms before the time was up`];
+      : [`journal ${record.journal}: ${owner} took over ${until - record.at} ms before expiry`];
   });
 
 interface Grant {
@@ -48,7 +50,7 @@ interface Grant {
   readonly ttlMs: number;
 }
 
-/** When the term of this token began, and for how long. */
+/** When the term of this token started, and its TTL. */
 function grantOf(evidence: Evidence, journal: number, token: bigint): Grant | undefined {
   const records = recordsOf(evidence, journal);
   for (const record of records) {

@@ -1,21 +1,21 @@
 import { each, exempt, type Invariant } from "./judge.ts";
 
-/** Behind a door the work of an older term never begins after a newer one's, nor goes on beside it; and only the old are refused. */
-export const requestFencesKeepOrder: Invariant = ({ knocks }) => {
-  let [newest, came] = [-1n, -1n];
+/** A request fence admits no older token after or beside a newer one, and refuses only older tokens. */
+export const requestFencesKeepOrder: Invariant = ({ fenceEvents }) => {
+  let [newest, arrived] = [-1n, -1n];
   const inside: bigint[] = [];
-  return each(knocks, ({ token, what }) => {
+  return each(fenceEvents, ({ token, what }) => {
     const faults: string[] = [];
-    if (what === "came") came = token > came ? token : came;
-    if (what === "refused" && token >= came) faults.push(`${token} was refused, and nobody newer had come`);
-    if (what === "out") inside.splice(inside.indexOf(token), 1);
-    if (what === "in") {
-      if (token < newest) faults.push(`${token} was let in after ${newest}`);
+    if (what === "arrived") arrived = token > arrived ? token : arrived;
+    if (what === "refused" && token >= arrived) faults.push(`${token} was refused, and no newer token had arrived`);
+    if (what === "done") inside.splice(inside.indexOf(token), 1);
+    if (what === "admitted") {
+      if (token < newest) faults.push(`${token} was admitted after ${newest}`);
       const other = inside.find((one) => one !== token);
-      if (other !== undefined) faults.push(`${token} was let in beside ${other}`);
+      if (other !== undefined) faults.push(`${token} was admitted beside ${other}`);
       inside.push(token);
       newest = token > newest ? token : newest;
     }
-    return what === "in" || what === "refused" ? faults : exempt;
+    return what === "admitted" || what === "refused" ? faults : exempt;
   });
 };

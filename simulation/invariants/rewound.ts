@@ -1,36 +1,36 @@
 import type { FeedRecord } from "../../src/store/contract/store.ts";
 import type { Evidence } from "../evidence.ts";
-import { each, exempt, type Invariant, nothing } from "./judge.ts";
+import { each, exempt, type Invariant, notApplicable } from "./judge.ts";
 
 /** The epoch is in the high bits of every token. */
 const epochBits = 40n;
-/** The store writes into it by itself, under no lease. */
+/** The store's own journal, written under no lease. */
 const storeJournal = 1;
 
-/** The place of the restore in the feed, and the lowest token of its epoch. */
+/** The index of the restore in the feed, and the lowest token of its epoch. */
 function restore({ feed }: Evidence): { readonly at: number; readonly floor: bigint } | undefined {
   const at = feed.findIndex((record) => record.kind === "store.restored" && record.data.epoch > 0);
   const record = feed[at];
   return record?.kind === "store.restored" ? { at, floor: BigInt(record.data.epoch) << epochBits } : undefined;
 }
 
-/** After a restore no token is issued that may have been issued before, by records that nobody remembers. */
+/** After a restore, no token is issued that may have been issued before in records that were lost. */
 export const restoredTokensAreNew: Invariant = (evidence) => {
   const found = restore(evidence);
-  if (evidence.lost === undefined) return nothing;
-  if (found === undefined) return { judged: 1, faults: ["the store went back, and its restore is not in its journal"] };
+  if (evidence.lost === undefined) return notApplicable;
+  if (found === undefined) return { judged: 1, faults: ["the store went back, and its journal has no restore"] };
   const given = new Set(evidence.lost.feed.map(({ journal, token }) => `${journal} ${token}`));
   return each(evidence.feed.slice(found.at), ({ kind, journal, token }) => {
     if (kind !== "term.started") return exempt;
-    if (token < found.floor) return [`journal ${journal}: token ${token} is of the time before the restore`];
+    if (token < found.floor) return [`journal ${journal}: token ${token} is from before the restore`];
     return given.has(`${journal} ${token}`) ? [`journal ${journal}: token ${token} was issued twice`] : [];
   });
 };
 
-/** Whoever held a lease before a restore writes nothing more under it, whether the store remembers its term or not. */
+/** A holder from before a restore writes nothing more under its lease, whether the store remembers its term or not. */
 export const restoreFences: Invariant = (evidence) => {
   const found = restore(evidence);
-  if (found === undefined) return nothing;
+  if (found === undefined) return notApplicable;
   return each(evidence.feed.slice(found.at + 1), ({ token, journal, seq, in: inside }) => {
     if (inside !== "journal" || journal === storeJournal || token === 0n) return exempt;
     return token < found.floor ? [`journal ${journal}, ${seq} was written under ${token} after the restore`] : [];
@@ -39,7 +39,7 @@ export const restoreFences: Invariant = (evidence) => {
 
 type Keys = ReadonlyMap<string, string>;
 
-/** Which key each effect has, as these records say. */
+/** The key of each effect, according to these records. */
 function keysIn(records: readonly FeedRecord[]): Keys {
   const keys = new Map<string, string>();
   for (const { kind, data, journal } of records) {
@@ -49,8 +49,8 @@ function keysIn(records: readonly FeedRecord[]): Keys {
 }
 
 /**
- * What the store remembers of the world. An act whose dispatch was forgotten with the records may be done again: no
- * journal on this side can prevent that, and nothing else is excused.
+ * The evidence without calls that the store has lost. An effect whose dispatch record was lost may be sent again: no
+ * journal can prevent that. Nothing else is excused.
  */
 export function remembered(evidence: Evidence): Evidence {
   const { lost, feed, calls, world, effects, client } = evidence;
@@ -62,13 +62,13 @@ export function remembered(evidence: Evidence): Evidence {
     !kept.has(nameOf(one)) && (forgotten.has(nameOf(one)) || forgotten.has(nameOf({ ...one, key: "" })));
   const stands = (key: string): boolean =>
     effects.some((effect) => effect.key === key && (effect.status === "CONFIRMED" || effect.status === "COMPENSATED"));
-  // A look is no act, and is dispatched by nobody: it is forgotten with what it was about.
+  // An observation is not dispatched, so it is lost together with its effect.
   const known = new Set(effects.map(({ key }) => key));
-  const isIdle = ({ role, key, at }: Evidence["calls"][number]): boolean =>
+  const isLostObservation = ({ role, key, at }: Evidence["calls"][number]): boolean =>
     role === "observe" && !known.has(key) && at >= lost.from;
   return {
     ...evidence,
-    calls: calls.filter((call) => !isLost(call) && !isIdle(call)),
+    calls: calls.filter((call) => !isLost(call) && !isLostObservation(call)),
     world: world.filter(
       (one) =>
         !isLost(one) ||
@@ -76,7 +76,7 @@ export function remembered(evidence: Evidence): Evidence {
     ),
     client: {
       ...client,
-      acknowledged: client.acknowledged.filter(({ asked, at }) => asked > lost.to || at < lost.from),
+      acknowledged: client.acknowledged.filter(({ requestedAt, at }) => requestedAt > lost.to || at < lost.from),
     },
   };
 }
@@ -84,7 +84,10 @@ export function remembered(evidence: Evidence): Evidence {
 const nameOf = ({ key, attempt, token }: { key: string; attempt: number; token: bigint }): string =>
   `${key} ${attempt} ${token}`;
 
-/** Dispatches by key, attempt and token; of an inverse, whose key an item's journal does not say, without the key. */
+/**
+ * Dispatches by key, attempt and token. A compensation is listed without its key, which its item's journal does not
+ * contain.
+ */
 function dispatches(records: readonly FeedRecord[], keys: Keys, { effects }: Evidence): Set<string> {
   const found = new Set<string>();
   for (const { kind, data, journal, token } of records) {

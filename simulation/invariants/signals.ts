@@ -2,7 +2,7 @@ import type { FeedRecord } from "../../src/store/contract/store.ts";
 import { inboxOf, mainJournals } from "./journal.ts";
 import { across, each, exempt, type Invariant } from "./judge.ts";
 
-/** A gate takes the oldest signal of its name that nobody has taken; it does not time out while there is one. */
+/** A gate takes the oldest unused signal of its name, and does not time out while there is one. */
 export const signalsAreNotSkipped: Invariant = (evidence) =>
   across(mainJournals(evidence), ({ id, journal, records }) => {
     const inbox = inboxOf(evidence, journal);
@@ -26,7 +26,7 @@ export const signalsAreNotSkipped: Invariant = (evidence) =>
           !used.has(one.seq),
       );
       if (note !== undefined) used.add(note);
-      return skipped === undefined ? [] : [`${id}: the gate at ${pos} passed over signal ${skipped.seq} (${to})`];
+      return skipped === undefined ? [] : [`${id}: the gate at ${pos} skipped signal ${skipped.seq} (${to})`];
     });
   });
 

@@ -1,14 +1,14 @@
 import { canary } from "../strangers.ts";
 import { strangerTenant } from "../tenants.ts";
-import { each, type Invariant, nothing } from "./judge.ts";
+import { each, type Invariant, notApplicable } from "./judge.ts";
 
-/** Whoever comes with the numbers, names and secrets of another tenant is told what one is told of things that are not there. */
+/** Using the numbers, names and secrets of another tenant gets the same response as using ones that do not exist. */
 export const strangersGetNothing: Invariant = ({ strangers }) =>
   each(strangers, ({ what, got }) =>
-    got === "nothing" || absent.has(got) ? [] : [`a stranger's "${what}" came to: ${got}`],
+    got === "nothing" || absent.has(got) ? [] : [`a stranger's "${what}" returned: ${got}`],
   );
 
-/** Refusals that are also told of what does not exist, and what everybody is told of a store that is away. */
+/** Refusals that are also returned for what does not exist, or while the store is unreachable. */
 const absent: ReadonlySet<string> = new Set([
   "TAPE_FENCED",
   "TAPE_RUN_NOT_FOUND",
@@ -18,16 +18,16 @@ const absent: ReadonlySet<string> = new Set([
   "TAPE_STORE_BUSY",
 ]);
 
-/** Nothing of ours holds a word of theirs, and there is nothing of theirs. */
+/** A stranger's data appears nowhere in our tenant, and the stranger's tenant stays empty. */
 export const strangersChangeNothing: Invariant = ({ feed, audit, effects, strangers }) => {
-  if (strangers.length === 0) return nothing; // nobody came who could have left a word
+  if (strangers.length === 0) return notApplicable; // no stranger took part
   return each([...feed, ...audit, ...effects], (one) => {
-    const text = says(one);
-    return text === undefined ? [] : [`a stranger's word is in ${text}`];
+    const text = leakIn(one);
+    return text === undefined ? [] : [`a stranger's data is in ${text}`];
   });
 };
 
-const says = (one: object): string | undefined => {
+const leakIn = (one: object): string | undefined => {
   const text = JSON.stringify(one, (_key, value: unknown) => (typeof value === "bigint" ? `${value}` : value));
   return text.includes(canary) || text.includes(`"${strangerTenant}"`) ? text : undefined;
 };

@@ -1,16 +1,16 @@
 import type { SequentialModel } from "../../testkit/linearizable.ts";
 import { checkLinearizable } from "../../testkit/linearizable.ts";
-import type { Lost } from "../rewinder.ts";
+import type { RewindLoss } from "../rewinder.ts";
 import type { ValueInput, ValueOperation, ValueOutput } from "../value-clients.ts";
 import { across, each, exempt, type Invariant } from "./judge.ts";
 
 interface State {
   readonly version: number;
-  /** undefined: there is none, or it was deleted. */
+  /** undefined: none exists, or it was deleted. */
   readonly value: unknown;
 }
 
-/** One value as the contract has it: versions grow by one, also across a deletion. */
+/** One value as the contract defines it: versions grow by one, also across a deletion. */
 const model: SequentialModel<State, ValueInput, ValueOutput> = {
   init: () => ({ version: 0, value: undefined }),
   key: ({ version, value }) => `${version} ${String(value)}`,
@@ -41,24 +41,24 @@ const written = ({ version }: State, input: Exclude<ValueInput, { op: "read" }>)
 });
 
 /**
- * The histories of a value that have an order. A store that went back has two: the one that it lived through until then,
- * and the one that begins with what it remembers. What was asked for before it went back and not answered before the
- * moment to which it went back may be in the second or not, as with any answer that got lost.
+ * The histories of a value that must be linearizable. A store that went back has two: the one until then, and the one
+ * that starts from its snapshot. An operation that overlaps the lost interval may or may not be in the second, like any
+ * operation whose response was lost.
  */
-function historiesOf(values: readonly ValueOperation[], lost: Lost | undefined): ValueOperation[][] {
+function historiesOf(values: readonly ValueOperation[], lost: RewindLoss | undefined): ValueOperation[][] {
   if (lost === undefined) return [[...values]];
   const unknown = ({ output: _, ...one }: ValueOperation): ValueOperation => ({
     ...one,
     ret: Number.POSITIVE_INFINITY,
   });
-  const until = values.filter(({ asked }) => asked <= lost.to);
+  const until = values.filter(({ requestedAt }) => requestedAt <= lost.to);
   return [
-    until.map((one) => (one.answered < lost.to ? one : unknown(one))),
-    values.map((one) => (one.answered < lost.from || one.asked > lost.to ? one : unknown(one))),
+    until.map((one) => (one.answeredAt < lost.to ? one : unknown(one))),
+    values.map((one) => (one.answeredAt < lost.from || one.requestedAt > lost.to ? one : unknown(one))),
   ];
 }
 
-/** There is one order of all writes and reads of a value that explains what each client was told. */
+/** One order of all writes and reads of a value explains every client's results. */
 export const valuesAreLinearizable: Invariant = ({ values, lost }) =>
   across(
     Map.groupBy(values, ({ input }) => input.key),
@@ -71,8 +71,8 @@ export const valuesAreLinearizable: Invariant = ({ values, lost }) =>
   );
 
 /**
- * Whoever watches sees every transition once, in order, each from what the one before it left; but for what a deletion
- * erased. Where the store went back there is one break in what a watcher sees: between the two histories.
+ * A watcher sees every transition once, in order, each from the previous value, except for what a deletion erased.
+ * Where the store went back, a watcher sees one break, between the two histories.
  */
 export const watchersSeeAll: Invariant = ({ watched, lost }) =>
   across(watched, (seen) => {

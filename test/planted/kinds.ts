@@ -1,8 +1,8 @@
 import type { Plan } from "../../simulation/plan.ts";
 
 /** A process is paused for longer than its lease lasts. */
-const isLongStop = ({ strike, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>
-  strike === "pause" && forMs > ttlMs;
+const isLongStop = ({ kind, forMs = 0 }: Plan["faults"][number], ttlMs: number): boolean =>
+  kind === "pause" && forMs > ttlMs;
 
 const says = (runs: Plan["runs"], text: string): boolean => JSON.stringify(runs).includes(text);
 
@@ -27,13 +27,13 @@ export const kinds = {
   "with values": ({ values }) => values.length > 0,
   "with a schedule": ({ schedules }) => schedules.length > 0,
   "with a rewound store": ({ rewind }) => rewind !== undefined,
-  "with operators": ({ deeds }) => deeds.length > 0,
+  "with operators": ({ actions }) => actions.length > 0,
   "with strangers": ({ strangers }) => strangers.length > 0,
-  "with neighbours": ({ neighbours }) => neighbours.deeds.length > 0,
+  "with neighbours": ({ neighbours }) => neighbours.actions.length > 0,
   "with a singleton": ({ singleton, replicas }) => singleton !== undefined && replicas > 1,
   "with a guarded gate": ({ guarded }) => guarded.length > 0,
-  "with unnamed forks": ({ deeds }) => deeds.some(({ what }) => what === "fork unnamed"),
-  "with an early cancellation": ({ unbegun }) => unbegun !== undefined,
+  "with unnamed forks": ({ actions }) => actions.some(({ what }) => what === "fork unnamed"),
+  "with an early cancellation": ({ unstarted }) => unstarted !== undefined,
   "with a set clock": ({ wallStep }) => wallStep !== undefined,
 } satisfies Record<string, (plan: Plan) => boolean>;
 

@@ -11,7 +11,7 @@ const lanes: Op = {
   restMs: undefined,
 };
 
-/** A world in which nothing goes wrong by itself: what a checker complains about was put there by the test. */
+/** A world without faults: whatever an invariant finds was put there by the test. */
 export const calm: Plan = {
   ...planOf(1),
   replicas: 2,
@@ -19,7 +19,7 @@ export const calm: Plan = {
   clocks: [rightClock, rightClock],
   ttlMs: 12_000,
   travelMs: 2,
-  deafness: 0,
+  hintLoss: 0,
   runs: [
     {
       id: "run-0",
@@ -54,7 +54,7 @@ export const calm: Plan = {
     { client: 0, atMs: 2_900, key: "x", what: "put" },
   ],
   singleton: { everyMs: 500, throws: false },
-  deeds: [
+  actions: [
     { atMs: 2_000, what: "take over", run: "run-0" },
     { atMs: 8_000, what: "take the singleton", run: "run-0" },
   ],
@@ -69,7 +69,7 @@ export const calm: Plan = {
     { run: "run-0", atMs: 4_000, by: "ada", value: 7, key: "guarded 2" },
   ],
   neighbours: {
-    deeds: [
+    actions: [
       { atMs: 500, what: "start several at once", n: 0 },
       { atMs: 1_000, what: "schedule", n: 0 },
       { atMs: 1_200, what: "put", n: 0 },
@@ -79,8 +79,8 @@ export const calm: Plan = {
     ],
     walks: [{ atMs: 2_000, list: "feed", of: "neighbours", rows: 1, pauseMs: 600 }],
   },
-  unbegun: {
-    id: "unbegun",
+  unstarted: {
+    id: "unstarted",
     workflow: "nowhere",
     program: { ops: [{ op: "step", fails: false }], attempts: 1 },
     atMs: 1_000,
@@ -91,5 +91,5 @@ export const calm: Plan = {
   rewind: undefined,
   healAtMs: 20_000,
   heals: true,
-  person: false,
+  resolver: false,
 };

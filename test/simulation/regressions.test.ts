@@ -7,24 +7,27 @@ import type { PlannedRun } from "../../simulation/plan-runs.ts";
 import type { Op } from "../../simulation/program.ts";
 import { simulate } from "../../simulation/simulate.ts";
 
-/** What a seed once needed to fail, by itself: seeds change their meaning when plans are drawn in another way. */
+/**
+ * A plan without faults, to which each test adds what a seed once needed to fail. Seeds themselves change their meaning
+ * when plans are drawn differently.
+ */
 const quiet: Plan = {
   ...planOf(1),
   replicas: 1,
   remote: [false],
   clocks: [rightClock],
   travelMs: 0,
-  deafness: 0,
+  hintLoss: 0,
   signals: [],
   schedules: [],
   values: [],
   singleton: undefined,
-  deeds: [],
+  actions: [],
   faults: [],
   rewind: undefined,
   healAtMs: 20_000,
   heals: true,
-  person: false,
+  resolver: false,
 };
 const runOf = (ops: readonly Op[]): PlannedRun => ({
   id: "run-0",
@@ -37,13 +40,13 @@ const runOf = (ops: readonly Op[]): PlannedRun => ({
 });
 const spend = (ms: number): Op[] => [{ op: "spend", usd: 4, cost: 2, ms }];
 
-describe("what seeds have found", () => {
-  it("a fork goes on where its run had given money back at its end", async () => {
+describe("regressions found by seeds", () => {
+  it("forks a run that released reservations at its end", async () => {
     const evidence = await simulate({
       ...quiet,
-      // The third asks for more than is left, and the run fails with two reservations open.
+      // The third reserves more than is left, and the run fails with two reservations open.
       runs: [runOf([{ op: "all", branches: [spend(900), spend(2_900), spend(1_500)] }])],
-      deeds: [{ atMs: 6_000, what: "fork", run: "run-0" }],
+      actions: [{ atMs: 6_000, what: "fork", run: "run-0" }],
     });
     assert.deepEqual(brokenInvariants(evidence), []);
     const ended = evidence.runs.map(({ id, status }) => [id, status]);

@@ -1,3 +1,3 @@
-import { playSeeds } from "./seeds.ts";
+import { runSeeds } from "./seeds.ts";
 
-playSeeds(2);
+runSeeds(2);

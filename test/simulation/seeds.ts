@@ -3,7 +3,7 @@ import { describe, it } from "vitest";
 import { neverJudged, neverReached, simulateSeeds } from "../../simulation/suite.ts";
 import { sampleDay } from "../sample.ts";
 
-/** Seeds that once found a fault, in the engine or in the simulation itself. */
+/** Seeds that once found a bug, in the engine or in the simulation. */
 const regressions: readonly string[] = [
   "113219",
   "400988",
@@ -19,8 +19,8 @@ const perFile = 900;
 const fresh = 50;
 
 /**
- * One of the files that share the seeds: fixed ones, which say the same on every machine, and some that are new every
- * day. A fresh one that fails is named by its day, and plays the same for ever after.
+ * The seeds of one test file: fixed ones, equal on every machine, and some that are new every day. A fresh seed is
+ * named by its day, so that a failure can be repeated.
  */
 export function seedsOf(file: number): (number | string)[] {
   const first = (file - 1) * perFile + 1;
@@ -31,17 +31,17 @@ export function seedsOf(file: number): (number | string)[] {
   ];
 }
 
-export function playSeeds(file: number): void {
+export function runSeeds(file: number): void {
   describe(`the engine, simulated (${file} of 3)`, () => {
-    it("keeps every invariant, each judged something, and reaches every state worth reaching", {
+    it("keeps every invariant and reaches every mark", {
       timeout: 600_000,
     }, async () => {
       const seeds = seedsOf(file);
       const report = await simulateSeeds(seeds);
       assert.equal(report.failures.join("\n\n"), "");
       assert.equal(report.seeds, seeds.length);
-      assert.deepEqual(neverReached(report), [], "these were never reached");
-      assert.deepEqual(neverJudged(report), [], "these judged nothing");
+      assert.deepEqual(neverReached(report), [], "marks never reached");
+      assert.deepEqual(neverJudged(report), [], "invariants that judged nothing");
     });
   });
 }

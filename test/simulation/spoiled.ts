@@ -1,4 +1,4 @@
-import type { ActArgs } from "../../simulation/effects.ts";
+import type { EffectArgs } from "../../simulation/effects.ts";
 import type { Evidence } from "../../simulation/evidence.ts";
 import type { Plan } from "../../simulation/plan.ts";
 import type { PlannedRun } from "../../simulation/plan-runs.ts";
@@ -18,16 +18,16 @@ const run = (id: string, ops: readonly Op[], more: Partial<PlannedRun> = {}): Pl
   ...more,
 });
 
-const act = (effect: string, id: string, more: Partial<ActArgs> = {}): Op => ({
-  op: "act",
+const call = (effect: string, id: string, more: Partial<EffectArgs> = {}): Op => ({
+  op: "effect",
   effect,
   args: {
     id,
     businessKey: id,
-    troubles: [],
-    undoTroubles: [],
-    stubborn: false,
-    looks: [],
+    faults: [],
+    compensateFaults: [],
+    unresponsive: false,
+    observations: [],
     travelMs: 20,
     answerMs: 40,
     ...more,
@@ -35,17 +35,17 @@ const act = (effect: string, id: string, more: Partial<ActArgs> = {}): Op => ({
   caught: true,
 });
 
-/** A world in which every rule about runs and effects has something to judge. */
+/** A world in which every invariant about runs and effects has something to judge. */
 export const eventful: Plan = {
   ...calm,
   remote: [false, false],
   runs: [
-    run("undone", [act("undone.inline", "a"), act("undone.idempotent", "b"), { op: "fail" }]),
-    run("doubted", [act("observed.inline", "c", { troubles: ["lost"] })]),
-    run("not sent", [act("observed.outbox", "d", { troubles: ["not_sent"] })], { atMs: 20_000 }),
-    run("tried", [act("idempotent.inline", "e", { troubles: ["lost", "lost"] })]),
-    run("careless", [act("undone.careless", "f", { troubles: ["twice"] })]),
-    run("stuck", [act("blind.inline", "g", { troubles: ["lost"] })]),
+    run("compensated", [call("undone.inline", "a"), call("undone.idempotent", "b"), { op: "fail" }]),
+    run("in doubt", [call("observed.inline", "c", { faults: ["lost"] })]),
+    run("not sent", [call("observed.outbox", "d", { faults: ["not_sent"] })], { atMs: 20_000 }),
+    run("tried", [call("idempotent.inline", "e", { faults: ["lost", "lost"] })]),
+    run("careless", [call("undone.careless", "f", { faults: ["twice"] })]),
+    run("stuck", [call("blind.inline", "g", { faults: ["lost"] })]),
     run("parent", [{ op: "child", ops: [{ op: "step", fails: false }], awaited: true }]),
     run("spender", [{ op: "spend", usd: 4, cost: 2, ms: 900 }], { usd: 10 }),
     run("cancelled", [{ op: "sleep", ms: 30_000 }], { cancelAtMs: 3_000 }),
@@ -59,11 +59,11 @@ export const eventful: Plan = {
     { run: "gated", gate: "left", atMs: 4_000, key: "first" },
     { run: "gated", gate: "left", atMs: 4_500, key: "second" },
   ],
-  deeds: [{ atMs: 2_000, what: "take over", run: "taken" }],
+  actions: [{ atMs: 2_000, what: "take over", run: "taken" }],
   guarded: [],
   schedules: [],
-  // Its runs are taken over after their time; "not sent" begins after that.
-  faults: [{ replica: 0, at: "append", n: 9, edge: "after", strike: "crash", forMs: 4_000 }],
+  // Its runs are taken over after expiry; "not sent" starts after that.
+  faults: [{ replica: 0, at: "append", n: 9, edge: "after", kind: "crash", forMs: 4_000 }],
   healAtMs: 30_000,
 };
 
@@ -72,13 +72,13 @@ type Kind = FeedRecord["kind"];
 type Of<K extends Kind> = Extract<FeedRecord, { kind: K }>;
 
 const found = <T>(one: T | undefined): T => {
-  if (one === undefined) throw new Error("the world has nothing that could be spoiled");
+  if (one === undefined) throw new Error("the world has nothing to spoil");
   return one;
 };
 
 const journalOf = ({ runs }: Evidence, id: string): number => found(runs.find((one) => one.id === id)).journal;
 
-/** The same world with other records in the place of the first one that fits. */
+/** The same world with the first matching record replaced. */
 function replace<K extends Kind>(
   world: Evidence,
   kind: K,
@@ -102,15 +102,15 @@ const isOf = (world: Evidence, id: string) => {
   return (one: { readonly journal: number }): boolean => one.journal === journal;
 };
 
-/** The world carried out once more what it did for this effect. */
+/** The upstream applied an effect of these semantics once more. */
 const appliedAgain = (world: Evidence, semantics: EffectRow["semantics"]): Evidence => {
   const keys = new Set(world.effects.filter((one) => one.semantics === semantics).map(({ key }) => key));
   return { ...world, world: [...world.world, found(world.world.find(({ key, applied }) => applied && keys.has(key)))] };
 };
 
-/** For each rule a way to break it in the eventful world. */
+/** For each invariant, a change of the eventful world that breaks it. */
 export const spoiled: Readonly<Record<string, Spoil>> = {
-  clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was turned away"] } }),
+  clientCallsAnswered: (world) => ({ ...world, client: { ...world.client, faults: ["a client was refused"] } }),
   projectionMatches: (world) => ({ ...world, projection: ["a row that no record explains"] }),
   noRunForgotten: (world) => ({ ...world, orphans: ["a run that waits for nothing"] }),
   seqIsDense: (world) => replace(world, "step.done", any, () => []),
@@ -121,7 +121,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
     const results = [...world.client.results, { ...found(first), status: "another" }];
     return { ...world, client: { ...world.client, results } };
   },
-  tokensRise: (world) =>
+  tokensIncrease: (world) =>
     replace(world, "run.ended", isOf(world, "taken"), (end) => [{ ...end, token: end.token - 1n }]),
   noIntentAfterCancel: (world) =>
     replace(world, "notes.taken", isOf(world, "cancelled"), (taken) => [taken, { ...taken, kind: "effect.intended" }]),
@@ -149,7 +149,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
     ),
   unknownIsNeverLost: (world) => changeEffect(world, ({ status }) => status === "CONFIRMED", { status: "UNKNOWN" }),
   fencedOwnersStayQuiet: (world) =>
-    replace(world, "effect.dispatched", isOf(world, "doubted"), (sent) => [
+    replace(world, "effect.dispatched", isOf(world, "in doubt"), (sent) => [
       sent,
       { ...sent, token: sent.token + 1n, at: sent.at - 1_000, data: { ...sent.data, attempt: 9 } },
     ]),
@@ -179,7 +179,7 @@ export const spoiled: Readonly<Record<string, Spoil>> = {
     const owner = found(world.effects.find(({ role, businessKey }) => role === "effect" && businessKey === "c"));
     return { ...world, effects: [...world.effects, { ...owner, key: "of another run", run: 0 }] };
   },
-  keysHaveIntents: (world) => ({ ...world, calls: world.calls.map((call) => ({ ...call, key: "of nobody" })) }),
+  keysHaveIntents: (world) => ({ ...world, calls: world.calls.map((call) => ({ ...call, key: "without intent" })) }),
   runIdsAreUnique: (world) => ({ ...world, runs: [...world.runs, found(world.runs[0])] }),
   signalsAreNotSkipped: (world) => {
     const notes = world.feed.filter(

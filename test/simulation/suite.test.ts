@@ -7,7 +7,7 @@ import { neverJudged, neverReached, simulateSeed, simulateSeeds } from "../../si
 import { calm } from "./calm.ts";
 
 describe("a suite of seeds", () => {
-  it("adds up what its seeds judged, and says what none of them judged or reached", async () => {
+  it("adds up what its seeds judged, and lists what none judged or reached", async () => {
     const [one, two, both] = [await simulateSeed(1), await simulateSeed(2), await simulateSeeds([1, 2])];
     assert.deepEqual(both.failures, []);
     const names = Object.keys(invariants);
@@ -22,8 +22,15 @@ describe("a suite of seeds", () => {
     assert.ok(neverReached(both).length > 0);
   });
 
-  it("a failing plan is made as small as it can be", async () => {
-    const fault = planOf("some").faults[0] ?? { replica: 0, at: "act", n: 1, edge: "after", strike: "crash", forMs: 5 };
+  it("minimises a failing plan", async () => {
+    const fault = planOf("some").faults[0] ?? {
+      replica: 0,
+      at: "effect",
+      n: 1,
+      edge: "after",
+      kind: "crash",
+      forMs: 5,
+    };
     const plan: Plan = {
       ...calm,
       faults: [
@@ -31,12 +38,12 @@ describe("a suite of seeds", () => {
         { ...fault, n: 2 },
       ],
     };
-    const least = await minimise(plan, async ({ faults }) => faults.some(({ n }) => n === 2));
+    const smallest = await minimise(plan, async ({ faults }) => faults.some(({ n }) => n === 2));
     assert.deepEqual(
-      least.faults.map(({ n }) => n),
+      smallest.faults.map(({ n }) => n),
       [2],
     );
-    assert.deepEqual([least.values, least.schedules, least.signals, least.deeds], [[], [], [], []]);
-    assert.equal(least.singleton, undefined);
+    assert.deepEqual([smallest.values, smallest.schedules, smallest.signals, smallest.actions], [[], [], [], []]);
+    assert.equal(smallest.singleton, undefined);
   });
 });

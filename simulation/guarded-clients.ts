@@ -3,22 +3,22 @@ import { guardedName } from "./guarded-gate.ts";
 import type { GuardedSignal } from "./plan-visitors.ts";
 import { type Stage, tenant } from "./stage.ts";
 
-/** What somebody was told about a signal to a guarded gate. */
-export interface GuardedStory extends GuardedSignal {
+/** A signal to a guarded gate, and its result. */
+export interface GuardedCall extends GuardedSignal {
   /** "sent", or the code of the refusal. */
-  readonly told: string;
+  readonly result: string;
 }
 
-/** Those who signal a guarded gate, whether they may or not. */
+/** Sends signals to a guarded gate, from approvers and others. */
 export class GuardedClients {
-  readonly stories: GuardedStory[] = [];
+  readonly signals: GuardedCall[] = [];
   readonly #stage: Stage;
 
   constructor(stage: Stage) {
     this.#stage = stage;
   }
 
-  everything(): Promise<unknown> {
+  run(): Promise<unknown> {
     return Promise.all(this.#stage.plan.guarded.map((signal) => this.#send(signal)));
   }
 
@@ -26,12 +26,12 @@ export class GuardedClients {
     const { time, shared } = this.#stage;
     const { run, atMs, by, value, key } = signal;
     await time.sleep(atMs);
-    const told = await shared.store.intake
+    const result = await shared.store.intake
       .signal(tenant, run, { name: guardedName, value, key, ...(by === undefined ? {} : { by }) })
       .then(
         () => "sent",
         (error: unknown) => (isTapeError(error) ? error.code : String(error)),
       );
-    this.stories.push({ ...signal, told });
+    this.signals.push({ ...signal, result });
   }
 }

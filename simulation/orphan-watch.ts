@@ -3,27 +3,27 @@ import type { EffectRow, GateRow, ScheduleRow, TimerRow } from "../src/model/row
 import type { RunView } from "../src/store/contract/store.ts";
 import type { SharedStore } from "./shared-store.ts";
 
-/** What the tables say at one moment. A simulation is small: one page holds each of them. */
+/** The tables at one moment. A simulation is small: one page holds each of them. */
 export interface OrphanReport {
   readonly runs: readonly RunView[];
   readonly leases: readonly LeaseView[];
   readonly effects: readonly EffectRow[];
-  /** Open ones. */
+  /** Open gates. */
   readonly gates: readonly GateRow[];
   readonly timers: readonly TimerRow[];
   readonly schedules: readonly ScheduleRow[];
 }
 
-const nothing: OrphanReport = { runs: [], leases: [], effects: [], gates: [], timers: [], schedules: [] };
+const emptyReport: OrphanReport = { runs: [], leases: [], effects: [], gates: [], timers: [], schedules: [] };
 
-/** Looks at the tables on behalf of everybody who watches, and only if something was written since the last look. */
+/** Reads the tables for all observers, and only if something was written since the last read. */
 export class OrphanWatch {
   readonly #shared: SharedStore;
   readonly #tenant: string;
-  /** What a time of the store's is, whatever was done to its clock. */
+  /** Converts a time of the store to what it would be if its clock had never been set. */
   readonly #right: (ms: number) => number;
-  #seen: { readonly changes: number; readonly sight: OrphanReport } | undefined;
-  #judged: { readonly sight: OrphanReport; readonly orphans: readonly string[] } | undefined;
+  #seen: { readonly changes: number; readonly report: OrphanReport } | undefined;
+  #judged: { readonly report: OrphanReport; readonly orphans: readonly string[] } | undefined;
 
   constructor(shared: SharedStore, tenant: string, right: (ms: number) => number = (ms) => ms) {
     this.#shared = shared;
@@ -31,13 +31,13 @@ export class OrphanWatch {
     this.#right = right;
   }
 
-  async look(): Promise<OrphanReport> {
+  async read(): Promise<OrphanReport> {
     const { changes, store } = this.#shared;
-    if (this.#seen?.changes === changes) return this.#seen.sight;
-    if (this.#shared.away) return this.#seen?.sight ?? nothing;
+    if (this.#seen?.changes === changes) return this.#seen.report;
+    if (this.#shared.away) return this.#seen?.report ?? emptyReport;
     const { read } = store;
     const tenant = this.#tenant;
-    // SQLite answers each of them before it returns: nothing is written in between.
+    // SQLite answers each query before it returns, so nothing is written in between.
     const [runs, leases, effects, gates, timers, schedules] = await Promise.all([
       read.runs(tenant),
       read.leases(tenant),
@@ -47,7 +47,7 @@ export class OrphanWatch {
       read.schedules(tenant),
     ]);
     const right = this.#right;
-    const sight = {
+    const report = {
       runs: runs.map((run) => ({
         ...run,
         createdAt: right(run.createdAt),
@@ -63,20 +63,20 @@ export class OrphanWatch {
       timers: timers.map((timer) => ({ ...timer, dueAt: right(timer.dueAt) })),
       schedules,
     };
-    this.#seen = { changes, sight };
-    return sight;
+    this.#seen = { changes, report };
+    return report;
   }
 
-  /** Live runs that nobody will ever look at again: none at any instant, not only at the end. */
+  /** Open runs that will never be driven again. There must be none at any moment, not only at the end. */
   async orphans(): Promise<readonly string[]> {
-    const sight = await this.look();
-    if (this.#judged?.sight !== sight) this.#judged = { sight, orphans: orphansIn(sight) };
+    const report = await this.read();
+    if (this.#judged?.report !== report) this.#judged = { report, orphans: orphansIn(report) };
     return this.#judged.orphans;
   }
 
-  /** Nobody holds or wants a run or an effect, and nothing is set: no run will go on by itself. */
+  /** No run or effect is held or queued, and no timer is set: no run can continue. */
   async quiet(): Promise<boolean> {
-    const { leases, timers, schedules } = await this.look();
+    const { leases, timers, schedules } = await this.read();
     return (
       leases.every(({ kind, owner, nextReactor }) => kind === "name" || (owner === null && nextReactor === null)) &&
       timers.every(({ status }) => status !== "SET") &&
@@ -91,11 +91,11 @@ function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): stri
   const live = runs.filter(({ endedAt }) => endedAt === null);
   const gated = new Set(gates.map(({ run }) => run));
   const timed = new Set(timers.flatMap(({ run, status }) => (status === "SET" ? [run] : [])));
-  // An effect that waits for a person is no excuse: its run must say so itself.
-  const worked = new Set(effects.flatMap(({ run, item }) => (item !== null && held.get(item) ? [run] : [])));
+  // An effect that waits for an operator is no excuse: its run must be STUCK.
+  const inProgress = new Set(effects.flatMap(({ run, item }) => (item !== null && held.get(item) ? [run] : [])));
   for (const { journal, status, parent, endedAt } of runs) {
-    const effect = worked.has(journal);
-    // What a completed child owes is the business of those above it.
+    const effect = inProgress.has(journal);
+    // Obligations of a completed child concern its ancestors.
     for (let above = effect ? parent : null; above !== null; ) {
       awaited.add(above);
       above = runs.find((one) => one.journal === above)?.parent ?? null;
@@ -104,7 +104,7 @@ function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): stri
     const wait = gated.has(journal) || timed.has(journal) || effect;
     if (status === "STUCK" || held.get(journal) || wait) awaited.add(journal);
   }
-  // A run that waits for a child is well if the child is.
+  // A run that waits for a child is fine if the child is.
   for (let changed = true; changed; ) {
     changed = false;
     for (const { journal, parent } of live) {
@@ -115,5 +115,5 @@ function orphansIn({ runs, leases, gates, timers, effects }: OrphanReport): stri
   }
   return live
     .filter(({ journal }) => !awaited.has(journal))
-    .map(({ id, status }) => `${id} is ${status} and forgotten`);
+    .map(({ id, status }) => `${id} is ${status}, and will never be driven again`);
 }

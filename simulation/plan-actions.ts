@@ -3,7 +3,7 @@ import { chance, pick, times } from "./draw.ts";
 import { opsOf, type PlannedRun } from "./plan-runs.ts";
 import type { Program } from "./program.ts";
 
-/** What an operator does by hand, besides settling doubts. */
+/** An operator action other than resolving effects. */
 export interface PlannedAction {
   readonly atMs: number;
   readonly what:
@@ -24,12 +24,12 @@ export interface PlannedSchedule {
   readonly catchUp: "all" | "latest" | "none";
   readonly program: Program;
   readonly atMs: number;
-  /** While it is paused nothing falls due. */
+  /** During a pause nothing falls due. */
   readonly pause: { readonly fromMs: number; readonly toMs: number } | undefined;
   readonly deleteAtMs: number;
 }
 
-/** One thing that a client from outside does to a value. */
+/** One operation on a value by a client. */
 export interface PlannedValueWrite {
   readonly client: number;
   readonly atMs: number;
@@ -40,7 +40,7 @@ export interface PlannedValueWrite {
 /** A background job that all replicas stand by for. */
 export interface PlannedSingleton {
   readonly everyMs: number;
-  /** Now and then its body throws. */
+  /** Its body sometimes throws. */
   readonly throws: boolean;
 }
 
