@@ -1,9 +1,9 @@
 import { defined } from "../base/defined.ts";
-import { TapeError } from "../model/errors.ts";
 import type { LeaseTarget } from "../model/lease.ts";
+import { targetNotFound } from "../model/not-found.ts";
 import type { ClaimOps } from "../store/contract/store.ts";
 import { staleError } from "../store/validate/arguments.ts";
-import { absentRun, assertOwn, inParts, isOwn, type RemoteContext } from "./context.ts";
+import { assertOwn, inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Whoever renews tries again by itself, and soon: it must hear early that this try failed. */
 const renewMs = 2_000;
@@ -54,8 +54,6 @@ export function remoteClaim(deps: RemoteContext): ClaimOps {
 
 /** A named lease comes to be when it is first asked for: in another tenant nobody may make one. */
 function absentTarget(deps: RemoteContext, tenant: string, target: LeaseTarget): unknown {
-  if ("run" in target) return absentRun(target.run);
   if ("name" in target) assertOwn(deps, tenant);
-  const name = "journal" in target ? target.journal : target.name;
-  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
+  return targetNotFound(target);
 }

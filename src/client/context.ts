@@ -34,6 +34,3 @@ export function inParts<I, A>(items: readonly I[], send: (part: I[]) => Promise<
   for (let from = 0; from < items.length; from += maxItems) parts.push(send(items.slice(from, from + maxItems)));
   return Promise.all(parts);
 }
-
-export const absentRun = (run: string): TapeError =>
-  new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });

@@ -1,11 +1,12 @@
 import { encode } from "../base/codec.ts";
 import { defined } from "../base/defined.ts";
 import { TapeError } from "../model/errors.ts";
+import { notFound } from "../model/not-found.ts";
 import type { IntakeOps } from "../store/contract/store.ts";
 import { readList } from "../store/read-all.ts";
 import { noAttempt } from "../store/validate/arguments.ts";
 import { checkPayload, checkReport, checkRunSpec, encodeRecord } from "../store/validate/entry.ts";
-import { absentRun, assertOwn, isOwn, type RemoteContext } from "./context.ts";
+import { assertOwn, isOwn, type RemoteContext } from "./context.ts";
 import type { CreateBatcher } from "./create-batcher.ts";
 import { tokensOver } from "./read.ts";
 
@@ -17,13 +18,13 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     createRuns: (tenant, specs, first) => creations.create(tenant, specs, first, key),
     // Through which credential it comes is the server's to say.
     async signal(tenant, id, { via: _via, ...signal }) {
-      if (!isOwn(deps, tenant)) throw absentRun(id);
+      if (!isOwn(deps, tenant)) throw notFound("run", id);
       const body = { ...defined(signal), value: signal.value };
       encodeRecord({ kind: "signal.sent", data: body }, limits);
       return caller.call("runs.signal", { params: { id }, body }, once);
     },
     async cancel(tenant, id, { reason, by, key: named }) {
-      if (!isOwn(deps, tenant)) throw absentRun(id);
+      if (!isOwn(deps, tenant)) throw notFound("run", id);
       const data = { reason, ...defined({ by }) };
       encodeRecord({ kind: "cancel.requested", data }, limits);
       return caller.call("runs.cancel", { params: { id }, body: { ...data, ...defined({ key: named }) } }, once);
@@ -84,7 +85,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
       throw new TapeError("TAPE_FORBIDDEN", "over the wire tokens are made by the server: call tokens.create");
     },
     async revokeToken(tenant, id, { reason }) {
-      if (!isOwn(deps, tenant)) throw noToken(id);
+      if (!isOwn(deps, tenant)) throw notFound("token", id);
       const find = async () =>
         (
           await readList(
@@ -93,7 +94,7 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
           )
         ).find((token) => token.id === id);
       const before = await find();
-      if (before === undefined) throw noToken(id);
+      if (before === undefined) throw notFound("token", id);
       await caller.call("tokens.revoke", { params: { id }, body: { reason } });
       return (await find()) ?? before;
     },
@@ -113,8 +114,6 @@ export function remoteIntake(deps: RemoteContext, creations: CreateBatcher, key?
     },
   };
 }
-
-const noToken = (id: string): TapeError => new TapeError("TAPE_NOT_FOUND", `there is no token ${id}`, { id });
 
 const noVersion = (key: string, version: number): TapeError =>
   new TapeError("TAPE_VERSION_CONFLICT", `${key} is not at version ${version}`, { key });

@@ -1,12 +1,12 @@
 import { defined } from "../base/defined.ts";
-import { isTapeError, TapeError } from "../model/errors.ts";
-import type { LeaseTarget } from "../model/lease.ts";
+import { isTapeError } from "../model/errors.ts";
+import { targetNotFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { FeedRecord, ReadOps, RunFilter } from "../store/contract/store.ts";
 import { pageOf } from "../store/page.ts";
 import { readList } from "../store/read-all.ts";
-import { absentRun, inParts, isOwn, type RemoteContext } from "./context.ts";
+import { inParts, isOwn, type RemoteContext } from "./context.ts";
 
 /** Everything anybody may read. Another tenant's things answer like absent ones, without a request. */
 export function remoteRead(deps: RemoteContext): ReadOps {
@@ -111,7 +111,7 @@ export function remoteRead(deps: RemoteContext): ReadOps {
       return own(tenant) ? (await caller.call("leases.list", { query: defined({ held, limit }) })).leases : [];
     },
     async terms(tenant, target) {
-      if (!own(tenant)) throw absent(target);
+      if (!own(tenant)) throw targetNotFound(target);
       return (await caller.call("store.terms", { body: { target } })).terms;
     },
     async feed(cursor, limit, tenant) {
@@ -168,10 +168,4 @@ const nothing = { started: 0, ended: 0, failed: 0, more: false } as const;
 
 function runQuery({ status, ...rest }: RunFilter) {
   return defined({ ...rest, status: status && [...status] });
-}
-
-function absent(target: LeaseTarget): TapeError {
-  if ("run" in target) return absentRun(target.run);
-  const name = "name" in target ? target.name : target.journal;
-  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
 }

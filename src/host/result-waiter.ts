@@ -4,6 +4,7 @@ import type { RunResult } from "../engine/core/handle.ts";
 import { stuckError } from "../engine/drive/stuck.ts";
 import { asStored } from "../engine/replay/stored-value.ts";
 import { TapeError } from "../model/errors.ts";
+import { notFound } from "../model/not-found.ts";
 import type { RunProgress, Store, WakeHint } from "../store/contract/store.ts";
 
 export interface ResultWaiterOptions {
@@ -142,7 +143,7 @@ export class ResultWaiter {
     const { store, tenant, clock, serves } = this.#options;
     const { id } = waiter;
     const refuse = (error: TapeError): void => this.#end(waiter, () => waiter.reject(error));
-    if (run === undefined) return refuse(new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id }));
+    if (run === undefined) return refuse(notFound("run", id));
     if (run.ended) return this.#tell(waiter, run.status, run.outcome);
     // Stuck, and nobody about to hear that a person has resolved it.
     if (run.status === "STUCK" && run.atRest) return refuse(await stuckError(store, tenant, id));

@@ -3,6 +3,7 @@ import { defined } from "../base/defined.ts";
 import type { Duration } from "../base/duration.ts";
 import type { Random } from "../base/random.ts";
 import { isTapeError, TapeError } from "../model/errors.ts";
+import { notFound } from "../model/not-found.ts";
 import type { ScheduleRow } from "../model/rows.ts";
 import * as model from "../model/schedule.ts";
 import { validate } from "../sdk/schema.ts";
@@ -160,7 +161,7 @@ export class Schedules {
 
   async #row(id: string): Promise<ScheduleRow> {
     const row = (await this.#all()).find((one) => one.id === id);
-    if (row === undefined) throw new TapeError("TAPE_SCHEDULE_NOT_FOUND", `there is no schedule ${id}`, { id });
+    if (row === undefined) throw notFound("schedule", id);
     return row;
   }
 }

@@ -11,6 +11,7 @@ import { LeaseKeeper } from "../lease/keeper.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
 import { runStatuses } from "../model/machines.ts";
+import { notFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { TimerRow } from "../model/rows.ts";
 import type { ForkRequest } from "../operator/fork.ts";
@@ -205,7 +206,7 @@ export class Tape implements AsyncDisposable {
   /** A handle to a run that exists. */
   async run<O = unknown>(id: string): Promise<RunHandle<O>> {
     const run = await this.store.read.run(this.tenant, id);
-    if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
+    if (run === undefined) throw notFound("run", id);
     return this.#handle<O>(id, run.journal);
   }
 

@@ -9,6 +9,7 @@ import {
 import { readClocks } from "../lease/belief.ts";
 import { starterOf } from "../model/approvers.ts";
 import { TapeError } from "../model/errors.ts";
+import { notFound } from "../model/not-found.ts";
 import { laneOf } from "../model/record-context.ts";
 import type { Credential, JournalRecord, NewRecord, RecordData } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
@@ -118,7 +119,7 @@ interface ForkSource extends ForkInput {
 
 async function source(store: Store, tenant: string, id: string): Promise<ForkSource> {
   const run: RunView | undefined = await store.read.run(tenant, id);
-  if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
+  if (run === undefined) throw notFound("run", id);
   const raw = await readJournal(store, tenant, run.journal, Number.MAX_SAFE_INTEGER);
   const [first] = raw;
   if (first?.kind !== "run.created") throw new TapeError("TAPE_INVARIANT", "a journal begins with run.created");

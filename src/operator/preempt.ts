@@ -1,4 +1,4 @@
-import { TapeError } from "../model/errors.ts";
+import { targetNotFound } from "../model/not-found.ts";
 import type { AuditInfo } from "../store/contract/store.ts";
 import { type ManualTarget, type OperatorDeps, operatorAction, underManualLease } from "./manual-lease.ts";
 
@@ -14,7 +14,7 @@ export interface PreemptRequest extends AuditInfo {
  * for a run the recovery reactor, has it next. Journal, ledger and audit keep who and why.
  */
 export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: PreemptRequest): Promise<void> {
-  if ((await deps.store.read.lease(deps.tenant, target)) === undefined) throw absent(target);
+  if ((await deps.store.read.lease(deps.tenant, target)) === undefined) throw targetNotFound(target);
   const { onlyStale = false } = act;
   const reactor = "name" in target ? "operator" : "recovery";
   const condition = onlyStale ? "expired" : "any";
@@ -22,10 +22,4 @@ export async function preempt(deps: OperatorDeps, target: PreemptTarget, act: Pr
   await underManualLease(deps, target, act, { reactor, condition, end: "manual" }, async () => [
     operatorAction(act, action),
   ]);
-}
-
-function absent(target: PreemptTarget): TapeError {
-  return "name" in target
-    ? new TapeError("TAPE_LEASE_NOT_FOUND", `no lease is called ${target.name}`, { name: target.name })
-    : new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${target.run}`, { run: target.run });
 }

@@ -1,4 +1,5 @@
 import { TapeError } from "../model/errors.ts";
+import { notFound } from "../model/not-found.ts";
 import type { AuditInfo, Store } from "../store/contract/store.ts";
 import { type OperatorDeps, operatorAction, underManualLease } from "./manual-lease.ts";
 
@@ -20,7 +21,7 @@ export async function redrive(deps: OperatorDeps, run: string, person: AuditInfo
 
 async function stuckRun(store: Store, tenant: string, id: string): Promise<{ readonly stuckFrom: string | null }> {
   const run = await store.read.run(tenant, id);
-  if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
+  if (run === undefined) throw notFound("run", id);
   if (run.status === "STUCK") return run;
   throw new TapeError("TAPE_ILLEGAL_TRANSITION", `run ${id} is ${run.status}, not STUCK`, {
     run: id,

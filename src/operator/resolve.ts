@@ -2,6 +2,7 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import { loadItem } from "../engine/item/load.ts";
 import { operatorWord } from "../engine/item/operator-word.ts";
 import { TapeError } from "../model/errors.ts";
+import { notFound } from "../model/not-found.ts";
 import type { JournalRecord } from "../model/records.ts";
 import type { EffectRow } from "../model/rows.ts";
 import type { AuditInfo } from "../store/contract/store.ts";
@@ -93,7 +94,7 @@ export async function resolve(deps: ReactorDeps, resolving: ResolveRequest): Pro
 
 async function findEffect({ store, tenant }: ReactorDeps, { run, pos, sub = 0 }: ResolveRequest): Promise<EffectRow> {
   if ((await store.read.run(tenant, run)) === undefined) {
-    throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${run}`, { run });
+    throw notFound("run", run);
   }
   const found = (await store.read.effects(tenant, { run, from: pos })).find(
     (effect) => effect.pos === pos && effect.sub === sub,

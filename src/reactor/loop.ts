@@ -1,3 +1,4 @@
+import { aborted } from "../base/abort.ts";
 import type { Clock } from "../base/clock.ts";
 import { Lifecycle } from "../base/lifecycle.ts";
 import type { Log } from "../base/log.ts";
@@ -259,11 +260,4 @@ class ReactorRunner {
     else await this.#options.clock.sleep(restMs, signal);
     this.#wakeUp = () => {};
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -77,10 +77,10 @@ export const weaknesses: readonly Weakness[] = [
     route: "runs.terms",
     rule: "inside",
     patch: {
-      file: "server/handlers/runs.ts",
+      file: "model/not-found.ts",
       // biome-ignore lint/suspicious/noTemplateCurlyInString: it is the text of a source file
-      find: 'return new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });',
-      replace: 'return new TapeError("TAPE_RUN_NOT_FOUND", String(new Error("planted").stack), { run: id });',
+      find: "`${kind} ${name} not found`",
+      replace: 'String(new Error("planted").stack)',
     },
   },
 ];

@@ -80,7 +80,7 @@ describe("what throws says its code and the next step", () => {
     ["two of one name", /two of the workflows are called flow/, () => createRunner({ workflows: [flow, flow] })],
     [
       "an unknown run",
-      /TAPE_RUN_NOT_FOUND: there is no run nobody/,
+      /TAPE_RUN_NOT_FOUND: run nobody not found/,
       async () => (await opened({ workflows: [flow] })).run("nobody"),
     ],
     [

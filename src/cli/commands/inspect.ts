@@ -2,8 +2,8 @@ import { systemClock } from "../../base/clock.ts";
 import { decode } from "../../base/codec.ts";
 import { defined } from "../../base/defined.ts";
 import { shellWord } from "../../engine/core/report.ts";
-import { TapeError } from "../../model/errors.ts";
 import type { TermView } from "../../model/lease.ts";
+import { notFound } from "../../model/not-found.ts";
 import type { JournalRecord } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import type { FeedRecord } from "../../store/contract/store.ts";
@@ -22,7 +22,7 @@ const inspect: Command = {
     withApp(invocation, async ({ app, store, tenant }) => {
       const id = invocation.arguments.run!;
       const run = await app.runs.get(id);
-      if (run === undefined) throw runNotFound(id);
+      if (run === undefined) throw notFound("run", id);
       const [terms, effects, obligations, gates, timers, budgets] = await Promise.all([
         store.read.terms(tenant, { run: id }),
         store.read.effects(tenant, { run: id, role: "effect" }),
@@ -108,7 +108,7 @@ const tail: Command = {
         else invocation.screen.line(lineOf(record));
       };
       if (run !== undefined) {
-        if ((await app.runs.get(run)) === undefined) throw runNotFound(run);
+        if ((await app.runs.get(run)) === undefined) throw notFound("run", run);
         let from = wholeOf("--from", invocation.text("from")) ?? 1;
         const all: JournalRecord[] = [];
         for await (const record of app.journal(run, { from })) all.push(record);
@@ -142,8 +142,6 @@ const tail: Command = {
 };
 
 export const inspectCommands: readonly Command[] = [inspect, tail];
-
-const runNotFound = (run: string): TapeError => new TapeError("TAPE_RUN_NOT_FOUND", `run ${run} not found`, { run });
 
 /** Poll interval of a run's journal: an operator reads no faster. */
 const followMs = 200;

@@ -1,4 +1,5 @@
 import { dirname, resolve } from "node:path";
+import { aborted } from "../../base/abort.ts";
 import { systemClock } from "../../base/clock.ts";
 import { defined } from "../../base/defined.ts";
 import { jsonLog } from "../../base/log.ts";
@@ -82,7 +83,7 @@ export async function runProject(options: ProjectOptions): Promise<number> {
     });
     try {
       runner.start();
-      await asked(stop.signal);
+      await aborted(stop.signal);
       tell("stopping: the runner drains and gives back what it holds");
     } finally {
       unwatch();
@@ -116,9 +117,3 @@ function argsOf({ file, runnerFrom }: ProjectOptions, drain: number): string[] {
   const given = (flag: string, text: string | undefined): string[] => (text === undefined ? [] : [flag, text]);
   return [...given("--config", file), ...given("--runner-from", runnerFrom), ...["--set", `tape.drain_s=${drain}`]];
 }
-
-const asked = (signal: AbortSignal): Promise<void> =>
-  new Promise((resolve) => {
-    if (signal.aborted) return resolve();
-    signal.addEventListener("abort", () => resolve(), { once: true });
-  });

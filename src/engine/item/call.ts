@@ -1,3 +1,4 @@
+import { aborted } from "../../base/abort.ts";
 import { tameThrown } from "../../base/thrown.ts";
 import type { ClockReading } from "../../lease/belief.ts";
 import type { CallResult } from "../../model/attempt.ts";
@@ -83,11 +84,4 @@ async function resultOf(call: () => unknown, isDefinite: EffectDefinition["isDef
     const error = tameThrown(thrown);
     return { kind: failedCallOf(error, isDefinite), error };
   }
-}
-
-function aborted(signal: AbortSignal): Promise<undefined> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve(undefined);
-    else signal.addEventListener("abort", () => resolve(undefined), { once: true });
-  });
 }

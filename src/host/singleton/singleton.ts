@@ -1,3 +1,4 @@
+import { aborted } from "../../base/abort.ts";
 import { backoffMs } from "../../base/backoff.ts";
 import { defined } from "../../base/defined.ts";
 import type { Duration } from "../../base/duration.ts";
@@ -283,19 +284,13 @@ export class Singleton {
   async #rest(work: TermWork): Promise<void> {
     if (work.idle) return;
     this.#deps.log("error", "singleton.drain_timeout", { ...this.#who(), drainMs: this.#drainMs });
-    await Promise.race([work.ended, this.#stopped()]);
+    await Promise.race([work.ended, aborted(this.#stopping.signal)]);
   }
 
   async #within(work: Promise<void>): Promise<void> {
     const done = new AbortController();
     await Promise.race([work, this.#deps.clock.sleep(this.#drainMs, done.signal)]);
     done.abort();
-  }
-
-  #stopped(): Promise<void> {
-    const { signal } = this.#stopping;
-    if (signal.aborted) return Promise.resolve();
-    return new Promise((resolve) => signal.addEventListener("abort", () => resolve(), { once: true }));
   }
 
   /** Until this replica is not, or no longer, a holder. */

@@ -1,3 +1,4 @@
+import { aborted } from "../../base/abort.ts";
 import type { Clock } from "../../base/clock.ts";
 import type { Duration } from "../../base/duration.ts";
 import type { Log } from "../../base/log.ts";
@@ -164,11 +165,4 @@ export class TermWork {
     };
     tick();
   }
-}
-
-function aborted(signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal.aborted) resolve();
-    else signal.addEventListener("abort", () => resolve(), { once: true });
-  });
 }

@@ -1,5 +1,5 @@
-import { TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
+import { notFound } from "../../model/not-found.ts";
 import type { leases } from "../../protocol/routes/leases.ts";
 import { actorOf, auditInfoOf, type HandlersOf, type ServerDeps } from "../handler-types.ts";
 import { follow, streamPage } from "../streams.ts";
@@ -8,7 +8,7 @@ export function leaseHandlers({ store, clock, operator }: ServerDeps): HandlersO
   const { read } = store;
   const existing = async (tenant: string, name: string): Promise<LeaseView> => {
     const lease = await read.lease(tenant, { name });
-    if (lease === undefined) throw new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
+    if (lease === undefined) throw notFound("lease", name);
     return lease;
   };
   return {

@@ -3,6 +3,7 @@ import { unservedEffects, unservedWorkflows } from "../../engine/served.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { LeaseView } from "../../model/lease.ts";
 import type { RunStatus } from "../../model/machines.ts";
+import { notFound } from "../../model/not-found.ts";
 import type { ResponseOf } from "../../protocol/contract.ts";
 import type { overview as routes } from "../../protocol/routes/overview.ts";
 import type { ReadOps, Store } from "../../store/contract/store.ts";
@@ -68,7 +69,7 @@ export function overviewHandlers({ store, operator, clock, random, history }: Se
     },
     async "runs.head"({ params: { id } }, { tenant }) {
       const run = await read.run(tenant, id);
-      if (run === undefined) throw new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
+      if (run === undefined) throw notFound("run", id);
       return { head: await headOf(read, tenant, run.journal) };
     },
     async "runs.forkPlan"({ params: { id }, query: { at } }, { tenant }) {

@@ -1,5 +1,6 @@
 import { defined } from "../../base/defined.ts";
 import { TapeError } from "../../model/errors.ts";
+import { notFound } from "../../model/not-found.ts";
 import type { Credential } from "../../model/records.ts";
 import type { runs } from "../../protocol/routes/runs.ts";
 import { assertGateValue, assertInput } from "../../sdk/workflow.ts";
@@ -19,13 +20,13 @@ export function runHandlers(deps: ServerDeps): HandlersOf<typeof runs> {
 
   const existing = async (tenant: string, id: string): Promise<RunView> => {
     const run = await read.run(tenant, id);
-    if (run === undefined) throw unknownRun(id);
+    if (run === undefined) throw notFound("run", id);
     return run;
   };
 
   const progressOf = async (tenant: string, id: string): Promise<RunProgress> => {
     const [run] = await read.progress(tenant, [id]);
-    if (run === undefined) throw unknownRun(id);
+    if (run === undefined) throw notFound("run", id);
     return run;
   };
 
@@ -124,10 +125,6 @@ function nodeOf(run: RunView) {
   const [, pos] = (parent === null ? null : /\.(\d{1,9})$/.exec(id)) ?? [];
   const parentPos = pos === undefined ? null : Number(pos);
   return { id, journal, parent, parentPos, workflow, status, cause, outcome, createdAt, endedAt };
-}
-
-function unknownRun(id: string): TapeError {
-  return new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${id}`, { run: id });
 }
 
 /** Until `done` says so, or the time is over, or the caller has gone. */

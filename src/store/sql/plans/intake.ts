@@ -2,6 +2,7 @@ import { decode } from "../../../base/codec.ts";
 import { type Approvers, whyNotApprover } from "../../../model/approvers.ts";
 import { TapeError } from "../../../model/errors.ts";
 import type { ItemResult } from "../../../model/lease.ts";
+import { notFound } from "../../../model/not-found.ts";
 import { encodeBody, valueWritten } from "../../../model/projection.ts";
 import type { Credential, RecordData } from "../../../model/records.ts";
 import type { ScheduleRow } from "../../../model/rows.ts";
@@ -14,7 +15,6 @@ import { actedBy, auditPlan } from "./audit.ts";
 import { createPlan } from "./create.ts";
 import { admitSchedule } from "./quotas.ts";
 import { type Answering, recordOperatorAction } from "./service.ts";
-import { absentTarget } from "./target.ts";
 
 /** Writes that need no lease: each is one conditional transaction, and the condition is its fence. */
 
@@ -25,7 +25,7 @@ export function* signalPlan(
   data: RecordData<"signal.sent">,
 ): Plan<{ n: number; duplicate: boolean }> {
   const found = yield* queryRow("signal.find", { tenant, id: run, name: data.name });
-  if (found === undefined) throw absentTarget({ run });
+  if (found === undefined) throw notFound("run", run);
   const journal = Number(found.journal);
   const approves = found.restricted ? yield* approvals(journal, Number(found.root), run, data) : [];
   const signal = approves.length === 0 ? data : { ...data, approves };
@@ -121,7 +121,7 @@ function* note(
 
 function* runJournal(tenant: string, run: string): Plan<number> {
   const row = yield* queryRow("run.find", { tenant, id: run });
-  if (row === undefined) throw absentTarget({ run });
+  if (row === undefined) throw notFound("run", run);
   return Number(row.journal);
 }
 

@@ -1,6 +1,7 @@
 import { TapeError } from "../../../model/errors.ts";
 import type { LeaseTarget, LeaseView, TermView } from "../../../model/lease.ts";
 import type { Limits } from "../../../model/limits.ts";
+import { targetNotFound } from "../../../model/not-found.ts";
 import type { JournalRecord } from "../../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
 import { placeIn } from "../../contract/filters.ts";
@@ -20,7 +21,7 @@ import { termHistoryOf } from "../../term-history.ts";
 import { pageLimit } from "../../validate/entry.ts";
 import { queryPage } from "../paging.ts";
 import { type Plan, queryRow, queryRows, type Row } from "../plan.ts";
-import { absentTarget, findTarget } from "./target.ts";
+import { findTarget } from "./target.ts";
 
 /** Reading never needs a lease. */
 
@@ -154,7 +155,7 @@ export function* leasePlan(tenant: string, target: LeaseTarget): Plan<LeaseView 
 
 export function* termsPlan(tenant: string, target: LeaseTarget): Plan<TermView[]> {
   const lease = yield* leasePlan(tenant, target);
-  if (lease === undefined) throw absentTarget(target);
+  if (lease === undefined) throw targetNotFound(target);
   const rows = yield* queryRows("journal.terms", { journal: lease.journal });
   return termHistoryOf(rows.map(recordOf), lease);
 }

@@ -1,5 +1,6 @@
 import { decode, encode } from "../../../base/codec.ts";
 import { isTapeError, TapeError } from "../../../model/errors.ts";
+import { notFound } from "../../../model/not-found.ts";
 import { encodeBody } from "../../../model/projection.ts";
 import type { ApiToken, AuditInfo, IdempotencyKey, NewToken } from "../../contract/store.ts";
 import { apiTokenOf } from "../../decode-rows.ts";
@@ -110,7 +111,7 @@ export function* revokeTokenPlan(tenant: string | undefined, id: string, act: Au
   }
   const known = yield* queryRow("token.get", { id });
   if (known === undefined || (tenant !== undefined && known.tenant !== tenant)) {
-    throw new TapeError("TAPE_NOT_FOUND", `there is no token ${id}`, { id });
+    throw notFound("token", id);
   }
   return apiTokenOf(known);
 }

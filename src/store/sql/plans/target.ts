@@ -1,5 +1,5 @@
-import { TapeError } from "../../../model/errors.ts";
 import type { LeaseTarget } from "../../../model/lease.ts";
+import { targetNotFound } from "../../../model/not-found.ts";
 import { encodeBody } from "../../../model/projection.ts";
 import { type Plan, type PlanContext, query, queryRow } from "../plan.ts";
 
@@ -20,7 +20,7 @@ export function* findTarget(tenant: string, target: LeaseTarget): Plan<number | 
 export function* openTarget(context: PlanContext, tenant: string, target: LeaseTarget): Plan<number> {
   const found = yield* findTarget(tenant, target);
   if (found !== undefined) return found;
-  if (!("name" in target)) throw absentTarget(target);
+  if (!("name" in target)) throw targetNotFound(target);
   const journal = context.allocate();
   const { name } = target;
   const { count } = yield* query("name.create", { tenant, name, journal });
@@ -33,10 +33,4 @@ export function* openTarget(context: PlanContext, tenant: string, target: LeaseT
   yield* query("lease.create", row);
   yield* query("record.create", { journal, seq: 1, token: 0n, kind: "lease.named", body: encodeBody({ name }) });
   return journal;
-}
-
-export function absentTarget(target: LeaseTarget): TapeError {
-  if ("run" in target) return new TapeError("TAPE_RUN_NOT_FOUND", `there is no run ${target.run}`, { run: target.run });
-  const name = "name" in target ? target.name : target.journal;
-  return new TapeError("TAPE_LEASE_NOT_FOUND", `there is no lease ${name}`, { name });
 }

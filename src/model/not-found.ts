@@ -1,0 +1,20 @@
+import { type ErrorCode, TapeError } from "./errors.ts";
+import type { LeaseTarget } from "./lease.ts";
+
+const kinds = {
+  run: { code: "TAPE_RUN_NOT_FOUND", field: "run" },
+  lease: { code: "TAPE_LEASE_NOT_FOUND", field: "name" },
+  schedule: { code: "TAPE_SCHEDULE_NOT_FOUND", field: "id" },
+  token: { code: "TAPE_NOT_FOUND", field: "id" },
+} as const satisfies Record<string, { code: ErrorCode; field: string }>;
+
+/** The error of a name that this tenant does not have; another tenant's name answers alike. */
+export function notFound(kind: keyof typeof kinds, name: string | number): TapeError {
+  const { code, field } = kinds[kind];
+  return new TapeError(code, `${kind} ${name} not found`, { [field]: name });
+}
+
+export function targetNotFound(target: LeaseTarget): TapeError {
+  if ("run" in target) return notFound("run", target.run);
+  return notFound("lease", "name" in target ? target.name : target.journal);
+}
