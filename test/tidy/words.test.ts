@@ -12,6 +12,7 @@ const settled = `
 ARCHITECTURE.md
 CHANGELOG.md
 CONTRIBUTING.md
+README.md
 SECURITY.md
 src/lease/README.md
 `
