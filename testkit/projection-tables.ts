@@ -43,6 +43,7 @@ export type EffectState = Omit<Stored<"effect.create">, "do" | "source"> & {
   attemptToken: bigint | null;
   reason: string | null;
   outcome: string | null;
+  uncertain: boolean;
 };
 export type GateState = Omit<Stored<"gate.create">, "do"> & { status: string; value: string | null };
 export type TimerState = Omit<Stored<"timer.create">, "do" | "inMs" | "until"> & { status: string };
@@ -150,7 +151,11 @@ export class ProjectionTables {
       case "effects.withdraw":
         return this.#turnAll(
           change.run,
-          (e) => e.run === change.run && e.role === "effect" && e.status === "PENDING",
+          (e) =>
+            e.run === change.run &&
+            e.role === "effect" &&
+            e.status === "PENDING" &&
+            (!e.uncertain || e.semantics === "read"),
           "WITHDRAWN",
         );
       case "obligations.make_due":
@@ -167,9 +172,10 @@ export class ProjectionTables {
       case "obligations.release_next":
         return this.#nextObligation(change.run);
       case "items.sweep":
-        for (const { item, status } of this.effectsOf(change.run)) {
-          const lease = this.leases.get(item ?? 0);
-          if (lease?.owner === null && status === "WITHDRAWN") this.leases.change(item ?? 0, { nextReactor: null });
+        for (const { item, status, role, uncertain } of this.effectsOf(change.run)) {
+          if (this.leases.get(item ?? 0)?.owner !== null || role !== "effect") continue;
+          if (status === "WITHDRAWN") this.leases.change(item ?? 0, { nextReactor: null });
+          if (status === "PENDING" && uncertain) this.leases.change(item ?? 0, { nextReactor: "reconciler" });
         }
         return true;
       case "business_key.claim":
@@ -282,7 +288,7 @@ export class ProjectionTables {
     if (run === undefined || this.effects.has(key)) return false;
     if (source !== effect.run && this.leases.get(source)?.run !== effect.run) return false;
     if (effect.role === "effect" && run.phase !== "LIVE") return false;
-    const blank = { attempt: 0, attemptToken: null, reason: null, outcome: null };
+    const blank = { attempt: 0, attemptToken: null, reason: null, outcome: null, uncertain: false };
     this.effects.set(key, { ...effect, root: run.root, ...blank });
     return true;
   }
@@ -294,6 +300,7 @@ export class ProjectionTables {
     if (effect === undefined || effect.authority !== by || !listed(from, effect.status)) return false;
     const sure = effect.semantics !== "non_idempotent" || change.reason === "not_sent" || change.reason === "operator";
     if (to === "PENDING" && !sure) return false;
+    if (to === "UNKNOWN" && effect.status === "PENDING" && !effect.uncertain) return false;
     return this.effects.change(key, {
       status: to,
       authority: hand ?? effect.authority,
@@ -302,6 +309,8 @@ export class ProjectionTables {
       attemptToken: change.token ?? effect.attemptToken,
       reason: change.reason ?? effect.reason,
       outcome: change.outcome ?? effect.outcome,
+      // From the reason, not from change.uncertain: otherwise an error in the model's rule would repeat itself here.
+      uncertain: effect.uncertain || (to === "PENDING" && change.reason !== "not_sent"),
     });
   }
 

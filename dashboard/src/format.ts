@@ -100,6 +100,7 @@ export const sentence = (text: string): string =>
 const reasons: Readonly<Record<string, string>> = {
   ack_lost: "response lost: it may have happened",
   lease_lost: "owner lost its lease during the attempt",
+  run_ending: "may have happened, not sent again: the run is ending",
   not_sent: "not sent",
   definite: "rejected by the upstream",
   exhausted: "every attempt failed",

@@ -87,6 +87,12 @@ const sentAgain: CrashVerdict = { to: "PENDING", reason: "lease_lost" };
 export const unknownAfterCrash: CrashVerdict = { to: "UNKNOWN", reason: "lease_lost" };
 
 /**
+ * Of a PENDING effect with an uncertain attempt, once the run's outcome is decided. It is neither withdrawn, because it may
+ * have happened, nor sent again before the reconciler has tried to find out. No attempt ends here: none is charged.
+ */
+export const unknownAtEnd = { to: "UNKNOWN", reason: "run_ending" } as const;
+
+/**
  * The sender vanished in the middle of an attempt: whether it acted, nobody knows. `poison`: so many senders have that the
  * effect is not sent again, although it may be repeated.
  */

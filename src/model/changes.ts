@@ -102,6 +102,8 @@ export type Change =
       readonly sendInMs: number | null;
       readonly reason: string | null;
       readonly outcome: string | null;
+      /** An attempt may have happened: from here on the effect is not withdrawn. */
+      readonly uncertain: boolean;
       /** The item journal that becomes the authority, or null to leave it. */
       readonly hand: number | null;
     }

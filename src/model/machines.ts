@@ -42,7 +42,8 @@ export const effectMachine = machine({
     dispatch: { from: ["PENDING"], to: "DISPATCHED" },
     confirm: { from: ["DISPATCHED", "UNKNOWN", "STUCK"], to: "CONFIRMED" },
     fail: { from: ["DISPATCHED", "UNKNOWN", "STUCK"], to: "FAILED" },
-    doubt: { from: ["DISPATCHED"], to: "UNKNOWN" },
+    // From PENDING where an earlier attempt may have happened, and the run is ending.
+    doubt: { from: ["DISPATCHED", "PENDING"], to: "UNKNOWN" },
     retry: { from: ["DISPATCHED", "UNKNOWN", "STUCK"], to: "PENDING" },
     stick: { from: ["UNKNOWN", "PENDING"], to: "STUCK" },
     withdraw: { from: ["PENDING"], to: "WITHDRAWN" },

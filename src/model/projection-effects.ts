@@ -1,4 +1,5 @@
 import { encode } from "../base/codec.ts";
+import { leavesDoubt } from "./attempt.ts";
 import type { Change } from "./changes.ts";
 import { effectMachine, obligationMachine } from "./machines.ts";
 import { encodeBody, encodePayload, type RecordContext } from "./record-context.ts";
@@ -54,7 +55,8 @@ export function settled(data: RecordData<"effect.settled">, place: RecordContext
   const outcome = outcomeOf(data);
   // An inline effect in doubt leaves the run's authority: from here on its item lease decides, under the reconciler.
   const hand = inline && to === "UNKNOWN" ? place.allocate() : null;
-  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, hand }];
+  const uncertain = leavesDoubt(data);
+  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain, hand }];
   if (hand !== null) changes.push(...openItem(hand, run, pos, sub, place, "reconciler", data.failures));
   if (to === "FAILED") changes.push({ do: "business_key.drop", run, pos });
   // A person who has it sent again has decided too: a run that is stuck on it goes on.
@@ -86,7 +88,8 @@ export function surplus(data: RecordData<"obligation.surplus">, place: RecordCon
 export function obligationSettled(data: RecordData<"obligation.settled">, place: RecordContext): Change[] {
   const own = place.journal;
   const { run = own, pos, sub, to, reason } = data;
-  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome: outcomeOf(data) }];
+  const outcome = outcomeOf(data);
+  const changes: Change[] = [{ ...status(run, pos, sub, own, to), reason, outcome, uncertain: leavesDoubt(data) }];
   if (to === "COMPENSATED") {
     if (sub === 1) changes.push({ do: "business_key.drop", run, pos });
     changes.push({ do: "obligations.release_next", run });
@@ -173,6 +176,7 @@ function status(run: number, pos: number, sub: number, by: number, to: StatusCha
     sendInMs: null,
     reason: null,
     outcome: null,
+    uncertain: false,
     hand: null,
   };
 }

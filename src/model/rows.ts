@@ -89,6 +89,8 @@ export interface EffectRow {
   readonly reason: string | null;
   readonly outcome: string | null;
   readonly surplus: boolean;
+  /** An attempt of it may have happened, and it was to be sent again. */
+  readonly uncertain: boolean;
   readonly createdAt: number;
   readonly changedAt: number;
 }

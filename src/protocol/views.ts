@@ -161,6 +161,7 @@ export const effectRow = z.strictObject({
   reason: z.string().nullable(),
   outcome: stored.nullable(),
   surplus: z.boolean(),
+  uncertain: z.boolean(),
   createdAt: at,
   changedAt: at,
 });

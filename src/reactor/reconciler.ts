@@ -8,7 +8,7 @@ import type { ReactorDeps } from "../engine/item/deps.ts";
 import type { Item } from "../engine/item/item.ts";
 import { maxErrorChars, toStoredError } from "../engine/replay/stored-value.ts";
 import type { Handoff } from "../lease/release-journal.ts";
-import { isInterrupted, verdictOnCrash } from "../model/attempt.ts";
+import { isInterrupted, unknownAtEnd, verdictOnCrash } from "../model/attempt.ts";
 import type { JournalRecord, NewRecord } from "../model/records.ts";
 import { NotSent, type Observation } from "../sdk/outcomes.ts";
 import { itemReactor } from "./item-reactor.ts";
@@ -35,6 +35,9 @@ async function reconcile(deps: ReactorDeps, item: Item): Promise<void> {
     if (verdict.to === "PENDING") return item.finish([item.settled(verdict)], { nextReactor: item.actor });
     await item.write([item.settled(verdict)]);
   }
+  // The decision of the run's outcome hands us what was to be sent again, if it may have happened.
+  if (item.status === "PENDING" && item.effect.uncertain && !item.isCompensation && (await item.runIsEnding()))
+    await item.write([item.settled(unknownAtEnd)]);
   // Evidence that arrives while we decide refuses the verdict as a whole: then it is weighed, first of all.
   const heard = () => reconcile(deps, item);
   // Without its definition nobody here knows what would undo it: a verdict now would arm nothing.
@@ -81,12 +84,11 @@ async function verdictFromEvidence(deps: ReactorDeps, item: Item): Promise<ItemV
 async function verdictOnUnsent(deps: ReactorDeps, item: Item, error: unknown): Promise<ItemVerdict | undefined> {
   const cut = isInterrupted(error);
   if (!(error instanceof NotSent) && !cut) return undefined;
-  const run = await deps.store.read.run(deps.tenant, item.runId);
-  const live = run !== undefined && run.endedAt === null && (run.cause ?? null) === null;
+  const ending = await item.runIsEnding();
   const { attempts, backoff } = item.definition!;
   // Every attempt is counted here, also one that was cut short: who finds out late is less generous than the sender.
   const failures = item.effect.attempt;
-  if (!live || (!cut && failures >= attempts))
+  if (ending || (!cut && failures >= attempts))
     return [[item.settled({ to: "FAILED", reason: "not_sent", error })], done];
   const inMs = cut ? 0 : Math.ceil(backoffMs(failures, backoff, deps.random));
   return [[item.settled({ to: "PENDING", reason: "not_sent", error })], { nextReactor: item.actor, inMs }];
@@ -156,7 +158,7 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
     case "duplicate":
       return [[...item.confirmed("duplicate", seen), ...(await surplusObligations(deps, item, seen.refs))], done];
     case "absent": {
-      if (effect.semantics !== "non_idempotent" && (item.isCompensation || !isExhausted(item)))
+      if (effect.semantics !== "non_idempotent" && (await isRetriedIfAbsent(item)))
         return retryOrStick(deps, item, "absent");
       // A paused sender may still send: absence counts only if the look began after its deadline and the settle delay.
       const until = (effect.sendUntil ?? 0) + (definition?.settleDelayMs ?? 0);
@@ -173,6 +175,11 @@ async function verdictOn(deps: ReactorDeps, item: Item, seen: Observation, begun
       return [[], { nextReactor: "reconciler", inMs: Math.ceil(backoffMs(looks, observeBackoff, deps.random)) }];
     }
   }
+}
+
+/** What is owed stays owed. An effect is sent again while its policy allows, but not by a run that is ending. */
+async function isRetriedIfAbsent(item: Item): Promise<boolean> {
+  return item.isCompensation || (!isExhausted(item) && !(await item.runIsEnding()));
 }
 
 /** A person must, and hears what the last attempt said. What was looked at again because they asked is as stuck as before. */

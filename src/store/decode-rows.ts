@@ -137,6 +137,7 @@ export function effectRowOf(row: Raw): EffectRow {
     reason: orNull(row.reason),
     outcome: orNull(row.outcome),
     surplus: Boolean(row.surplus),
+    uncertain: Boolean(row.uncertain),
     createdAt: Number(row.created_at),
     changedAt: Number(row.changed_at),
   };

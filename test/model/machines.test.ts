@@ -28,7 +28,7 @@ const legal: Readonly<Record<string, { machine: Machine<string, string>; steps: 
   effect: {
     machine: effectMachine as Machine<string, string>,
     steps: {
-      PENDING: "DISPATCHED STUCK WITHDRAWN",
+      PENDING: "DISPATCHED UNKNOWN STUCK WITHDRAWN",
       DISPATCHED: "CONFIRMED FAILED UNKNOWN PENDING",
       UNKNOWN: "CONFIRMED FAILED PENDING STUCK",
       STUCK: "CONFIRMED FAILED PENDING",

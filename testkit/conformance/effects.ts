@@ -142,6 +142,30 @@ export const effects: Cases = ({ it }, fresh) => {
     assert.equal(refusals, 7 * 6 - 13);
   });
 
+  it("a pending effect becomes UNKNOWN only if an attempt of it may have happened", async () => {
+    const { store } = fresh();
+    for (const [reasons, legalStep] of [
+      [[], false],
+      [["not_sent"], false],
+      [["ack_lost"], true],
+      [["lease_lost"], true],
+      [["ack_lost", "not_sent"], true],
+    ] as const) {
+      const run = await begin(store);
+      await run.write(intent(0));
+      for (const reason of reasons) await run.write(dispatched(0), settled(0, "PENDING", { reason }));
+      assert.equal((await run.effect(0)).uncertain, legalStep, reasons.join());
+      const unknown = settled(0, "UNKNOWN", { reason: "run_ending" });
+      if (!legalStep) {
+        await unchanged(store, () => run.refused("TAPE_ILLEGAL_TRANSITION", unknown));
+        continue;
+      }
+      await run.write(unknown);
+      const { status, item, authority } = await run.effect(0);
+      assert.deepEqual([status, item !== null && authority === item], ["UNKNOWN", true]);
+    }
+  });
+
   it("inline: the run settles what it sent; in doubt the authority goes to an item", async () => {
     const { store } = fresh();
     const run = await begin(store);

@@ -10,7 +10,8 @@ import {
   decided,
   dispatched,
   ended,
-  type Holder,
+  find,
+  Holder,
   hold,
   holdItem,
   intent,
@@ -34,6 +35,8 @@ const ways: Readonly<Record<string, readonly NewRecord[]>> = {
   "STUCK from ENDING": [decided("failed"), stuck],
   "STUCK from COMPENSATING": [decided("failed"), compensating, stuck],
 };
+
+const statusAfter = { completed: "COMPLETED", failed: "FAILED", cancelled: "CANCELLED" } as const;
 
 const steps: Readonly<Record<string, NewRecord>> = {
   decide: decided("failed"),
@@ -179,6 +182,93 @@ export const phases: Cases = ({ it }, fresh) => {
     await run.write(settled(3, "FAILED")); // settling a doubt under its own key is allowed
     await run.write(ended("CANCELLED"));
     assert.equal((await run.view()).status, "CANCELLED");
+  });
+
+  /** How an effect gets back to PENDING: the reasons of its settlements, one for each attempt. */
+  const pendingAfter = (pos: number, reasons: readonly string[], run?: number): NewRecord[] => {
+    const of = run === undefined ? {} : { run };
+    return reasons.flatMap((reason, k) => [
+      dispatched(pos, { ...of, attempt: k + 1 }),
+      settled(pos, "PENDING", { ...of, reason }),
+    ]);
+  };
+  const mayHaveHappened = [["ack_lost"], ["lease_lost"], ["ack_lost", "not_sent"], ["not_sent", "absent"]];
+
+  it("deciding withdraws no effect that may have happened", async () => {
+    const { store } = fresh();
+    for (const cause of ["completed", "failed", "cancelled"] as const) {
+      const run = await begin(store);
+      for (const [pos, reasons] of mayHaveHappened.entries())
+        await run.write(intent(pos, { businessKey: `${run.id} ${pos}` }), ...pendingAfter(pos, reasons));
+      await run.write(intent(4), ...pendingAfter(4, ["not_sent", "not_sent"]));
+      await run.write(intent(5, { semantics: "read" }), ...pendingAfter(5, ["ack_lost"]));
+      await run.write(decided(cause));
+      const effects = await store.read.effects(tenant, { run: run.id });
+      assert.deepEqual(
+        effects.map(({ pos, status, uncertain }) => `${pos} ${status} ${uncertain}`),
+        [
+          ...["0 PENDING true", "1 PENDING true", "2 PENDING true", "3 PENDING true"],
+          ...["4 WITHDRAWN false", "5 WITHDRAWN true"],
+        ],
+      );
+      assert.equal((await store.read.claimOf(tenant, "wire", `${run.id} 0`))?.pos, 0, "it keeps its business key");
+      await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended(statusAfter[cause])));
+      for (const pos of mayHaveHappened.keys()) await run.write(settled(pos, "UNKNOWN", { reason: "run_ending" }));
+      await unchanged(store, () => run.refused("TAPE_RUN_UNSETTLED", ended(statusAfter[cause])));
+      for (const pos of mayHaveHappened.keys()) {
+        const item = await holdItem(store, run.id, pos);
+        await item.write(settled(pos, "FAILED", { run: run.journal, reason: "ABSENT" }));
+        await item.release();
+      }
+      await run.write(ended(statusAfter[cause], { taken: 4 }));
+    }
+  });
+
+  it("deciding hands an outbox effect that may have happened to the reconciler", async () => {
+    const { store } = fresh();
+    for (const reasons of mayHaveHappened) {
+      const run = await begin(store);
+      await run.write(intent(0, { dispatch: "outbox" }), intent(1, { dispatch: "outbox" }));
+      const sender = await holdItem(store, run.id, 0);
+      await sender.write(...pendingAfter(0, reasons, run.journal));
+      await sender.release(0, { nextReactor: "outbox", inMs: 3_600_000 });
+      await run.write(decided("failed"));
+      assert.deepEqual([(await run.effect(0)).status, (await run.effect(1)).status], ["PENDING", "WITHDRAWN"]);
+      assert.deepEqual(await find(store, "outbox"), []);
+      const [term, ...rest] = await find(store, "reconciler");
+      assert.deepEqual([term?.journal, rest.length], [sender.journal, 0], "at once, whatever its back-off was");
+      const item = new Holder(store, term!, run.id);
+      await item.write(settled(0, "UNKNOWN", { run: run.journal, reason: "run_ending" }));
+      await unchanged(store, async () => {
+        await run.refused("TAPE_RUN_UNSETTLED", compensating);
+        await run.refused("TAPE_RUN_UNSETTLED", ended("FAILED"));
+      });
+      await item.write(
+        settled(0, "CONFIRMED", { run: run.journal, reason: "observed", value: 1 }),
+        armed(0, { run: run.journal }),
+      );
+      await item.release();
+      await run.write(compensating);
+      assert.equal((await run.effect(0, 1)).status, "PENDING", "what turned out to have happened is owed");
+      const [due] = await find(store, "compensation");
+      assert.equal(due?.journal, (await run.effect(0, 1)).item);
+    }
+  });
+
+  it("an outbox effect that its sender holds at the decision stays with the sender", async () => {
+    const { store } = fresh();
+    const run = await begin(store);
+    await run.write(intent(0, { dispatch: "outbox" }));
+    const sender = await holdItem(store, run.id, 0);
+    await sender.write(...pendingAfter(0, ["ack_lost"], run.journal));
+    await run.write(decided("cancelled"));
+    assert.deepEqual(await find(store, "reconciler"), []);
+    await sender.write(settled(0, "UNKNOWN", { run: run.journal, reason: "run_ending" }));
+    await sender.release(0, { nextReactor: "reconciler" });
+    assert.deepEqual(
+      (await find(store, "reconciler")).map(({ journal }) => journal),
+      [sender.journal],
+    );
   });
 
   it("a sender that claimed an effect before the decision may no longer dispatch it", async () => {

@@ -1,17 +1,18 @@
 import { backoffMs } from "../../base/backoff.ts";
 import { errorFields } from "../../base/reason.ts";
-import { type FailedResult, isInterrupted, unknownAfterCrash, verdictOf } from "../../model/attempt.ts";
+import { type FailedResult, isInterrupted, unknownAfterCrash, unknownAtEnd, verdictOf } from "../../model/attempt.ts";
 import { isTapeError, TapeError } from "../../model/errors.ts";
 import type { NewRecord, RecordData } from "../../model/records.ts";
 import type { EffectRow } from "../../model/rows.ts";
 import { effectRefOf } from "../../model/rows.ts";
 import { settlesEarlierAttempts } from "../../sdk/outcomes.ts";
 import { retryOf } from "../../sdk/validate.ts";
+import { readAll } from "../../store/read-all.ts";
 import type { DriveHandle, RunResult } from "../core/handle.ts";
 import { reportEnded } from "../core/report.ts";
 import { deniedCall, resultIn } from "../effects/evidence.ts";
 import { confirmationRecords } from "../effects/inline.ts";
-import type { EffectState } from "../replay/history.ts";
+import { type EffectState, foldHistory } from "../replay/history.ts";
 import { asStored, toStoredError } from "../replay/stored-value.ts";
 import { unresolved, unresolvedEffectError } from "./stuck-records.ts";
 
@@ -87,7 +88,6 @@ async function finishEnding(
   const run = await store.read.run(tenant, runId);
   if (drive.finished) return;
   if (run?.status !== "COMPENSATING") {
-    await abandonAttempts(drive);
     const refusal = await tryEnd(drive, { status: statusOf[cause], outcome });
     if (refusal === undefined || drive.finished) return;
     if (await parkForOpenWork(drive, again)) return;
@@ -143,12 +143,23 @@ async function parkForObligations(drive: DriveHandle, again: () => Promise<void>
 }
 
 /**
- * An inline attempt that a crash cut short: nobody calls again in a run that is ending. What its late owner said counts;
- * else the reconciler must look.
+ * Inline effects that a crash cut short, or that were to be sent again and may have happened: a run that is ending sends
+ * nothing itself. Late evidence counts; otherwise the reconciler finds out. The journal is read anew, because the
+ * history of this drive ends where the drive began.
  */
-async function abandonAttempts(drive: DriveHandle): Promise<void> {
-  for (const [pos, effect] of drive.history.effects) {
-    if (effect.status !== "DISPATCHED" || effect.intended.dispatch !== "inline") continue;
+async function abandonAttempts(drive: DriveHandle, open: readonly EffectRow[]): Promise<void> {
+  const { store, tenant, lease } = drive.options;
+  const target = { journal: lease.term.journal };
+  const records = await readAll((from) => store.read.journal(tenant, target, { from }));
+  if (drive.finished) return;
+  const { effects } = foldHistory(records, []);
+  for (const { pos, status } of open) {
+    const effect = effects.get(pos)!;
+    if (status === "PENDING") {
+      const data = { pos, ...unknownAtEnd, failures: effect.failures };
+      await drive.journal.append([{ kind: "effect.settled", data }]);
+      continue;
+    }
     const definition = drive.options.runner.effects.get(effect.intended.name);
     const evidence = drive.waits.evidenceFor(pos, effect.token);
     if (evidence?.happened && definition !== undefined) {
@@ -157,7 +168,6 @@ async function abandonAttempts(drive: DriveHandle): Promise<void> {
       const denied = evidence?.happened === false ? deniedCall(evidence.error) : undefined;
       await drive.journal.append([{ kind: "effect.settled", data: { pos, ...abandonedAs(effect, denied) } }]);
     }
-    effect.status = "SETTLED";
   }
 }
 
@@ -172,11 +182,17 @@ function abandonedAs(effect: EffectState, denied: FailedResult | undefined): Omi
   return { to, reason, error, failures: history.failures };
 }
 
-/** true: parked or stuck, because something of the run is not settled yet. */
+/** true: parked, stuck or ended meanwhile, because something of the run was not settled yet. */
 async function parkForOpenWork(drive: DriveHandle, again: () => Promise<void>): Promise<boolean> {
-  const { store, tenant, runId } = drive.options;
+  const { store, tenant, runId, lease } = drive.options;
   const status = ["STUCK", "DISPATCHED", "UNKNOWN", "PENDING"];
   const acts = await store.read.effects(tenant, { run: runId, role: "effect", status });
+  const abandoned = acts.filter(({ authority }) => authority === lease.term.journal);
+  if (abandoned.length > 0) {
+    await abandonAttempts(drive, abandoned);
+    if (!drive.finished) await again();
+    return true;
+  }
   const stuck = acts.filter(({ status }) => status === "STUCK");
   if (stuck.length > 0) {
     await drive.markStuck(unresolvedEffectError(unresolved(stuck[0]!), false), stuck.map(effectRefOf), again);

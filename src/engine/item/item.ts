@@ -87,6 +87,13 @@ export class Item {
     return attemptHistory([...this.records, ...more], this.effect.dispatch === "inline");
   }
 
+  /** The run's outcome is decided: nothing of it is started any more. */
+  async runIsEnding(): Promise<boolean> {
+    const { store, tenant } = this.#deps;
+    const run = await store.read.run(tenant, this.runId);
+    return run === undefined || run.endedAt !== null || (run.cause ?? null) !== null;
+  }
+
   /** Names the effect inside its own journal's records. */
   get ref(): { run: number; pos: number; sub: number } {
     const { run, pos, sub } = this.effect;

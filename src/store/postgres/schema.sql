@@ -70,6 +70,7 @@ table tape.effects(
   reason text,
   outcome text,
   surplus boolean not null,
+  uncertain boolean not null default false,
   created_at bigint not null,
   changed_at bigint not null,
   effects_pkey PRIMARY KEY (run, pos, sub)

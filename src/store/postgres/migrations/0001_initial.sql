@@ -97,7 +97,8 @@ create table tape.effects(
   authority bigint not null, item bigint, key text not null, business_key text, args_hash text,
   args text not null, policy text, attempt bigint not null default 0,
   attempt_token bigint, attempt_nonce bigint, send_until bigint,
-  reason text, outcome text, surplus boolean not null, created_at bigint not null, changed_at bigint not null,
+  reason text, outcome text, surplus boolean not null, uncertain boolean not null default false,
+  created_at bigint not null, changed_at bigint not null,
   primary key(run, pos, sub)
 );
 create index effects_open on tape.effects(tenant, status, changed_at)

@@ -14,7 +14,7 @@ on conflict do nothing;
 -- read
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
-  e.created_at, e.changed_at,
+  e.uncertain, e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.run = :run and e.pos = :pos and e.sub = :sub and e.tenant is not distinct from :tenant;
 
@@ -22,7 +22,7 @@ where e.run = :run and e.pos = :pos and e.sub = :sub and e.tenant is not distinc
 -- read
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
-  e.created_at, e.changed_at,
+  e.uncertain, e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.item = :item and e.tenant is not distinct from :tenant and (:role::text is null or e.role = :role)
   and (:status::text is null or e.status = any(string_to_array(:status, ',')))
@@ -35,7 +35,7 @@ limit :limit;
 -- for this tenant's would walk all effects by their primary key.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
-  e.created_at, e.changed_at,
+  e.uncertain, e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.tenant >= :tenant and e.tenant <= :tenant and (:role::text is null or e.role = :role)
   and (:status::text is null or e.status = any(string_to_array(:status, ',')))
@@ -55,7 +55,7 @@ select authority from tape.effects where run = :run and pos = :pos and sub = :su
 -- keeps the planner from the order of all effects.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
-  e.created_at, e.changed_at,
+  e.uncertain, e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.root = :root and e.role = 'compensation' and e.run + 0 >= :from and e.tenant is not distinct from :tenant
   and (:below::bigint is null or (not e.surplus and (e.run = :below or e.root = :below or e.run in (
@@ -72,7 +72,7 @@ order by e.run + 0, e.pos desc, e.sub desc limit :limit;
 -- Of one run, by its own key: a plan made for any run, or none, would read the tenant's effects of all runs.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
   e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.send_until, e.reason, e.outcome, e.surplus,
-  e.created_at, e.changed_at,
+  e.uncertain, e.created_at, e.changed_at,
   cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce from tape.effects e
 where e.run = :run and e.pos >= :from and e.tenant is not distinct from :tenant and (:role::text is null or e.role = :role)
   and (:status::text is null or e.status = any(string_to_array(:status, ',')))
@@ -83,20 +83,24 @@ order by e.pos, e.sub limit :limit;
 -- fenced
 -- writes: effects
 -- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
--- nothing was sent, or an operator, may say so.
+-- nothing was sent, or an operator, may say so. A pending effect is in doubt only if an attempt of it may have happened.
 update tape.effects set status = :to, authority = coalesce(:hand, authority), item = coalesce(:hand, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(tape.now_ms() + :send_in_ms, send_until),
-  reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), changed_at = tape.now_ms()
+  reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), uncertain = uncertain or :uncertain,
+  changed_at = tape.now_ms()
 where run = :run and pos = :pos and sub = :sub and tenant is not distinct from :tenant and authority = :by
   and status = any(string_to_array(:from, ','))
-  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'));
+  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))
+  and (:to <> 'UNKNOWN' or status <> 'PENDING' or uncertain);
 
 -- name: effects.withdraw
 -- fenced
 -- writes: effects
--- The || as in run.assert_settled.
-update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms() where run = :run and role = 'effect' and status || '' = 'PENDING';
+-- Only an effect that surely never happened: an uncertain one must be found out first. A read changes nothing. The || as
+-- in run.assert_settled.
+update tape.effects set status = 'WITHDRAWN', changed_at = tape.now_ms()
+where run = :run and role = 'effect' and status || '' = 'PENDING' and (not uncertain or semantics = 'read');
 
 -- name: item.callees
 -- read
@@ -108,9 +112,14 @@ cross join lateral (select x.item as journal, coalesce(x.connector, x.name, '') 
 -- name: items.sweep
 -- fenced
 -- writes: leases
--- An array, so that the leases are looked up and not joined with all there are.
-update tape.leases set next_reactor = null where owner is null and kind || '' = 'item' and journal = any(array(
-  select e.item from tape.effects e where e.run = :run and e.item is not null and e.status = 'WITHDRAWN'));
+-- A withdrawn effect needs no reactor. One that may have happened is the reconciler's at once, whatever its back-off was.
+-- Arrays, so that the leases are looked up and not joined with all there are; the || as in run.assert_settled.
+update tape.leases set next_reactor = case when journal = any(array(
+    select e.item from tape.effects e where e.run = :run and e.role = 'effect' and e.status || '' = 'PENDING')) then 'reconciler' end,
+  due_at = tape.now_ms()
+where owner is null and kind || '' = 'item' and journal = any(array(
+  select e.item from tape.effects e where e.run = :run and e.role = 'effect' and e.item is not null
+    and (e.status = 'WITHDRAWN' or (e.status || '' = 'PENDING' and e.uncertain))));
 
 -- name: obligations.discharge
 -- fenced

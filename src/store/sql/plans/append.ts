@@ -70,6 +70,9 @@ export function* applyChange(context: PlanContext, change: Change, tenant: strin
       return;
     case "lease.wake":
       return context.wake(wakeOf(change.nextReactor, tenant));
+    case "items.sweep":
+      if (answer.count > 0) context.wake(wakeOf("reconciler", tenant));
+      return;
     case "obligations.release_next":
       return context.wake(wakeOf("compensation", tenant));
     case "lease.release":

@@ -79,7 +79,8 @@ create table effects(
   authority integer not null, item integer, key text not null, business_key text, args_hash text,
   args text not null, policy text, attempt integer not null default 0,
   attempt_token integer, attempt_nonce integer, send_until integer,
-  reason text, outcome text, surplus integer not null, created_at integer not null, changed_at integer not null,
+  reason text, outcome text, surplus integer not null, uncertain integer not null default 0,
+  created_at integer not null, changed_at integer not null,
   primary key(run, pos, sub)
 ) strict, without rowid;
 create index effects_open on effects(tenant, status, changed_at)

@@ -13,16 +13,16 @@ on conflict do nothing;
 -- name: effect.find
 -- read
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
-  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
-  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
 where e.run = :run and e.pos = :pos and e.sub = :sub and e.tenant = :tenant;
 
 -- name: effect.item
 -- read
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
-  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
-  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
 where e.item = :item and +e.tenant = :tenant and (:role is null or e.role = :role)
   and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
@@ -32,8 +32,8 @@ limit :limit;
 -- name: effect.list
 -- read
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
-  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
-  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
 where e.tenant = :tenant and (:role is null or e.role = :role)
   and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
@@ -51,8 +51,8 @@ select authority from effects where run = :run and pos = :pos and sub = :sub;
 -- Obligations of a root and of everything below it, in the order in which those of one run are undone. With :below only
 -- those that this run answers for: its own and those of everything below it, without what was done once too often.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
-  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
-  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
 where e.root = :root and e.role = 'compensation' and e.run + 0 >= :from and +e.tenant = :tenant
   and (:below is null or (e.surplus = 0 and (e.run = :below or e.root = :below or e.run in (
@@ -66,8 +66,8 @@ order by e.run, e.pos desc, e.sub desc limit :limit;
 -- read
 -- Of one run, by its own key: a list with `:run is null or` would read every effect of every run.
 select e.run, e.pos, e.sub, e.tenant, e.root, e.role, e.name, e.connector, e.semantics, e.dispatch, e.status, e.authority,
-  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.created_at,
-  e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
+  e.item, e.key, e.business_key, e.args_hash, e.args, e.policy, e.attempt, e.reason, e.outcome, e.surplus, e.uncertain,
+  e.created_at, e.changed_at, cast(e.attempt_token as text) as attempt_token, cast(e.attempt_nonce as text) as attempt_nonce,
   e.send_until + :at - :steady as send_until from effects e
 where e.run = :run and e.pos >= :from and +e.tenant = :tenant and (:role is null or e.role = :role)
   and (:status is null or instr(',' || :status || ',', ',' || e.status || ',') > 0)
@@ -78,19 +78,23 @@ order by e.pos, e.sub limit :limit;
 -- fenced
 -- writes: effects
 -- :by must be the authority. A non_idempotent act never goes back to PENDING by itself: only a sender that knows that
--- nothing was sent, or an operator, may say so.
+-- nothing was sent, or an operator, may say so. A pending effect is in doubt only if an attempt of it may have happened.
 update effects set status = :to, authority = coalesce(:hand, authority), item = coalesce(:hand, item),
   attempt = coalesce(:attempt, attempt), attempt_token = coalesce(:token, attempt_token),
   attempt_nonce = coalesce(:nonce, attempt_nonce), send_until = coalesce(:steady + :send_in_ms, send_until),
-  reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), changed_at = :at
+  reason = coalesce(:reason, reason), outcome = coalesce(:outcome, outcome), uncertain = uncertain or :uncertain,
+  changed_at = :at
 where run = :run and pos = :pos and sub = :sub and tenant = :tenant and authority = :by
   and instr(',' || :from || ',', ',' || status || ',') > 0
-  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'));
+  and (:to <> 'PENDING' or semantics <> 'non_idempotent' or :reason in ('not_sent', 'operator'))
+  and (:to <> 'UNKNOWN' or status <> 'PENDING' or uncertain);
 
 -- name: effects.withdraw
 -- fenced
 -- writes: effects
-update effects set status = 'WITHDRAWN', changed_at = :at where run = :run and role = 'effect' and status = 'PENDING';
+-- Only an effect that surely never happened: an uncertain one must be found out first. A read changes nothing.
+update effects set status = 'WITHDRAWN', changed_at = :at
+where run = :run and role = 'effect' and status = 'PENDING' and (not uncertain or semantics = 'read');
 
 -- name: item.callees
 -- read
@@ -101,8 +105,10 @@ cross join effects e on e.item = i.value;
 -- name: items.sweep
 -- fenced
 -- writes: leases
-update leases set next_reactor = null where run = :run and kind = 'item' and owner is null and exists (
-  select 1 from effects e where e.run = :run and e.item = leases.journal and e.status = 'WITHDRAWN');
+-- A withdrawn effect needs no reactor. One that may have happened is the reconciler's at once, whatever its back-off was.
+update leases set next_reactor = case e.status when 'PENDING' then 'reconciler' end, due_at = :now from effects e
+where e.run = :run and e.role = 'effect' and (e.status = 'WITHDRAWN' or (e.status = 'PENDING' and e.uncertain))
+  and leases.journal = e.item and leases.kind = 'item' and leases.owner is null;
 
 -- name: obligations.discharge
 -- fenced
