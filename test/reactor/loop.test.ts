@@ -168,10 +168,10 @@ describe("the loop", () => {
     await calm();
     expect(looks).toBe(1);
     await Promise.all([loop.stop(), loop.stop()]);
-    await expect(loop.start()).rejects.toThrow("make a new one");
+    await expect(loop.start()).rejects.toThrow("create a new one");
     const other = make();
     await other.stop();
-    await expect(other.start()).rejects.toThrow("make a new one");
+    await expect(other.start()).rejects.toThrow("create a new one");
     expect(looks).toBe(1);
   });
 });
