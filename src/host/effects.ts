@@ -4,8 +4,8 @@ import type { Duration } from "../base/duration.ts";
 import { effectMachine, obligationMachine } from "../model/machines.ts";
 import type { EffectRow } from "../model/rows.ts";
 import { assertKnownKeys, assertOneOf, durationOrThrow } from "../sdk/validate.ts";
-import { effectCursor } from "../store/contract/filters.ts";
 import type { Store } from "../store/contract/store.ts";
+import { effectCursor } from "../store/list-cursors.ts";
 import { runIds } from "./run-ids.ts";
 
 /** An effect or an obligation, with what is needed to act on it: its run's id, and values as the code knows them. */

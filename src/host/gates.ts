@@ -1,8 +1,8 @@
 import { decode } from "../base/codec.ts";
 import type { Approvers } from "../model/approvers.ts";
 import { assertKnownKeys } from "../sdk/validate.ts";
-import { gateCursor } from "../store/contract/filters.ts";
 import type { Store } from "../store/contract/store.ts";
+import { gateCursor } from "../store/list-cursors.ts";
 import { runIds } from "./run-ids.ts";
 
 /** A gate that waits for its signal. */

@@ -1,7 +1,7 @@
 import { strict as assert } from "node:assert";
 import type { EffectRow, GateRow } from "../../src/model/rows.ts";
-import { effectCursor, gateCursor } from "../../src/store/contract/filters.ts";
 import type { Page, RunFilter } from "../../src/store/contract/store.ts";
+import { effectCursor, gateCursor } from "../../src/store/list-cursors.ts";
 import { type Cases, heldRun, record, refused, scheduleSpec, spec, step, tenant, unique } from "./frame.ts";
 import { begin, ended, type Holder, intent } from "./scenes.ts";
 

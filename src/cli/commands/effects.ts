@@ -3,8 +3,8 @@ import { defined } from "../../base/defined.ts";
 import { runIds } from "../../host/run-ids.ts";
 import { effectMachine, obligationMachine } from "../../model/machines.ts";
 import type { Resolution } from "../../operator/resolve.ts";
-import { effectCursor, gateCursor } from "../../store/contract/filters.ts";
 import type { Page } from "../../store/contract/store.ts";
+import { effectCursor, gateCursor } from "../../store/list-cursors.ts";
 import {
   choicesOf,
   jsonOf,

@@ -1,5 +1,5 @@
 import type { doubts } from "../../protocol/routes/effects.ts";
-import { effectCursor, gateCursor } from "../../store/contract/filters.ts";
+import { effectCursor, gateCursor } from "../../store/list-cursors.ts";
 import { auditInfoOf, type HandlersOf, listed, nextOf, type ServerDeps } from "../handler-types.ts";
 import { inDoubtDetails } from "../in-doubt.ts";
 

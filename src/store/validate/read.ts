@@ -2,8 +2,8 @@ import { suggest } from "../../base/suggest.ts";
 import { TapeError } from "../../model/errors.ts";
 import type { Limits } from "../../model/limits.ts";
 import { effectMachine, obligationMachine, runStatuses } from "../../model/machines.ts";
-import { placeIn } from "../contract/filters.ts";
 import type { ReadOps } from "../contract/store.ts";
+import { placeIn } from "../list-cursors.ts";
 import { checkTarget, ifGiven, nameChecker } from "./arguments.ts";
 import { checkFlag, checkList, checkObject, checkText, checkWhole } from "./entry.ts";
 

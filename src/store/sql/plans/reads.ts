@@ -4,7 +4,6 @@ import type { Limits } from "../../../model/limits.ts";
 import { targetNotFound } from "../../../model/not-found.ts";
 import type { JournalRecord } from "../../../model/records.ts";
 import type { EffectRow, GateRow, TimerRow } from "../../../model/rows.ts";
-import { placeIn } from "../../contract/filters.ts";
 import type { EffectFilter, GateFilter, Page, RunProgress, RunView, StoredValue } from "../../contract/store.ts";
 import {
   effectRowOf,
@@ -16,6 +15,7 @@ import {
   valueRowOf,
 } from "../../decode-rows.ts";
 import { leaseViewOf } from "../../lease-rules.ts";
+import { placeIn } from "../../list-cursors.ts";
 import { mapPage } from "../../page.ts";
 import { termHistoryOf } from "../../term-history.ts";
 import { pageLimit } from "../../validate/entry.ts";

@@ -1,0 +1,22 @@
+import type { Fence } from "../../model/fence.ts";
+import type { ItemResult } from "../../model/lease.ts";
+import type { NewRecord } from "../../model/records.ts";
+
+/** Whose writes count: the only way in which records enter a journal. */
+export interface FencedOps {
+  append(fence: Fence, entry: AppendRequest): Promise<AppendResult>;
+  /** Independent writes in one call: each with its own fence and its own result. */
+  appendAll(batch: readonly (readonly [Fence, AppendRequest])[]): Promise<ItemResult<AppendResult>[]>;
+}
+
+export interface AppendRequest {
+  /** The seq of the journal's last record as the writer knows it. */
+  readonly after: number;
+  readonly records: readonly NewRecord[];
+}
+
+export interface AppendResult {
+  readonly head: number;
+  /** Notes ever sent to this inbox: if more than were taken, some are unread. */
+  readonly notes: number;
+}

@@ -1,0 +1,75 @@
+import type { Claimant, ItemResult, Term } from "../../model/lease.ts";
+import type { Credential, ForkData } from "../../model/records.ts";
+import type { AdminWriteOps } from "./admin.ts";
+import type { StoredValue } from "./list.ts";
+
+/** Writes that need no lease, each one conditional transaction. */
+export interface IntakeOps extends AdminWriteOps {
+  createRuns(
+    tenant: string,
+    specs: readonly RunSpec[],
+    first?: Claimant & { nonce: bigint },
+  ): Promise<ItemResult<CreateResult>[]>;
+  /** Sends a signal into the run's inbox. A repeated key is no error: it answers `duplicate`. */
+  signal(
+    tenant: string,
+    run: string,
+    signal: { name: string; value: unknown; key?: string; binds?: string; by?: string; via?: Credential },
+  ): Promise<{ readonly n: number; readonly duplicate: boolean }>;
+  /** Requests that the run stops. A repeated key sends no second note: it answers with the number of the first. */
+  cancel(
+    tenant: string,
+    run: string,
+    ask: { reason: string; by?: string; key?: string; via?: Credential },
+  ): Promise<{ readonly n: number }>;
+  /** A fenced-out owner's late answer. Needs token and nonce of the attempt; settles nothing. */
+  leaveEvidence(
+    tenant: string,
+    attempt: { run: number; pos: number; sub?: number; token: bigint; nonce: bigint },
+    evidence: { happened: boolean; value?: unknown; error?: unknown },
+  ): Promise<{ readonly journal: number; readonly n: number }>;
+  /** SET → FIRED and the note, in one transaction; true for the one caller that did it. Never early. */
+  fireTimer(tenant: string, timer: { run: number; pos: number; purpose: string }): Promise<boolean>;
+  /**
+   * Advances the schedule from `version` and starts the runs of this firing, in one transaction; false: another process
+   * did. `spec` also rewrites it, and only if it still reads as `from`: a schedule deleted and created again counts its
+   * versions from 1.
+   */
+  fireSchedule(
+    tenant: string,
+    id: string,
+    version: number,
+    nextAt: number | null,
+    runs: readonly RunSpec[],
+    spec?: { readonly from: string; readonly to: string },
+  ): Promise<boolean>;
+  putValue(tenant: string, key: string, value: unknown, when: ValueCondition): Promise<StoredValue>;
+  deleteValue(tenant: string, key: string, version: number): Promise<StoredValue>;
+}
+
+export interface RunSpec {
+  readonly id: string;
+  readonly workflow: string;
+  readonly version?: string;
+  readonly input: unknown;
+  readonly labels?: Readonly<Record<string, string>>;
+  /** Caps in whole millionths of the unit. */
+  readonly budget?: Readonly<Record<string, number>>;
+  readonly schedule?: string;
+  /** Who started it: `token:ID` or `name:NAME`. A server fills it in. */
+  readonly starters?: string[];
+  readonly forkedFrom?: string;
+  readonly fork?: ForkData;
+  /** The input has passed the workflow's schema: the driver need not validate it again. */
+  readonly checked?: true;
+}
+
+export interface CreateResult {
+  readonly journal: number;
+  /** false: the same run existed already. */
+  readonly fresh: boolean;
+  /** The first term, when it was requested and the run is fresh. */
+  readonly term?: Term;
+}
+
+export type ValueCondition = "must_create" | "unconditional" | { readonly version: number };
